@@ -1,6 +1,6 @@
 """Both builds of the package, compiled and plain, in one process.
 
-A test that must hold for both asks for the fixture `build` and takes everything of ours from it::
+A test that must pass on both uses the fixture `build`, and imports the package through it::
 
     def test_length_is_checked(build):
         framing = build.module("penstock.wire.framing")
@@ -8,19 +8,19 @@ A test that must hold for both asks for the fixture `build` and takes everything
         with pytest.raises(errors.FrameError):
             framing.decode(b"")
 
-It runs once as ``[compiled]`` and once as ``[plain]``. The builds share no class: an error or a payload of
-one is a stranger to the other, so nothing of ours may be imported at the top of such a test file.
-While the test runs, `import penstock...` in it, or inside a function under test, means its build as well.
+It runs once as ``[compiled]`` and once as ``[plain]``. The builds share no class: an error or a payload of one
+is unknown to the other, so such a test file must not import the package at its top.
+While the test runs, `import penstock...` in it, or inside a function under test, also imports this build.
 
-A test that compares the two asks for `builds`, which has all that there are, by name::
+A test that compares both uses `builds`, which has all available builds by name::
 
     @given(st.binary())
     def test_builds_agree(builds, data):
         results = [attempt(build.module("penstock.wire.columns").decode, data) for build in builds.values()]
         assert all(result == results[0] for result in results)
 
-Without compiled modules there is only the plain build, unless PENSTOCK_REQUIRE_EXTENSIONS=1 says that this is
-a failure. With PENSTOCK_PURE=1 there is only the plain build, too.
+Without compiled modules there is only the plain build, unless PENSTOCK_REQUIRE_EXTENSIONS=1 makes that an
+error. With PENSTOCK_PURE=1 there is only the plain build, too.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Build:
 
     Args:
         name: "compiled" or "plain".
-        own_copy: Whether to keep a second copy of the package, made from its sources. Else the build is
-            what the interpreter imports anyway.
+        own_copy: Keep a second copy of the package, imported from its sources. Otherwise the build is
+            the one that the interpreter imports.
 
     """
 
@@ -51,7 +51,7 @@ class Build:
         self.name = name
         self._own_copy = own_copy
         self._modules: dict[str, ModuleType] = {}
-        # A module that is imported while it is active is there for whoever asks for it within.
+        # Imports while the build is active find its modules.
         self._is_active = False
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class Build:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Make `import penstock...` mean this build, until the block is left."""
+        """Make `import penstock...` use this build within the block."""
         if not self._own_copy or self._is_active:
             yield
             return
@@ -82,7 +82,7 @@ class Build:
 
 
 def _take_modules() -> dict[str, ModuleType]:
-    """Remove the package from `sys.modules` and return what was there of it."""
+    """Remove the package from `sys.modules` and return its modules."""
     names = [name for name in sys.modules if name == "penstock" or name.startswith("penstock.")]
     return {name: sys.modules.pop(name) for name in names}
 
@@ -97,9 +97,9 @@ def load(name: str) -> Build:
     """Return the build of that name.
 
     Raises:
-        RuntimeError: The compiled build is asked for, and there is none.
+        RuntimeError: The compiled build is requested, but does not exist.
 
     """
     if name == "compiled" and not _build.compiled_modules():
-        raise RuntimeError("PENSTOCK_REQUIRE_EXTENSIONS=1, but nothing is compiled: run make clean install")
+        raise RuntimeError("PENSTOCK_REQUIRE_EXTENSIONS=1, but no module is compiled; run: make clean install")
     return Build(name, own_copy=name == "plain" and bool(_build.compiled_modules()))

@@ -16,9 +16,9 @@ from tests.builds import Build
 from tests.once import mark_once
 
 ASYNC_TEST_SECONDS = 60.0
-"""A coroutine test that takes longer hangs: it is cancelled, and fails where it waits."""
+"""The time limit of a coroutine test, which is canceled then and fails where it waits."""
 
-# Machines are shared, so no example has a deadline; CI tries the same examples each time.
+# Test machines are shared, so no example has a deadline. CI uses the same examples each time.
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
@@ -26,7 +26,7 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 @pytest.fixture(scope="session")
 def builds() -> dict[str, Build]:
-    """All builds that there are, by name."""
+    """All available builds, by name."""
     return {name: both_builds.load(name) for name in both_builds.available()}
 
 
@@ -37,7 +37,7 @@ def build(request: pytest.FixtureRequest, builds: dict[str, Build]) -> Build:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests that need no second run on the plain build, and keep those of Spark in one process."""
+    """Mark tests that need no second run on the plain build, and run those of Spark in one process."""
     mark_once(item, item.path.relative_to(Path(__file__).parent).as_posix())
     if item.get_closest_marker("spark"):
         item.add_marker(pytest.mark.xdist_group("spark"))
@@ -45,7 +45,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Let imports inside a test that uses `build` mean that build."""
+    """Make imports inside a test that uses `build` import that build."""
     build = getattr(item, "funcargs", {}).get("build")
     if not isinstance(build, Build):
         return (yield)
@@ -55,7 +55,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine function in an event loop of its own, for a minute at most, slow ones for five."""
+    """Run a coroutine test in a new event loop, for `ASYNC_TEST_SECONDS` at most, five times as long if slow."""
     test = pyfuncitem.obj
     if not inspect.iscoroutinefunction(test):
         return None
@@ -72,5 +72,5 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def pytest_report_header() -> str:
-    """Say which builds are tested."""
+    """Return the names of the tested builds."""
     return f"penstock builds: {', '.join(both_builds.available())}"

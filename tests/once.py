@@ -1,38 +1,38 @@
-"""Which tests need no second run on the plain build.
+"""Marks tests that need no second run on the plain build.
 
 `make test` runs all tests on the compiled build, and then on the plain build those that are not marked `once`. Tests of
 compiled modules run on both. A test has the mark if it runs on both builds anyway, by the fixture `build` or `builds`,
-or if it lies in a folder or file that is listed here.
+or if it is in a folder or file that is listed here.
 """
 
 from __future__ import annotations
 
 import pytest
 
-# Folders and files whose tests look at no compiled module, each with what its tests look at.
+# Folders and files whose tests use no compiled module, each with the subject of its tests.
 ONCE = {
-    "benchmarks": "what compares two revisions, in processes of their own",
-    "chaos": "what judges the chaos laboratory",
-    "cli": "what commands print, and how they end",
+    "benchmarks": "comparison of two revisions, in separate processes",
+    "chaos": "the checks of the chaos laboratory",
+    "cli": "output and exit codes of commands",
     "demo": "the pipeline with Spark, and its reports",
     "disk": "the journal",
     "hostile/test_journals.py": "the journal",
-    "journal": "the journal, which compiles nothing",
-    "saboteurs": "laboratories, which run on the plain build in a process of their own",
-    "schema": "schemas, which compile nothing",
-    "spark": "Spark, and what it reads from the journal",
+    "journal": "the journal, which has no compiled modules",
+    "saboteurs": "laboratories, which run on the plain build in a separate process",
+    "schema": "schemas, which have no compiled modules",
+    "spark": "Spark, and its reads of the journal",
     "store": "files of sessions",
     "test_docs.py": "README and docs",
-    "test_exports.py": "names, and what importing them imports",
+    "test_exports.py": "public names, and the modules that they import",
     "test_failures.py": "docs",
     "test_layers.py": "sources",
     "test_mirror.py": "sources and tests",
     "test_states.py": "tools/states.py and its page",
     "test_tests.py": "tests",
-    "test_texts.py": "texts, which compile nothing",
-    "walk": "sources, and a trace on the plain build in a process of its own",
+    "test_texts.py": "texts, which has no compiled modules",
+    "walk": "sources, and a trace on the plain build in a separate process",
 }
-# Files of these folders whose tests depend on sessions all the same.
+# Files in these folders whose tests depend on sessions.
 TWICE = {
     "journal/test_collect.py",
     "journal/test_collect_breaks.py",
@@ -43,11 +43,11 @@ TWICE = {
 
 
 def runs_once(path: str) -> bool:
-    """Return whether the tests in a file, named by its path below tests/, need to run on one build only."""
+    """Return True if the tests in a file, by its path below tests/, need to run on one build only."""
     return path not in TWICE and (path in ONCE or path.partition("/")[0] in ONCE)
 
 
 def mark_once(item: pytest.Item, path: str) -> None:
-    """Mark a test that lies in the file `path` if it needs to run on one build only."""
+    """Mark a test in the file `path` if it needs to run on one build only."""
     if runs_once(path) or not {"build", "builds"}.isdisjoint(getattr(item, "fixturenames", ())):
         item.add_marker("once")

@@ -1,4 +1,4 @@
-"""The two builds: which one runs, how to choose, and that neither a compiler nor Cython is needed."""
+"""The two builds: their selection, and installing without a compiler or Cython."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ package-dir = { "" = "src" }
 
 
 def run_python(*arguments: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run this interpreter with more environment variables, but with no choice of build among them."""
+    """Run this interpreter with additional environment variables, and without those that select a build."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")} | variables
     return subprocess.run(
         [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120
@@ -40,18 +40,18 @@ def run_python(*arguments: str, cwd: Path = ROOT, **variables: str) -> subproces
 
 
 def source_of(module: str) -> Path:
-    """Return the file of a compiled module, without its ending."""
+    """Return the path of a compiled module, without its suffix."""
     return ROOT.joinpath("src", *module.split("."))
 
 
 # --- which build runs ---
 
 
-def test_accelerated_says_whether_anything_is_compiled() -> None:
+def test_accelerated_is_true_if_modules_are_compiled() -> None:
     assert _build.ACCELERATED == bool(_build.compiled_modules())
 
 
-def test_compiled_modules_are_what_is_imported(builds: dict[str, Build]) -> None:
+def test_compiled_modules_lists_imported_extensions(builds: dict[str, Build]) -> None:
     for name in _build.compiled_modules():
         assert str(builds["compiled"].module(name).__file__).endswith(tuple(EXTENSION_SUFFIXES))
 
@@ -71,7 +71,7 @@ def test_no_extension_is_older_than_its_sources() -> None:
         assert not [path for path in sources if path.exists() and path.stat().st_mtime > made], "run make install"
 
 
-def test_plain_build_is_made_of_sources(builds: dict[str, Build]) -> None:
+def test_plain_build_imports_sources(builds: dict[str, Build]) -> None:
     for path in PACKAGE.rglob("*.pxd"):
         name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
         if path.with_suffix(".py").exists():
@@ -83,7 +83,7 @@ def test_builds_share_no_module(builds: dict[str, Build]) -> None:
     assert len({id(module) for module in modules}) == len(modules)
 
 
-def test_import_within_a_test_means_its_build(build: Build) -> None:
+def test_import_in_a_test_uses_its_build(build: Build) -> None:
     from penstock import errors
 
     assert errors is build.module("penstock.errors")
@@ -104,13 +104,13 @@ def test_pure_imports_no_extension() -> None:
     assert run_python("-c", code, PENSTOCK_PURE="1").stdout == "False {'py'}\n"
 
 
-def test_source_finder_hides_what_is_only_compiled(tmp_path: Path) -> None:
+def test_source_finder_hides_modules_without_source(tmp_path: Path) -> None:
     (tmp_path / f"ghost{SUFFIX}").touch()
-    with pytest.raises(ModuleNotFoundError, match="has no source"):
+    with pytest.raises(ModuleNotFoundError, match="has no Python source"):
         _build.SourceFinder.find_spec("penstock.ghost", [str(tmp_path)])
 
 
-def test_source_finder_leaves_others_alone(tmp_path: Path) -> None:
+def test_source_finder_ignores_other_packages(tmp_path: Path) -> None:
     (tmp_path / "ghost.py").touch()
     assert _build.SourceFinder.find_spec("penstock_ghost", [str(tmp_path)]) is None
     assert _build.SourceFinder.find_spec("penstock", None) is None
@@ -149,12 +149,12 @@ def project(tmp_path: Path) -> Path:
 
 
 def built(project: Path) -> bool:
-    """Return whether the module lies compiled beside its source."""
+    """Return True if a compiled module exists beside its source."""
     return (project / "src" / "penstock" / f"one{SUFFIX}").exists()
 
 
-def test_no_compiler_leaves_the_plain_build(project: Path) -> None:
-    # What an older build left must go: compiled modules look into each other.
+def test_setup_falls_back_to_plain_build_without_compiler(project: Path) -> None:
+    # Extensions of an older build must be removed, because compiled modules use each other's layouts.
     (project / "src" / "penstock" / f"one{SUFFIX}").touch()
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project, CC="/bin/false")
     assert result.returncode == 0
@@ -162,34 +162,34 @@ def test_no_compiler_leaves_the_plain_build(project: Path) -> None:
     assert not built(project)
 
 
-def test_no_cython_leaves_the_plain_build(project: Path) -> None:
+def test_setup_falls_back_to_plain_build_without_cython(project: Path) -> None:
     (project / "Cython.py").write_text("raise ImportError('no Cython here')")
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project, PYTHONPATH=str(project))
     assert result.returncode == 0
     assert "serve instead (no Cython here)" in result.stderr
 
 
-def test_source_that_cython_refuses_leaves_the_plain_build(project: Path) -> None:
+def test_setup_falls_back_to_plain_build_on_cython_errors(project: Path) -> None:
     (project / "src" / "penstock" / "one.pxd").write_text("this is no Cython\n")
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project)
     assert result.returncode == 0
     assert "serve instead (Cython: " in result.stderr
 
 
-def test_required_extensions_fail_loudly(project: Path) -> None:
+def test_setup_fails_without_required_extensions(project: Path) -> None:
     variables = {"CC": "/bin/false", "PENSTOCK_REQUIRE_EXTENSIONS": "1"}
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project, **variables)
     assert result.returncode != 0
 
 
-def test_extensions_can_be_declined(project: Path) -> None:
+def test_setup_skips_declined_extensions(project: Path) -> None:
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project, PENSTOCK_NO_EXTENSIONS="1")
     assert result.returncode == 0
     assert not built(project)
 
 
 @pytest.mark.skipif(os.environ.get("PENSTOCK_REQUIRE_EXTENSIONS") != "1", reason="there may be no compiler")
-def test_extension_is_built_where_it_can_be(project: Path) -> None:
+def test_setup_builds_extension(project: Path) -> None:
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project)
     assert result.returncode == 0, result.stderr
     assert built(project)

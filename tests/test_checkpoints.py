@@ -6,12 +6,12 @@ from penstock.checkpoints import Private, before, compose, dissect, join, split
 from penstock.errors import LocalError
 
 
-def test_a_checkpoint_is_taken_apart_and_put_together() -> None:
+def test_checkpoint_is_split_and_joined() -> None:
     assert split(join(b"public", b"private")) == (b"public", b"private")
     assert dissect(compose(b"public", 7, [b"a", b"bc"])) == (b"public", Private(7, [b"a", b"bc"]))
 
 
-def test_where_there_is_no_secret_there_is_no_private_part() -> None:
+def test_private_part_is_empty_without_secrets() -> None:
     assert compose(b"public", 7, []) == join(b"public", b"")
     assert dissect(join(b"public", b"")) == (b"public", Private(0, []))
 
@@ -19,15 +19,15 @@ def test_where_there_is_no_secret_there_is_no_private_part() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"junk", b"\x80", b"\x92\xc4\x01a", b"\xdf" + b"\xff" * 8, join(b"a", b"b")[:-1]]
 )
-def test_what_is_no_checkpoint_is_refused(data: bytes) -> None:
+def test_invalid_checkpoint_raises(data: bytes) -> None:
     for read in (split, dissect):
-        with pytest.raises(LocalError, match=f"these {len(data)} bytes are no checkpoint of a session"):
+        with pytest.raises(LocalError, match=f"invalid session checkpoint \\({len(data)} bytes\\)"):
             read(data)
 
 
 @pytest.mark.parametrize("private", [b"junk", b"\x92\x07", b"\x92\x07\x07"])
-def test_a_damaged_private_part_is_refused(private: bytes) -> None:
-    with pytest.raises(LocalError, match="no checkpoint"):
+def test_damaged_private_part_raises(private: bytes) -> None:
+    with pytest.raises(LocalError, match="invalid session checkpoint"):
         dissect(join(b"public", private))
 
 
@@ -38,11 +38,11 @@ def test_a_damaged_private_part_is_refused(private: bytes) -> None:
         (12, [b"aa"]),
         (13, [b"aa", b"b"]),
         (16, [b"aa", b"b", b"ccc"]),
-        # Within a message, behind a hole, and before all of them: nothing leads up to it.
+        # Within a message, after a hole, and before all of them: no messages end there.
         (15, []),
         (17, []),
         (9, []),
     ],
 )
-def test_only_messages_that_lead_up_to_a_position_are_taken(end: int, expected: list[bytes]) -> None:
+def test_before_returns_messages_up_to_the_position(end: int, expected: list[bytes]) -> None:
     assert before(Private(10, [b"aa", b"b", b"ccc"]), end, len) == expected

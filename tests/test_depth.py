@@ -37,7 +37,7 @@ def depth(build: Build) -> Any:
 
 
 @given(VALUES, st.integers(0, 6))
-def test_depth_is_what_decoding_would_find(depth: Any, value: Any, limit: int) -> None:
+def test_depth_matches_decoding(depth: Any, value: Any, limit: int) -> None:
     too_deep = depth_of(value) > limit
     for data in (json.dumps(value).encode(), json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")):
         assert (depth.json_too_deep(data, limit) >= 0) == too_deep
@@ -54,37 +54,37 @@ def test_bombs_are_found(depth: Any, levels: int) -> None:
         assert (depth.msgpack_too_deep(opening * levels) < 0) == fits
 
 
-# The two scanners that there were disagreed on what is malformed, by these kinds. The stricter one was right.
+# Malformed data of each kind that two scanners may interpret differently. The stricter result is required.
 @pytest.mark.parametrize(
     "data",
     [
-        # A container of nothing is a level, as in JSON.
+        # An empty container is a level, as in JSON.
         b"\x91\x90",
         b"\x81\xa1a\x80",
         b"\xdc\0\x01\xde\0\0",
-        # What follows a whole value.
+        # Data after a complete value.
         b"\x01\x91\x91\x01",
         b"\x90\x91\x90",
-        # The byte that is never used.
+        # The unused byte 0xC1.
         b"\xc1\x91\x91\x01",
         b"\x91\xc1\x91\x91\x01",
-        # A length that is cut.
+        # An incomplete length.
         b"\x91\xdc",
         b"\x91\xdd\0\0",
     ],
 )
-def test_malformed_msgpack_counts_as_its_deepest_reading(depth: Any, data: bytes) -> None:
+def test_malformed_msgpack_has_its_deepest_interpretation(depth: Any, data: bytes) -> None:
     assert depth.msgpack_too_deep(data, 1) >= 0
     assert depth.msgpack_too_deep(data, 2) < 0
 
 
 @pytest.mark.parametrize("data", [b"[[", b"]]}[[", b"1 [[", b'"[" [[', b"[}[["])
-def test_malformed_json_counts_as_its_deepest_reading(depth: Any, data: bytes) -> None:
+def test_malformed_json_has_its_deepest_interpretation(depth: Any, data: bytes) -> None:
     assert depth.json_too_deep(data, 1) >= 0
     assert depth.json_too_deep(data, 2) < 0
 
 
-def test_brackets_in_strings_are_no_levels(depth: Any) -> None:
+def test_brackets_in_strings_do_not_count(depth: Any) -> None:
     assert depth.json_too_deep(json.dumps(["[" * 1_000, '"[[[\\"' * 1_000]).encode()) < 0
 
 
@@ -103,11 +103,11 @@ def test_brackets_in_strings_are_no_levels(depth: Any) -> None:
         "d90191",
     ],
 )
-def test_bytes_of_leaves_are_no_containers(depth: Any, leaf: str) -> None:
+def test_bytes_within_scalars_do_not_count(depth: Any, leaf: str) -> None:
     assert depth.msgpack_too_deep(b"\xdc\x03\xe8" + bytes.fromhex(leaf) * 1_000, 1) < 0
 
 
-def test_every_msgpack_type_is_passed_over(depth: Any) -> None:
+def test_every_msgpack_type_is_skipped(depth: Any) -> None:
     values = [b"\0" * 300, b"\0" * 70_000, "x" * 40, "x" * 300, "x" * 70_000, 1.5, 2**40, -(2**40), -5, 200, 2**20]
     values += [msgspec.msgpack.Ext(5, b"\x91" * size) for size in (1, 2, 3, 4, 8, 16, 300, 70_000)]
     wide = [[None] * 20, [None] * 70_000, {str(key): 1 for key in range(20)}, {str(key): 1 for key in range(70_000)}]
@@ -116,7 +116,7 @@ def test_every_msgpack_type_is_passed_over(depth: Any) -> None:
 
 
 def test_deep_and_broken_input_takes_linear_time(depth: Any) -> None:
-    # Tried again at each quote, the second one would take hours.
+    # If the scan restarted at each quote, the second one would take hours.
     assert depth.json_too_deep(b"[" * 129 + b'"' + b'\\"' * 1_000_000, 250) < 0
     for data in (b"[" * 1_000_000, b'{"a":' * 200_000):
         assert depth.json_too_deep(b"[" * 129 + data, 250) > 0
@@ -144,7 +144,9 @@ def test_junk_has_no_more_levels_than_bytes(depth: Any, data: bytes) -> None:
 
 
 @given(data=JUNK, limit=st.integers(0, 6), at=st.integers(0, 5), count=st.integers(0, 4))
-def test_both_builds_see_the_same(builds: dict[str, Build], data: bytes, limit: int, at: int, count: int) -> None:
+def test_both_builds_return_the_same_depth(
+    builds: dict[str, Build], data: bytes, limit: int, at: int, count: int
+) -> None:
     found = []
     for build in builds.values():
         depth = build.module("penstock.depth")
@@ -169,11 +171,11 @@ def test_values_are_skipped(depth: Any, value: Any, more: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b'"abc', b'"abc\\"', b"[1", b",", b"}", b'{"a":[1}'])
-def test_json_without_an_end_has_none(depth: Any, data: bytes) -> None:
+def test_incomplete_json_has_no_end(depth: Any, data: bytes) -> None:
     assert depth.skip_json(data, 0) == -1
 
 
-def test_only_bytes_are_looked_at(build: Build, depth: Any) -> None:
+def test_depth_checks_its_arguments(build: Build, depth: Any) -> None:
     for function in (depth.json_too_deep, depth.msgpack_too_deep):
         with pytest.raises((TypeError, AttributeError)):
             function(None)
@@ -182,5 +184,5 @@ def test_only_bytes_are_looked_at(build: Build, depth: Any) -> None:
             depth.skip_msgpack(b"\x01", -1)
         with pytest.raises(IndexError):
             depth.skip_json(b"1", -1)
-        with pytest.raises(ValueError, match="depth of 300"):
+        with pytest.raises(ValueError, match="depth limit is 300"):
             depth.msgpack_too_deep(b"", 300)

@@ -1,4 +1,4 @@
-"""The documentation says what is so: settings, errors, commands, and code that runs."""
+"""The documentation matches the code: settings, errors, commands and examples."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
-def test_every_setting_is_told_with_its_default_and_its_reason() -> None:
+def test_settings_page_lists_every_setting() -> None:
     page = (ROOT / "docs/reference/settings.md").read_text()
     source = ast.parse(Path(settings.__file__).read_text())
     body = next(node.body for node in source.body if isinstance(node, ast.ClassDef))
@@ -49,7 +49,7 @@ def test_every_setting_is_told_with_its_default_and_its_reason() -> None:
     assert told == page.count("| `") > 0
 
 
-def test_every_error_is_told() -> None:
+def test_errors_page_lists_every_error() -> None:
     page = (ROOT / "docs/reference/errors.md").read_text()
     told = set(re.findall(r"^\|[^`|]*`(\w+)`", page, re.MULTILINE))
     assert told == set(errors.__all__) - {"PenstockError"}
@@ -124,7 +124,7 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
         ),
     ],
 )
-def test_what_stands_there_runs(page: str, count: int, output: str) -> None:
+def test_examples_run(page: str, count: int, output: str) -> None:
     program = "\n".join(blocks(ROOT / page, "python")[:count])
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=RUN_SECONDS

@@ -21,7 +21,7 @@ from penstock.errors import (
 CLASSES = [getattr(errors, name) for name in errors.__all__]
 
 
-def test_the_docstring_draws_the_tree() -> None:
+def test_docstring_has_the_class_tree() -> None:
     drawn = re.findall(r"^( *)\* :exc:`(\w+)`", errors.__doc__ or "", re.MULTILINE)
     assert sorted(name for _, name in drawn) == sorted(errors.__all__)
     path: list[str] = []
@@ -33,8 +33,8 @@ def test_the_docstring_draws_the_tree() -> None:
 
 
 @pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
-def test_every_error_is_ours_documented_and_survives_a_process(error: type[Exception]) -> None:
-    # Spark's workers send their errors to the driver.
+def test_every_error_is_documented_and_can_be_pickled(error: type[Exception]) -> None:
+    # Spark's workers pickle their errors for the driver.
     assert issubclass(error, errors.PenstockError)
     assert inspect.getdoc(error)
     made = error(0x301, "text") if issubclass(error, ApplicationError) else error("text")
@@ -43,7 +43,7 @@ def test_every_error_is_ours_documented_and_survives_a_process(error: type[Excep
     assert "text" in str(made)
 
 
-def test_an_application_error_carries_code_text_and_bytes() -> None:
+def test_application_error_has_code_text_and_bytes() -> None:
     assert str(ApplicationError(0x301, "boom")) == "[0x301] boom"
     assert str(ApplicationError("NOT_FOUND")) == "[NOT_FOUND]"
     assert ApplicationError(0x301, "boom").data == b"boom"
@@ -51,24 +51,24 @@ def test_an_application_error_carries_code_text_and_bytes() -> None:
     assert [error().code for error in (ApplicationError, Rejected, Canceled, Invalid)] == [0x201, 0x202, 0x203, 0x204]
 
 
-def test_a_frame_error_names_its_byte() -> None:
+def test_frame_error_shows_its_offset() -> None:
     error = FrameError("no such type", 5, ignorable=True)
     assert (str(error), error.offset, error.ignorable) == ("byte 5: no such type", 5, True)
 
 
-def test_a_session_error_carries_the_code_that_travels() -> None:
+def test_session_error_has_the_wire_code() -> None:
     assert SetupRejected("no", 0x003).code == 0x003
     assert not issubclass(LocalError, errors.SessionError)
 
 
-def test_a_mismatch_says_where() -> None:
+def test_mismatch_shows_locations() -> None:
     assert Mismatch("no json").problems == [("", "no json")]
     error = Mismatch(problems=[("/a", "wrong"), ("", "worse")], total=5)
     assert str(error) == "/a: wrong; data: worse, and 3 more"
     assert (error.total, pickle.loads(pickle.dumps(error)).problems) == (5, error.problems)
 
 
-def test_a_refusal_for_want_of_room_is_temporary() -> None:
+def test_rejection_by_a_full_server_is_temporary() -> None:
     refused = SetupRejected.full("max_connections (1) are open", 3)
     assert refused.temporary and refused.code == 3 and "max_connections" in str(refused)
     assert not SetupRejected("no", 3).temporary

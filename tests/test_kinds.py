@@ -3,16 +3,16 @@ from __future__ import annotations
 from penstock import Kind
 
 
-def test_those_who_send_more_than_the_request_are_uploads_and_channels() -> None:
+def test_requesters_send_items_in_uploads_and_channels() -> None:
     assert [kind for kind in Kind if kind.sends_items] == [Kind.UPLOAD, Kind.CHANNEL]
 
 
-def test_those_who_get_items_back_are_streams_and_channels() -> None:
+def test_responders_send_items_in_streams_and_channels() -> None:
     assert [kind for kind in Kind if kind.answers_items] == [Kind.STREAM, Kind.CHANNEL]
 
 
-def test_numbers_stay_what_they_are() -> None:
-    # Checkpoints in journals hold them.
+def test_kind_numbers_are_stable() -> None:
+    # Checkpoints in journals contain these numbers.
     assert [(kind.name, int(kind)) for kind in Kind] == [
         ("CALL", 1),
         ("FIRE", 2),

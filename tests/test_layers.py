@@ -1,4 +1,4 @@
-"""Who may import whom. The table below is the architecture; a file that breaks it fails here, by line."""
+"""The allowed imports. The table below is the architecture; each violation is reported with its line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 
 @dataclass(frozen=True)
 class Rule:
-    """What one layer may import; always itself, the standard library, and msgspec, which is always there.
+    """The imports that a layer may use, besides itself, the standard library and msgspec, a core dependency.
 
     Args:
         ours: Layers or modules of this package.
@@ -49,7 +49,7 @@ class Rule:
     theirs_lazily: set[str] = field(default_factory=set)
 
 
-# A row holds for a folder, a file, or files whose names begin so; the longest that fits a module counts.
+# A row applies to a folder, a file, or files with this prefix; the longest match of a module counts.
 RULES = {
     "public": Rule(ours={"top"}, lazily=EVERYTHING),
     "top": Rule(),
@@ -61,13 +61,13 @@ RULES = {
     **dict.fromkeys(sorted(FAMILIES), Rule(ours={"top", "wire", "core"})),
     "transports": Rule(ours={"top", "protocols", "wire.framing"}),
     "transports.http2": Rule(ours={"top", "protocols", "core"}, theirs={"h2"}),
-    # Floods of streams are counted as the families count them.
+    # Floods of streams are counted in the same way as in the families.
     "transports.streams": Rule(ours={"top", "core"}),
     "transports.quic": Rule(ours={"top", "protocols", "core"}, theirs={"aioquic"}),
     "transports.websocket": Rule(ours={"top", "protocols", "wire.framing"}, theirs={"websockets"}),
-    # A server's sessions on disk. No part of `aio`, which touches no files, nor of `journal`, which needs pyarrow.
+    # A server's sessions on disk. Separate from `aio`, which uses no files, and `journal`, which needs pyarrow.
     "store": Rule(ours={"top"}),
-    # What data must look like is no matter of a protocol, nor of asyncio; aio and cli use it.
+    # Schemas of data do not depend on a protocol or on asyncio; aio and cli use them.
     "schema": Rule(ours={"top", "protocols"}, theirs_lazily={"jsonschema_rs"}),
     "aio": Rule(
         ours={"top", "protocols", "schema", "transports"},
@@ -99,21 +99,21 @@ RULES = {
     "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),
 }
 
-# Below `transports` time and randomness are arguments, and nothing touches the system.
+# Below `transports`, time and randomness are arguments, and the system is not used.
 SANS_IO = {"top", "protocols", "wire", "core", *FAMILIES}
 SYSTEM = {
     "_thread", "asyncio", "concurrent", "datetime", "io", "logging", "multiprocessing", "os", "queue", "random",
     "secrets", "select", "selectors", "signal", "socket", "ssl", "subprocess", "tempfile", "threading", "time", "uuid",
 }  # fmt: skip
 ALWAYS_THERE = {"msgspec", "cython", "cpython", "libc"}
-"""Our one dependency, and what Cython takes for imports."""
+"""The only core dependency, and the modules of Cython's cimports."""
 SYSTEM_ALLOWED = {"penstock._build": {"os"}}
-"""_build looks for PENSTOCK_PURE in the environment."""
+"""_build reads PENSTOCK_PURE from the environment."""
 
 
 @dataclass(frozen=True)
 class Import:
-    """One import: of what, in which line, and whether only inside a function or for type checkers."""
+    """One import: its module, its line, and whether it is inside a function or for type checkers only."""
 
     module: str
     line: int
@@ -121,7 +121,7 @@ class Import:
 
 
 def layer_of(module: str) -> str:
-    """Return the layer that a module of ours belongs to."""
+    """Return the layer of a module of this package."""
     top, _, rest = module.partition(".")
     if top != "penstock":
         return top
@@ -158,7 +158,7 @@ def imports_of(source: str, module: str, is_package: bool = False) -> Iterator[I
 
 
 def cimports_of(source: str, module: str) -> Iterator[Import]:
-    """Yield the imports of a Cython file. They count as eager, wherever they stand."""
+    """Yield the imports of a Cython file. All of them count as eager."""
     for number, line in enumerate(source.splitlines(), 1):
         match = re.match(r"\s*(from\s+[\w.]+\s+|)c?(import\s.+)", line)
         if match:
@@ -173,7 +173,7 @@ def imported(target: str, name: str) -> str:
 
 
 def violation(module: str, found: Import) -> str | None:
-    """Return why `module` may not import what was found; None when it may."""
+    """Return why `module` may not use an import; None if it may."""
     rule, layer = rule_of(module), layer_of(module)
     package = found.module.partition(".")[0]
     if package == "penstock":
@@ -207,7 +207,7 @@ FILES = sorted(path for path in SRC.rglob("*.p*") if path.suffix in {".py", ".py
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SRC).as_posix())
-def test_file_imports_only_what_its_layer_may(path: Path) -> None:
+def test_file_imports_only_allowed_layers(path: Path) -> None:
     source, module = path.read_text(), module_name(path)
     assert check(source, module, is_package=path.stem == "__init__", cython=path.suffix != ".py") == []
 
@@ -217,7 +217,7 @@ def test_every_folder_is_a_layer() -> None:
     assert folders <= FOLDERS
 
 
-def test_every_folder_says_what_it_may_import() -> None:
+def test_every_folder_states_its_allowed_imports() -> None:
     for path in (SRC / "penstock").glob("*/__init__.py"):
         assert "May import" in str(ast.get_docstring(ast.parse(path.read_text()))), path
 
@@ -292,7 +292,7 @@ def test_checker_reads_cython_files() -> None:
     ]
 
 
-# Code above the families names no protocol: it asks the rows of penstock/protocols.py.
+# Code above the families names no protocol, but uses the rows of penstock/protocols.py.
 PROTOCOL = re.compile(
     "|".join(
         [r"(?i:rsocket|reactive.?s(?:ocket|treams))"]
@@ -311,7 +311,7 @@ NAMING = {
     "reactive/": "Reactive Streams, the specification of publishers",
     "schema/codegen.py": "the command that generated code names",
 }
-"""Files and folders that name one all the same, and why."""
+"""Exceptions: files and folders that name a protocol, with the reason."""
 
 
 def names_in(source: str) -> Iterator[tuple[int, str]]:
@@ -335,7 +335,7 @@ def protocols_in(source: str) -> list[str]:
 
 
 def sniffing_in(source: str) -> list[str]:
-    """Return where a source finds out by itself what a session, or what detects one, can do."""
+    """Return the lines in which a source inspects the type or attributes of a session or detector."""
     return [
         f"line {node.lineno}: {ast.unparse(node)}"
         for node in ast.walk(ast.parse(source))
@@ -352,7 +352,7 @@ def test_file_above_the_families_names_no_protocol(place: str) -> None:
 
 
 @pytest.mark.parametrize("place", ABOVE)
-def test_file_above_the_waist_sniffs_at_no_session(place: str) -> None:
+def test_file_above_the_waist_does_not_inspect_session_types(place: str) -> None:
     assert sniffing_in(ABOVE[place].read_text()) == []
 
 
@@ -376,10 +376,10 @@ def test_checker_sees_a_protocol(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["driver = Driver()", "def f():\n    'Over RSocket.'", "Option(help='For River.')"])
-def test_checker_passes_over_what_names_no_protocol(source: str) -> None:
+def test_checker_accepts_code_without_protocol_names(source: str) -> None:
     assert protocols_in(source) == []
 
 
-def test_checker_sees_a_session_that_is_sniffed_at() -> None:
+def test_checker_finds_session_type_checks() -> None:
     assert sniffing_in("getattr(driver.session, 'linked_at', None)") and sniffing_in("isinstance(session, Durable)")
     assert not sniffing_in("isinstance(event, Closed)")

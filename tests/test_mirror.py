@@ -13,7 +13,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent
 SRC = TESTS.parent / "src"
 
-# Test files that belong to no single source file, and why.
+# Test files that do not belong to a single source file, with the reason.
 WITHOUT_SOURCE = {
     "aio/test_hooks.py": "admission: connection hooks",
     "aio/test_requests.py": "dispatch: requests, and the answers of handlers",
@@ -31,7 +31,7 @@ WITHOUT_SOURCE = {
     "test_states.py": "tools/states.py and the page that it writes",
     "transports/test_every.py": "all transports: what each must carry",
 }
-# Folders of tests that go across the layers.
+# Folders of tests across several layers.
 ACROSS = {
     "benchmarks": "what compares two revisions: ratios, rounds and trees",
     "chaos": "links that stall and break, and what judges the chaos laboratory",
@@ -44,13 +44,13 @@ ACROSS = {
 
 
 def mirror_of(source: Path) -> Path:
-    """Return where the tests of a source lie; both are relative to their roots."""
+    """Return the path of a source's test file; both paths are relative to their roots."""
     stem = source.parent.name if source.stem == "__init__" else source.stem.strip("_")
     return source.parent / f"test_{stem}.py"
 
 
 def only_introduces(source: Path) -> bool:
-    """Return whether this is an `__init__.py` that defines nothing of its own."""
+    """Return True if the file is an `__init__.py` without definitions."""
     definitions = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     return source.stem == "__init__" and not any(
         isinstance(node, definitions) for node in ast.parse(source.read_text()).body
@@ -66,13 +66,13 @@ def expected_tests() -> set[str]:
 
 
 def actual_tests() -> set[str]:
-    """Return the test files that are to mirror a source, relative to tests/."""
+    """Return the test files that must mirror a source, relative to tests/."""
     paths = (path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
     return {path.as_posix() for path in paths if path.parts[0] not in ACROSS} - set(WITHOUT_SOURCE)
 
 
 def is_one_subject(test: str, whole: set[str]) -> bool:
-    """Return whether this is `test_<source>_<subject>.py`, beside the `test_<source>.py` of one of `whole`."""
+    """Return True for `test_<source>_<subject>.py` beside the `test_<source>.py` of one of `whole`."""
     return any(test.startswith(f"{other.removesuffix('.py')}_") for other in whole)
 
 
@@ -85,7 +85,7 @@ def test_every_test_has_its_source() -> None:
     assert [test for test in sorted(actual_tests() - expected) if not is_one_subject(test, expected)] == []
 
 
-def test_subjects_lie_beside_the_tests_of_their_source() -> None:
+def test_subject_files_are_beside_their_source_test() -> None:
     whole = {"journal/test_collect.py"}
     assert is_one_subject("journal/test_collect_river.py", whole)
     assert not is_one_subject("journal/test_collecting.py", whole)

@@ -26,14 +26,14 @@ def test_text_is_encoded(payload: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview, lambda octets: array("B", octets)])
-def test_whatever_holds_bytes_is_copied(payload: ModuleType, kind: type) -> None:
+def test_bytes_like_objects_are_copied(payload: ModuleType, kind: type) -> None:
     item = payload.Payload(kind(b"abc"), kind(b"m"))
     assert (item.data, item.metadata) == (b"abc", b"m")
     assert type(item.data) is type(item.metadata) is bytes
 
 
 @pytest.mark.parametrize("wrong", [5, None, ["a"], object()])
-def test_what_holds_no_bytes_is_refused(payload: ModuleType, errors: ModuleType, wrong: object) -> None:
+def test_objects_without_bytes_raise(payload: ModuleType, errors: ModuleType, wrong: object) -> None:
     with pytest.raises(errors.LocalError, match="data is of type"):
         payload.Payload(wrong)
     if wrong is not None:
@@ -41,7 +41,7 @@ def test_what_holds_no_bytes_is_refused(payload: ModuleType, errors: ModuleType,
             payload.Payload(b"", wrong)
 
 
-def test_empty_metadata_is_metadata(payload: ModuleType) -> None:
+def test_empty_metadata_differs_from_none(payload: ModuleType) -> None:
     absent, empty = payload.Payload(b"d"), payload.Payload(b"d", b"")
     assert absent != empty
     assert absent.metadata is None
@@ -51,13 +51,13 @@ def test_empty_metadata_is_metadata(payload: ModuleType) -> None:
     assert absent != b"d"
 
 
-def test_a_payload_shows_what_it_holds(payload: ModuleType) -> None:
+def test_payload_repr_shows_content(payload: ModuleType) -> None:
     assert repr(payload.Payload(b"d")) == "Payload(b'd')"
     assert repr(payload.Payload(b"d", b"m")) == "Payload(b'd', metadata=b'm')"
 
 
 @given(items=items)
-def test_a_run_holds_its_payloads(payload: ModuleType, items: list[tuple[bytes, bytes | None]]) -> None:
+def test_run_returns_its_payloads(payload: ModuleType, items: list[tuple[bytes, bytes | None]]) -> None:
     payloads = [payload.Payload(*item) for item in items]
     run = payload.PayloadRun.of(iter(payloads))
     assert len(run) == len(items)
@@ -69,15 +69,13 @@ def test_a_run_holds_its_payloads(payload: ModuleType, items: list[tuple[bytes, 
         assert run.check(0, start) == sum(len(data) + len(metadata or b"") for data, metadata in items[:start])
 
 
-def test_a_run_says_how_much_it_holds(payload: ModuleType) -> None:
+def test_run_repr_shows_its_size(payload: ModuleType) -> None:
     run = payload.PayloadRun.of([payload.Payload(b"abc", b"m")])
     assert repr(run) == "<PayloadRun of 1 items, 4 bytes>"
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 1), (0, 3), (2, 1), (3, 3), (0, -1), (2**40, 2**40)])
-def test_items_that_a_run_does_not_have_are_refused(
-    payload: ModuleType, errors: ModuleType, start: int, stop: int
-) -> None:
+def test_items_outside_a_run_raise(payload: ModuleType, errors: ModuleType, start: int, stop: int) -> None:
     run = payload.PayloadRun.of([payload.Payload(b"a"), payload.Payload(b"b")])
     with pytest.raises(errors.LocalError, match="run of 2"):
         run.payloads(start, stop)
@@ -87,9 +85,7 @@ LYING = [(0, 1, 5), (-1, 3, 2), (2, 1, 4), (-2, 0, 1), (-1, -1, 1), (-1, 0, 2**3
 
 
 @pytest.mark.parametrize("offsets", LYING)
-def test_offsets_that_lie_are_never_followed(
-    payload: ModuleType, errors: ModuleType, offsets: tuple[int, int, int]
-) -> None:
+def test_invalid_offsets_raise(payload: ModuleType, errors: ModuleType, offsets: tuple[int, int, int]) -> None:
     run = payload.PayloadRun(b"abcd", array("i", (-1, 0, 1, *offsets)), 0)
     assert run.payloads(0, 1) == [payload.Payload(b"a")]
     for read in (run.payloads, lambda: list(run), lambda: run.check(0, 2)):
@@ -97,9 +93,7 @@ def test_offsets_that_lie_are_never_followed(
             read()
 
 
-def test_a_run_stays_below_what_its_offsets_can_tell(
-    payload: ModuleType, errors: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_of_2_gib_raises(payload: ModuleType, errors: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payload, "MAX_RUN_BYTES", 10)
     assert len(payload.PayloadRun.of([payload.Payload(bytes(10))])) == 1
     with pytest.raises(errors.LocalError, match="make several"):
@@ -110,7 +104,7 @@ def test_a_run_stays_below_what_its_offsets_can_tell(
 
 
 @pytest.mark.parametrize("width", [1, 3, 8])
-def test_items_of_one_width_are_like_others(payload: ModuleType, width: int) -> None:
+def test_items_of_one_width_equal_others(payload: ModuleType, width: int) -> None:
     octets = bytes(range(24 * 4))
     fixed = payload.PayloadRun.fixed(octets, width, 24, 72)
     items = [payload.Payload(octets[at : at + width]) for at in range(24, 72, width)]
@@ -133,29 +127,27 @@ def test_numbers_are_copied_once(payload: ModuleType, make: type) -> None:
 @pytest.mark.parametrize(
     ("width", "start", "stop"), [(0, 0, 4), (-1, 0, 4), (3, 0, 4), (2, -2, 2), (2, 4, 2), (2, 0, 6)]
 )
-def test_what_is_no_items_of_one_width_is_refused(
+def test_fixed_run_with_invalid_bounds_raises(
     payload: ModuleType, errors: ModuleType, width: int, start: int, stop: int
 ) -> None:
-    with pytest.raises(errors.LocalError, match=f"no items of {width} bytes"):
+    with pytest.raises(errors.LocalError, match=f"cannot be split into items of {width} bytes"):
         payload.PayloadRun.fixed(b"abcd", width, start, stop)
 
 
-def test_text_has_no_width(payload: ModuleType, errors: ModuleType) -> None:
+def test_fixed_run_of_text_raises(payload: ModuleType, errors: ModuleType) -> None:
     for wrong in ("text", 5, None):
-        with pytest.raises(errors.LocalError, match=r"no text|must be bytes"):
+        with pytest.raises(errors.LocalError, match=r"must be bytes"):
             payload.PayloadRun.fixed(wrong, 1)
 
 
-def test_a_fixed_run_stays_below_what_offsets_can_tell(
-    payload: ModuleType, errors: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fixed_run_of_2_gib_raises(payload: ModuleType, errors: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payload, "MAX_RUN_BYTES", 3)
     with pytest.raises(errors.LocalError, match="make several"):
         payload.PayloadRun.fixed(b"abcd", 2)
 
 
 @given(items=items)
-def test_a_part_shares_the_bytes(payload: ModuleType, items: list[tuple[bytes, bytes | None]]) -> None:
+def test_part_shares_the_bytes(payload: ModuleType, items: list[tuple[bytes, bytes | None]]) -> None:
     run = payload.PayloadRun.of([payload.Payload(*item) for item in items])
     for start in range(len(items) + 1):
         part = run.part(start, len(items))
@@ -168,9 +160,7 @@ def test_a_part_shares_the_bytes(payload: ModuleType, items: list[tuple[bytes, b
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 1), (0, 3), (2, 1), (3, 3)])
-def test_parts_that_a_run_does_not_have_are_refused(
-    payload: ModuleType, errors: ModuleType, start: int, stop: int
-) -> None:
+def test_parts_outside_a_run_raise(payload: ModuleType, errors: ModuleType, start: int, stop: int) -> None:
     for run in (payload.PayloadRun.fixed(b"abcd", 2), payload.PayloadRun.of([payload.Payload(b"a")] * 2)):
         for read in (run.part, run.payloads, run.check):
             with pytest.raises(errors.LocalError, match="run of 2"):

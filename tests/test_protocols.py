@@ -17,10 +17,10 @@ from penstock.protocols import (
     Dump,
     ProtocolSpec,
     client_session,
+    connection_settings,
     data_mime,
     detectors,
     dump_of,
-    fitting,
     spec_of,
 )
 from penstock.rsocket.dialect import DIALECTS
@@ -38,7 +38,7 @@ def test_every_protocol_has_both_sides(protocol: str) -> None:
     assert [type(event).__name__ for event in server.take_events()] == ["Established"]
 
 
-def test_river_alone_begins_another_session_by_itself() -> None:
+def test_only_river_starts_another_session() -> None:
     assert [protocol for protocol in PROTOCOLS if spec_of(protocol).reconnects] == ["river"]
 
 
@@ -46,14 +46,14 @@ def rows() -> list[ProtocolSpec]:
     return [spec_of(protocol) for protocol in PROTOCOLS]
 
 
-def test_rows_say_what_their_families_say() -> None:
+def test_rows_match_their_families() -> None:
     for spec in rows():
         dialect = DIALECTS.get(spec.version)
         assert spec.metadata_mime == (dialect and dialect.metadata_mime)
         assert spec.resumes is bool(dialect and dialect.keepalive)
 
 
-def test_rows_refer_to_what_is_there() -> None:
+def test_rows_refer_to_existing_objects() -> None:
     for spec in rows():
         references = [value for value in asdict(spec).values() if re.fullmatch(r"[\w.]+:\w+", str(value))]
         assert len(references) >= 3
@@ -71,12 +71,12 @@ def test_every_version_can_be_shown(version: str) -> None:
     assert hasattr(dump.reader("", False, False), "lines")
 
 
-def test_an_unknown_version_is_refused() -> None:
+def test_unknown_version_raises() -> None:
     with pytest.raises(LocalError, match=r"'morse-1'; use one of rsocket-1\.0, .*, river-2\.0"):
         dump_of("morse-1")
 
 
-def test_an_unknown_protocol_is_refused() -> None:
+def test_unknown_protocol_raises() -> None:
     for make in (client_session, detectors):
         with pytest.raises(UrlError, match="unknown protocol 'morse'; known are: rsocket"):
             make("morse", Settings())
@@ -103,11 +103,11 @@ RSOCKET = {"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_
         ("reactivesocket-0.2", RSOCKET),
         ("reactivesocket-0.0", RSOCKET - {"resume"}),
         ("reactive-streams", {"extensions", "element_sizes"}),
-        # Its sessions outlive their links in any case.
+        # Its sessions always outlive their links.
         ("river", {"resume"}),
     ],
 )
-def test_a_setting_that_the_protocol_cannot_honor_is_refused(protocol: str, honored: set[str], name: str) -> None:
+def test_unsupported_setting_raises(protocol: str, honored: set[str], name: str) -> None:
     settings = Settings(**{name: ASKED[name]})
     if name in honored:
         assert client_session(protocol, settings, random=bytes(16)).link_wanted
@@ -116,18 +116,18 @@ def test_a_setting_that_the_protocol_cannot_honor_is_refused(protocol: str, hono
             client_session(protocol, settings, random=bytes(16))
 
 
-def test_a_checkpoint_of_something_else_is_refused() -> None:
-    with pytest.raises(LocalError, match="no checkpoint"):
+def test_checkpoint_of_another_protocol_raises() -> None:
+    with pytest.raises(LocalError, match="invalid session checkpoint"):
         client_session("rsocket", Settings(resume=True), random=bytes(16), checkpoint=b"something", secret=b"s")
 
 
 @pytest.mark.parametrize("protocol", ["rsocket", "river"])
-def test_a_checkpoint_without_its_secret_is_refused(protocol: str) -> None:
-    with pytest.raises(LocalError, match="without the secret"):
+def test_checkpoint_without_secret_raises(protocol: str) -> None:
+    with pytest.raises(LocalError, match="secret of the checkpoint"):
         client_session(protocol, Settings(resume=True), random=bytes(16), checkpoint=b"something")
 
 
-def test_acceptors_of_one_server_share_its_sessions() -> None:
+def test_detectors_of_one_server_share_its_sessions() -> None:
     client = client_session("rsocket", Settings(resume=True), random=b"r" * 16)
     client.link_up(0.0)
     first = b"".join(client.take_output())
@@ -138,18 +138,18 @@ def test_acceptors_of_one_server_share_its_sessions() -> None:
         server = acceptor.receive(first, 0.0)
         assert server is not None
         closed = [event for event in server.take_events() if type(event).__name__ == "Closed"]
-        # The second set-up names a token that is taken (THREATS 27).
+        # The second set-up has a token that is in use (THREATS 27).
         assert [event.error.code for event in closed] == expected
 
 
-def test_families_are_imported_when_they_are_used() -> None:
+def test_families_are_imported_on_first_use() -> None:
     program = (
         "import sys, penstock.protocols; sys.exit(any(name.startswith('penstock.rsocket') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 
 
-def test_the_mime_type_of_data_is_that_of_the_request_or_of_the_connection() -> None:
+def test_data_mime_is_that_of_request_or_connection() -> None:
     metadata = Metadata("r", mime="application/json").encode()
     for protocol, mime, expected in (
         ("rsocket", COMPOSITE, "application/json"),
@@ -162,8 +162,8 @@ def test_the_mime_type_of_data_is_that_of_the_request_or_of_the_connection() -> 
         assert data_mime(connection, None) == "x/y"
 
 
-def test_the_data_of_river_is_what_its_codec_says() -> None:
+def test_data_mime_of_river_follows_its_codec() -> None:
     settings = Settings(data_mime="text/plain")
-    assert fitting("rsocket", settings, {}) is settings
-    assert fitting("river", settings, {}).data_mime == "application/vnd.river+json"
-    assert fitting("river", settings, {"codec": "msgpack"}).data_mime == "application/vnd.river+msgpack"
+    assert connection_settings("rsocket", settings, {}) is settings
+    assert connection_settings("river", settings, {}).data_mime == "application/vnd.river+json"
+    assert connection_settings("river", settings, {"codec": "msgpack"}).data_mime == "application/vnd.river+msgpack"

@@ -11,7 +11,7 @@ from tests.builds import Build
 
 
 def promised(protocol: type) -> dict[str, list[str]]:
-    """Return what the waist offers, each with the names of its parameters."""
+    """Return the methods of the waist, with the names of their parameters."""
     return {
         name: list(inspect.signature(member).parameters)
         for name, member in vars(protocol).items()
@@ -25,12 +25,12 @@ def test_every_protocol_keeps_the_waist(build: Build, protocol: str) -> None:
     session = protocols.client_session(protocol, Settings(), random=bytes(16))
     for found, waist in ((session, Session), (protocols.detectors(protocol, Settings())(), Detector)):
         for verb, parameters in promised(waist).items():
-            # Sessions lend methods of their parts, so it is the instance that counts: its methods are bound.
+            # Sessions use methods of their parts, so the bound methods of the instance are checked.
             assert list(inspect.signature(getattr(found, verb)).parameters) == parameters[1:], verb
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_session_has_all_that_the_waist_names(build: Build, protocol: str) -> None:
+def test_every_session_implements_the_waist(build: Build, protocol: str) -> None:
     session = build.module("penstock.protocols").client_session(protocol, Settings(), random=bytes(16))
     for name in (*filter(lambda name: not name.startswith("_"), vars(Session)), *Session.__annotations__):
         assert hasattr(session, name), name
@@ -45,7 +45,7 @@ def test_sessions_without_rehandshake_say_so(build: Build, protocol: str) -> Non
         session.rehandshake(0.0)
 
 
-def test_every_verb_says_what_it_does() -> None:
+def test_every_verb_has_a_docstring() -> None:
     for protocol in (Session, Detector):
         for verb in promised(protocol):
             assert inspect.getdoc(getattr(protocol, verb)), verb

@@ -9,7 +9,7 @@ from penstock import LocalError, Settings
 from penstock.settings import DEFAULT_SETTINGS
 
 
-def test_they_do_not_change() -> None:
+def test_settings_are_immutable() -> None:
     with pytest.raises(FrozenInstanceError):
         DEFAULT_SETTINGS.credit = 1  # type: ignore[misc]
     assert replace(DEFAULT_SETTINGS, credit=1).credit == 1
@@ -17,7 +17,7 @@ def test_they_do_not_change() -> None:
 
 
 @pytest.mark.parametrize("name", ["credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes"])
-def test_what_must_be_at_least_one_is(name: str) -> None:
+def test_settings_below_one_raise(name: str) -> None:
     with pytest.raises(LocalError, match=rf"Settings\.{name} is 0"):
         Settings(**{name: 0})
 
@@ -35,13 +35,13 @@ def test_what_must_be_at_least_one_is(name: str) -> None:
     ],
     ids=str,
 )
-def test_what_the_wire_cannot_say_is_refused(wrong: dict[str, Any]) -> None:
+def test_settings_outside_the_wire_range_raise(wrong: dict[str, Any]) -> None:
     # THREATS 25, from our own side
     with pytest.raises(LocalError, match=rf"Settings\.({'|'.join(wrong)}) is"):
         Settings(**wrong)
 
 
-def test_limits_hold_each_other() -> None:
+def test_default_limits_are_consistent() -> None:
     settings = DEFAULT_SETTINGS
     assert settings.fragment_bytes < settings.max_frame_bytes <= settings.max_payload_bytes
     assert settings.max_payload_bytes <= settings.max_reassembly_bytes
@@ -52,18 +52,18 @@ def test_limits_hold_each_other() -> None:
 
 
 @pytest.mark.parametrize("origin", ["https://app.example", "http://[::1]:8080", "null", "*"])
-def test_origins_are_as_browsers_write_them(origin: str) -> None:
+def test_valid_origins_are_accepted(origin: str) -> None:
     assert Settings(origins=(origin,)).origins == (origin,)
 
 
 @pytest.mark.parametrize("origin", ["", "app.example", "https://app.example/", "https://a b", "https://*.example/x"])
-def test_an_origin_that_no_browser_would_write_is_refused(origin: str) -> None:
+def test_invalid_origins_raise(origin: str) -> None:
     with pytest.raises(LocalError, match=r"Settings.origins has .*; write https://host, with no path, or \*"):
         Settings(origins=(origin,))
 
 
 @pytest.mark.parametrize("value", ["", "Bearer abc", "a\tb", "x"])
-def test_headers_are_printable_and_not_shown(value: str) -> None:
+def test_headers_must_be_printable_and_are_not_shown(value: str) -> None:
     settings = Settings(headers=(("X-Secret", value),))
     assert settings.headers == (("X-Secret", value),)
     assert "X-Secret" not in repr(settings)
@@ -82,7 +82,7 @@ def test_headers_are_printable_and_not_shown(value: str) -> None:
         ("A:", "x"),
     ],
 )
-def test_a_header_cannot_be_more_than_one(name: str, value: str) -> None:
+def test_header_injection_raises(name: str, value: str) -> None:
     with pytest.raises(LocalError, match=r"Settings.headers") as refused:
         Settings(headers=((name, value),))
     assert "Host: x" not in str(refused.value)

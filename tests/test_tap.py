@@ -3,7 +3,7 @@ from __future__ import annotations
 from penstock import Connection, Kind, Outcome, Tap
 
 
-def test_a_tap_need_not_listen_to_anything() -> None:
+def test_tap_methods_are_optional() -> None:
     tap, connection = Tap(), Connection("rsocket", "", True)
     answers = [
         tap.opened(connection),
@@ -20,5 +20,5 @@ def test_a_tap_need_not_listen_to_anything() -> None:
     assert answers == [None] * len(answers)
 
 
-def test_outcomes_are_words() -> None:
+def test_outcomes_are_strings() -> None:
     assert [outcome.value for outcome in Outcome] == ["completed", "canceled", "rejected", "failed"]

@@ -1,4 +1,4 @@
-"""Every test asserts something, runs on the builds that it must, and lies in a file that is not too long."""
+"""Every test asserts something, runs on the required builds, and is in a file that is not too long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_LINES = 400
 SUFFIXES = {".py", ".pyx", ".pxd"}
 
 STATEMENTS = {"pytest.raises", "pytest.warns", "pytest.fail", "run_state_machine_as_test", "until"}
-"""Calls that state what must hold. A state machine has its own assertions; a test waits for `until` only a minute."""
+"""Calls that count as assertions: state machines assert themselves, and `until` fails after the time limit."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -30,7 +30,7 @@ def parsed(path: Path) -> ast.Module:
 
 @cache
 def helper_files(path: Path) -> frozenset[Path]:
-    """Return the files of tests/ that a file takes names from, with itself and the conftest.py files above it."""
+    """Return the files in tests/ from which a file imports, with itself and the conftest.py files above it."""
     found = {path, *(folder / "conftest.py" for folder in path.parents if folder.is_relative_to(TESTS))}
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom):
@@ -51,7 +51,7 @@ def functions(path: Path) -> dict[str, list[Function]]:
 
 
 def names_used(function: Function) -> set[str]:
-    """Return the names of what a function calls, of functions that it passes on, and of its fixtures."""
+    """Return the names of the functions that a function calls or passes on, and of its fixtures."""
     calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
     passed = {argument.id for call in calls for argument in call.args if isinstance(argument, ast.Name)}
     called = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
@@ -61,13 +61,13 @@ def names_used(function: Function) -> set[str]:
 
 
 def states(function: Function) -> bool:
-    """Return whether a function itself states what must hold."""
+    """Return True if a function itself asserts something."""
     calls = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
     return not calls.isdisjoint(STATEMENTS) or any(isinstance(node, ast.Assert) for node in ast.walk(function))
 
 
 def asserts(function: Function, path: Path, seen: set[tuple[Path, str]] | None = None) -> bool:
-    """Return whether a function of a file asserts something, by itself or in a helper that it calls.
+    """Return True if a function of a file asserts something, directly or in a helper that it calls.
 
     Helpers are found by name alone, in the file and in those that it imports from.
     """
@@ -85,7 +85,7 @@ def asserts(function: Function, path: Path, seen: set[tuple[Path, str]] | None =
 
 
 def unasserted(path: Path) -> Iterator[str]:
-    """Yield the names of a file's tests that nothing but an exception can fail."""
+    """Yield the names of a file's tests without assertions."""
     for name, found in functions(path).items():
         if name.startswith("test_"):
             yield from (name for function in found if not asserts(function, path))

@@ -15,14 +15,14 @@ MARKS = "\u061c\u200e\u200f"
 
 
 def steers(character: str) -> bool:
-    """Whether a character moves the cursor, breaks a line, turns the direction, or cannot be written at all."""
+    """Return True if a character moves the cursor, breaks a line, changes the direction, or cannot be encoded."""
     if unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs"):
         return character not in "\t\n"
     return unicodedata.bidirectional(character) in DIRECTIONS or character in MARKS
 
 
 # THREATS 18
-def test_every_character_that_steers_a_terminal_is_escaped() -> None:
+def test_unsafe_characters_are_escaped() -> None:
     for character in map(chr, range(sys.maxunicode + 1)):
         assert (shown(character) != character) == steers(character), hex(ord(character))
 
@@ -33,7 +33,7 @@ def test_escapes_name_the_character() -> None:
 
 
 @pytest.mark.parametrize("text", ["one\ttwo\nthr\u00e9e", "\u3000\u00a0", "\U0001f468\u200d\U0001f469", "\u0633\u200c"])
-def test_text_of_any_language_stays(text: str) -> None:
+def test_text_of_any_language_is_unchanged(text: str) -> None:
     assert shown(text) == text
 
 
@@ -44,7 +44,7 @@ def test_shown_text_is_shown_unchanged(text: str) -> None:
 
 
 @given(st.text())
-def test_a_line_is_one_line(text: str) -> None:
+def test_shown_line_has_no_line_breaks(text: str) -> None:
     for line in (shown_line(text), shortened(text), quoted(text.encode(errors="surrogatepass"))):
         assert not any(steers(character) or character in "\t\n" for character in line)
         assert len(line.splitlines()) <= 1
@@ -56,7 +56,7 @@ def test_line_feeds_and_tabs_of_a_line_are_escaped() -> None:
 
 
 @given(st.text())
-def test_json_stays_the_same_value(text: str) -> None:
+def test_shown_json_has_the_same_value(text: str) -> None:
     line = shown_json(json.dumps(text, ensure_ascii=False))
     assert json.loads(line) == text
     assert not any(steers(character) for character in line)

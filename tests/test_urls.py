@@ -24,7 +24,7 @@ from penstock.urls import TRANSPORTS, Url, parse_url
         ("rsocket+memory://name", Url("rsocket", "memory", path="name")),
     ],
 )
-def test_a_url_has_its_parts_and_comes_back(text: str, url: Url) -> None:
+def test_url_is_parsed_and_formatted(text: str, url: Url) -> None:
     assert parse_url(text) == url
     assert parse_url(str(url)) == url
 
@@ -32,25 +32,25 @@ def test_a_url_has_its_parts_and_comes_back(text: str, url: Url) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is no URL; write one like rsocket"),
-        ("127.0.0.1:7878", "is no URL"),
-        ("rsocket://h:1", "names no transport"),
+        ("", "is not a valid URL; write one like rsocket"),
+        ("127.0.0.1:7878", "is not a valid URL"),
+        ("rsocket://h:1", "has no transport"),
         ("rsockt+tcp://h:1", "unknown protocol 'rsockt'; did you mean 'rsocket'"),
         ("rsocket+tpc://h:1", "unknown transport 'tpc'; did you mean 'tcp'"),
         ("rsocket+carrier-pigeon://h:1", f"known are {', '.join(TRANSPORTS)}"),
-        ("rsocket+tcp://h", "names no port"),
-        ("rsocket+tcp://[::1]", "names no port"),
-        ("rsocket+tcp://h:65536", "no number from 0 to 65535"),
+        ("rsocket+tcp://h", "the port is missing"),
+        ("rsocket+tcp://[::1]", "the port is missing"),
+        ("rsocket+tcp://h:65536", "is not a number from 0 to 65535"),
         ("rsocket+tcp://h:x", "port 'x'"),
         ("rsocket+tcp://h:-1", "port '-1'"),
-        ("rsocket+tcp://user:secret@h:1", "neither users, passwords"),
-        ("rsocket+tcp://h:1#x", "nor fragments"),
+        ("rsocket+tcp://user:secret@h:1", "users, passwords and fragments"),
+        ("rsocket+tcp://h:1#x", "fragments are not supported"),
         ("rsocket+tcp://[::1:1", "write one like"),
         ("rsocket+tls://h:1?ca", "write one like"),
-        ("rsocket+unix://", "names no path"),
+        ("rsocket+unix://", "has no path"),
     ],
 )
-def test_a_typo_is_told_in_a_line_that_says_what_to_do(text: str, message: str) -> None:
+def test_invalid_url_raises_with_a_correction(text: str, message: str) -> None:
     with pytest.raises(UrlError, match=message) as refused:
         parse_url(text)
     assert "\n" not in str(refused.value)
@@ -82,7 +82,7 @@ def test_no_error_shows_a_password(text: str) -> None:
     assert "…@" in str(refused.value)
 
 
-def test_a_place_is_shown_without_protocol_and_options() -> None:
+def test_place_omits_protocol_and_options() -> None:
     assert parse_url("rsocket+tls://[::1]:7878?ca=x").place == "tls://[::1]:7878"
     assert parse_url("rsocket+tcp://h:0").with_port(7878).place == "tcp://h:7878"
 

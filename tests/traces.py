@@ -1,4 +1,4 @@
-"""Finding secrets in files, however they are spelled there."""
+"""Finds secrets in files, in several encodings."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ __all__ = ["holders", "traces"]
 
 
 def traces(secret: bytes) -> list[bytes]:
-    """Return what holds a secret, if it is there: as it is, in hexadecimal, or anywhere in what is in base64."""
+    """Return the encodings of a secret: raw, hexadecimal, and base64 at each alignment."""
     found = [secret, secret.hex().encode()]
     for before in range(3):
-        # Characters that this secret alone decides.
+        # The characters that depend only on the secret.
         encoded = b64encode(bytes(before) + secret)
         found.append(encoded[-(-before * 8 // 6) : (before + len(secret)) * 8 // 6])
     return found
 
 
 def holders(folder: Path, *secrets: bytes) -> set[str]:
-    """Return the names of the files in a folder, and in those below it, that hold any of these secrets."""
-    spelled = [trace for secret in secrets for trace in traces(secret)]
+    """Return the names of the files in a folder, and in its subfolders, that contain any of these secrets."""
+    encoded = [trace for secret in secrets for trace in traces(secret)]
     found = set()
     for path in folder.rglob("*"):
-        # Some are replaced meanwhile.
+        # A file may be replaced meanwhile.
         with suppress(FileNotFoundError, IsADirectoryError):
             data = path.read_bytes()
-            if any(trace in data for trace in spelled):
+            if any(trace in data for trace in encoded):
                 found.add(path.name)
     return found

@@ -1,4 +1,4 @@
-"""Waiting without a clock: for what others do in their turns of the event loop."""
+"""Waits without a clock, by turns of the event loop."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["turns", "until"]
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let everybody else go on until `condition` holds; a test that waits in vain is ended."""
+    """Run other tasks until `condition` is true. A test that waits too long is canceled."""
     while not condition():
         await turns(1)
 
 
 async def turns(count: int) -> None:
-    """Let everybody else have so many turns of the loop."""
+    """Run other tasks for `count` turns of the loop."""
     for _ in range(count):
         await asyncio.sleep(0)

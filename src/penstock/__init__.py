@@ -1,7 +1,7 @@
 """Live streams over RSocket and its relatives, into Python services and Apache Spark.
 
-Every public name is here, and is imported when it is first used: ``import penstock`` is cheap, and the
-optional packages are needed only by those who use what needs them.
+All public names are here. Each is imported on first use: ``import penstock`` is fast, and an optional package is needed
+only for the names that depend on it.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ __all__ = [
     "typed",
 ]
 
-# Which names live in each module; those that are not listed here are errors.
+# The names that each module defines. All others are in `errors`.
 _HOMES = {
     "_build": ("ACCELERATED",),
     "aio.balance": ("Balancer", "balance"),

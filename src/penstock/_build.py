@@ -1,7 +1,7 @@
-"""Which build runs: compiled extension modules, or the plain Python sources they are made from.
+"""Selects the build: compiled extension modules, or the Python sources that they are compiled from.
 
-With ``PENSTOCK_PURE=1`` in the environment every module of the package is imported from its source, even
-where a compiled one lies beside it.
+With ``PENSTOCK_PURE=1`` in the environment, every module of the package is imported from its source, even if a compiled
+one exists.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ PURE = os.environ.get("PENSTOCK_PURE") == "1"
 
 
 class SourceFinder:
-    """Finds the modules of this package as sources, and hides the compiled ones."""
+    """Finds the sources of this package's modules, and hides the compiled ones."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return where the source of module `name` is; None for modules of others."""
+        """Return the spec of the source of module `name`, or raise ModuleNotFoundError; None outside this package."""
         if path is None or not name.startswith(PACKAGE + "."):
             return None
         for folder in path:
             spec = FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES)).find_spec(name)
             if spec is not None:
                 return spec
-        # To return None would let the next finder come up with the compiled module.
-        raise ModuleNotFoundError(f"{name} has no source: it exists only compiled", name=name)
+        # After None, the next finder would return the compiled module.
+        raise ModuleNotFoundError(f"module {name} has no Python source; unset PENSTOCK_PURE to use it", name=name)
 
 
 def install() -> None:
-    """Make every later import of the package obey PENSTOCK_PURE."""
+    """Apply PENSTOCK_PURE to all later imports of this package."""
     if PURE and SourceFinder not in sys.meta_path:
         sys.meta_path.insert(0, SourceFinder)
 
 
 def compiled_modules() -> list[str]:
-    """Return the names of the modules that this interpreter imports compiled, sorted."""
+    """Return the sorted names of the modules that this interpreter imports as extensions."""
     if PURE:
         return []
     root = Path(__file__).parent
@@ -56,3 +56,4 @@ def compiled_modules() -> list[str]:
 
 
 ACCELERATED: bool = bool(compiled_modules())
+"""True if the compiled build is used."""

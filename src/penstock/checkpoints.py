@@ -1,4 +1,4 @@
-"""Checkpoints in two parts: a public one, which may be stored with the data, and a private one for its owner.
+"""Checkpoints in two parts: a public part, which may be stored with the data, and a private part for its owner.
 
 A client keeps its sent messages until the server confirms them. They include requests, with credentials in their
 metadata and data. Only the owner may read these, so they must not be in files that people copy.
@@ -85,4 +85,4 @@ def before(private: Private, end: int, size: Callable[[bytes], int]) -> list[byt
 
 
 def _invalid(checkpoint: bytes, error: Exception) -> LocalError:
-    return LocalError(f"these {len(checkpoint)} bytes are no checkpoint of a session: {error}")
+    return LocalError(f"invalid session checkpoint ({len(checkpoint)} bytes): {error}")

@@ -1,4 +1,4 @@
-"""What is known of a connection: interceptors, connection hooks and taps are told of it by this."""
+"""The description of a connection that interceptors, connection hooks and taps receive."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ __all__ = ["Carried", "Connection"]
 
 @dataclass(slots=True, eq=False, repr=False)
 class Connection:
-    """One connection, which with `Settings.resume` goes on over several links.
+    """One connection, which may continue over several links with `Settings.resume`.
 
     Attributes:
-        protocol: The protocol that its URL names: ``rsocket``.
-        address: Where the peer is: for a client the place that its URL names, such as ``tcp://host:7878``, for
-            a server the address from which the peer came first; empty where the transport has none.
-        is_client: Whether we opened it.
-        setup: What the client said at set-up.
-        metadata_mime: What its metadata is; empty on a client that leaves it to the protocol.
-        data_mime: What its data is.
-        identity: On a server, what its acceptor made of `setup`, as handlers see it; None: it made nothing of it.
-        certificate: The certificate that the peer showed on the present link, and that was verified, as
-            :meth:`ssl.SSLSocket.getpeercert` has it; None: there is none.
-        error: Why it was closed, once it is, unless this side closed it.
-        renew: Asks the client anew who it is; see :func:`~penstock.rehandshake`, which calls it.
-        peer: The other side, a :class:`~penstock.Peer`: a server asks its clients for things by it, where the protocol
-            lets it. It is there for connection hooks and interceptors of a service.
+        protocol: The protocol of its URL, such as ``rsocket``.
+        address: The peer's address. For a client, the part of its URL such as ``tcp://host:7878``. For a server, the
+            address of the peer's first link; empty if the transport has no addresses.
+        is_client: True on the side that opened the connection.
+        setup: The payload of the client's set-up.
+        metadata_mime: The MIME type of its metadata; empty on a client that uses the protocol's default.
+        data_mime: The MIME type of its data.
+        identity: On a server, the acceptor's result for `setup`, as handlers see it; None if there is none.
+        certificate: The peer's verified certificate on the current link, in the format of
+            :meth:`ssl.SSLSocket.getpeercert`; None if there is none.
+        error: The reason why it is closed; None while it is open, or if this side closed it.
+        renew: On a server, asks the client for its metadata again; :func:`~penstock.rehandshake` calls it.
+        peer: A :class:`~penstock.Peer` for requests to the other side, if the protocol allows them. It is set for
+            connection hooks and for interceptors of a service.
 
     """
 
@@ -50,7 +50,7 @@ class Connection:
 
 
 class Carried(Protocol):
-    """What a carrier of traces reads and changes of a :class:`~penstock.Request`."""
+    """The attributes of a :class:`~penstock.Request` that a carrier of traces reads and changes."""
 
     connection: Connection
     route: str

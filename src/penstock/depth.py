@@ -1,10 +1,10 @@
-"""How deeply JSON and MessagePack are nested, and where a value ends, found without decoding and without recursion.
+"""Finds the nesting depth of JSON and MessagePack, and the ends of values, without decoding and without recursion.
 
-Decoders recurse, and crash where stacks are small (THREATS 64). `depth.pyx` does the same in the compiled build: a
-message of 16 MiB may have as many values, and each costs a microsecond here.
+Decoders recurse, and crash if the stack is small (THREATS 64). `depth.pyx` does the same in the compiled build, because
+a message of 16 MiB may contain 16 million values, and each takes a microsecond here.
 
-Malformed data counts as its most deeply nested reading: the scan goes on after a first value that is whole, after
-bytes that are never used, and after a bracket that closes nothing.
+Malformed data is measured by its most deeply nested interpretation: the scan continues after a complete first value,
+after unused bytes, and after unmatched closing brackets.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final
 __all__ = ["MAX_DEPTH", "json_too_deep", "msgpack_too_deep", "skip_json", "skip_msgpack"]
 
 MAX_DEPTH: Final = 128
-"""Containers within containers: deeper than any data that people write, shallow enough for any thread's stack."""
+"""Levels of nested containers: more than real data needs, and few enough for the stack of any thread."""
 
-# A string is taken whole, and one without an end to the end, so that no byte is looked at twice.
+# A string is one token, and an unterminated string extends to the end, so that no byte is scanned twice.
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
-# The same, and what is neither: numbers and such.
+# Also matches commas and scalars, such as numbers.
 _OUTLINE: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+("?)|[\[{]|[\]}]|,|[^"\[\]{},]++', re.DOTALL)
-# All bytes that may begin a map or an array: fixmap, fixarray, array 16 and 32, map 16 and 32.
+# All bytes that may start a map or an array: fixmap, fixarray, array 16 and 32, map 16 and 32.
 _OPENERS: Final = bytes([*range(0x80, 0xA0), *range(0xDC, 0xE0)])
-# MessagePack, Formats: bytes after the first one, where that alone tells; and the width of a length that follows.
+# MessagePack, Formats: bytes after the first byte if it determines them; otherwise the width of the length field.
 _FIXED: Final = {0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8} | {
     0xD4 + power: 1 + (1 << power) for power in range(5)
 }
@@ -33,8 +33,8 @@ _COUNTED: Final = {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
 
 
 def json_too_deep(data: bytes, limit: int = MAX_DEPTH) -> int:
-    """Return the offset at which JSON is nested more than `limit` levels deep; -1: nowhere."""
-    # Data with so few brackets cannot be too deep: two counts are all that most data costs.
+    """Return the first offset at which JSON is nested more than `limit` levels deep, or -1."""
+    # Fewer brackets cannot be too deep; most data needs only these two counts.
     if data.count(b"{") + data.count(b"[") <= limit:
         return -1
     depth = 0
@@ -50,35 +50,35 @@ def json_too_deep(data: bytes, limit: int = MAX_DEPTH) -> int:
 
 
 def msgpack_too_deep(data: bytes, limit: int = MAX_DEPTH) -> int:
-    """Return the offset at which MessagePack is nested more than `limit` levels deep; -1: nowhere."""
+    """Return the first offset at which MessagePack is nested more than `limit` levels deep, or -1."""
     if len(data) - len(data.translate(None, _OPENERS)) <= limit:
         return -1
     at = 0
     size = len(data)
-    # How many values are still to come at each level. There is no end of them outside of all containers.
-    left = [-1]
+    # Values that remain at each level; the top level is unlimited.
+    remaining = [-1]
     while at < size:
-        if left[-1] == 0:
-            left.pop()
+        if remaining[-1] == 0:
+            remaining.pop()
             continue
-        left[-1] -= 1
+        remaining[-1] -= 1
         at, inner = _skip(data, at)
         if inner >= 0:
-            left.append(inner)
-            if len(left) > limit + 1:
+            remaining.append(inner)
+            if len(remaining) > limit + 1:
                 return at
     return -1
 
 
 def skip_json(data: bytes, at: int) -> int:
-    """Return where the value at `at` ends, as far as quotes and brackets tell; -1: the data ends before that."""
+    """Return the end of the value at offset `at`, judged by quotes and brackets only; -1 if the data ends earlier."""
     depth = 0
     for token in _OUTLINE.finditer(data, at):
         first = data[token.start()]
         if first in b"[{":
             depth += 1
         elif first == 0x22:
-            # One without an end goes on to the end.
+            # An unterminated string extends to the end of the data.
             if not token.group(1):
                 return -1
         elif first in b"]}":
@@ -91,7 +91,7 @@ def skip_json(data: bytes, at: int) -> int:
 
 
 def skip_msgpack(data: bytes, at: int, count: int = 1) -> int:
-    """Return where `count` values end, the first of which is at `at`; -1: the data ends before that."""
+    """Return the end of `count` values that start at offset `at`; -1 if the data ends earlier."""
     size = len(data)
     while count:
         if at >= size:
@@ -102,7 +102,7 @@ def skip_msgpack(data: bytes, at: int, count: int = 1) -> int:
 
 
 def _skip(data: bytes, at: int) -> tuple[int, int]:
-    """Return where the value at `at` ends, or its first inner one begins, and how many it has; -1: none ever."""
+    """Return the end of the scalar at `at` and -1; or the start of a container's content and the number of values."""
     first = data[at]
     at += 1
     if first < 0x80 or first >= 0xE0:
@@ -122,5 +122,5 @@ def _skip(data: bytes, at: int) -> tuple[int, int]:
     if first in _SIZED or first in _EXTENSIONS:
         width = _SIZED.get(first) or _EXTENSIONS[first]
         return at + width + int.from_bytes(data[at : at + width], "big") + (first in _EXTENSIONS), -1
-    # nil, false, true, and the byte that is never used.
+    # nil, false, true, and the unused byte 0xC1.
     return at, -1

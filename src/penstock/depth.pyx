@@ -1,4 +1,4 @@
-"""Depth and ends of values: `depth.py` tells what the functions do. A property test holds the two equal."""
+"""The compiled `depth.py`, which documents the functions. A property test compares both."""
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t
@@ -10,14 +10,14 @@ ctypedef const unsigned char* Bytes
 MAX_DEPTH = 128
 
 cdef enum:
-    # More levels than anybody asks for.
+    # The capacity of the stack in `_too_deep`.
     LEVELS = 256
 
 
 def json_too_deep(bytes data not None, Py_ssize_t limit=MAX_DEPTH):
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
     cdef Py_ssize_t at = 0, end = len(data), depth = 0, openers = 0
-    # The compiler makes vectors of this loop, and it settles nearly all data.
+    # The compiler vectorizes this loop, and most data needs no other.
     for at in range(end):
         openers += (p[at] == c"{") | (p[at] == c"[")
     if openers <= limit:
@@ -39,7 +39,7 @@ def json_too_deep(bytes data not None, Py_ssize_t limit=MAX_DEPTH):
 
 def msgpack_too_deep(bytes data not None, Py_ssize_t limit=MAX_DEPTH):
     if not 0 <= limit < LEVELS - 1:
-        raise ValueError(f"a depth of {limit} is more than is looked at")
+        raise ValueError(f"the depth limit is {limit}; it must be between 0 and {LEVELS - 2}")
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
     cdef Py_ssize_t at, end = len(data), openers = 0
     for at in range(end):
@@ -82,7 +82,7 @@ def skip_msgpack(bytes data not None, Py_ssize_t at, Py_ssize_t count=1):
     if at < 0:
         raise IndexError(f"no value begins at byte {at}")
     while count > 0:
-        # Each value has a byte at least.
+        # Each value has at least one byte.
         if count > end - at:
             return -1
         at = _skip(p, at, end, &inner)
@@ -97,7 +97,7 @@ cdef inline bint _is_mark(unsigned char byte) noexcept nogil:
 
 
 cdef inline Py_ssize_t _string_end(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    """Return what follows the string at `at`; that is beyond `end` if it has no end."""
+    """Return the end of the string at `at`; more than `end` if it is not terminated."""
     at += 1
     while at < end and p[at] != c'"':
         at += 2 if p[at] == c"\\" else 1
@@ -105,28 +105,28 @@ cdef inline Py_ssize_t _string_end(Bytes p, Py_ssize_t at, Py_ssize_t end) noexc
 
 
 cdef Py_ssize_t _too_deep(Bytes p, Py_ssize_t end, Py_ssize_t limit) noexcept nogil:
-    """Return where it is nested more deeply than `limit`; -1: nowhere."""
-    # How many values are still to come at each level. There is no end of them outside of all containers.
-    cdef int64_t left[LEVELS]
+    """Return the first offset at which the nesting exceeds `limit`, or -1."""
+    # Values that remain at each level; the top level is unlimited.
+    cdef int64_t remaining[LEVELS]
     cdef int64_t inner
     cdef Py_ssize_t at = 0, depth = 0
-    left[0] = -1
+    remaining[0] = -1
     while at < end:
-        if left[depth] == 0:
+        if remaining[depth] == 0:
             depth -= 1
             continue
-        left[depth] -= 1
+        remaining[depth] -= 1
         at = _skip(p, at, end, &inner)
         if inner >= 0:
             depth += 1
             if depth > limit:
                 return at
-            left[depth] = inner
+            remaining[depth] = inner
     return -1
 
 
 cdef inline Py_ssize_t _skip(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* inner) noexcept nogil:
-    """Return where the value at `at` ends, or its first inner one begins, and how many it has; -1: none ever."""
+    """Return the end of the scalar at `at`, with `inner` -1; or the start of a container's `inner` values."""
     cdef unsigned char first = p[at]
     cdef Py_ssize_t width
     at += 1
@@ -162,12 +162,12 @@ cdef inline Py_ssize_t _skip(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* in
         if first >= 0xDE:
             inner[0] *= 2
         return at + width
-    # nil, false, true, and the byte that is never used.
+    # nil, false, true, and the unused byte 0xC1.
     return at
 
 
 cdef inline int64_t _number(Bytes p, Py_ssize_t at, Py_ssize_t end, Py_ssize_t width) noexcept nogil:
-    """Return the number of so many bytes, or of those that are there."""
+    """Return the big-endian number of `width` bytes, or of fewer if the data ends."""
     cdef int64_t number = 0
     cdef Py_ssize_t index
     for index in range(width):

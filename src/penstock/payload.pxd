@@ -11,7 +11,7 @@ cdef class Payload:
 @cython.final
 cdef class PayloadRun:
     cdef readonly bytes buffer
-    # Worked out for items of one width only when somebody asks for `offsets`.
+    # For items of one width, computed by the first access to `offsets`.
     cdef object _offsets
     cdef readonly Py_ssize_t size
     cdef public bint sound

@@ -14,7 +14,7 @@ MAX_RUN_BYTES = 0x7FFF_FFFF
 """The limit of 32-bit offsets, in a run and in an Arrow array."""
 
 
-def octets(value: bytes | str, name: str) -> bytes:
+def to_bytes(value: bytes | str, name: str) -> bytes:
     """Return `value` as bytes; `name` describes it in errors.
 
     Raises:
@@ -44,9 +44,9 @@ class Payload:
     __slots__ = ("data", "metadata")
 
     def __init__(self, data: bytes | str = b"", metadata: bytes | str | None = None) -> None:
-        self.data: bytes = data if type(data) is bytes else octets(data, "data")
+        self.data: bytes = data if type(data) is bytes else to_bytes(data, "data")
         self.metadata: bytes | None = (
-            metadata if metadata is None or type(metadata) is bytes else octets(metadata, "metadata")
+            metadata if metadata is None or type(metadata) is bytes else to_bytes(metadata, "metadata")
         )
 
     def __eq__(self, other: object) -> bool:
@@ -66,13 +66,14 @@ class Payload:
 class MetadataPush:
     """Metadata sent between the items of a stream, without being an item (ReactiveSocket 0.0).
 
-    A handler yields it to send it. A consumer receives it by `on_push` of :meth:`penstock.Peer.stream`.
+    A handler yields it to send it. A consumer receives it by `on_push` of :meth:`penstock.Peer.stream`. A string is
+    encoded as UTF-8. Raises LocalError if `metadata` does not contain bytes.
     """
 
     __slots__ = ("metadata",)
 
     def __init__(self, metadata: bytes | str) -> None:
-        self.metadata: bytes = octets(metadata, "metadata")
+        self.metadata: bytes = to_bytes(metadata, "metadata")
 
     def __repr__(self) -> str:
         return f"MetadataPush({self.metadata!r})"
@@ -168,7 +169,7 @@ class PayloadRun:
         """
         count = len(self)
         if not 0 <= start <= stop <= count:
-            raise LocalError(f"items {start} to {stop} were asked of a run of {count}")
+            raise LocalError(f"items {start} to {stop} are not within this run of {count} items")
         if self.width:
             return (stop - start) * self.width
         if self.sound and stop - start == count:
@@ -181,7 +182,9 @@ class PayloadRun:
             middle = view[at + 1]
             end = view[at + 2]
             if not -1 <= first <= middle <= end <= limit or middle < 0:
-                raise LocalError(f"item {at // 3} of the run lies at {first}, {middle}, {end} in {limit} bytes")
+                raise LocalError(
+                    f"item {at // 3} of the run: invalid offsets {first}, {middle}, {end} in {limit} bytes"
+                )
             size += end - (middle if first < 0 else first)
         return size
 
@@ -217,7 +220,7 @@ class PayloadRun:
         buffer: bytes = octets if type(octets) is bytes else _copied(octets)
         end = len(buffer) if stop is None else stop
         if width < 1 or not 0 <= start <= end <= len(buffer) or (end - start) % width:
-            raise LocalError(f"bytes {start} to {end} of {len(buffer)} are no items of {width} bytes each")
+            raise LocalError(f"bytes {start} to {end} of {len(buffer)} cannot be split into items of {width} bytes")
         if end > MAX_RUN_BYTES:
             raise LocalError(f"a run holds at most {MAX_RUN_BYTES} bytes; make several of these")
         return fixed_run(buffer, width, start, end - start)
@@ -248,7 +251,7 @@ class PayloadRun:
 
 
 def fixed_run(buffer: bytes, width: int, first: int, size: int) -> PayloadRun:
-    """Do the same as :meth:`PayloadRun.fixed` for `size` bytes from `first` on, which must exist."""
+    """Return the run of :meth:`PayloadRun.fixed` for `size` bytes from offset `first`, without any checks."""
     run = PayloadRun.__new__(PayloadRun)
     run.buffer = buffer
     run._offsets = None
@@ -262,5 +265,5 @@ def fixed_run(buffer: bytes, width: int, first: int, size: int) -> PayloadRun:
 def _copied(value: object) -> bytes:
     """Return the contiguous bytes of an object that is not a string."""
     if isinstance(value, str):
-        raise LocalError("items of one width are bytes or an array of numbers, and no text")
-    return octets(value, "what holds the items")  # type: ignore[arg-type]
+        raise LocalError("items of one width must be bytes or an array of numbers, not a string")
+    return to_bytes(value, "the items")  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""The registry of protocols: one row each. It is the only place above the families that names one of them.
+"""The registry of protocols, with one row for each. Above the families, only this module names protocols.
 
-A row refers to functions of its family as ``module:name``; they are imported when they are first used.
+A row refers to functions of its family as ``module:name``, which are imported on first use.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = [
     "TextForm",
     "carriers",
     "client_session",
+    "connection_settings",
     "data_mime",
     "detectors",
     "dump_of",
     "encodings",
-    "fitting",
     "is_composite",
     "spec_of",
     "text_form",
@@ -40,53 +40,54 @@ __all__ = [
 FEATURES: Final = {
     "resume": "cannot resume sessions",
     "lease": "has no leases",
-    "extensions": "has no extensions to offer",
-    "element_sizes": "has no items without a length",
-    "metadata_mime": "has no type of metadata",
+    "extensions": "has no extensions",
+    "element_sizes": "cannot send items without a length",
+    "metadata_mime": "has no MIME type for metadata",
     "client_ids": "has no odd and even stream ids",
     "lenient": "has no PAYLOAD frames",
     "length_counts_itself": "has no 24-bit length",
 }
-"""Settings that ask for what some protocols lack, and how each lacks it. A client is refused them; limits and times
-that a protocol has no use for are ignored."""
+"""Settings that only some protocols support, and what the others lack. A client with such a setting is an error; limits
+and timeouts that a protocol does not use are ignored."""
 COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
-"""Composite Metadata: entries, each with a type of its own."""
+"""Composite Metadata: entries, each with its own MIME type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolSpec:
-    """What code above the families knows of a protocol.
+    """The properties of a protocol that code above the families needs.
 
     Attributes:
-        name: As URLs have it.
+        name: The protocol's name in URLs.
         client: ``client(start)`` returns a client's session; see :class:`~penstock.session.ClientStart`.
-        detectors: ``detectors(start)`` returns what makes the detector of each new link of one server; see
+        detectors: ``detectors(start)`` returns a function that creates a detector for each new link of one server; see
             :class:`~penstock.session.ServerStart`.
-        version: The protocol and its version, as ``penstock decode --dialect`` has it.
-        dump: ``dump(version)`` returns what shows frames; see :class:`Dump`.
-        prefix_bytes: The width of the length before each frame; 0: messages are pieces of a stream of bytes.
-        passes_over: Sessions refuse a message that is too long by its ends: none of it is held, and the link goes on.
-        options: The options of URLs that belong to the protocol, and not to a transport.
-        honors: The settings in `FEATURES` that it can do what they ask for.
-        resumes: With `Settings.resume`, sessions may outlive their links, and their clients.
-        reconnects: Clients begin another session by themselves when one is over, as a retry budget allows.
-        word_codes: Error codes are words; else they are numbers.
-        malformed_code: The code of a refusal of a client whose metadata does not match its schema.
-        subprotocol: Its name in the handshake of WebSocket; None: it has none.
-        alpn: Its name in the handshake of QUIC.
-        content_type: The type of its bodies over HTTP/2.
-        metadata_mime: The type of a connection's metadata, unless its settings say otherwise; None: it has no type.
-        data_mime: ``data_mime(options)`` returns the type of all data of a connection, from the options of its URL;
-            empty: the settings say it.
-        text_form: ``text_form(options)`` returns a :class:`TextForm`, or None where data travels as people write it;
-            empty: it always does.
-        carrier: ``carrier()`` returns what carries the context of a trace in requests; see
-            :class:`penstock.observe.carriers.Carrier`; empty: nothing does.
-        encodings: ``encodings()`` returns encodings of data that only this protocol has, by MIME type: the name, what
-            has an `Encoder` and a `Decoder` as :mod:`msgspec.json` has, and what returns the offset at which data
-            nests too deeply, or -1; empty: none.
-        request_mime: ``request_mime(metadata_mime, metadata)`` returns the type that a request's metadata gives the
-            data beside it, or None; empty: metadata never does.
+        version: The protocol and its version, as in ``penstock decode --dialect``.
+        dump: ``dump(version)`` returns the :class:`Dump` of its frames.
+        prefix_bytes: The width of the length before each frame; 0 if frames are not delimited by a length.
+        skips_oversized: Sessions reject a message that is too long by its first and last bytes, without storing it, and
+            the link continues.
+        options: The URL options of the protocol, as opposed to those of a transport.
+        supports: The settings in `FEATURES` that it supports.
+        resumes: With `Settings.resume`, sessions may outlive their links and their client's process.
+        reconnects: A client starts a new session when its session ends, as far as a retry budget allows.
+        string_codes: Error codes are strings; otherwise numbers.
+        malformed_code: The error code for a client whose metadata does not match its schema.
+        subprotocol: Its WebSocket subprotocol; None if it has none.
+        alpn: Its ALPN name for QUIC.
+        content_type: The content type of its bodies over HTTP/2.
+        metadata_mime: The default MIME type of a connection's metadata; None if metadata has no type.
+        data_mime: ``data_mime(options)`` returns the MIME type of all data of a connection, from the options of its
+            URL; empty if the settings determine it.
+        text_form: ``text_form(options)`` returns a :class:`TextForm`, or None if data is sent as written; empty if it
+            always is.
+        carrier: ``carrier()`` returns a :class:`penstock.observe.carriers.Carrier` for requests; empty if the protocol
+            cannot carry trace context.
+        encodings: ``encodings()`` returns data encodings of this protocol only, by MIME type: the name, an object with
+            an `Encoder` and a `Decoder` as in :mod:`msgspec.json`, and a function that returns the offset at which data
+            is nested too deeply, or -1; empty if there are none.
+        request_mime: ``request_mime(metadata_mime, metadata)`` returns the MIME type that a request's metadata declares
+            for its data, or None; empty if metadata never does.
 
     """
 
@@ -96,12 +97,12 @@ class ProtocolSpec:
     version: str
     dump: str
     prefix_bytes: int
-    passes_over: bool = False
+    skips_oversized: bool = False
     options: frozenset[str] = frozenset()
-    honors: frozenset[str] = frozenset()
+    supports: frozenset[str] = frozenset()
     resumes: bool = False
     reconnects: bool = False
-    word_codes: bool = False
+    string_codes: bool = False
     # RSocket 1.0, Error Codes: INVALID_SETUP.
     malformed_code: int | str = 0x001
     subprotocol: str | None = None
@@ -116,30 +117,30 @@ class ProtocolSpec:
 
 
 class TextForm(Protocol):
-    """Data that travels in a form that people do not write, as JSON."""
+    """Converts between JSON and a binary data format."""
 
     def from_json(self, data: bytes) -> bytes:
-        """Return what travels. Raises LocalError if `data` is not JSON."""
+        """Return `data` in the binary format. Raises LocalError if `data` is not JSON."""
 
     def to_json(self, body: bytes) -> bytes:
-        """Return JSON. Raises FrameError if `body` is not of that form."""
+        """Return `body` as JSON. Raises FrameError if `body` is not in the binary format."""
 
 
 class FrameReader(Protocol):
-    """One direction of a connection, shown as lines."""
+    """Shows one direction of a connection as lines."""
 
     def lines(self, data: bytes) -> list[str]:
-        """Return a line for each frame that is whole with `data`."""
+        """Return a line for each frame that `data` completes."""
 
 
 class Dump(Protocol):
-    """The frames of a protocol for people and scripts.
+    """Shows and encodes the frames of a protocol.
 
     Attributes:
-        framings: Bytes of the length that may stand before each frame, by the name of the framing.
-        codecs: The ways to write the same message; empty: there is only one.
-        unit: What the protocol calls a frame.
-        apart: Frames can be read one by one; else what one means depends on those before it.
+        framings: The width of the length before each frame, by the name of the framing.
+        codecs: The names of the protocol's codecs; empty if it has only one encoding.
+        unit: The protocol's term for a frame.
+        self_contained: Frames can be decoded separately; otherwise a frame's meaning depends on earlier frames.
 
     """
 
@@ -150,34 +151,34 @@ class Dump(Protocol):
     @property
     def unit(self) -> str: ...  # noqa: D102
     @property
-    def apart(self) -> bool: ...  # noqa: D102
+    def self_contained(self) -> bool: ...  # noqa: D102
 
     def frames(self, data: bytes, prefix: int, codec: str) -> Iterator[dict[str, object]]:
-        """Yield the frames in `data`, each as an object that JSON can hold.
+        """Yield the frames in `data` as objects that can be encoded as JSON.
 
         Args:
-            data: The frames; one, if there is no length before it and they can be read one by one.
-            prefix: Bytes of the length before each frame.
-            codec: One of `codecs`; ignored where there are none.
+            data: The frames. Without a prefix, data with self-contained frames must be a single one.
+            prefix: The width of the length before each frame.
+            codec: One of `codecs`; ignored if there are none.
 
         Raises:
-            SessionError: Some bytes are no frame.
+            SessionError: `data` has invalid frames.
 
         """
 
     def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
-        """Return what makes bytes of objects such as those of `frames`, in order; it raises LocalError."""
+        """Return a function that encodes objects such as those of `frames`, in order, or raises LocalError."""
 
     def detected(self, head: bytes, settings: Settings) -> Dump | None:
-        """Return the dump of the version that a client's first bytes are; None while that is unknown."""
+        """Return the dump for the version of a client's first bytes; None while it is unknown."""
 
     def reader(self, mime: str, messages: bool, secrets: bool) -> FrameReader:
-        """Return what shows one direction of a connection.
+        """Return a reader for one direction of a connection.
 
         Args:
-            mime: What the metadata of the connection is; empty: what the protocol makes it.
-            messages: The transport of a client carries messages.
-            secrets: Show credentials, tokens and ids of sessions, too.
+            mime: The MIME type of the connection's metadata; empty for the protocol's default.
+            messages: The transport carries messages.
+            secrets: Also show credentials, tokens and session ids.
 
         """
 
@@ -194,7 +195,7 @@ _RSOCKET: Final = ProtocolSpec(
     metadata_mime=COMPOSITE,
     request_mime="rsocket.extensions.composite:request_mime",
     carrier="rsocket.extensions.tracing:CompositeCarrier",
-    honors=frozenset({"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}),
+    supports=frozenset({"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}),
 )
 _REACTIVESOCKET_0_2: Final = replace(
     _RSOCKET,
@@ -210,7 +211,7 @@ _REACTIVESOCKET_0_0: Final = replace(
     name="reactivesocket-0.0",
     version="reactivesocket-0.0",
     resumes=False,
-    honors=_RSOCKET.honors - {"resume"},
+    supports=_RSOCKET.supports - {"resume"},
 )
 _REACTIVE_STREAMS: Final = ProtocolSpec(
     name="reactive-streams",
@@ -221,7 +222,7 @@ _REACTIVE_STREAMS: Final = ProtocolSpec(
     prefix_bytes=0,
     alpn="reactive-streams",
     content_type="application/reactive-streams",
-    honors=frozenset({"extensions", "element_sizes"}),
+    supports=frozenset({"extensions", "element_sizes"}),
 )
 _RIVER: Final = ProtocolSpec(
     name="river",
@@ -232,33 +233,33 @@ _RIVER: Final = ProtocolSpec(
     prefix_bytes=4,
     alpn="river",
     content_type="application/river",
-    passes_over=True,
+    skips_oversized=True,
     options=frozenset({"codec", "server", "client"}),
     # River, On disconnect: a hard reconnect.
     reconnects=True,
-    word_codes=True,
+    string_codes=True,
     # River, Handshake.
     malformed_code="MALFORMED_HANDSHAKE_META",
     data_mime="river.identity:data_mime",
     text_form="wire.river.values:json_form",
     carrier="river.tracing:RiverCarrier",
     encodings="wire.river.encodings:encodings",
-    # Sessions outlive their links in any case.
-    honors=frozenset({"resume"}),
+    # Sessions always outlive their links.
+    supports=frozenset({"resume"}),
 )
 _SPECS: Final = {
     spec.name: spec for spec in (_RSOCKET, _REACTIVESOCKET_0_2, _REACTIVESOCKET_0_0, _REACTIVE_STREAMS, _RIVER)
 }
 VERSIONS: Final = {spec.version: spec for spec in _SPECS.values()}
-"""The rows by their versions."""
+"""The rows by version."""
 PROTOCOLS: Final = tuple(_SPECS)
-"""The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
+"""The protocols of URLs. A listener on "rsocket" also detects its two predecessors."""
 EXAMPLE_URL: Final = "rsocket+tcp://127.0.0.1:7878"
-"""A URL as errors show one."""
+"""An example for error messages."""
 
 
 def spec_of(protocol: str) -> ProtocolSpec:
-    """Return the row of a protocol. Raises UrlError if it is unknown."""
+    """Return the row of a protocol. Raises UrlError if the protocol is unknown."""
     spec = _SPECS.get(protocol)
     if spec is None:
         raise UrlError(f"unknown protocol {protocol!r}; known are: {', '.join(PROTOCOLS)}")
@@ -277,35 +278,35 @@ def client_session(
     options: Mapping[str, str] | None = None,
     renew: Callable[[], Payload] | None = None,
 ) -> Session:
-    """Return the client's side of a new session, or of one that an earlier process left.
+    """Return the client side of a new session, or of a session of an earlier process.
 
     Args:
         protocol: One of `PROTOCOLS`.
         settings: Limits and timeouts.
-        setup: What to say to the server at set-up, where the protocol can.
-        random: At least 16 bytes that nobody can guess, for sessions that need an id.
-        checkpoint: What :meth:`penstock.session.Session.checkpoint` returned in an earlier process: the
-            session resumes from there, as soon as a link is up.
-        secret: What :attr:`penstock.session.Session.secret` was there.
-        messages: The transport carries messages, each of which gets and loses a length of its own.
-        options: Those of the URL.
-        renew: Returns what to say from the second handshake of the session on, where the protocol has more than one;
-            None: the same.
+        setup: The payload of the set-up, if the protocol supports one.
+        random: At least 16 random bytes, for sessions that need an unpredictable id.
+        checkpoint: The result of :meth:`penstock.session.Session.checkpoint` in an earlier process, to resume from it
+            as soon as a link is up.
+        secret: The value of :attr:`penstock.session.Session.secret` in that process.
+        messages: The transport carries messages, which the session reads and writes with a length prefix.
+        options: The options of the URL.
+        renew: Returns the payload for the second and later handshakes of the session, if the protocol has them; None to
+            repeat `setup`.
 
     Raises:
-        UrlError: The protocol is unknown, or an option of its has no such value.
-        LocalError: `checkpoint` is none of this protocol, or comes without its secret; or the protocol cannot do what
-            the settings ask for.
-        ResumeRejected: It cannot be told whether the server still has the session of `checkpoint`.
+        UrlError: The protocol is unknown, or one of its options has an invalid value.
+        LocalError: `checkpoint` is not a checkpoint of this protocol, or `secret` is missing; or the protocol does not
+            support one of the settings.
+        ResumeRejected: `checkpoint` does not tell whether the server still has the session.
 
     """
     spec = spec_of(protocol)
     for name, lack in FEATURES.items():
-        if name not in spec.honors and getattr(settings, name) != getattr(DEFAULT_SETTINGS, name):
+        if name not in spec.supports and getattr(settings, name) != getattr(DEFAULT_SETTINGS, name):
             raise LocalError(f"{protocol} {lack}; leave Settings.{name} out")
-    begin: Callable[[ClientStart], Session] = _load(spec.client)
+    start: Callable[[ClientStart], Session] = _load(spec.client)
     setup = setup or Payload()
-    return begin(ClientStart(protocol, settings, setup, random, checkpoint, secret, messages, options or {}, renew))
+    return start(ClientStart(protocol, settings, setup, random, checkpoint, secret, messages, options or {}, renew))
 
 
 def detectors(
@@ -316,49 +317,51 @@ def detectors(
     messages: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> Callable[[], Detector]:
-    """Return what makes a detector for each new link of one server; they share the sessions to resume.
+    """Return a function that creates a detector for each new link of one server.
+
+    The detectors share the sessions that clients may resume.
 
     Args:
         protocol: One of `PROTOCOLS`.
         settings: Limits and timeouts.
-        logs: Where the sessions are kept for another process; None: they die with this one.
-        messages: The transport carries messages, each of which gets and loses a length of its own.
-        options: Those of the URL.
+        logs: The logs of sessions on disk; None to keep sessions in memory only.
+        messages: The transport carries messages, which sessions read and write with a length prefix.
+        options: The options of the URL.
 
     Raises:
-        UrlError: The protocol is unknown, or an option of its has no such value.
+        UrlError: The protocol is unknown, or one of its options has an invalid value.
 
     """
     make: Callable[[ServerStart], Callable[[], Detector]] = _load(spec_of(protocol).detectors)
     return make(ServerStart(protocol, settings, logs, messages, options or {}))
 
 
-def fitting(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:
-    """Return the settings of a connection: in some protocols the URL's options say what all data is.
+def connection_settings(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:
+    """Return `settings`, with the MIME type of data from the URL's options if the protocol determines it by them.
 
-    Raises UrlError if an option has no such value.
+    Raises UrlError if an option has an invalid value.
     """
     reference = spec_of(protocol).data_mime
     return replace(settings, data_mime=_load(reference)(options)) if reference else settings
 
 
 def is_composite(protocol: str, settings: Settings) -> bool:
-    """Whether the metadata of such a connection is composite, and so holds more than a route."""
+    """Return True if the metadata of such a connection is composite."""
     default = spec_of(protocol).metadata_mime
     return default is not None and (settings.metadata_mime or default) == COMPOSITE
 
 
 def text_form(protocol: str, options: Mapping[str, str]) -> TextForm | None:
-    """Return how people write the data of a connection, by the options of its URL; None: as it travels."""
+    """Return the text form of a connection's data, by the options of its URL; None if data is sent as written."""
     reference = spec_of(protocol).text_form
     form: TextForm | None = _load(reference)(options) if reference else None
     return form
 
 
 def data_mime(connection: Connection, metadata: bytes | None) -> str:
-    """Return the MIME type of a request's data: what its own metadata says, else the connection's.
+    """Return the MIME type of a request's data: from its metadata, otherwise the connection's.
 
-    Raises FrameError if the metadata is not what the connection says it is.
+    Raises FrameError if the metadata does not have the MIME type of the connection's metadata.
     """
     reference = _SPECS[connection.protocol].request_mime
     if metadata is None or not reference:
@@ -367,17 +370,17 @@ def data_mime(connection: Connection, metadata: bytes | None) -> str:
 
 
 def carriers() -> list[Any]:
-    """Return what carries the context of a trace in the requests of each protocol that has room for it."""
+    """Return the trace context carriers of all protocols that have one."""
     return [_load(spec.carrier)() for spec in _SPECS.values() if spec.carrier]
 
 
 def encodings() -> dict[str, tuple[str, Any, Callable[[bytes], int]]]:
-    """Return the encodings of data that only single protocols have, by MIME type."""
+    """Return the data encodings that belong to a single protocol, by MIME type; see `ProtocolSpec.encodings`."""
     return {mime: each for spec in _SPECS.values() if spec.encodings for mime, each in _load(spec.encodings)().items()}
 
 
 def dump_of(version: str) -> Dump:
-    """Return what shows the frames of a protocol's version. Raises LocalError if there is none of that name."""
+    """Return the dump of a protocol's version. Raises LocalError if the version is unknown."""
     spec = VERSIONS.get(version)
     if spec is None:
         raise LocalError(f"there is no dialect {version!r}; use one of {', '.join(VERSIONS)}")
@@ -387,6 +390,6 @@ def dump_of(version: str) -> Dump:
 
 @cache
 def _load(reference: str) -> Any:
-    """Import what a row refers to."""
+    """Import the object that a row refers to."""
     module, _, name = reference.partition(":")
     return getattr(import_module(f".{module}", __package__), name)

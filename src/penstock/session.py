@@ -1,21 +1,21 @@
-"""The waist: what every session offers, whatever protocol it speaks.
+"""The waist: the interface of sessions, which is the same for all protocols.
 
-A session is sans-IO: it neither reads a clock nor a socket. A driver moves bytes and time, like this::
+A session is sans-IO: it reads neither a clock nor a socket. A driver passes bytes and time to it::
 
     session.link_up(now)                        # a link is open
-    session.receive(data, now)                  # bytes came in: call it for each piece, in order
-    session.handle_timer(now)                   # the time that next_timer() named has come
-    session.progressed(now)                     # output that had waited in the link has left it
+    session.receive(data, now)                  # bytes were read; call this for each read, in order
+    session.handle_timer(now)                   # the time returned by next_timer() has come
+    session.progressed(now)                     # the link has sent some of its waiting output
     session.link_down(now, error)               # the link broke, or was closed
 
-and after each of these, and after the verbs, it looks at what the session has to say::
+After each of these calls, and after the verbs, it takes the results::
 
     for event in session.take_events(): ...     # what happened
     for chunk in session.take_output(): ...     # bytes to write, in order
     session.next_timer()                        # when to call handle_timer
     session.link_wanted                         # False: close the link once the output is written
 
-All times are seconds of one monotonic clock. Below `transports` nothing else knows the time.
+All times are in seconds of one monotonic clock. Sessions have no other source of time.
 """
 
 from __future__ import annotations
@@ -34,73 +34,73 @@ __all__ = ["ClientStart", "Detector", "Durable", "Run", "ServerStart", "Session"
 
 
 class Session(Protocol):
-    """The state of one conversation with one peer; it may outlive the links that carry it.
+    """The state of one conversation with one peer, which may outlive its links.
 
-    `receive`, `link_down` and `handle_timer` never raise for what a peer or the network did: that becomes
-    events. The verbs raise :exc:`~penstock.LocalError` when they are misused.
+    `receive`, `link_down` and `handle_timer` never raise because of the peer or the network, which cause events
+    instead. The verbs raise :exc:`~penstock.LocalError` if they are misused.
     """
 
     @property
     def link_wanted(self) -> bool:
-        """Whether the session has use for a link: the driver closes the link, or opens one, accordingly."""
+        """True if the session needs a link. The driver opens or closes its link accordingly."""
 
     @property
     def linked_at(self) -> float | None:
-        """When the newest link was found good; None: none was yet, or the protocol does not tell."""
+        """When the newest link was confirmed to work; None if there was none, or the protocol has no confirmation."""
 
     @property
     def excused(self) -> bool:
-        """Whether the last link ended for a reason that does not come again: another try costs nothing."""
+        """True if the reason for the end of the last link cannot recur, so that a retry uses up no budget."""
 
     @property
     def durable(self) -> Durable | None:
-        """The session as one that may outlive its process; None: it cannot."""
+        """The session's interface for outliving its process; None if it cannot."""
 
     @property
     def full(self) -> bool:
-        """Whether the session holds so much that nobody has asked for that nothing should be read for now."""
+        """True if the session stores too much that has not been requested: the driver should pause reading."""
 
     @property
     def open_streams(self) -> int:
-        """How many streams are open, of both sides."""
+        """The number of open streams of both sides."""
 
     @property
     def calls_by_streams(self) -> bool:
-        """Whether the protocol has one word for calls and streams: the peer's calls come as streams."""
+        """True if the protocol does not distinguish calls from streams: the peer's calls are reported as streams."""
 
     @property
     def secret(self) -> bytes:
-        """What proves to the server whose session this is, and never changes; empty where it cannot be resumed.
+        """The constant proof to the server that the session is ours; empty if the session cannot be resumed.
 
-        Whoever has it can take the session over. Keep it where only its owner can read it, apart from checkpoints.
+        Anyone who has it can take over the session. Store it separately from checkpoints, readable only by its owner.
         """
 
     def link_up(self, now: float) -> None:
-        """A link is open; output made from now on belongs on it."""
+        """Start using a new link; later output belongs to it."""
 
     def receive(self, data: bytes, now: float) -> None:
-        """Take what the link brought. It may be cut anywhere."""
+        """Process bytes from the link. Their boundaries have no meaning."""
 
     def progressed(self, now: float) -> None:
-        """Note that output which had waited in the link has left it.
+        """Record that the link has sent some of its waiting output.
 
-        It is as good a sign of the peer's life as input: what the peer is to answer waits behind that output.
+        This proves that the peer is alive, just as input does: its answers depend on output that was still waiting.
         """
 
     def link_down(self, now: float, error: Exception | None) -> None:
-        """The link is gone; `error` says why unless it ended in order."""
+        """Stop using the link, which is closed; `error` is the reason unless it was closed in order."""
 
     def next_timer(self) -> float | None:
-        """Return when to call `handle_timer`, or None. It may be early, never late."""
+        """Return when to call `handle_timer`, or None. The time may be too early, but never too late."""
 
     def handle_timer(self, now: float) -> None:
-        """Do what is due by now."""
+        """Perform everything that is due at `now`."""
 
     def take_output(self) -> list[bytes]:
-        """Return the bytes to write, in pieces fit for a socket, and forget them."""
+        """Remove and return the bytes to write, in chunks suitable for a socket."""
 
     def take_events(self) -> list[Event]:
-        """Return what happened since the last call, in order, and forget it."""
+        """Remove and return the events since the last call, in order."""
 
     def open(
         self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False
@@ -108,165 +108,164 @@ class Session(Protocol):
         """Open a stream and return its id.
 
         Args:
-            kind: What travels each way.
-            route: The handler on the other side; empty for none.
+            kind: The kind of interaction.
+            route: The peer's handler; empty for none.
             payload: The request; for UPLOAD and CHANNEL also the first item.
-            credit: Items that the peer may send at once, at least 1 for STREAM and CHANNEL.
-            done: For UPLOAD and CHANNEL: there are no further items.
-            endless: For STREAM: nobody expects it to complete; some protocols have a word of their own for that.
+            credit: Items that the peer may send at once; at least 1 for STREAM and CHANNEL.
+            done: For UPLOAD and CHANNEL: no items follow the first one.
+            endless: For STREAM: it is not expected to complete, which some protocols distinguish.
 
         Raises:
-            UnsupportedKind: The protocol cannot carry `kind`.
-            LeaseMissing: The peer has granted no lease for it yet; wait for `LeaseGranted`.
-            SessionClosed: The session takes no new streams.
+            UnsupportedKind: The protocol does not support `kind`.
+            LeaseMissing: The peer has not granted a lease for it; wait for `LeaseGranted`.
+            SessionClosed: The session accepts no new streams.
 
         """
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
-        """Send an item, which may be the last, and return the credit that is left.
+        """Send an item, which may be the last one, and return the remaining credit.
 
-        Raises CreditExceeded if the peer has not asked for it yet: wait for `CreditGranted`. Raises StreamClosed if our
-        half is over.
+        Raises CreditExceeded if the peer has not requested it; wait for `CreditGranted`. Raises StreamClosed if our
+        half is closed.
         """
 
     def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
-        """Send the items of `run` from index `start`, as far as credit goes; return how many that were.
+        """Send as many items of `run` from index `start` as the credit allows, and return their number.
 
-        Raises StreamClosed if our half is over.
+        Raises StreamClosed if our half is closed.
         """
 
     def complete(self, stream_id: int) -> None:
-        """End our half: no more items come. A half that is over already is left alone."""
+        """End our half: no more items follow. Does nothing if it is closed."""
 
     def fail(self, stream_id: int, error: Exception) -> None:
-        """End the stream, both halves, with an error.
+        """End both halves of the stream with an error.
 
-        Only an :exc:`~penstock.ApplicationError` tells the peer its text; any other error travels as
-        one fixed sentence, because its text may hold secrets.
+        Only the text of an :exc:`~penstock.ApplicationError` is sent to the peer. Other errors are sent as a fixed
+        sentence, because their text may contain secrets.
         """
 
     def request(self, stream_id: int, count: int) -> None:
-        """Ask the peer for `count` more items. A stream that is over is left alone."""
+        """Request `count` more items from the peer. Does nothing if the stream is closed."""
 
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
-        """Want no more items. A stream that is over is left alone.
+        """Cancel the peer's half. Does nothing if the stream is closed.
 
-        Raises LocalError if there is `metadata`, and the protocol has no room for it there.
+        Raises LocalError if the protocol does not support `metadata` here.
         """
 
     def credit(self, stream_id: int) -> int:
-        """Return how many items `send` may still take; 0 for a stream that is over."""
+        """Return how many more items `send` accepts; 0 if the stream is closed."""
 
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
-        """Return what a new process needs, with `secret`, to go on with this session; None where the protocol cannot.
+        """Return the data that a new process needs, with `secret`, to resume this session; None if it cannot.
 
-        Store it together with everything that was received so far, then call `commit`. From the first
-        checkpoint on, the peer is told to keep whatever is not committed.
+        Store it together with everything received so far, then call `commit`. From the first checkpoint on, the peer
+        keeps what is not committed.
 
-        It holds the requests that the peer has not confirmed, with their credentials: those are in its private part,
-        which :func:`penstock.checkpoints.split` sets apart. Where the parts are stored apart, store a private part that
-        has changed before the public one.
+        Its private part, which :func:`penstock.checkpoints.split` separates, has the requests that the peer has not
+        confirmed, with their credentials. If the parts are stored separately, store a changed private part before the
+        public one.
 
         Args:
-            stream_id: A stream of ours, of which `commit` will request more.
-            count: How many items; 0 for none.
+            stream_id: A stream of this side, from which `commit` requests more items.
+            count: The number of these items, or 0.
 
         """
 
     def commit(self) -> None:
-        """Tell the peer that what the last `checkpoint` covers is safe, and request what it promised."""
+        """Confirm to the peer everything that the last `checkpoint` covers, and request its items."""
 
     def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
-        """Ask `kind_of` what kind of handler a route has, where a request does not say what it is itself.
+        """Use `kind_of` to find the kind of a route's handler if a request does not have its own kind.
 
-        It returns None for a route that nobody answers.
+        The function returns None for a route without a handler.
         """
 
     def streams(self) -> list[int]:
-        """Return the streams that this side opened and that are still open."""
+        """Return the ids of the open streams that this side opened."""
 
     def is_ours(self, stream_id: int) -> bool:
-        """Return whether a stream of that number is one that this side opens, be it open or not."""
+        """Return True if the id belongs to the streams that this side opens, whether the stream is open or not."""
 
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
-        """Send metadata that belongs to the whole connection, or to a stream, in order with its items.
+        """Send metadata of the connection, or of a stream in order with its items.
 
-        Raises UnsupportedKind if the protocol has no such thing.
+        Raises UnsupportedKind if the protocol does not support it.
         """
 
     def confirm(self) -> None:
-        """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`.
+        """Ask the server to confirm that it has accepted the set-up: `Established` or `Closed` follows.
 
-        Raises UnsupportedKind if the protocol has no way to ask.
+        Raises UnsupportedKind if the protocol does not support it.
         """
 
     def rehandshake(self, now: float) -> None:
-        """Ask the client for its metadata again: `Established` follows, or `Closed`.
+        """Ask the client for its metadata again: `Established` or `Closed` follows.
 
-        Without a link nothing is asked: a client that returns sends its metadata in any case. Raises UnsupportedKind if
-        the protocol has no way to ask.
+        Does nothing without a link, because a returning client sends its metadata anyway. Raises UnsupportedKind if the
+        protocol does not support it.
         """
 
     def close(self, now: float, error: Exception | None = None) -> None:
-        """End the session: at once with `error`, else when the streams that are open have ended."""
+        """End the session: with `error` at once, otherwise when the open streams have ended."""
 
 
 class Detector(Protocol):
-    """Reads the first bytes of a new link until it knows which session they belong to."""
+    """Reads the first bytes of a new link until they identify its session."""
 
     def link_up(self, now: float) -> None:
-        """A link was accepted: the peer must say who it is before `next_timer`."""
+        """Start with an accepted link: the peer must identify its session before `next_timer`."""
 
     def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought; return the session it belongs to, or None while that is unknown.
+        """Process bytes from the link; return its session, or None while it is unknown.
 
-        The session has been told of the link and of the bytes: go on with its events and output.
-
-        The session may be one that an earlier link brought, and that a new link takes over.
+        The session has already received the link and the bytes: continue with its events and output. It may be the
+        session of an earlier link, which this link replaces.
 
         Raises:
-            ProtocolError: The bytes belong to nobody who is served here. Write `farewell`, then close.
+            ProtocolError: The bytes do not start a session of this server. Write `farewell`, then close the link.
 
         """
 
     def next_timer(self) -> float | None:
-        """Return when the peer must have said who it is."""
+        """Return the time limit for the peer to identify its session."""
 
     farewell: bytes
-    """What to write before the link is closed without a session, also where `receive` has raised; often nothing."""
+    """Output to write before a link without a session is closed, also after `receive` has raised; often empty."""
 
     identity: bytes
-    """Who the peer is, as far as its link proves it: a session is resumed by the same peer alone."""
+    """The peer's identity, as proven by its link: only the same peer can resume a session."""
 
 
 class Durable(Protocol):
-    """A session that may be kept on disk for the next process."""
+    """A session that can be stored on disk for the next process."""
 
     @property
     def kept(self) -> bool:
-        """Whether the next process can go on with it."""
+        """True if the next process can resume it."""
 
     @property
     def settled(self) -> bool:
-        """Whether everything sent and received is durable: nothing waits for the disk."""
+        """True if everything sent and received is durable: nothing waits for the disk."""
 
     @property
     def withheld(self) -> set[int]:
         """The streams whose events wait for the disk."""
 
     def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Call `watcher` with False whenever something has become durable: look for events and output then.
+        """Call `watcher` with False whenever data has become durable: take events and output then.
 
-        A call with True says that too much output waits for the disk: add nothing until the next call with False.
+        A call with True means that too much output waits for the disk: add nothing until the next call with False.
         """
 
     def detach(self) -> None:
-        """Leave a session that is kept to the next process. The peer is told nothing."""
+        """Close the session without notifying the peer, so that the next process can resume it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientStart:
-    """What a family makes a client's session of; see :func:`penstock.protocols.client_session`."""
+    """The arguments of a family for a client's session; see :func:`penstock.protocols.client_session`."""
 
     protocol: str
     settings: Settings
@@ -279,15 +278,15 @@ class ClientStart:
     renew: Callable[[], Payload] | None
 
     def checkpoint_with_secret(self) -> bytes | None:
-        """Return the checkpoint; None for a new session. Raises LocalError if there is one, and no secret."""
+        """Return the checkpoint, or None for a new session. Raises LocalError if its secret is missing."""
         if self.checkpoint is not None and not self.secret:
-            raise LocalError("a checkpoint without the secret of its session; pass what Peer.secret was, too")
+            raise LocalError("the secret of the checkpoint's session is missing; also pass the value of Peer.secret")
         return self.checkpoint
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStart:
-    """What a family makes the detectors of one server of; see :func:`penstock.protocols.detectors`."""
+    """The arguments of a family for the detectors of one server; see :func:`penstock.protocols.detectors`."""
 
     protocol: str
     settings: Settings
@@ -297,51 +296,51 @@ class ServerStart:
 
 
 Run: TypeAlias = Callable[[Callable[[], None], Callable[[Exception | None], None]], None]
-"""Does work that waits for the disk: ``run(work, done)`` calls `work` where it blocks nothing, and then ``done(error)``
-where the session lives, with what `work` raised, or None. It may also do both at once."""
+"""Runs work that waits for the disk: ``run(work, done)`` calls `work` in a thread that may block, then ``done(error)``
+in the session's thread, with the exception of `work` or None. It may also call both immediately."""
 
 
 class SessionLog(Protocol):
-    """What is kept of one session, so that another process can go on with it: records, in order.
+    """The stored records of one session, in order, by which another process can resume it.
 
-    All methods but `close` and `remove` raise :exc:`~penstock.SessionStoreError` when they fail. One is called at a
-    time, but not always by the same thread.
+    All methods except `close` and `remove` raise :exc:`~penstock.SessionStoreError` if they fail. Calls do not overlap,
+    but may come from different threads.
     """
 
     size: int
-    """Bytes that it takes."""
+    """The log's size in bytes."""
 
     def append(self, record: bytes) -> None:
-        """Add a record. It is durable when this returns."""
+        """Add a record, which is durable on return."""
 
     def rewrite(self, record: bytes) -> None:
-        """Put `record` in the place of all that there is, or begin with it. It is durable when this returns."""
+        """Replace all records with `record`, which is durable on return. Also writes the first record of a new log."""
 
     def remove(self) -> None:
-        """Forget all of it."""
+        """Delete the log."""
 
     def close(self) -> None:
-        """Leave it for whoever opens it next."""
+        """Close the log, so that it can be opened again."""
 
 
 class SessionLogs(Protocol):
     """The logs of a server's sessions, by name.
 
     Attributes:
-        run: Does what waits for the disk.
+        run: Runs work that waits for the disk.
 
     """
 
     run: Run
 
     def __len__(self) -> int:
-        """Return how many there are, those included that nobody has opened."""
+        """Return the number of logs, including those that are not open."""
 
     def create(self, name: str) -> SessionLog | None:
-        """Return a new log, which is there from its first record on; None if the name is taken."""
+        """Return a new log, which exists from its first record on; None if the name is taken."""
 
     def open(self, name: str) -> tuple[SessionLog, list[bytes]] | None:
-        """Return a log and its records; None if there is none, or somebody has opened it.
+        """Return a log and its records; None if it does not exist or is already open.
 
         Raises SessionStoreError if it is damaged.
         """

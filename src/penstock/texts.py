@@ -1,4 +1,4 @@
-"""A peer's text, made safe to print: the one escaper."""
+"""Escapes text from peers, so that it is safe to print."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from typing import Final
 
 __all__ = ["quoted", "shortened", "shown", "shown_json", "shown_line"]
 
-_STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that steer a terminal or hide what a line says (THREATS 18).
+_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that control a terminal or hide a part of a line (THREATS 18).
 
-Control characters except tab and line feed, the separators of lines and paragraphs, and those that change the
-direction of writing. Surrogates are in it because no terminal's encoding can hold them.
+Control characters except tab and line feed, line and paragraph separators, and characters that change the text
+direction. Surrogates are included because no terminal's encoding supports them.
 """
 LINE_CHARACTERS: Final = 60
-"""How much of a peer's text one line of a dump shows."""
+"""Maximum characters of a peer's text in one line of a dump."""
 
 
 def shown(text: str) -> str:
-    """Return `text` with escapes for characters that steer a terminal; tabs and line feeds stay."""
-    return _STEERING.sub(_escaped, text)
+    """Return `text` with unsafe characters escaped; tabs and line feeds are kept."""
+    return _UNSAFE.sub(_escaped, text)
 
 
 def shown_line(text: str) -> str:
-    """Return `text` as part of one line: like `shown`, with escapes for tabs and line feeds, too."""
+    """Return `text` as part of one line: as `shown`, with tabs and line feeds escaped too."""
     return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def shown_json(text: str) -> str:
-    """Return valid JSON without characters that steer a terminal; it stays the same value."""
-    return _STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    """Return the JSON `text` with unsafe characters escaped; its value is unchanged."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def shortened(text: str) -> str:
-    """Return the beginning of `text` as part of one line."""
+    """Return the first `LINE_CHARACTERS` characters of `text` as part of one line."""
     return f"{shown_line(text[:LINE_CHARACTERS])}{'…' if len(text) > LINE_CHARACTERS else ''}"
 
 
 def quoted(data: bytes) -> str:
-    """Return the beginning of `data` as a text in quotes, and its length in bytes."""
+    """Return the first characters of `data` in quotes, followed by its length in bytes."""
     text = data[: 4 * LINE_CHARACTERS].decode(errors="backslashreplace")
     return f'"{shortened(text)}"({len(data)})'
 

@@ -1,4 +1,4 @@
-"""URLs: ``<protocol>+<transport>://host:port/path?options``, to their parts and back."""
+"""Parses and formats URLs: ``<protocol>+<transport>://host:port/path?options``."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from .protocols import EXAMPLE_URL, PROTOCOLS, spec_of
 __all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "parse_url"]
 
 TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory", "h2c", "h2", "quic")
-"""The transports that URLs may name; :mod:`penstock.transports` knows where each of them is."""
+"""The transports of URLs; :mod:`penstock.transports` has their modules."""
 
 NETWORKED: Final = frozenset({"tcp", "tls", "ws", "wss", "h2c", "h2", "quic"})
-"""Transports that have a host and a port. The others have a path."""
+"""Transports with a host and a port. The others have a path."""
 
 WITH_HEADERS: Final = ("h2", "h2c", "ws", "wss")
-"""Transports that begin with an HTTP request, and so carry `Settings.headers`."""
+"""Transports that start with an HTTP request, which has `Settings.headers`."""
 
 EXAMPLE: Final = f"write one like {EXAMPLE_URL}"
 
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """A place, and how to talk to it.
+    """The parts of a URL.
 
     Attributes:
-        protocol: What is spoken there, such as "rsocket".
-        transport: What carries it, such as "tcp".
-        host: A name or an address without brackets; empty means every interface of this machine.
-        port: 0 lets the system choose one, on a server. None for transports that have no ports.
-        path: A file for "unix", a name for "memory", else the part behind the port.
-        options: What stands behind the question mark.
+        protocol: The protocol, such as "rsocket".
+        transport: The transport, such as "tcp".
+        host: A name, or an address without brackets; empty for all interfaces of this machine.
+        port: The port; 0 on a server lets the system choose one. None for transports without ports.
+        path: A file for "unix", a name for "memory", otherwise the part after the port.
+        options: The query parameters.
 
     """
 
@@ -52,7 +52,7 @@ class Url:
 
     @property
     def place(self) -> str:
-        """The URL without protocol and options, as error messages show it."""
+        """The URL without protocol and options, for error messages."""
         if self.port is None:
             return f"{self.transport}://{quote(self.path)}"
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -60,7 +60,7 @@ class Url:
 
     @property
     def protocol_options(self) -> frozenset[str]:
-        """The options that its protocol knows, whatever the transport."""
+        """The names of the options of its protocol, which are valid with every transport."""
         return spec_of(self.protocol).options
 
     def with_port(self, port: int) -> Url:
@@ -71,24 +71,24 @@ class Url:
 def parse_url(text: str) -> Url:
     """Return the parts of a URL.
 
-    Raises UrlError if it names no protocol, transport or place that we know; the message says what was meant, perhaps.
+    Raises UrlError if the URL is malformed, or its protocol or transport is unknown; the message suggests a correction.
     """
     shown = _without_user(text)
     if "://" not in text:
-        raise UrlError(f"{shown!r} is no URL; {EXAMPLE}")
+        raise UrlError(f"{shown!r} is not a valid URL; {EXAMPLE}")
     scheme, _, rest = text.partition("://")
     protocol, plus, transport = scheme.lower().rpartition("+")
     if not plus:
-        raise UrlError(f"{shown!r} names no transport; {EXAMPLE}, with one of {', '.join(TRANSPORTS)}")
+        raise UrlError(f"{shown!r} has no transport; {EXAMPLE}, with one of {', '.join(TRANSPORTS)}")
     _known("protocol", protocol, PROTOCOLS, shown)
     _known("transport", transport, TRANSPORTS, shown)
-    refusal = UrlError(f"{shown!r}: neither users, passwords nor fragments are used here; {EXAMPLE}")
-    # The parser of the standard library knows nothing of our schemes: it gets the rest alone.
+    refusal = UrlError(f"{shown!r}: users, passwords and fragments are not supported; {EXAMPLE}")
+    # urlsplit() does not support our schemes, so it gets only the rest.
     try:
         parts = urlsplit(f"//{rest}")
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
     except ValueError as error:
-        # The error may quote what stands before the @.
+        # The error may quote the part before the @.
         raise refusal if shown != text else UrlError(f"{text!r}: {error}; {EXAMPLE}") from None
     if parts.fragment or "@" in parts.netloc:
         raise refusal
@@ -97,22 +97,19 @@ def parse_url(text: str) -> Url:
         return Url(protocol, transport, parts.hostname or "", port, unquote(parts.path), options)
     path = unquote(parts.netloc + parts.path)
     if not path:
-        raise UrlError(f"{shown!r} names no path; write one like {PROTOCOLS[0]}+{transport}:///tmp/penstock.sock")
+        raise UrlError(f"{shown!r} has no path; write one like {PROTOCOLS[0]}+{transport}:///tmp/penstock.sock")
     return Url(protocol, transport, path=path, options=options)
 
 
 def check_headers(transport: str, what: str) -> None:
-    """Refuse headers where nothing carries them.
-
-    Raises LocalError if `transport` does not begin with an HTTP request; the message begins with `what`.
-    """
+    """Raise LocalError if `transport` does not start with an HTTP request. `what` names the headers in the message."""
     if transport not in WITH_HEADERS:
         known = f"{', '.join(WITH_HEADERS[:-1])} and {WITH_HEADERS[-1]}"
-        raise LocalError(f"{what} is for {known}, which begin with HTTP, and {transport} does not; leave it out")
+        raise LocalError(f"{what} works only with {known}, which start with HTTP, not with {transport}; leave it out")
 
 
 def _without_user(text: str) -> str:
-    """Return a URL as errors may show it: what stands before an @ may be a password."""
+    """Return a URL without the part before an @, which may have a password, for error messages."""
     head, at, rest = text.rpartition("@")
     scheme, colon, _ = head.partition("://")
     return f"{scheme if colon else ''}{colon}…@{rest}" if at else text
@@ -122,9 +119,9 @@ def _port(netloc: str, text: str, refusal: UrlError) -> int:
     digits = netloc.rpartition("]")[2].rpartition(":")[2] if ":" in netloc.rpartition("]")[2] else ""
     if not (digits.isascii() and digits.isdigit() and int(digits) <= 0xFFFF):
         if "@" in text:
-            # A password that holds a slash: what looks like the port is a part of it.
+            # A password with a slash: the supposed port is a part of it.
             raise refusal
-        what = f"port {digits!r} is no number from 0 to 65535" if digits else "it names no port"
+        what = f"port {digits!r} is not a number from 0 to 65535" if digits else "the port is missing"
         raise UrlError(f"{text!r}: {what}; {EXAMPLE}")
     return int(digits)
 

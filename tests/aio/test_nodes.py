@@ -35,7 +35,7 @@ async def test_node_state_follows_its_connection() -> None:
     await until(lambda: node.connector.last_error is not None)
     status = node.status(0.0)
     assert (status.url, status.state, status.outstanding) == (URL, "away", 0)
-    assert "listens there" in str(status.error)
+    assert "listens on" in str(status.error)
     async with penstock.serve(make_service([], asyncio.Event()), URL):
         await until(lambda: node.connector.connected)
         assert (node.status(0.0).state, node.status(0.0).error) == ("up", None)
@@ -54,7 +54,7 @@ async def test_node_is_gone_after_the_last_attempt() -> None:
     node = node_of(attempts=2)
     node.connector.begin()
     await until(lambda: node.status(0.0).state == "gone")
-    assert "listens there" in str(node.status(0.0).error)
+    assert "listens on" in str(node.status(0.0).error)
     await node.close(0)
 
 

@@ -171,7 +171,7 @@ async def test_data_that_does_not_fit_is_invalid() -> None:
             await peer.call("latest", b'{"name": 1}')
         assert error.value.code == 0x204
         assert json.loads(error.value.data) == {"errors": [{"path": "/name", "message": "Expected `str`, got `int`"}]}
-        with pytest.raises(Invalid, match="nests deeper"):
+        with pytest.raises(Invalid, match="nested more than"):
             await peer.call("latest", b"[" * 100_000)
         with pytest.raises(Invalid):
             async with peer.stream("live", b"{}") as items:

@@ -1,4 +1,4 @@
-"""A disk that lies: what it is told to write is there at once, and after a power cut only what was synced is certain.
+"""A simulated disk: writes are visible at once, but only synced data is certain to survive a power cut.
 
 `LyingDisk` stands under everything below one folder. Programs see an ordinary file system. Beside it the disk keeps
 what a power cut would leave: of each file, the bytes as of its last fsync; of each folder, the names as of its last
@@ -24,19 +24,19 @@ __all__ = ["LyingDisk", "PowerCut"]
 
 
 class PowerCut(BaseException):
-    """The power is gone: the program stops where it is, and no call to the disk works any more."""
+    """The power was cut: the program stops, and all calls to the disk fail."""
 
 
 @dataclass
 class Inode:
-    """A file: what is certain of it, and what was written to it since."""
+    """A file: its synced content, and the writes since then."""
 
     synced: bytearray = field(default_factory=bytearray)
     pending: list[tuple[int, bytes | None]] = field(default_factory=list)
-    """Writes as offset and data; a cut to a size as that size and None."""
+    """Writes as offset and data; a truncation as the size and None."""
 
     def survive(self, rng: random.Random) -> bytes:
-        """Return what a power cut leaves: some of the pending writes, perhaps torn."""
+        """Return the content after a power cut: some of the pending writes, possibly torn."""
         how = rng.choice(("none", "all", "first", "some", "torn"))
         pending = list(self.pending)
         if how == "none":
@@ -56,7 +56,7 @@ class Inode:
         return bytes(content)
 
     def sync(self) -> None:
-        """Make everything certain."""
+        """Sync all pending writes."""
         for offset, data in self.pending:
             if data is None:
                 _resize(self.synced, offset)
@@ -77,7 +77,7 @@ def _put(content: bytearray, offset: int, data: bytes) -> None:
 
 
 Names = dict[Path, Inode | None]
-"""What is there, by path; None is a folder."""
+"""Files by path; None for a folder."""
 
 
 class LyingDisk:
@@ -108,7 +108,7 @@ class LyingDisk:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Stand under the folder for the time of this block."""
+        """Replace the disk calls for the folder within this block."""
         ours = {
             "open": self._open_file,
             "close": self._close,
@@ -125,7 +125,7 @@ class LyingDisk:
             yield
 
     def power_cut(self, target: Path, rng: random.Random) -> None:
-        """Write into the folder `target` what is left of this one after a power cut."""
+        """Write the content after a power cut into the folder `target`."""
         names = dict(self._synced_names)
         for _, changed in self._renames:
             if rng.random() < 0.5:
@@ -133,17 +133,17 @@ class LyingDisk:
         for path, inode in sorted(names.items()):
             place = target / path.relative_to(self.root)
             if not place.parent.is_dir():
-                # Its folder did not survive, and with that nothing in it.
+                # Its folder did not survive.
                 continue
             if inode is None:
                 place.mkdir(mode=0o700)
             else:
                 place.write_bytes(inode.survive(rng))
 
-    # What programs call.
+    # Calls of programs.
 
     def _step(self) -> None:
-        """Count one change; this is where the power is cut, and where the disk fails."""
+        """Count one change, and cut the power or fail if it is the chosen one."""
         if self._is_cut:
             raise PowerCut
         self.steps += 1
@@ -155,7 +155,7 @@ class LyingDisk:
             raise OSError(number, os.strerror(number))
 
     def _mine(self, path: Any) -> Path | None:
-        """Return `path` where it lies in the folder."""
+        """Return `path` relative to the folder."""
         if isinstance(path, int):
             return None
         found = Path(os.path.abspath(os.fspath(path)))
@@ -248,13 +248,13 @@ class LyingDisk:
             self._change(mine.parent, {mine: GONE})
 
     def _change(self, folder: Path, changed: Names) -> None:
-        """Note that names in a folder have changed, all of `changed` at once or nothing of it."""
+        """Record an atomic change of the names `changed` in a folder."""
         _apply(self._names, changed)
         self._renames.append((folder, changed))
 
 
 GONE: Any = object()
-"""In a change of names: the name is no more."""
+"""In a change of names: the name was removed."""
 
 
 def _apply(names: Names, changed: Names) -> None:
@@ -266,7 +266,7 @@ def _apply(names: Names, changed: Names) -> None:
 
 
 def _wrapped(ours: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with which `ours` takes the place of `real`, which it is given first."""
+    """Return a replacement for `real` that calls `ours` with `real` as the first argument."""
 
     def call(*arguments: Any, **options: Any) -> Any:
         return ours(real, *arguments, **options)

@@ -1,4 +1,4 @@
-"""What the journal does on the lying disk, and what must be true of it afterwards."""
+"""The journal's work on the simulated disk, and the guarantees to check afterwards."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ RETRIES = 5
 
 
 def rows_from(position: int) -> pa.RecordBatch:
-    """Return the rows that belong at this position and behind it."""
+    """Return the rows that belong at this position and after it."""
     data = [b"row %d" % number for number in range(position, position + BATCH_ROWS)]
     return pa.record_batch([pa.array(data, pa.binary()), pa.nulls(BATCH_ROWS, pa.binary())], schema=ITEMS)
 
 
 @dataclass
 class Promises:
-    """What was promised before the power went.
+    """The guarantees given before the power cut.
 
     Attributes:
         end: Rows before it are durable: `append` has returned for them.
@@ -53,7 +53,7 @@ class Promises:
 
 
 def work(journal: Path, promises: Promises) -> None:
-    """Open, append, record gaps, trim and close, several times over; an error of the disk is tried again."""
+    """Open, append, record gaps, trim and close, several times; retry after an error of the disk."""
     for turn in range(ROUNDS):
         writer = _patiently(lambda: JournalWriter.open(journal, SOURCE, segment_bytes=SEGMENT_BYTES))
         promises.end = max(promises.end, writer.position)
@@ -64,7 +64,7 @@ def work(journal: Path, promises: Promises) -> None:
         promises.trimmed = promises.end - 12
         _patiently(lambda: trim(log_folder(journal, SOURCE), promises.trimmed, reader=READER, retain_bytes=0))
         writer.refresh()
-        # What an error leaves unsynced here is synced by the next writer.
+        # The next writer syncs data that an error left unsynced.
         with suppress(JournalError):
             writer.close()
 
@@ -96,7 +96,7 @@ def _patiently(call: Callable[[], T]) -> T:
 
 
 def broken_promises(journal: Path, promises: Promises) -> list[str]:
-    """Return which promises a journal breaks that is opened after the power came back; a sentence each."""
+    """Return the guarantees that a journal breaks after the power cut, one sentence each."""
     try:
         return _broken(journal, promises)
     except JournalError as error:
@@ -128,7 +128,7 @@ def _broken(journal: Path, promises: Promises) -> list[str]:
 
 
 def unnoticed(journal: Path) -> list[str]:
-    """Return what is wrong with a log whose disk lied about fsync, and nobody notices; a sentence each.
+    """Return the undetected errors of a log whose disk ignored fsync, one sentence each.
 
     A disk that lies can take durable rows away. Whatever survives must then be either refused, or a log that is
     whole up to its end: never rows in the place of others, and never less than a mark that has survived tells.
@@ -144,7 +144,7 @@ def unnoticed(journal: Path) -> list[str]:
     wrong = []
     if held != [b"row %d" % number for number in range(reader.first, reader.end)]:
         wrong.append("rows stand in the place of others")
-    # A writer may refuse what readers do not look at: it knows what lies behind the mark.
+    # A writer may reject data that readers ignore, because it knows the data after the mark.
     with suppress(JournalError), JournalWriter.open(journal, SOURCE) as writer:
         if writer.position < reader.end:
             wrong.append(f"the writer goes on at {writer.position}, and readers have seen rows up to {reader.end}")

@@ -1,4 +1,4 @@
-"""The journal on a disk that lies: power cuts at every step, errors at every step."""
+"""The journal on the simulated disk: power cuts and errors at every step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def steps_of_the_work(folder: Path) -> int:
 
 
 def cut_at(step: int, seed: int, folder: Path) -> list[str]:
-    """Cut the power at a step; return which promises are broken afterwards."""
+    """Cut the power at a step; return the guarantees that are broken afterwards."""
     before, after = folder / f"before-{step}-{seed}", folder / f"after-{step}-{seed}"
     before.mkdir()
     after.mkdir()
@@ -71,5 +71,5 @@ def test_disk_that_lies_about_fsync_never_passes_for_sound(tmp_path: Path) -> No
         found[step] = unnoticed(after / "journal")
         noticed += (after / "journal" / "source=s").is_dir() and bool(Journal(after / "journal").verify()["s"].problems)
     assert {step: wrong for step, wrong in found.items() if wrong} == {}
-    # Else the disk has not lied enough to prove anything.
+    # Otherwise the disk has ignored too few syncs to prove anything.
     assert noticed > steps // 10

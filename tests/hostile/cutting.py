@@ -1,4 +1,4 @@
-"""A relay between clients and a server, whose links a test cuts."""
+"""A relay between clients and a server that a test can interrupt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import TracebackType
 
 
 class Relay:
-    """Passes bytes on, in both directions, until it is told to cut them.
+    """Forwards bytes in both directions until a test interrupts it.
 
     Args:
         url: The server's.

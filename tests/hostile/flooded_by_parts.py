@@ -1,4 +1,4 @@
-"""A client whose publisher sends parts of elements and never a last one: print how it ended, and what it cost.
+"""A client whose publisher sends parts of elements but never a last one: print its error and its memory use.
 
 Run it in a process of its own, with the name of a limit and its bytes; the answer is one object of JSON.
 """
@@ -36,7 +36,7 @@ async def publisher(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 
 def most_held() -> int:
-    """Return the most that this process has held, in bytes."""
+    """Return the maximum memory of this process, in bytes."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
 

@@ -1,4 +1,4 @@
-"""A peer that sends what it likes over a real socket, and a server that must bear it."""
+"""A peer that sends arbitrary data over a real socket, and the server under attack."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.waiting import until
 
 MIB = 1024 * 1024
 STALLED = 200
-"""Turns of the loop after which a server that has stopped reading is taken at its word."""
+"""Turns of the loop after which a server is considered to have stopped reading."""
 
 V1 = "rsocket-1.0"
 V02 = "reactivesocket-0.2"
@@ -30,7 +30,7 @@ V00 = "reactivesocket-0.0"
 
 @dataclass
 class Flood:
-    """What a flood came to.
+    """The result of a flood.
 
     Attributes:
         sent: Bytes that the server, and the network's buffers, have taken.
@@ -46,7 +46,7 @@ class Flood:
 
 @dataclass
 class Attack:
-    """A server, and a connection to it by hand.
+    """A server, and a raw connection to it.
 
     Attributes:
         server: The server.
@@ -61,22 +61,22 @@ class Attack:
 
     @property
     def driver(self) -> Any:
-        """The server's side of the connection; None once it is over."""
+        """The server's side of the connection; None after its end."""
         return next(iter(self.server._drivers.values()), None)
 
     @property
     def closed(self) -> bool:
-        """Whether the server has ended the session."""
+        """True if the server has ended the session."""
         return self.driver is None or self.driver.closed
 
     @property
     def stopped(self) -> bool:
-        """Whether the server does not read any more."""
+        """True if the server has stopped reading."""
         link = None if self.closed else self.driver.link
         return link is not None and not link._transport.is_reading()
 
     async def say(self, data: bytes) -> None:
-        """Send `data`, and wait until the server has taken it."""
+        """Send `data`, and wait until the server has read it."""
         await asyncio.get_running_loop().sock_sendall(self.sock, data)
 
     async def heard(self) -> bytes:
@@ -87,12 +87,12 @@ class Attack:
             while data := await loop.sock_recv(self.sock, 65_536):
                 found.append(data)
         except ConnectionError:
-            # It closed while there was more to read.
+            # The server closed the socket with unread input.
             pass
         return b"".join(found)
 
     async def flood(self, chunk: bytes, most: int) -> Flood:
-        """Send `chunk` over and over, up to `most` bytes, and read nothing."""
+        """Send `chunk` repeatedly, up to `most` bytes, and read nothing."""
         flood = Flood()
         tracemalloc.start()
         try:
@@ -122,13 +122,13 @@ class Attack:
             flood.ended = "stalled"
 
     async def _settle(self) -> None:
-        """Wait until the server has read what it is going to read."""
+        """Wait until the server reads no more."""
         await until(lambda: self.closed or self.stopped or self._unread() == 0)
         for _ in range(STALLED):
             await asyncio.sleep(0)
 
     def _unread(self) -> int:
-        """Return how many bytes the server's socket has not got yet."""
+        """Return the number of bytes that the server's socket has not received."""
         return int.from_bytes(fcntl.ioctl(self.sock, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
 
@@ -178,7 +178,7 @@ def opening(dialect: Dialect, lifetime: float = 90.0) -> bytes:
 async def attack(
     dialect: str = V1, set_up: bool = True, lifetime: float = 90.0, **limits: Any
 ) -> AsyncIterator[Attack]:
-    """Serve by `limits`, connect by hand, and in the end let somebody else call: the server still answers.
+    """Serve with `limits`, connect, and finally check that the server still answers another client.
 
     Args:
         dialect: What the attacker speaks.

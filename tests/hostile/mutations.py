@@ -1,4 +1,4 @@
-"""What peers say in a whole session, in every dialect, and what becomes of it when bytes are changed."""
+"""Recorded sessions in every dialect, and mutations of their bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 3_000
 
 
 def say(build: Build, client: Any, dialect: str) -> list[int]:
-    """Let a client open streams of all kinds that the dialect has; return their numbers."""
+    """Open streams of all kinds that the dialect supports, and return their ids."""
     kinds, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
     streams = [client.open(kinds.CALL, "call", payload(b"q" * 40)), client.open(kinds.STREAM, "stream", payload(), 5)]
     if dialect != "reactivesocket-0.0":
@@ -24,7 +24,7 @@ def say(build: Build, client: Any, dialect: str) -> list[int]:
 
 
 def recorded(build: Build, dialect: str) -> tuple[bytes, bytes]:
-    """Return what a client and its server said in a session with a bit of everything."""
+    """Return the output of a client and its server in a session with all kinds of frames."""
     payload = build.module("penstock.payload").Payload
     lease = build.module("penstock.leases").FixedLease(100, 60.0)
     limits = {"fragment_bytes": 64}
@@ -51,7 +51,7 @@ def recorded(build: Build, dialect: str) -> tuple[bytes, bytes]:
 
 
 def mutated(data: bytes, rng: Random) -> bytes:
-    """Return `data` with some bytes changed, moved, doubled, left out or cut off."""
+    """Return `data` with some bytes changed, moved, duplicated, removed or truncated."""
     octets = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 4, 16))):
         at = rng.randrange(len(octets) + 1)
@@ -77,7 +77,7 @@ def mutated(data: bytes, rng: Random) -> bytes:
 
 
 def reframed(data: bytes, prefix: int, rng: Random) -> bytes:
-    """Return `data` with whole frames changed, moved, doubled or left out: their lengths stay right."""
+    """Return `data` with whole frames changed, moved, duplicated or removed; their lengths stay valid."""
     frames: list[bytes] = []
     at = 0
     while at < len(data):
@@ -100,7 +100,7 @@ def reframed(data: bytes, prefix: int, rng: Random) -> bytes:
 
 
 def pieces(data: bytes, rng: Random) -> list[bytes]:
-    """Cut `data` anywhere."""
+    """Split `data` at random positions."""
     found = []
     at = 0
     while at < len(data):

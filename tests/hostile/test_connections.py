@@ -1,4 +1,4 @@
-"""Connections that begin badly, or never, over real sockets: they end, and leave nothing behind."""
+"""Connections over real sockets with an invalid start, or none: they end and release their resources."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ALL = pytest.mark.parametrize("dialect", [V1, V02, V00])
 
 
 async def nothing_left(attacker: Attack) -> None:
-    """Wait until the server has forgotten the attacker."""
+    """Wait until the server has removed the attacker's connection."""
     server = attacker.server
     await until(lambda: not server._drivers and not server._arrivals and not server._limits)
 
 
 def goodbye(dialect: str) -> bytes:
-    """Return how the last word to a peer begins that has broken the protocol, behind its length."""
+    """Return the start of the last frame to a peer that violated the protocol, after its length."""
     return bytes.fromhex("0000000200000000000000000000 0001" if dialect == V00 else "000000002c0000000101")
 
 
@@ -39,8 +39,8 @@ async def test_a_first_frame_byte_by_byte_is_not_waited_for(dialect: str) -> Non
 
 
 @ALL
-async def test_a_first_frame_that_stops_behind_its_head_is_not_waited_for(dialect: str) -> None:
-    # THREATS 1: the dialect is known by then, and the answer is of it.
+async def test_incomplete_first_frame_times_out(dialect: str) -> None:
+    # THREATS 1: the dialect is already known, and the answer uses it.
     async with attack(dialect, set_up=False, first_frame_timeout=0.05) as attacker:
         await attacker.say(opening(DIALECTS[dialect])[:20])
         assert b"no whole first frame came" in await attacker.heard()
@@ -60,9 +60,9 @@ async def test_a_length_that_no_header_fits_is_answered_and_closed(dialect: str,
 
 
 @ALL
-async def test_what_is_only_announced_costs_nothing_and_silence_ends_it(dialect: str) -> None:
+async def test_announced_frame_uses_no_memory_and_times_out(dialect: str) -> None:
     # THREATS 3
-    # The set-up says how long silence may be, in the dialects that have a word for it.
+    # The set-up has the keepalive lifetime, in the dialects that support it.
     async with attack(dialect, lifetime=0.05, idle_timeout=0.05) as attacker:
         tracemalloc.start()
         try:
@@ -94,7 +94,7 @@ JUNK = {
 
 
 @pytest.mark.parametrize(("junk", "what"), JUNK.values(), ids=JUNK)
-async def test_junk_is_told_apart_and_not_echoed(junk: bytes, what: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_junk_is_refused_without_echo(junk: bytes, what: str, caplog: pytest.LogCaptureFixture) -> None:
     # THREATS 10
     caplog.set_level(logging.INFO)
     async with attack(set_up=False) as attacker:
@@ -106,7 +106,7 @@ async def test_junk_is_told_apart_and_not_echoed(junk: bytes, what: str, caplog:
     assert len(line) < 200
 
 
-async def test_who_counts_the_length_itself_is_told_why_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+async def test_self_counting_lengths_are_refused_with_a_reason(caplog: pytest.LogCaptureFixture) -> None:
     # THREATS 6
     codec = DIALECTS[V1].codec()
     frames = [opening(DIALECTS[V1]), *(codec.request_frame(4, each, 0, 0, b"echo", b"") for each in (1, 3, 5))]
@@ -152,7 +152,7 @@ async def test_handlers_of_a_peer_that_is_gone_are_ended(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2"])
-async def test_who_counts_the_length_itself_is_served_where_that_is_wanted(protocol: str) -> None:
+async def test_self_counting_lengths_are_served_if_enabled(protocol: str) -> None:
     # THREATS 6: on the same server, a WebSocket's messages have no such length.
     settings = Settings(length_counts_itself=True, fragment_bytes=64_000, close_grace=0.0)
     urls = (f"{protocol}+tcp://127.0.0.1:0", f"{protocol}+ws://127.0.0.1:0")

@@ -1,4 +1,4 @@
-"""Many clients behind one address: all are served in turn, come back, or learn which limit they have met."""
+"""Many clients with one address: all are served, resume, or receive the limit that they exceeded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.aio.taps import Notes
 from tests.hostile.cutting import Relay
 from tests.waiting import until
 
-# No heartbeat is missed because this machine is slow.
+# Long enough that a slow machine misses no heartbeat.
 PATIENT: dict[str, Any] = {"heartbeat_interval": 20.0, "handshake_timeout": 20.0, "session_grace": 60.0}
 CLIENT = Settings(resume=True, **PATIENT)
 URLS = (
@@ -87,7 +87,7 @@ async def test_a_refusal_names_its_limit_and_is_temporary(url: str) -> None:
                 await echo(other)
         cause = refused.value if isinstance(refused.value, SetupRejected) else refused.value.__cause__
         assert isinstance(cause, SetupRejected) and cause.temporary
-        # One that tries again is let in when there is room.
+        # A retry is accepted when there is capacity.
         patience = Reconnect(first_delay=0.01, longest_delay=0.01)
         async with penstock.connect(server.urls[0], settings=CLIENT, reconnect=patience) as third:
             with pytest.raises(SessionError):
@@ -128,9 +128,7 @@ async def test_links_that_say_nothing_have_a_limit_of_their_own(scheme: str) -> 
 
 @pytest.mark.parametrize("url", ["river+tcp://127.0.0.1:0", "rsocket+tcp://127.0.0.1:0"])
 @pytest.mark.parametrize("stored", [False, True])
-async def test_the_session_that_has_waited_longest_goes_and_its_client_learns_why(
-    url: str, stored: bool, tmp_path: Path
-) -> None:
+async def test_oldest_waiting_session_is_ended_with_a_reason(url: str, stored: bool, tmp_path: Path) -> None:
     # THREATS 94
     store = str(tmp_path) if stored else ""
     settings = Settings(max_sessions=2, resume_store=store, **PATIENT)

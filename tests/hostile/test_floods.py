@@ -1,4 +1,4 @@
-"""Floods over a real socket, by a peer that reads nothing: memory stays flat, and others are served."""
+"""Floods over a real socket, by a peer that reads nothing: memory stays constant, and others are served."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRE = int(FrameType.REQUEST_FNF)
 STREAM = int(FrameType.REQUEST_STREAM)
 CHANNEL = int(FrameType.REQUEST_CHANNEL)
 NONE = 0
-"""No limit: memory must be flat without it."""
+"""Disables the limit: memory must stay constant without it."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ def opens(dialect: str, most: int, ended: tuple[str, ...], **limits: Any) -> Cas
 
 
 def grants(dialect: str) -> Case:
-    # Each is answered by an item of 1,000 bytes as long as somebody reads: in memory it is a number that grows.
+    # Each is answered by an item of 1,000 bytes if the peer reads; otherwise only its demand is counted.
     codec = DIALECTS[dialect].codec()
     first = request(dialect, STREAM, 1, b"count")
     return Case(dialect, first, codec.request_n_frame(1, 1) * 2000, MIB // 2, MIB, ("taken", "stalled"))
@@ -73,7 +73,7 @@ def calls(dialect: str) -> Case:
 
 def large_answers(dialect: str) -> Case:
     chunk = b"".join(request(dialect, CALL, each, b"large") for each in IDS)
-    # A thousand answers of 1 MiB: what was given up held 8 MiB in the session, and as much in the link.
+    # A thousand answers of 1 MiB: canceled streams must release their output in the session and the link.
     return Case(dialect, b"", chunk, MIB, 64 * MIB, ("closed",), {"max_output_bytes": 8 * MIB})
 
 
@@ -173,14 +173,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-async def test_a_flood_costs_no_memory_and_nobody_else_their_service(
-    case: Case, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_flood_uses_no_memory_and_others_are_served(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     async with attack(case.dialect, **case.limits) as attacker:
         if case.first:
             await attacker.say(case.first)
         flood = await attacker.flood(case.chunk, case.most)
         assert flood.ended in case.ended
         assert flood.peak < case.peak
-    # What is given up is not written to, and a flood of frames is none of log lines.
+    # Nothing is written to a closed connection, and a flood of frames causes no flood of log lines.
     assert len(caplog.records) < 20

@@ -1,4 +1,4 @@
-"""Journals made by somebody hostile: all checksums and the chain are sound, what they vouch for is not."""
+"""Hostile journals: all checksums and the chain are valid, but their content is not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NUMBERS = (0, 1, 7, 255, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 62, (1
 
 
 def seal(header: bytearray, body: bytes, prev: str) -> bytes:
-    """Return a header, changed in any way, with the right checksums in it, as far as it has places for them."""
+    """Return a randomly changed header with valid checksums, if it still has fields for them."""
     for key, value in ((b'"body":"', xxhash.xxh3_128_hexdigest(body)), (b'"prev":"', prev)):
         at = header.find(key)
         if at >= 0:
@@ -43,7 +43,7 @@ def seal(header: bytearray, body: bytes, prev: str) -> bytes:
 
 
 def mutated(chance: random.Random, data: bytearray) -> None:
-    """Change some of the bytes as those do who look for what they break."""
+    """Change some of the bytes, as a fuzzer does."""
     for _ in range(chance.randint(1, 4)):
         width = chance.choice((1, 2, 4, 8))
         if len(data) < width:
@@ -54,7 +54,7 @@ def mutated(chance: random.Random, data: bytearray) -> None:
 
 
 def rebuild(folder: Path, change: Callable[[int, bytearray, bytearray], None]) -> None:
-    """Change headers (without the note's text) and bodies of a log, and make all checksums, the chain and mark fit."""
+    """Change headers (except the note's text) and bodies of a log, and make all checksums, the chain and mark valid."""
     prev, end = genesis(uuid(folder)), 0
     chunks = [preamble(uuid(folder))]
     old = segment(folder).read_bytes()
@@ -72,7 +72,7 @@ def rebuild(folder: Path, change: Callable[[int, bytearray, bytearray], None]) -
 
 
 def try_everything(path: Path) -> None:
-    """Use a log in every way. All that may come of it is a `JournalCorrupt`, or rows."""
+    """Use a log in every way. The only valid results are `JournalCorrupt` and rows."""
     reports = Journal(path).verify()
     assert isinstance(reports[SOURCE].sound, bool)
     try:
@@ -108,7 +108,7 @@ def test_batches_with_sound_checksums(tmp_path_factory: pytest.TempPathFactory, 
             number: int, header: bytearray, body: bytearray, victim: int = victim, chance: random.Random = chance
         ) -> None:
             if number == victim and part != "body":
-                # The note itself stays readable, else the batch is simply damaged.
+                # The note stays readable; otherwise the batch is only damaged.
                 note = header.find(b'{"penstock"')
                 end = header.index(b"\0", note)
                 before, behind = bytearray(header[:note]), bytearray(header[end:])
@@ -163,7 +163,7 @@ def test_notes_that_lie(tmp_path: Path, key: str, value: object) -> None:
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
 def test_a_batch_that_is_compressed(tmp_path: Path, codec: str) -> None:
-    # THREATS 98: 64 MiB of zeros take a few KiB; nothing of them is unpacked.
+    # THREATS 98: 64 MiB of zeros take a few KiB; they must not be decompressed.
     folder = write(tmp_path, 1)
     note = Note.blank(prev=genesis(uuid(folder)), position=0, rows=1, time=0, state=None)
     bomb = pa.record_batch(
@@ -261,8 +261,8 @@ def test_marks_that_lie(tmp_path: Path) -> None:
             assert isinstance(error, JournalCorrupt), error
 
 
-def test_a_segment_full_of_beginnings_takes_no_time_and_no_memory(tmp_path: Path) -> None:
-    # THREATS 98: each four bytes look like the beginning of a batch of 1 MiB.
+def test_segment_of_batch_starts_is_read_in_linear_time(tmp_path: Path) -> None:
+    # THREATS 98: every four bytes look like the start of a batch of 1 MiB.
     folder = write(tmp_path, 5)
     start = b"\xff\xff\xff\xff" + struct.pack("<I", 1 << 20)
     content = preamble(uuid(folder)) + start * (1 << 19)

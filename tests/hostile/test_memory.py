@@ -1,4 +1,4 @@
-"""What a flood may cost, measured in processes of their own."""
+"""The memory use of floods, measured in separate processes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.builds import Build
 ROOT = Path(__file__).parent.parent.parent
 MIB = 1 << 20
 BESIDES = 40 * MIB
-"""Buffers of both sides, a part of 1 MiB some times over, and what the allocator keeps."""
+"""Buffers of both sides, several copies of a part of 1 MiB, and the allocator's reserve."""
 
 
 @pytest.mark.parametrize("limit", ["max_reassembly_bytes", "max_process_reassembly_bytes"])
-def test_parts_without_end_cost_no_more_than_the_limit(build: Build, limit: str) -> None:
+def test_endless_fragments_stay_within_the_limit(build: Build, limit: str) -> None:
     # THREATS 101
     environment = {**os.environ, "PENSTOCK_PURE": "1" if build.name == "plain" else ""}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), environment.get("PYTHONPATH", "")])

@@ -1,4 +1,4 @@
-"""Sessions whose bytes are changed at random: whatever comes, there are events and clean ends, and nothing else."""
+"""Sessions whose bytes are changed at random: they only report events and end cleanly."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.builds import Build
 from tests.hostile.mutations import DIALECTS, mutated, pieces, recorded, reframed, say
 
 INPUTS = 3_400
-"""For each dialect and side: some 20,000 in all."""
+"""Inputs for each dialect and side: about 20,000 in all."""
 WATCHED = 400
-"""Inputs for each dialect and side whose memory is watched."""
+"""Inputs for each dialect and side whose memory is measured."""
 PEAK_BYTES = 1_000_000
 HANGS = 240
 ENDS = ("Completed", "Failed")
@@ -26,7 +26,7 @@ ENDS = ("Completed", "Failed")
 
 @contextmanager
 def no_longer_than(seconds: int) -> Iterator[None]:
-    """End what hangs: an endless loop on some input would hang all tests."""
+    """Limit the time of each test: an endless loop would hang all tests."""
 
     def expired(number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"not done in {seconds} s")
@@ -41,7 +41,7 @@ def no_longer_than(seconds: int) -> Iterator[None]:
 
 
 class Subject:
-    """One session that gets mutated input, and does on each event what an honest user would."""
+    """A session with mutated input that responds to each event as an honest user would."""
 
     def __init__(self, build: Build, dialect: str, side: str, rng: Random) -> None:
         self.build = build
@@ -96,7 +96,7 @@ class Subject:
             session.take_output()
 
     def respond(self, stream: int, event: Any) -> None:
-        # It may be over again by what came in the same piece.
+        # The same input may have ended the stream.
         try:
             if not event.done:
                 self.session.request(stream, 3)
@@ -106,7 +106,7 @@ class Subject:
             pass
 
     def finish(self) -> None:
-        """Let time pass, and the link end."""
+        """Advance the time, and end the link."""
         session = self.session
         if session is None:
             return
@@ -155,7 +155,7 @@ def test_mutated_sessions_end_in_order(build: Build, dialect: str, side: str) ->
 def test_mutated_sessions_cost_little_memory(build: Build, dialect: str, side: str) -> None:
     said = recorded(build, dialect)[side == "client"]
     with no_longer_than(HANGS):
-        # What is made once and kept is no matter here.
+        # Objects that are created once are not counted.
         play(build, dialect, side, said, INPUTS)
         tracemalloc.start()
         try:

@@ -1,4 +1,4 @@
-"""Every kind of attack of the project's table has a test that names its row."""
+"""Every row of the table of threats is named by a test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMED = re.compile(r"THREATS ((?:\d+(?:, | and )?)+)")
 
 
 def named(text: str) -> set[int]:
-    """Return the rows that some tests name."""
+    """Return the rows that tests name."""
     return {int(row) for found in _NAMED.findall(text) for row in re.findall(r"\d+", found)}
 
 

@@ -53,7 +53,7 @@ def test_without_its_private_part_a_checkpoint_begins_behind_it(secrets: int) ->
     "data", [b"", b"\xc1", b"\x80", encode_checkpoint(CHECKPOINT)[:-1], b"\xdf" + b"\xff" * 8, join(b"", b"")]
 )
 def test_what_is_no_checkpoint_is_refused(data: bytes) -> None:
-    with pytest.raises(LocalError, match="no checkpoint of a session"):
+    with pytest.raises(LocalError, match="checkpoint"):
         decode_checkpoint(data)
 
 

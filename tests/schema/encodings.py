@@ -1,4 +1,4 @@
-"""All encodings of data, those of single protocols included."""
+"""All encodings of data, including those of a single protocol."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_reserved_errors_get_no_class() -> None:
         (b"{", "not an exported schema"),
         (b"[]", "not an exported schema"),
         (b'{"services":{"a":{"procedures":{"b":{"type":"fire"}}}}}', "a.b is of type 'fire'"),
-        (b'{"services":' + b"[" * 100_000, "nests deeper"),
+        (b'{"services":' + b"[" * 100_000, "nested more than"),
     ],
 )
 def test_invalid_schema_is_an_error(data: bytes, message: str) -> None:

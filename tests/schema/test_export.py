@@ -205,7 +205,7 @@ def test_type_without_schema_is_an_error() -> None:
     doubled: Any = int
     for level in range(20):
         doubled = msgspec.defstruct(f"Level{level}", [("a", doubled), ("b", doubled)])
-    with pytest.raises(LocalError, match="places"):
+    with pytest.raises(LocalError, match="nodes"):
         schema_of(doubled)
 
 

@@ -14,7 +14,7 @@ ONE, TWO, THREE = "1" * 64, "2" * 64, "3" * 64
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder in which an earlier server has left two sessions."""
+    """A folder with two sessions of an earlier server."""
     folder = SessionFolder(tmp_path / "a" / "sessions")
     for name in (ONE, TWO):
         log = folder.create(name)
@@ -25,13 +25,13 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "a" / "sessions"
 
 
-def test_the_next_server_finds_what_the_one_before_left(place: Path) -> None:
+def test_next_server_finds_the_logs(place: Path) -> None:
     folder = SessionFolder(place)
     assert len(folder) == 2
     found = folder.open(ONE)
     assert found is not None
     assert found[1] == [ONE.encode()]
-    # It is open already, and this one never was.
+    # The first log is already open, and the second does not exist.
     assert folder.open(ONE) is None and folder.open(THREE) is None
     assert len(folder) == 2
     found[0].close()
@@ -51,7 +51,7 @@ def test_names_are_given_once(place: Path) -> None:
     folder.close()
 
 
-def test_what_nobody_comes_back_for_is_removed(place: Path) -> None:
+def test_expire_removes_abandoned_logs(place: Path) -> None:
     # THREATS 30
     folder = SessionFolder(place)
     found = folder.open(ONE)
@@ -79,13 +79,13 @@ def test_a_damaged_session_is_refused_and_the_others_live(place: Path, caplog: p
 
 def test_a_second_server_is_kept_out(place: Path) -> None:
     folder = SessionFolder(place)
-    with pytest.raises(SessionStoreError, match="another server keeps its sessions there"):
+    with pytest.raises(SessionStoreError, match="another server stores its sessions there"):
         SessionFolder(place)
     folder.close()
     SessionFolder(place).close()
 
 
-def test_what_was_never_finished_is_removed_and_what_is_not_ours_stays(place: Path) -> None:
+def test_incomplete_logs_are_removed_and_others_kept(place: Path) -> None:
     (place / f"{THREE}.session{TEMPORARY}").write_bytes(b"half")
     (place / "notes.session").write_bytes(b"theirs")
     folder = SessionFolder(place)
@@ -95,12 +95,12 @@ def test_what_was_never_finished_is_removed_and_what_is_not_ours_stays(place: Pa
     folder.close()
 
 
-def test_nobody_else_may_look_into_it(place: Path) -> None:
+def test_folder_is_private_to_its_owner(place: Path) -> None:
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in place.iterdir()} == {0o600}
 
 
-def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+def test_path_that_is_not_a_folder_raises(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(SessionStoreError, match="cannot be used"):
         SessionFolder(tmp_path / "file")

@@ -55,12 +55,12 @@ def test_damage_before_the_end_is_refused() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", MAGIC[:-1], b"penstock session 2\n"])
-def test_what_is_no_log_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="does not begin"):
+def test_invalid_log_raises(data: bytes) -> None:
+    with pytest.raises(ValueError, match="not the log of a session"):
         split(data)
 
 
-def test_what_was_written_is_read_by_the_next(log: Log, closed: list[str]) -> None:
+def test_records_are_read_after_reopening(log: Log, closed: list[str]) -> None:
     log.rewrite(b"begun")
     log.append(b"more")
     assert log.size == log.path.stat().st_size
@@ -78,7 +78,7 @@ def test_what_was_written_is_read_by_the_next(log: Log, closed: list[str]) -> No
     assert closed == ["closed", "closed"]
 
 
-def test_writing_anew_replaces_all_and_leaves_nothing_else(log: Log) -> None:
+def test_rewrite_replaces_all_records(log: Log) -> None:
     log.rewrite(b"x" * 10_000)
     log.append(b"more")
     log.rewrite(b"short")
@@ -89,7 +89,7 @@ def test_writing_anew_replaces_all_and_leaves_nothing_else(log: Log) -> None:
     log.close()
 
 
-def test_nobody_else_may_read_it(log: Log) -> None:
+def test_log_is_private_to_its_owner(log: Log) -> None:
     # THREATS 28
     log.rewrite(b"secret")
     assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
@@ -97,7 +97,7 @@ def test_nobody_else_may_read_it(log: Log) -> None:
 
 
 @pytest.mark.parametrize("failing", ["pwrite", "fdatasync"])
-def test_a_full_disk_leaves_what_was_there(log: Log, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+def test_full_disk_keeps_the_earlier_records(log: Log, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
     log.rewrite(b"begun")
     with monkeypatch.context() as patched:
         patched.setattr(os, failing, no_room)
@@ -123,9 +123,9 @@ def test_where_writing_anew_fails_the_old_stays(log: Log, monkeypatch: pytest.Mo
     log.close()
 
 
-def test_damage_is_told_with_the_file(log: Log) -> None:
+def test_damage_error_names_the_file(log: Log) -> None:
     log.path.write_bytes(b"junk")
-    with pytest.raises(SessionStoreError, match=r"one\.session: it does not begin"):
+    with pytest.raises(SessionStoreError, match=r"one\.session: not the log of a session"):
         log.read()
     log.close()
     log.path.unlink()

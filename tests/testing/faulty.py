@@ -1,4 +1,4 @@
-"""A server that publishes as the rules demand, but for the faults that it is told to have."""
+"""A server that keeps all rules except for selected faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.urls import parse_url
 COUNT = 6
 STREAMS = 20
 PROMPT = 0.05
-"""Patience with what never comes."""
+"""Seconds to wait for events that never happen."""
 
 
 @dataclass
@@ -123,7 +123,7 @@ class FaultyServer:
                     self.write(each.last)
 
     def step(self, stream_id: int) -> None:
-        """Send what may be sent."""
+        """Send as much as the demand allows."""
         sending = self.streams[stream_id]
         limit = (
             2
@@ -162,7 +162,7 @@ class FaultyServer:
         self.write(self.session.take_output())
 
     def ignored(self) -> None:
-        """Do something about frames that mean nothing where they came."""
+        """Handle frames that are invalid in this state."""
         if "3.7" in self.faults:
             self.link.abort()
         elif self.faults & {"1.6", "1.10", "3.6"}:
@@ -178,7 +178,7 @@ class FaultyServer:
 
 @asynccontextmanager
 async def faulty(protocol: str, *faults: str) -> AsyncIterator[Published]:
-    """Serve with faults; yield what is published."""
+    """Serve with faults; yield the published streams."""
     url = parse_url(f"{protocol}+memory://faulty")
     listener = await listen(url, lambda address: FaultyServer(protocol, frozenset(faults)), Settings())
     try:

@@ -1,4 +1,4 @@
-"""A server for what tests raw ends."""
+"""A server for tests of raw ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock import Payload, Service
 from penstock.testing import Result
 
 FAMILY = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams")
-"""Protocols that carry demand and number nothing: every rule can be checked."""
+"""Protocols with demand and without numbered messages, for which every rule can be checked."""
 
 
 def assert_kept(result: Result, protocol: str) -> None:

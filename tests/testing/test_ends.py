@@ -10,7 +10,7 @@ from tests.testing.serving import counting
 
 async def test_one_stray_frame_too_many_ends_it() -> None:
     async with counting() as url, RawRequester(url, PATIENCE, strays=2) as raw:
-        await raw.unheard_fence()
+        await raw.hidden_fence()
         assert not raw.open
         with pytest.raises(Broken, match="nothing came: the connection ended"):
             await raw.until(lambda: False, "nothing came")

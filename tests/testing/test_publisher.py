@@ -15,7 +15,7 @@ from tests.testing.faulty import COUNT, faulty
 from tests.testing.serving import FAMILY, assert_kept
 
 HANGS = {"1.2", "1.5", "1.8", "3.8", "3.9", "3.12"}
-"""Faults that are found because something never comes, or never ends."""
+"""Faults that are detected because an event never happens."""
 
 
 def service() -> Service:
@@ -88,7 +88,7 @@ async def test_a_server_without_faults_keeps_every_rule(protocol: str) -> None:
         (protocol, rule)
         for protocol in FAMILY
         for rule in PUBLISHER_RULES
-        # A subscribe with an id that is open ends a session of ours, and so the faulty server's.
+        # A subscribe with the id of an open stream ends our session, and so the faulty server's.
         if (protocol, rule) != ("reactive-streams", "1.10")
     ],
 )
@@ -99,7 +99,7 @@ async def test_a_publisher_that_breaks_a_rule_is_caught(protocol: str, rule: str
         assert result.why
 
 
-async def test_what_cannot_be_seen_is_skipped() -> None:
+async def test_unsupported_rules_are_skipped() -> None:
     async with sound("rsocket", "tests.plain") as published:
         less = replace(published, failing=None, endless=None)
         results = {each.rule.number: each for each in await check_publisher(less)}
@@ -107,7 +107,7 @@ async def test_what_cannot_be_seen_is_skipped() -> None:
         assert results["1.4"].outcome == "skipped"
 
 
-async def test_rules_of_nobody_and_of_the_other_side_are_refused() -> None:
+async def test_unknown_rules_and_other_sides_rules_raise() -> None:
     async with sound("rsocket", "tests.plain") as published:
         with pytest.raises(LocalError, match="no such rule"):
             await check_publisher(published, ["9.9"])

@@ -9,10 +9,10 @@ from tests.testing.serving import FAMILY, counting
 
 
 @pytest.mark.parametrize("protocol", FAMILY)
-async def test_what_was_canceled_is_still_heard(protocol: str) -> None:
+async def test_canceled_stream_is_still_observed(protocol: str) -> None:
     async with counting(protocol) as url, RawRequester(url, PATIENCE) as raw:
         stream = raw.opened("tests.count", b"3", 10)
-        # Not written: the speaker believes that it is over, and the server does not.
+        # Not written: the stream is closed for the sender, but not for the server.
         assert stream.cancel() != []
         await stream.ends()
         assert [item.data for item in stream.items] == [b"0", b"1", b"2"]

@@ -11,7 +11,7 @@ from tests.waiting import until
 
 
 @pytest.mark.parametrize("protocol", FAMILY)
-async def test_a_publisher_hears_what_is_said_after_the_end(protocol: str) -> None:
+async def test_publisher_sees_frames_after_the_end(protocol: str) -> None:
     async with RawPublisher(f"{protocol}+memory://raw", PATIENCE) as publisher:
         async with RawRequester(publisher.url, PATIENCE) as raw:
             stream = raw.opened("tests.any", b"", 3)

@@ -26,7 +26,7 @@ async def test_each_check_has_its_outcome() -> None:
     assert str(results[1]) == "rule 1.2 broken: two came"
 
 
-async def test_other_errors_are_nobodys_outcome() -> None:
+async def test_other_errors_propagate() -> None:
     async def bug() -> None:
         raise KeyError("a bug")
 
@@ -34,7 +34,7 @@ async def test_other_errors_are_nobodys_outcome() -> None:
         await results_of({"1.1": bug}, None)
 
 
-async def test_only_what_is_wanted_is_run() -> None:
+async def test_only_wanted_checks_run() -> None:
     async def never() -> None:
         raise AssertionError
 
@@ -45,6 +45,6 @@ async def test_only_what_is_wanted_is_run() -> None:
         await results_of({"1.1": never}, ["1.3"])
 
 
-def test_what_is_required_breaks_with_its_reason() -> None:
+def test_require_raises_broken() -> None:
     with pytest.raises(Broken, match="why"):
         require(False, "why")

@@ -7,12 +7,12 @@ from penstock.testing.rules import RULES, markdown
 PAGE = Path(__file__).parent.parent.parent / "docs/reference/reactive-streams-rules.md"
 
 
-def test_all_rules_of_the_three_sections_are_there_in_order() -> None:
+def test_rules_are_complete_and_in_order() -> None:
     sections = {1: 11, 2: 13, 3: 17}
     assert list(RULES) == [f"{section}.{rule}" for section, last in sections.items() for rule in range(1, last + 1)]
 
 
-def test_a_rule_is_checked_or_says_why_not() -> None:
+def test_every_rule_is_checked_or_has_a_reason() -> None:
     for rule in RULES.values():
         assert (rule.side in ("publisher", "subscriber")) != bool(rule.why_not), rule
 

@@ -11,13 +11,13 @@ from tests.testing.serving import FAMILY
 from tests.waiting import turns
 
 PROMPT = 0.05
-"""Patience with what never comes."""
+"""Seconds to wait for events that never happen."""
 TURNS = 5
-"""What is written over a link within this loop has arrived then."""
+"""Turns of the loop after which output has arrived over a link in this loop."""
 
 
 async def consume(url: str, take: int | None) -> list[bytes]:
-    """Take items as any user of ours does."""
+    """Receive items as a normal user does."""
     taken: list[bytes] = []
     async with penstock.connect(url) as peer, peer.stream("tests.numbers") as items:
         async for item in items:
@@ -136,6 +136,6 @@ async def test_a_client_that_takes_one_by_one_has_nothing_late() -> None:
     assert result.outcome == "skipped"
 
 
-def test_every_rule_of_a_subscriber_has_its_check_and_somebody_who_breaks_it() -> None:
+def test_every_subscriber_rule_detects_a_violation() -> None:
     mine = {number for number, rule in RULES.items() if rule.side == "subscriber"}
     assert set(SUBSCRIBER_RULES) == mine == {rule for rule, _ in BROKEN}

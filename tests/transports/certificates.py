@@ -1,4 +1,4 @@
-"""Certificates by an authority that lives as long as the tests."""
+"""Certificates of a temporary authority."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Certificates:
 
     @property
     def server_options(self) -> str:
-        """What stands behind the question mark of a server's URL."""
+        """The query of a server's URL."""
         return f"cert={self.folder}/cert.pem&key={self.folder}/key.pem"
 
     @property
     def client_options(self) -> str:
-        """What stands behind the question mark of a client's URL."""
+        """The query of a client's URL."""
         return f"ca={self.folder}/ca.pem"
 
     def to_client(self, url: str) -> str:

@@ -1,4 +1,4 @@
-"""What the tests of several transports need."""
+"""Fixtures for the tests of several transports."""
 
 from __future__ import annotations
 

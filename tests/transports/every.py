@@ -1,4 +1,4 @@
-"""Every transport in turn: where to listen with it, and a client and a server that it joins."""
+"""All transports: addresses to listen on, and a client and a server connected by each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MIB = 1024 * KIB
 
 @dataclass
 class Place:
-    """Where to listen, and the certificates for it."""
+    """An address to listen on, and its certificates."""
 
     url: str
     server: ssl.SSLContext | None
@@ -42,7 +42,7 @@ class Place:
     ca: Path
 
     def for_client(self, url: str) -> str:
-        """Return where a server listens as its client names it."""
+        """Return the client's URL of a server."""
         return f"{url.partition('?')[0]}?ca={self.ca}" if "cert=" in url else url
 
 
@@ -69,7 +69,7 @@ class World:
 
 
 def make_place(name: str, protocol: str, tmp_path: Path) -> Place:
-    """Return a place of one transport and protocol; certificates go to `tmp_path`."""
+    """Return the address for a transport and protocol; certificates are written to `tmp_path`."""
     url = PLACES[name].format(folder=tmp_path).replace("rsocket", protocol, 1)
     if name not in ENCRYPTED | {"quic"}:
         return Place(url, None, None, tmp_path)

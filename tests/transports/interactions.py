@@ -1,4 +1,4 @@
-"""What every transport must carry: a server and a client of ours, and each kind of interaction between them."""
+"""Checks for every transport: all kinds of interaction between our client and server."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def check_every_kind(world: World) -> None:
 
 
 async def check_a_large_channel(world: World) -> None:
-    """Carry `MANY` items each way at once."""
+    """Send `MANY` items in both directions at once."""
     total = items = 0
     async with world.peer.channel("double", b"0", (b"%d" % number for number in range(MANY))) as channel:
         async for item in channel:
@@ -66,13 +66,13 @@ async def check_a_large_channel(world: World) -> None:
 
 
 async def check_a_large_payload(world: World) -> None:
-    """Carry 16 MiB both ways."""
+    """Send 16 MiB in both directions."""
     data = os.urandom(16 * 1024 * 1024)
     assert (await world.peer.call("echo", data)).data == data
 
 
 async def check_a_cancel(world: World) -> None:
-    """End a call and a stream early, and go on with the connection."""
+    """Cancel a call and a stream, and continue to use the connection."""
     task = asyncio.create_task(world.peer.call("never"))
     await world.reached.wait()
     task.cancel()
@@ -85,7 +85,7 @@ async def check_a_cancel(world: World) -> None:
 
 
 async def check_a_slow_consumer(world: World) -> None:
-    """Send no more than a consumer asks for."""
+    """Check that no more items are sent than a consumer requests."""
     async with world.peer.stream("endless", credit=4) as items:
         await anext(aiter(items))
         assert (await world.peer.call("echo", b"meanwhile")).data == b"meanwhile"
@@ -93,7 +93,7 @@ async def check_a_slow_consumer(world: World) -> None:
 
 
 async def check_another_link(world: World) -> None:
-    """Break the link of a session that is resumed, and go on over the next one."""
+    """Break the link of a resumable session, and continue over the next one."""
     assert (await world.peer.call("echo", b"once")).data == b"once"
     (driver,) = world.server._drivers.values()
     first = driver.flow.link
@@ -104,7 +104,7 @@ async def check_another_link(world: World) -> None:
 
 
 async def check_last_words(client: Recorder, server: Recorder) -> None:
-    """Close a link behind much that was written: all of it arrives, and both ends end in order."""
+    """Close a link after a large write: all of it arrives, and both ends close in order."""
     data = bytes(5_000_000)
     client.link.write(data)
     client.link.close()
@@ -115,7 +115,7 @@ async def check_last_words(client: Recorder, server: Recorder) -> None:
 
 
 async def check_bytes_both_ways(client: Recorder, server: Recorder) -> None:
-    """Check that what both ends write at a time arrives in order, and nothing else is told."""
+    """Check that simultaneous output of both ends arrives in order, without other events."""
     for number in range(10):
         client.link.write(b"%d" % number)
         server.link.write(b"%d" % (9 - number))
@@ -125,7 +125,7 @@ async def check_bytes_both_ways(client: Recorder, server: Recorder) -> None:
 
 
 async def check_closed_listener(place: Place) -> None:
-    """Check that a listener that is closed takes no links, and that those it took go on."""
+    """Check that a closed listener accepts no links, and that its accepted links continue."""
     client = await connected(place.url)
     server = await place.linked()
     await place.listener.close()

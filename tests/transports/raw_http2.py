@@ -1,4 +1,4 @@
-"""HTTP/2 peers that are not of ours: h2 and a socket, with nothing in between."""
+"""HTTP/2 peers without Penstock: h2 on a socket."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.transports.recording import Place, Recorder, connected
 H2C = "rsocket+h2c://127.0.0.1:0"
 H2 = "rsocket+h2://localhost:0"
 TYPE = ("content-type", "application/rsocket")
-"""What clients of ours send."""
+"""The request headers of our clients."""
 
 Event = TypeVar("Event", bound=events.Event)
 
@@ -68,7 +68,7 @@ class Raw:
         return stream_id
 
     async def read(self) -> None:
-        """Take one read."""
+        """Process one read."""
         try:
             data = await self._reader.read(65_536)
         except ConnectionError:
@@ -114,7 +114,7 @@ class Raw:
 
 @asynccontextmanager
 async def raw_client(port: int, context: ssl.SSLContext | None = None) -> AsyncIterator[Raw]:
-    """Connect to a server of ours."""
+    """Connect to our server."""
     server_name = "localhost" if context is not None else None
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=server_name)
     raw = Raw(reader, writer, is_client=True)
@@ -125,7 +125,7 @@ async def raw_client(port: int, context: ssl.SSLContext | None = None) -> AsyncI
 
 
 class RawServer:
-    """A place where clients of ours connect to.
+    """A server for our clients.
 
     Attributes:
         port: Where.
@@ -147,7 +147,7 @@ class RawServer:
 
 @asynccontextmanager
 async def raw_server(context: ssl.SSLContext | None = None) -> AsyncIterator[RawServer]:
-    """Listen for clients of ours."""
+    """Listen for our clients."""
     server = RawServer()
     listening: Any = await asyncio.start_server(server.accept, "127.0.0.1", 0, ssl=context)
     server.port = listening.sockets[0].getsockname()[1]
@@ -168,7 +168,7 @@ async def open_link(raw: Raw, place: Place) -> Recorder:
 
 @asynccontextmanager
 async def asked_by_client() -> AsyncIterator[tuple[Raw, asyncio.Task[Recorder]]]:
-    """Let a client of ours connect; give the end that has its request, and the task that waits for the answer."""
+    """Connect with our client; yield the server's end with its request, and the task that waits for the answer."""
     async with raw_server() as server:
         connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{server.port}"))
         raw = await server.came.get()

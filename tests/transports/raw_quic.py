@@ -1,4 +1,4 @@
-"""Both ends of links over QUIC, and ends that are not of ours, for tests."""
+"""Both ends of QUIC links, and QUIC peers without Penstock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.transports.recording import Place, Recorder, connected, listening
 
 
 async def met(server: Recorder) -> Recorder:
-    """Return a receiver once it has its link."""
+    """Return a receiver when it has its link."""
     await server.until(lambda: server.link is not None)
     return server
 
@@ -27,7 +27,7 @@ async def met(server: Recorder) -> Recorder:
 async def quic_link(
     certificates: Certificates, settings: Settings | None = None
 ) -> AsyncIterator[tuple[Recorder, Recorder, Place]]:
-    """Give both ends of a link, over which the client has said hello."""
+    """Yield both ends of a link after the client's first data."""
     settings = settings or Settings()
     async with listening(f"rsocket+quic://127.0.0.1:0?{certificates.server_options}", settings) as place:
         client = await connected(certificates.to_client(place.url), settings)
@@ -44,7 +44,7 @@ async def quic_link(
 
 
 class Raw(QuicConnectionProtocol):
-    """A peer that is not of ours: aioquic, with nothing in between."""
+    """A peer without Penstock: plain aioquic."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -79,6 +79,6 @@ async def raw_client(place: Place, certificates: Certificates, alpn: str | None 
     async with quic_connect("127.0.0.1", place.port, configuration=configuration, create_protocol=Raw) as raw:
         assert isinstance(raw, Raw)
         yield raw
-    # The server learns of the end a little later.
+    # The server detects the end a little later.
     for server in place.accepted:
         await server.lost()

@@ -1,4 +1,4 @@
-"""Receivers that note what a link tells them, and places to listen on."""
+"""Receivers that record the events of a link, and listeners."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORT_TIMEOUT = Settings(connect_timeout=0.05)
 
 
 class Recorder:
-    """A receiver that keeps everything.
+    """A receiver that records everything.
 
     Attributes:
         link: The link, once there is one.
@@ -61,7 +61,7 @@ class Recorder:
         self._changed.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until `condition` holds."""
+        """Wait until `condition` is true."""
         while not condition():
             self._changed.clear()
             await self._changed.wait()
@@ -72,13 +72,13 @@ class Recorder:
         return self.error
 
     async def has(self, data: bytes) -> None:
-        """Wait until just this has come in."""
+        """Wait until exactly this data was received."""
         await self.until(lambda: len(self.data) >= len(data))
         assert self.data == data
 
 
 class Place:
-    """Where links come in.
+    """A listener, and the receivers of its links.
 
     Attributes:
         listener: What listens there.
@@ -108,13 +108,13 @@ class Place:
         return self.accepted[-1]
 
     async def next(self) -> Recorder:
-        """Return the receiver of the link that comes in next."""
+        """Return the receiver of the next link."""
         await self._came.wait()
         self._came.clear()
         return self.accepted[-1]
 
     async def linked(self) -> Recorder:
-        """Return the receiver of the link that comes in next, once the link is made."""
+        """Return the receiver of the next link when it is made."""
         recorder = await self.next()
         await recorder.until(lambda: recorder.link is not None)
         return recorder
@@ -148,7 +148,7 @@ async def connected(url: str, settings: Settings = DEFAULT_SETTINGS, ssl: Any = 
 
 @asynccontextmanager
 async def joined(url: str = TCP, settings: Settings = DEFAULT_SETTINGS) -> AsyncIterator[tuple[Recorder, Recorder]]:
-    """Give both ends of a link."""
+    """Yield both ends of a link."""
     async with listening(url, settings) as place:
         client = await connected(place.url, settings)
         server = await place.linked()

@@ -35,24 +35,33 @@ def untrusted() -> ssl.SSLCertVerificationError:
 @pytest.mark.parametrize(
     ("error", "what_to_do"),
     [
-        (TimeoutError(), "no answer within 3 s; is the address right, and no firewall in between?"),
-        (system_error(errno.ECONNREFUSED), "connection refused; is the server running?"),
-        (system_error(errno.ENOENT), "there is no such socket; is the server running?"),
-        (system_error(errno.ECONNRESET), "the server closed the connection; does it speak that there?"),
-        (system_error(errno.ECONNABORTED), "the server closed the connection; does it speak that there?"),
+        (TimeoutError(), "no answer within 3 s; check the address, and firewalls on the way"),
+        (system_error(errno.ECONNREFUSED), "connection refused; check that the server is running"),
+        (system_error(errno.ENOENT), "the socket does not exist; check that the server is running"),
+        (
+            system_error(errno.ECONNRESET),
+            "the server closed the connection; check that it uses this protocol and transport on this port",
+        ),
+        (
+            system_error(errno.ECONNABORTED),
+            "the server closed the connection; check that it uses this protocol and transport on this port",
+        ),
         (system_error(errno.ENETUNREACH), os.strerror(errno.ENETUNREACH)),
         (OSError("example.org has no address"), "example.org has no address"),
-        (socket.gaierror(socket.EAI_NONAME, "Name not known"), "the name is unknown (Name not known)"),
+        (socket.gaierror(socket.EAI_NONAME, "Name not known"), "the host name is unknown (Name not known)"),
         (
             untrusted(),
-            "its certificate is not trusted (self-signed certificate); name its CA with ssl=..., or ?ca=FILE",
+            "the certificate is not trusted (self-signed certificate); pass its CA with ssl=... or ?ca=FILE",
         ),
-        (tls_error("WRONG_VERSION_NUMBER"), "TLS failed (WRONG_VERSION_NUMBER); does the server speak TLS there?"),
-        (tls_error(None), f"TLS failed ({tls_error(None)}); does the server speak TLS there?"),
+        (
+            tls_error("WRONG_VERSION_NUMBER"),
+            "TLS failed (WRONG_VERSION_NUMBER); check that the server uses TLS on this port",
+        ),
+        (tls_error(None), f"TLS failed ({tls_error(None)}); check that the server uses TLS on this port"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, OSError) else "",
 )
-def test_what_prevents_a_connection_is_one_line_that_says_what_to_do(error: OSError, what_to_do: str) -> None:
+def test_connect_errors_have_one_line_with_advice(error: OSError, what_to_do: str) -> None:
     with pytest.raises(ConnectError) as raised, connect_errors(URL, Settings(connect_timeout=3)):
         raise error
     assert str(raised.value) == f"cannot connect to tcp://example.org:7878: {what_to_do}"
@@ -61,13 +70,13 @@ def test_what_prevents_a_connection_is_one_line_that_says_what_to_do(error: OSEr
 @pytest.mark.parametrize(
     ("number", "what_to_do"),
     [
-        (errno.EADDRINUSE, "it is in use; stop what listens there, or choose another"),
-        (errno.EADDRNOTAVAIL, "this machine has no such address; leave the host empty to listen on all"),
-        (errno.EACCES, "permission denied; ports below 1024 and foreign folders need more rights"),
+        (errno.EADDRINUSE, "the address is in use; stop the other server, or choose another address"),
+        (errno.EADDRNOTAVAIL, "this machine has no such address; omit the host to listen on all addresses"),
+        (errno.EACCES, "permission denied; use a port above 1023, or a folder that you may write to"),
         (errno.EMFILE, os.strerror(errno.EMFILE)),
     ],
 )
-def test_what_prevents_listening_is_one_line_that_says_what_to_do(number: int, what_to_do: str) -> None:
+def test_listen_errors_have_one_line_with_advice(number: int, what_to_do: str) -> None:
     with pytest.raises(ConnectError) as raised, listen_errors(URL):
         raise system_error(number)
     assert str(raised.value) == f"cannot listen on tcp://example.org:7878: {what_to_do}"
@@ -80,11 +89,11 @@ def test_errors_of_ours_are_left_as_they_are() -> None:
             raise UrlError("ours")
 
 
-def test_options_that_nobody_knows_are_named_with_those_that_are_known() -> None:
+def test_unknown_option_error_lists_known_ones() -> None:
     check_options(URL, frozenset({"ca", "zone", "more"}))
     with pytest.raises(UrlError, match="unknown option 'zone'; known are ca, more"):
         check_options(URL, frozenset({"more", "ca"}))
-    with pytest.raises(UrlError, match="unknown option 'ca'; tcp has none"):
+    with pytest.raises(UrlError, match="unknown option 'ca'; tcp has no options"):
         check_options(URL, frozenset())
 
 
@@ -96,7 +105,7 @@ def test_a_link_that_breaks_is_lost_and_one_that_ends_is_not() -> None:
     assert (link_error(None), link_error(bug)) == (None, bug)
 
 
-def test_a_link_that_nobody_wants_is_broken_when_it_is_made() -> None:
+def test_discard_aborts_the_link() -> None:
     told: list[str] = []
 
     class Link:

@@ -175,7 +175,7 @@ async def test_link_reports_bytes_taken_by_the_peers_system(place: Place) -> Non
 # Ends of streams.
 
 
-async def test_a_half_that_is_closed_leaves_the_other_open(place: Place) -> None:
+async def test_closed_half_keeps_the_other_open(place: Place) -> None:
     async with world(place) as w:
         async with w.peer.channel("last", b"", [b"x"] * 1_000) as items:
             taken = [item.data async for item in items]
@@ -236,7 +236,7 @@ async def test_a_client_that_closes_is_gone_in_order(either: Place) -> None:
             assert (await other.call("echo", b"x")).data == b"x"
 
 
-async def test_a_server_that_closes_lets_its_client_know(either: Place) -> None:
+async def test_closing_server_finishes_calls_and_closes_clients(either: Place) -> None:
     async with world(either) as w:
         call = asyncio.create_task(w.peer.call("later", b"in flight"))
         await w.peer.call("echo")
@@ -250,7 +250,7 @@ async def test_a_server_that_closes_lets_its_client_know(either: Place) -> None:
 
 
 @pytest.mark.parametrize("by", ["client", "server"])
-async def test_a_link_that_is_aborted_fails_what_is_open(either: Place, by: str) -> None:
+async def test_abort_fails_open_streams(either: Place, by: str) -> None:
     async with world(either) as w:
         call = asyncio.create_task(w.peer.call("never"))
         await w.reached.wait()

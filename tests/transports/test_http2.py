@@ -36,17 +36,17 @@ async def test_a_large_channel_and_a_large_payload_travel() -> None:
         await interactions.check_a_large_payload(world)
 
 
-async def test_what_nobody_wants_any_more_is_canceled() -> None:
+async def test_unneeded_stream_is_canceled() -> None:
     async with serving(H2C) as world:
         await interactions.check_a_cancel(world)
 
 
-async def test_a_slow_consumer_is_not_sent_what_it_does_not_ask_for() -> None:
+async def test_slow_consumer_gets_only_requested_items() -> None:
     async with serving(H2C) as world:
         await interactions.check_a_slow_consumer(world)
 
 
-async def test_a_server_that_goes_away_ends_its_sessions() -> None:
+async def test_server_close_ends_its_sessions() -> None:
     async with serving(H2C) as world:
         call = asyncio.create_task(world.peer.call("never"))
         await world.reached.wait()
@@ -57,7 +57,7 @@ async def test_a_server_that_goes_away_ends_its_sessions() -> None:
             await penstock.connect(world.server.urls[0] if world.server.urls else H2C)
 
 
-async def test_a_session_goes_on_over_another_connection() -> None:
+async def test_session_resumes_over_another_connection() -> None:
     settings = Settings(resume=True)
     async with serving(H2C, settings=settings) as world:
         await interactions.check_another_link(world)
@@ -90,7 +90,7 @@ async def test_a_reader_that_is_slow_slows_its_writer() -> None:
         assert client.link.get_write_buffer_size() == 0
 
 
-async def test_one_paused_link_holds_up_no_other_of_its_connection() -> None:
+async def test_paused_link_does_not_block_others() -> None:
     async with listening(H2C) as place, raw_client(place.port) as raw:
         first = await open_link(raw, place)
         first.link.pause_reading()
@@ -116,7 +116,7 @@ async def test_one_paused_link_holds_up_no_other_of_its_connection() -> None:
 # Ends.
 
 
-async def test_what_was_written_before_a_link_is_closed_arrives() -> None:
+async def test_output_before_close_arrives() -> None:
     async with joined(H2C) as (client, server):
         await interactions.check_last_words(client, server)
 
@@ -141,7 +141,7 @@ async def test_a_peer_that_ends_its_half_ends_the_link_in_order() -> None:
         assert raw.data[1] == b"the answer"
 
 
-async def test_the_end_waits_for_what_a_paused_reader_has_not_taken() -> None:
+async def test_end_waits_for_undelivered_data() -> None:
     async with listening(H2C) as place, raw_client(place.port) as raw:
         server = await open_link(raw, place)
         server.link.pause_reading()
@@ -181,7 +181,7 @@ async def test_a_connection_that_breaks_loses_its_links() -> None:
         assert isinstance(error, LinkLost) and "in the middle of a stream" in str(error)
 
 
-async def test_a_goaway_behind_the_end_leaves_the_link_in_order() -> None:
+async def test_goaway_after_the_end_closes_the_link_in_order() -> None:
     async with asked_by_client() as (raw, connecting):
         raw.h2.send_headers(1, [(":status", "200")])
         raw.h2.send_data(1, b"all", end_stream=True)
@@ -192,7 +192,7 @@ async def test_a_goaway_behind_the_end_leaves_the_link_in_order() -> None:
         assert await client.lost() is None
 
 
-async def test_a_goaway_in_the_middle_loses_the_link_and_says_why() -> None:
+async def test_goaway_before_the_end_loses_the_link() -> None:
     async with asked_by_client() as (raw, connecting):
         raw.h2.send_headers(1, [(":status", "200")])
         raw.h2.close_connection(ErrorCodes.INTERNAL_ERROR, b"on fire")
@@ -206,7 +206,7 @@ async def test_a_goaway_in_the_middle_loses_the_link_and_says_why() -> None:
 # Clients and other servers.
 
 
-async def test_a_client_asks_as_http_2_wants_it() -> None:
+async def test_client_sends_a_valid_http2_request() -> None:
     async with raw_server() as place:
         connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{place.port}/a%20b"))
         raw = await place.came.get()
@@ -282,9 +282,9 @@ async def test_both_sides_name_the_type_of_the_protocol(protocol: str, type: str
 
 
 @pytest.mark.parametrize(("protocol", "type"), TYPES[3:])
-async def test_client_of_another_type_learns_which_one_is_spoken(protocol: str, type: str) -> None:
+async def test_wrong_content_type_is_answered_with_the_right_one(protocol: str, type: str) -> None:
     async with listening(f"{protocol}+h2c://127.0.0.1:0") as place:
-        with pytest.raises(ConnectError, match=f"this server speaks {protocol}, whose content-type is {type}; .*415"):
+        with pytest.raises(ConnectError, match=f"this server serves {protocol}, whose content-type is {type}; .*415"):
             await connected(f"rsocket+h2c://127.0.0.1:{place.port}")
 
 
@@ -292,14 +292,14 @@ async def test_client_of_another_type_learns_which_one_is_spoken(protocol: str, 
     ("status", "message"),
     [
         ("404", "nothing at that path"),
-        ("405", "takes no POST"),
+        ("405", "accepts no POST"),
         ("403", "origin"),
         ("415", "application/rsocket"),
         ("503", "no more connections"),
         ("500", "status 500"),
     ],
 )
-async def test_an_answer_that_is_no_yes_is_one_clear_error(status: str, message: str) -> None:
+async def test_error_status_raises_connect_error(status: str, message: str) -> None:
     async with asked_by_client() as (raw, connecting):
         raw.h2.send_headers(1, [(":status", status)])
         raw.flush()
@@ -321,7 +321,7 @@ async def test_a_server_that_speaks_something_else_is_one_clear_error() -> None:
         server = await place.next()
         await server.until(lambda: server.reads > 0)
         server.link.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        with pytest.raises(ConnectError, match="does it speak HTTP/2 there"):
+        with pytest.raises(ConnectError, match="check that it uses HTTP/2"):
             await connecting
         await server.lost()
 
@@ -332,7 +332,7 @@ async def test_a_server_that_never_answers_is_given_up() -> None:
             await connected(f"rsocket+h2c://127.0.0.1:{place.port}", SHORT_TIMEOUT)
 
 
-async def test_a_client_that_gives_up_leaves_nothing() -> None:
+async def test_canceled_connect_closes_the_socket() -> None:
     async with asked_by_client() as (raw, connecting):
         connecting.cancel()
         with pytest.raises(asyncio.CancelledError):

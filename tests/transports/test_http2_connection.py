@@ -52,7 +52,7 @@ async def test_bytes_may_be_cut_over_many_frames_with_padding() -> None:
         await server.has(data)
 
 
-async def test_what_comes_byte_by_byte_is_the_same() -> None:
+async def test_single_bytes_are_read_the_same() -> None:
     async with listening(H2C) as place, raw_client(place.port) as raw:
         server = await place.next()
         await raw.next(events.RemoteSettingsChanged)
@@ -98,7 +98,7 @@ async def test_frames_that_carry_nothing_are_counted(frame: Callable[[], bytes])
         raw.send(frame() * (LOW.max_control_frames + 1))
         error = await given_up(raw, server, ErrorCodes.ENHANCE_YOUR_CALM)
         assert isinstance(error, LimitExceeded)
-        assert "more than max_control_frames (50) frames that carry nothing" in str(error)
+        assert "more than max_control_frames (50) frames without data" in str(error)
 
 
 async def test_some_of_them_are_fine() -> None:
@@ -122,7 +122,7 @@ async def test_empty_data_in_a_row_is_counted() -> None:
         assert "more than max_empty_fragments (16) empty DATA frames in a row" in str(error)
 
 
-async def test_streams_that_are_reset_as_soon_as_they_are_opened_are_counted() -> None:
+async def test_rapid_resets_are_counted() -> None:
     async with open_link() as (raw, server, place):
         for _ in range(LOW.max_rapid_resets + 1):
             raw.h2.reset_stream(raw.request())
@@ -135,7 +135,7 @@ async def test_streams_that_are_reset_as_soon_as_they_are_opened_are_counted() -
 
 
 @pytest.mark.parametrize("path", ["/", "/wrong"], ids=["ended", "declined"])
-async def test_streams_that_end_as_soon_as_they_are_opened_are_counted_however_they_end(path: str) -> None:
+async def test_every_brief_stream_is_counted(path: str) -> None:
     async with open_link() as (raw, server, place):
         for _ in range(LOW.max_rapid_resets + 1):
             raw.request(path, end_stream=True)
@@ -161,15 +161,15 @@ async def test_headers_that_are_too_large_are_given_up() -> None:
         assert len(block) < 5_000
         raw.send(HeadersFrame(3, block, flags=["END_HEADERS"]).serialize())
         error = await given_up(raw, server, ErrorCodes.ENHANCE_YOUR_CALM)
-        assert isinstance(error, LinkLost) and "the peer broke HTTP/2" in str(error)
+        assert isinstance(error, LinkLost) and "the peer violated HTTP/2" in str(error)
 
 
-async def test_a_frame_that_is_too_long_is_given_up_before_it_is_there() -> None:
+async def test_oversized_frame_fails_by_its_header() -> None:
     # THREATS 3
     async with open_link() as (raw, server, _):
         raw.send((FRAME_BYTES + 1).to_bytes(3) + b"\0\0\0\0\0\1")
         error = await given_up(raw, server, ErrorCodes.FRAME_SIZE_ERROR)
-        assert "a frame of 65537 bytes, where 65536 are allowed" in str(error)
+        assert "a frame of 65537 bytes; at most 65536 are allowed" in str(error)
 
 
 async def test_more_data_than_the_window_allows_is_given_up() -> None:
@@ -184,7 +184,7 @@ async def test_more_data_than_the_window_allows_is_given_up() -> None:
 @pytest.mark.parametrize(
     "junk", [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", b"\0" * 24]
 )
-async def test_who_does_not_speak_http_2_is_closed(junk: bytes) -> None:
+async def test_client_without_http2_is_closed(junk: bytes) -> None:
     # THREATS 10
     async with listening(H2C) as place:
         reader, writer = await asyncio.open_connection("127.0.0.1", place.port)
@@ -194,7 +194,7 @@ async def test_who_does_not_speak_http_2_is_closed(junk: bytes) -> None:
         writer.close()
         assert junk not in said
         error = await server.lost()
-        assert isinstance(error, LinkLost) and "the peer broke HTTP/2" in str(error)
+        assert isinstance(error, LinkLost) and "the peer violated HTTP/2" in str(error)
         assert server.told == ["lost"]
 
 
@@ -213,7 +213,7 @@ async def test_a_server_that_floods_its_client_is_given_up() -> None:
 # Windows.
 
 
-async def test_a_peer_with_a_small_window_gets_all_of_it_in_small_frames() -> None:
+async def test_small_window_gets_small_frames() -> None:
     async with open_link() as (raw, server, _):
         data = bytes(range(256)) * 2_000
         server.link.write(data)
@@ -223,7 +223,7 @@ async def test_a_peer_with_a_small_window_gets_all_of_it_in_small_frames() -> No
         assert max(sizes) <= raw.h2.max_inbound_frame_size
 
 
-async def test_who_does_not_open_the_window_is_not_sent_more() -> None:
+async def test_closed_window_stops_output() -> None:
     async with open_link(Settings(output_high_bytes=1_000)) as (raw, server, _):
         raw.acknowledging = False
         server.link.write(bytes(100_000))

@@ -165,7 +165,7 @@ async def test_refusal_for_origin_or_type_is_logged(caplog: pytest.LogCaptureFix
             raw.request(headers=[EVIL, TYPE])
         await raw.until(lambda: sum(isinstance(event, events.StreamReset) for event in raw.told) == 3)
     # One line, however many streams.
-    assert caplog.text.count("a peer is refused: its request was answered with 403") == 1
+    assert caplog.text.count("refused a peer: its request was answered with 403") == 1
 
 
 async def test_the_path_of_a_client_must_be_that_of_the_server() -> None:
@@ -183,7 +183,7 @@ async def test_refused_stream_is_answered_with_503() -> None:
         assert await raw.status() == 503
 
 
-async def test_refused_connection_is_told_the_limit() -> None:
+async def test_refused_connection_receives_the_limit() -> None:
     # THREATS 94
     async with listening(H2C, SHORT_TIMEOUT) as place:
         place.refusing = True
@@ -237,7 +237,7 @@ async def test_closed_listener_takes_no_streams_of_open_connections() -> None:
         assert await server.lost() is None
 
 
-async def test_no_more_streams_than_places_are_open_at_once() -> None:
+async def test_open_streams_are_limited() -> None:
     async with listening(H2C, Settings(max_connections_per_address=2)) as place, raw_client(place.port) as raw:
         await raw.next(events.RemoteSettingsChanged)
         assert raw.h2.remote_settings.max_concurrent_streams == 2
@@ -269,7 +269,9 @@ async def test_connect_raises_when_server_does_not_agree_on_http_2(certificates:
     context.load_cert_chain(certificates.folder / "cert.pem", certificates.folder / "key.pem")
     async with listening("rsocket+tls://localhost:0", ssl=context) as place:
         url = f"rsocket+h2://localhost:{place.port}?{certificates.client_options}"
-        with pytest.raises(ConnectError, match=r"does not speak HTTP/2 there \(TLS did not agree on ALPN 'h2'\)"):
+        with pytest.raises(
+            ConnectError, match=r"does not offer HTTP/2 on this port \(TLS did not negotiate ALPN 'h2'\)"
+        ):
             await connected(url)
         await (await place.next()).lost()
 
@@ -284,7 +286,7 @@ async def test_a_client_that_does_not_agree_on_http_2_is_refused(
             await raw.closed()
             await server.lost()
             assert server.told == ["lost"]
-    assert "127.0.0.1 refused: TLS did not agree on ALPN 'h2'" in caplog.text
+    assert "refused 127.0.0.1: TLS did not negotiate ALPN 'h2'" in caplog.text
 
 
 async def test_encryption_that_the_url_does_not_ask_for_is_wrong_use(certificates: Certificates) -> None:

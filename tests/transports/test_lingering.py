@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from penstock.transports.lingering import BACKLOG_BYTES, LONGEST, STALLED, Linger
+from penstock.transports.lingering import BACKLOG_BYTES, MAX_LINGER, STALL_TIMEOUT, Linger
 from tests.sim.clockwork import run
 
 RATE = 10_000
@@ -45,11 +45,11 @@ class Closing:
         # All of it leaves, and the peer gets its second.
         (5 * RATE, 1e9, 5, 7),
         # Half of it leaves.
-        (8 * RATE, 4, 4 + STALLED, 5 + STALLED),
+        (8 * RATE, 4, 4 + STALL_TIMEOUT, 5 + STALL_TIMEOUT),
         # Nothing does.
-        (8 * RATE, 0, STALLED, STALLED),
+        (8 * RATE, 0, STALL_TIMEOUT, STALL_TIMEOUT),
         # It would take for ever.
-        (10**9, 1e9, LONGEST, LONGEST),
+        (10**9, 1e9, MAX_LINGER, MAX_LINGER),
     ],
 )
 def test_a_close_takes_as_long_as_output_moves(size: int, stalls_at: float, least: float, most: float) -> None:
@@ -61,13 +61,13 @@ def test_a_close_takes_as_long_as_output_moves(size: int, stalls_at: float, leas
     run(main())
 
 
-def test_a_link_that_is_closed_is_left_alone() -> None:
+def test_cancel_stops_the_linger_timer() -> None:
     async def main() -> None:
         closing = Closing(0)
         linger = Linger(1.0, closing.progress, closing.abort)
         assert linger._timer.when() == closing.began + 1.0
         linger.cancel()
-        await asyncio.sleep(LONGEST)
+        await asyncio.sleep(MAX_LINGER)
         assert linger._timer.cancelled()
         assert not closing.aborted.done()
 

@@ -12,7 +12,7 @@ from tests.waiting import turns
 URL = "rsocket+memory://place"
 
 
-async def test_what_is_written_arrives_in_order_in_a_later_turn() -> None:
+async def test_output_arrives_in_order_in_a_later_turn() -> None:
     async with joined(URL) as (client, server):
         client.link.write(b"a")
         client.link.write(b"")
@@ -24,7 +24,7 @@ async def test_what_is_written_arrives_in_order_in_a_later_turn() -> None:
         assert server.reads == 2
 
 
-async def test_no_more_is_read_than_the_reader_wants() -> None:
+async def test_paused_reader_pauses_the_writer() -> None:
     async with joined(URL, Settings(output_high_bytes=100)) as (client, server):
         server.link.pause_reading()
         client.link.write(bytes(100))
@@ -39,7 +39,7 @@ async def test_no_more_is_read_than_the_reader_wants() -> None:
         assert client.link.get_write_buffer_size() == 0
 
 
-async def test_progress_is_what_the_reader_has_taken() -> None:
+async def test_progress_counts_bytes_read() -> None:
     async with joined(URL) as (client, server):
         client.link.write(bytes(100))
         assert client.link.progress() == (100, 0)
@@ -78,7 +78,7 @@ async def test_a_link_that_is_closed_delivers_first() -> None:
         assert server.data == b"last words"
 
 
-async def test_a_link_that_is_aborted_delivers_nothing_and_breaks_for_the_other() -> None:
+async def test_abort_discards_output_and_breaks_the_other_end() -> None:
     async with joined(URL) as (client, server):
         client.link.write(b"never")
         client.link.abort()
@@ -106,31 +106,31 @@ async def test_nothing_else_is_known_of_a_link() -> None:
 
 async def test_a_name_is_taken_once_and_free_again() -> None:
     async with listening(URL):
-        with pytest.raises(ConnectError, match="memory://place: it is in use; choose another name"):
+        with pytest.raises(ConnectError, match="memory://place: the name is in use; choose another one"):
             async with listening(URL):
                 pass
     async with listening(URL):
         pass
 
 
-async def test_nobody_there_is_an_error_and_nobody_in_another_loop_is_there() -> None:
+async def test_connect_without_listener_in_this_loop_raises() -> None:
     async with listening(URL):
-        with pytest.raises(ConnectError, match="nothing in this event loop listens there"):
+        with pytest.raises(ConnectError, match="nothing in this event loop listens on this name"):
             await connected("rsocket+memory://elsewhere")
-        with pytest.raises(ConnectError, match="nothing in this event loop listens there"):
+        with pytest.raises(ConnectError, match="nothing in this event loop listens on this name"):
             await asyncio.to_thread(asyncio.run, connected(URL))
 
 
-async def test_who_is_refused_learns_so_at_once() -> None:
+async def test_refused_peer_gets_a_reason_at_once() -> None:
     async with listening(URL) as place:
         place.refusing = True
         with pytest.raises(ConnectError, match="the server is full"):
             await connected(URL)
 
 
-async def test_what_stays_in_a_process_is_not_encrypted() -> None:
-    with pytest.raises(LocalError, match="never leaves this process"):
+async def test_memory_rejects_ssl() -> None:
+    with pytest.raises(LocalError, match="stays within this process"):
         await connected(URL, ssl=ssl.create_default_context())
-    with pytest.raises(UrlError, match="unknown option 'cert'; memory has none"):
+    with pytest.raises(UrlError, match="unknown option 'cert'; memory has no options"):
         async with listening(f"{URL}?cert=x"):
             pass

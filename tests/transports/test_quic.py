@@ -39,17 +39,17 @@ async def test_a_large_payload_travels(url: str, certificates: Certificates) -> 
         await interactions.check_a_large_payload(world)
 
 
-async def test_what_nobody_wants_any_more_is_canceled(url: str, certificates: Certificates) -> None:
+async def test_unneeded_stream_is_canceled(url: str, certificates: Certificates) -> None:
     async with serving(url, certificates.to_client) as world:
         await interactions.check_a_cancel(world)
 
 
-async def test_a_slow_consumer_is_not_sent_what_it_does_not_ask_for(url: str, certificates: Certificates) -> None:
+async def test_slow_consumer_gets_only_requested_items(url: str, certificates: Certificates) -> None:
     async with serving(url, certificates.to_client) as world:
         await interactions.check_a_slow_consumer(world)
 
 
-async def test_a_server_that_goes_away_ends_its_sessions(url: str, certificates: Certificates) -> None:
+async def test_server_close_ends_its_sessions(url: str, certificates: Certificates) -> None:
     async with serving(url, certificates.to_client) as world:
         call = asyncio.create_task(world.peer.call("never"))
         await world.reached.wait()
@@ -58,7 +58,7 @@ async def test_a_server_that_goes_away_ends_its_sessions(url: str, certificates:
             await call
 
 
-async def test_a_session_goes_on_over_another_connection(url: str, certificates: Certificates) -> None:
+async def test_session_resumes_over_another_connection(url: str, certificates: Certificates) -> None:
     async with serving(url, certificates.to_client, Settings(resume=True)) as world:
         await interactions.check_another_link(world)
 
@@ -73,7 +73,7 @@ async def test_a_reader_that_is_slow_slows_its_writer(certificates: Certificates
         client.link.write(data)
         assert client.told == ["made", "paused"]
         # The server has got the five bytes of its greeting, too.
-        held = server.link._held
+        held = server.link._unread
         await until(lambda: sum(len(piece) for piece, _ in held) >= streams.WINDOW_BYTES - 5)
         await turns(200)
         # The window is full and stays so: aioquic alone would have opened it twice as far.
@@ -86,7 +86,7 @@ async def test_a_reader_that_is_slow_slows_its_writer(certificates: Certificates
         assert client.link.get_write_buffer_size() == 0
 
 
-async def test_what_quic_has_not_sent_waits_in_the_link(certificates: Certificates) -> None:
+async def test_unsent_quic_output_waits_in_the_link(certificates: Certificates) -> None:
     async with quic_link(certificates) as (client, server, _):
         data = bytes(3_000_000)
         client.link.write(data)
@@ -99,7 +99,7 @@ async def test_what_quic_has_not_sent_waits_in_the_link(certificates: Certificat
 # Ends.
 
 
-async def test_what_was_written_before_a_link_is_closed_arrives(certificates: Certificates) -> None:
+async def test_output_before_close_arrives(certificates: Certificates) -> None:
     async with quic_link(certificates) as (client, server, _):
         client.link.write(b"last words" * 1_000)
         client.link.close()
@@ -148,7 +148,7 @@ async def test_silence_ends_a_connection(certificates: Certificates) -> None:
 
 async def test_a_port_in_use_is_one_clear_error(url: str) -> None:
     async with listening(url) as place:
-        with pytest.raises(ConnectError, match="it is in use; stop what listens there"):
+        with pytest.raises(ConnectError, match="the address is in use; stop the other server"):
             async with listening(place.url):
                 pass
 
@@ -168,9 +168,9 @@ async def test_every_address_of_a_name_is_served(host: str, certificates: Certif
 
 
 async def test_an_ssl_context_is_wrong_use(url: str, certificates: Certificates) -> None:
-    with pytest.raises(UrlError, match=r"takes no ssl=\.\.\.; name whom to trust with \?ca=FILE"):
+    with pytest.raises(UrlError, match=r"does not use ssl=\.\.\.; pass the CA with \?ca=FILE"):
         await connected("rsocket+quic://localhost:1", ssl=certificates.client)
-    with pytest.raises(UrlError, match=r"takes no ssl=\.\.\.; add \?cert=FILE&key=FILE"):
+    with pytest.raises(UrlError, match=r"does not use ssl=\.\.\.; add \?cert=FILE&key=FILE"):
         async with listening("rsocket+quic://localhost:0", ssl=certificates.server):
             pass
     # It may be there for other places of the same server.

@@ -15,10 +15,10 @@ QUIC = "rsocket+quic://localhost:0"
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", r"needs a certificate: add \?cert=FILE&key=FILE"),
+        ("", r"needs a certificate; add \?cert=FILE&key=FILE"),
         ("?cert=/nowhere.pem", "the certificates cannot be read: No such file"),
         ("?cert={folder}/junk.pem", "the certificates cannot be read"),
-        ("?cert={folder}/cert.pem", "there is no private key in the file of the certificate; add &key=FILE"),
+        ("?cert={folder}/cert.pem", "the certificate file has no private key; add &key=FILE"),
         ("?crt=x", "unknown option 'crt'; known are cert, key"),
     ],
 )
@@ -36,12 +36,12 @@ def test_a_server_that_cannot_be_certified_is_wrong_use(tmp_path: Path, options:
         ("?cert=x", "unknown option 'cert'; known are ca"),
     ],
 )
-def test_whom_to_trust_is_to_be_known(options: str, message: str) -> None:
+def test_unreadable_ca_raises(options: str, message: str) -> None:
     with pytest.raises(UrlError, match=message):
         client_configuration(parse_url(QUIC + options), "localhost", Settings(), None)
 
 
-def test_a_client_trusts_the_authorities_of_the_system_and_gives_up_a_silent_peer() -> None:
+def test_client_trusts_system_cas_and_times_out() -> None:
     configuration = client_configuration(parse_url(QUIC), "localhost", Settings(keepalive_lifetime=7.0), None)
     assert configuration.cafile is not None or configuration.capath is not None
     assert (configuration.server_name, configuration.idle_timeout) == ("localhost", 7.0)

@@ -18,7 +18,7 @@ def read(buffer: Any, data: bytes) -> None:
     buffer.view()[: len(data)] = data
 
 
-def test_what_was_read_is_taken(reading: Any) -> None:
+def test_take_returns_the_bytes_read(reading: Any) -> None:
     buffer = reading.ReadBuffer()
     for data in (b"first", b"2nd", b""):
         read(buffer, data)
@@ -38,14 +38,14 @@ def test_a_read_is_not_overwritten_by_the_next(reading: Any, less: int) -> None:
 
 
 @pytest.mark.parametrize("count", [-1, 2**17 + 1, 2**62])
-def test_what_a_read_cannot_have_brought_is_never_taken(build: Build, reading: Any, count: int) -> None:
+def test_taking_more_than_the_buffer_raises(build: Build, reading: Any, count: int) -> None:
     buffer = reading.ReadBuffer()
     buffer.view()
     with pytest.raises(build.module("penstock.errors").LocalError, match="were taken of a read buffer"):
         buffer.take(count)
 
 
-def test_reads_go_to_whoever_the_receiver_is_by_then(reading: Any) -> None:
+def test_reads_go_to_the_current_receiver(reading: Any) -> None:
     got: list[tuple[str, bytes]] = []
     first = SimpleNamespace(received=lambda data: got.append(("first", data)))
     second = SimpleNamespace(received=lambda data: got.append(("second", data)))

@@ -32,7 +32,7 @@ class Carrier:
             self.asked.append("end")
             link.end_sent()
 
-    def allow(self, link: StreamLink, count: int) -> None:
+    def extend_window(self, link: StreamLink, count: int) -> None:
         self.allowed += count
 
     def progress(self, link: StreamLink) -> tuple[int, int]:
@@ -54,7 +54,7 @@ def made(high_bytes: int = 1_000) -> tuple[Carrier, StreamLink, Recorder]:
     return carrier, link, recorder
 
 
-async def test_output_waits_for_room_and_its_writer_with_it() -> None:
+async def test_output_waits_and_pauses_its_writer() -> None:
     carrier, link, recorder = made()
     link.write(b"a" * 1_000)
     assert recorder.told == ["made"]
@@ -73,7 +73,7 @@ async def test_output_waits_for_room_and_its_writer_with_it() -> None:
     assert carrier.sent == b"a" * 1_000 + b"b" * 750
 
 
-async def test_a_paused_reader_leaves_the_window_closed() -> None:
+async def test_paused_reader_does_not_extend_the_window() -> None:
     carrier, link, recorder = made()
     link.pause_reading()
     half = bytes(WINDOW_BYTES // 2)
@@ -98,7 +98,7 @@ async def test_the_window_opens_in_large_steps_padding_included() -> None:
     assert (recorder.data, carrier.allowed) == (b"xy", WINDOW_BYTES // 2)
 
 
-async def test_a_pause_while_held_bytes_are_handed_on_holds_again() -> None:
+async def test_pause_during_delivery_stops_it() -> None:
     _, link, recorder = made()
     link.pause_reading()
     link.received(b"1", 1)
@@ -112,7 +112,7 @@ async def test_a_pause_while_held_bytes_are_handed_on_holds_again() -> None:
     assert recorder.data == b"12"
 
 
-async def test_a_close_ends_our_half_when_all_is_sent_and_the_link_when_the_peer_has_ended() -> None:
+async def test_close_waits_for_output_and_for_the_peers_end() -> None:
     carrier, link, recorder = made()
     link.write(b"last")
     link.close()
@@ -129,7 +129,7 @@ async def test_a_close_ends_our_half_when_all_is_sent_and_the_link_when_the_peer
     assert (recorder.data, recorder.told) == (b"", ["made", "lost"])
 
 
-async def test_the_end_of_the_peer_comes_behind_what_it_has_sent() -> None:
+async def test_end_of_the_peer_follows_its_data() -> None:
     carrier, link, recorder = made()
     link.pause_reading()
     link.received(b"last", 4)
@@ -140,7 +140,7 @@ async def test_the_end_of_the_peer_comes_behind_what_it_has_sent() -> None:
     assert (recorder.data, carrier.asked) == (b"last", ["end", "ended"])
 
 
-async def test_an_end_while_reading_is_paused_waits_though_nothing_is_held() -> None:
+async def test_end_waits_while_reading_is_paused() -> None:
     carrier, link, _ = made()
     link.pause_reading()
     link.peer_ended()
@@ -151,7 +151,7 @@ async def test_an_end_while_reading_is_paused_waits_though_nothing_is_held() -> 
     assert carrier.asked == ["end", "ended"]
 
 
-async def test_an_abort_forgets_what_is_not_sent() -> None:
+async def test_abort_discards_unsent_output() -> None:
     carrier, link, recorder = made()
     link.write(b"never")
     link.abort()

@@ -28,7 +28,7 @@ async def test_bytes_arrive_in_order_both_ways() -> None:
         await interactions.check_bytes_both_ways(client, server)
 
 
-async def test_what_came_together_is_read_at_once() -> None:
+async def test_waiting_data_is_read_in_large_reads() -> None:
     async with joined() as (client, server):
         frames = [b"\0\0\x06%06d" % number for number in range(1_000)]
         server.link.pause_reading()
@@ -65,12 +65,12 @@ async def test_a_reader_that_is_slow_slows_its_writer() -> None:
 # Ends.
 
 
-async def test_what_was_written_before_a_link_is_closed_arrives() -> None:
+async def test_output_before_close_arrives() -> None:
     async with joined() as (client, server):
         await interactions.check_last_words(client, server)
 
 
-async def test_a_link_that_is_closed_takes_what_the_peer_still_sends() -> None:
+async def test_closed_link_accepts_further_input() -> None:
     # A socket that is closed with input unread is reset, and what the peer has not read is lost.
     async with listening() as place, raw_connection(place.port) as (reader, writer):
         server = await place.next()
@@ -150,7 +150,9 @@ def test_link_lost_at_once_closes_no_foreign_descriptor(
 
 async def test_a_port_in_use_is_one_clear_error() -> None:
     async with listening() as place:
-        with pytest.raises(ConnectError, match=rf"tcp://127.0.0.1:{place.port}: it is in use; stop what listens there"):
+        with pytest.raises(
+            ConnectError, match=rf"tcp://127.0.0.1:{place.port}: the address is in use; stop the other server"
+        ):
             async with listening(place.url):
                 pass
 
@@ -200,15 +202,15 @@ async def test_links_wait_with_one_log_line_without_descriptors(
         server = await place.next()
         client.link.abort()
         await server.lost()
-    assert [record.message for record in caplog.records if "no connection can be accepted" in record.message] == [
-        f"tcp://127.0.0.1:{place.port}: no connection can be accepted: {os.strerror(errno.EMFILE)}"
+    assert [record.message for record in caplog.records if "cannot accept connections" in record.message] == [
+        f"tcp://127.0.0.1:{place.port}: cannot accept connections: {os.strerror(errno.EMFILE)}"
     ]
 
 
 # Unix sockets.
 
 
-async def test_a_unix_socket_goes_with_its_listener(tmp_path: Path) -> None:
+async def test_unix_socket_is_removed_with_its_listener(tmp_path: Path) -> None:
     url = f"rsocket+unix://{tmp_path}/s"
     async with joined(url) as (client, server):
         assert stat.S_ISSOCK(os.stat(tmp_path / "s").st_mode)
@@ -217,7 +219,7 @@ async def test_a_unix_socket_goes_with_its_listener(tmp_path: Path) -> None:
         await server.has(b"there")
         await client.has(b"back")
     assert os.listdir(tmp_path) == []
-    with pytest.raises(ConnectError, match="no such socket; is the server running"):
+    with pytest.raises(ConnectError, match="the socket does not exist; check that the server is running"):
         await connected(url)
 
 
@@ -234,7 +236,7 @@ async def test_unix_socket_is_replaced_when_stale_but_not_in_use(tmp_path: Path)
         await server.has(b"hi")
 
 
-async def test_a_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
+async def test_listen_keeps_a_file_that_is_not_a_socket(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("precious")
     with pytest.raises(ConnectError, match="in use"):
         async with listening(f"rsocket+unix://{tmp_path}/s"):

@@ -52,14 +52,14 @@ async def test_a_package_that_is_missing_is_named_with_its_extra(
         await connected(f"rsocket+{url}")
 
 
-async def test_a_module_that_is_missing_otherwise_is_a_bug_and_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_other_missing_modules_raise_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(transports.MODULES, "tcp", "nowhere")
     with pytest.raises(ModuleNotFoundError):
         await transports.connect(parse_url("rsocket+tcp://h:1"), transports.Discard(), Settings())
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "unix", "memory", "h2c"])
-async def test_the_url_says_which_transport_it_is(scheme: str, tmp_path: Path) -> None:
+async def test_url_selects_the_transport(scheme: str, tmp_path: Path) -> None:
     place = {"tcp": "127.0.0.1:0", "unix": f"{tmp_path}/s", "memory": "place", "h2c": "127.0.0.1:0"}[scheme]
     async with listening(f"rsocket+{scheme}://{place}") as there:
         assert there.url.startswith(f"rsocket+{scheme}://")
@@ -73,7 +73,7 @@ async def test_the_url_says_which_transport_it_is(scheme: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("url", ["tcp://h:1", "tls://h:1", "unix:///h", "memory://h", "quic://h:1"])
 async def test_headers_are_refused_where_nothing_carries_them(url: str) -> None:
-    message = "Settings.headers is for h2, h2c, ws and wss, which begin with HTTP"
+    message = "Settings.headers works only with h2, h2c, ws and wss"
     with pytest.raises(LocalError, match=message) as error:
         await connected(f"rsocket+{url}", Settings(headers=(("Authorization", "secret"),)))
     assert "secret" not in str(error.value)

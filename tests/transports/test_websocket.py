@@ -21,7 +21,7 @@ from tests.waiting import turns, until
 # Bytes.
 
 
-async def test_what_is_written_arrives_in_order_both_ways() -> None:
+async def test_output_arrives_in_order_in_both_directions() -> None:
     async with joined(WS) as (client, server):
         for number in range(10):
             client.link.write(prefixed(b"%d" % number))
@@ -45,7 +45,7 @@ async def test_many_messages_are_one_write_and_few_reads(monkeypatch: pytest.Mon
         assert server.reads < 20
 
 
-async def test_what_begins_a_message_counts_as_waiting() -> None:
+async def test_incomplete_message_counts_as_waiting() -> None:
     async with joined(WS) as (client, server):
         client.link.write(b"\0\0\5ab")
         assert client.link.get_write_buffer_size() == 5
@@ -54,7 +54,7 @@ async def test_what_begins_a_message_counts_as_waiting() -> None:
         await server.has(b"\0\0\5abcde")
 
 
-async def test_a_part_of_a_message_is_told_of() -> None:
+async def test_part_of_a_message_is_reported() -> None:
     # THREATS 91: who receives it learns that the peer lives, and gets the message when it is whole.
     async with joined(WS) as (client, server):
         frame = b"".join(message_frames([bytes(50_000)], True))
@@ -173,7 +173,7 @@ async def test_a_text_message_closes_the_connection() -> None:
         await client.send("text")
         assert await close_code(client) == 1003
         error = await server.lost()
-        assert isinstance(error, ProtocolError) and "messages are binary" in str(error)
+        assert isinstance(error, ProtocolError) and "messages must be binary" in str(error)
         assert server.data == prefixed(b"good")
 
 
@@ -194,7 +194,7 @@ async def test_a_message_that_is_too_long_is_not_taken() -> None:
             assert await close_code(client) == 1009
 
 
-async def test_a_server_breaks_the_rules_no_more_than_a_client() -> None:
+async def test_server_violations_are_detected() -> None:
     async def talk(peer: ServerConnection) -> None:
         await peer.send("text")
         codes.append(await close_code(peer))

@@ -16,7 +16,7 @@ from tests.transports.their_websockets import WS, close_code, prefixed, send_raw
 from tests.waiting import turns, until
 
 
-async def test_what_was_written_before_a_link_is_closed_arrives() -> None:
+async def test_output_before_close_arrives() -> None:
     for closes in ("client", "server"):
         async with joined(WS) as (client, server):
             this, other = (client, server) if closes == "client" else (server, client)
@@ -107,7 +107,7 @@ async def test_link_waits_longer_when_a_large_message_is_in_transit(size: int) -
     else:
         assert looks[0][0] == websocket.LARGE
         assert looks[0][1] < looks[1][1]
-        assert lingering.LINGER < seconds <= lingering.LONGEST
+        assert lingering.LINGER < seconds <= lingering.MAX_LINGER
 
 
 async def test_a_connection_that_ends_without_a_close_is_broken() -> None:
@@ -116,13 +116,13 @@ async def test_a_connection_that_ends_without_a_close_is_broken() -> None:
         client.transport.abort()
         error = await server.lost()
         assert isinstance(error, LinkLost)
-        assert "without the closing handshake" in str(error) or "reset" in str(error)
+        assert "without a WebSocket closing handshake" in str(error) or "reset" in str(error)
 
 
 @pytest.mark.parametrize(
     ("code", "message"), [(1000, None), (1001, None), (1011, r"closed the WebSocket with 1011: 'a\\x1bb'")]
 )
-async def test_a_close_of_the_peer_is_answered_and_says_why(
+async def test_close_of_the_peer_is_answered_and_reported(
     monkeypatch: pytest.MonkeyPatch, code: int, message: str | None
 ) -> None:
     # RFC 6455, 7.1.1: it is the server who closes the connection, at once.

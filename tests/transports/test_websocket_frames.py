@@ -37,7 +37,7 @@ MESSAGES = [b"", b"a", b"x" * 125, b"y" * 126, b"z" * 0xFFFF, b"long" * 20_000]
 
 
 @given(st.data())
-def test_what_is_too_long_is_passed_over_and_the_rest_is_read(data: st.DataObject) -> None:
+def test_oversized_message_is_skipped(data: st.DataObject) -> None:
     masked = data.draw(st.booleans())
     sizes = data.draw(st.lists(st.sampled_from([0, 5, 1_000, 1_001, 20_000, 70_000]), min_size=1, max_size=5))
     sent, expected = b"", b""
@@ -52,51 +52,51 @@ def test_what_is_too_long_is_passed_over_and_the_rest_is_read(data: st.DataObjec
         if size > 1_000 + 2 * WINDOW:
             message = message[:WINDOW] + bytes(size - 2 * WINDOW) + message[-WINDOW:]
         expected += size.to_bytes(3, "big") + message
-    frames = FrameReader(masked=masked, max_bytes=1_000, width=3, pass_over=True)
+    frames = FrameReader(masked=masked, max_bytes=1_000, width=3, skip_long=True)
     found, step = b"", data.draw(st.sampled_from([1_700, 9_000, 1_000_000]))
     for at in range(0, len(sent), step):
         found += frames.feed(sent[at : at + step])
-        while frames.passed is not None:
-            found += b"".join(frames.take_passed()) + frames.feed(b"")
-    assert found == expected and not frames.over() and frames.ping == b""
+        while frames.skipped is not None:
+            found += b"".join(frames.take_skipped()) + frames.feed(b"")
+    assert found == expected and not frames.done() and frames.ping == b""
 
 
 @BOTH
-def test_what_is_passed_over_is_not_held(masked: bool) -> None:
-    frames = FrameReader(masked=masked, max_bytes=1_000, width=4, pass_over=True)
+def test_skipped_message_is_not_buffered(masked: bool) -> None:
+    frames = FrameReader(masked=masked, max_bytes=1_000, width=4, skip_long=True)
     sent = frame(Opcode.BINARY, bytes(30_000_000), masked)
     tracemalloc.start()
     for at in range(0, len(sent), 100_000):
         assert frames.feed(sent[at : at + 100_000]) == b""
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
-    assert frames.passed is not None and frames.passed.size == 30_000_000
+    assert frames.skipped is not None and frames.skipped.size == 30_000_000
 
 
 @pytest.mark.parametrize("cut", range(8, 16))
-def test_what_is_passed_over_is_not_held_wherever_its_head_is_cut(cut: int) -> None:
+def test_skipped_message_with_split_header_is_not_buffered(cut: int) -> None:
     # THREATS 92
-    frames = reader(True, 1_000, pass_over=True)
+    frames = reader(True, 1_000, skip_long=True)
     sent = frame(Opcode.BINARY, bytes(10_000_000), True)
     frames.feed(sent[:cut])
     tracemalloc.start()
     for at in range(cut, len(sent), 1_000):
-        assert frames.feed(sent[at : at + 1_000]) == b"" and frames.breach is None
+        assert frames.feed(sent[at : at + 1_000]) == b"" and frames.violation is None
     held = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert held < 200_000
-    assert frames.passed is not None and frames.passed.size == 10_000_000
+    assert frames.skipped is not None and frames.skipped.size == 10_000_000
 
 
 @BOTH
-def test_a_first_message_and_one_beyond_its_length_are_not_passed_over(masked: bool) -> None:
-    frames = FrameReader(masked=masked, max_bytes=1_000, width=4, pass_over=True, first_max_bytes=100)
+def test_first_and_inexpressible_messages_are_not_skipped(masked: bool) -> None:
+    frames = FrameReader(masked=masked, max_bytes=1_000, width=4, skip_long=True, first_max_bytes=100)
     frames.feed(frame(Opcode.BINARY, bytes(1_000_000), masked)[:100])
     # The first message of a client is its own matter; see first_max_bytes.
-    assert frames.breach is not None and frames.breach.code == CloseCode.MESSAGE_TOO_BIG
-    frames = FrameReader(masked=masked, max_bytes=1_000, width=4, pass_over=True)
+    assert frames.violation is not None and frames.violation.code == CloseCode.MESSAGE_TOO_BIG
+    frames = FrameReader(masked=masked, max_bytes=1_000, width=4, skip_long=True)
     frames.feed(bytes((0x82, 0xFF if masked else 0x7F)) + (1 << 32).to_bytes(8, "big") + b"mask")
-    assert frames.breach is not None and frames.breach.code == CloseCode.MESSAGE_TOO_BIG
+    assert frames.violation is not None and frames.violation.code == CloseCode.MESSAGE_TOO_BIG
 
 
 # Messages, against the library.
@@ -108,7 +108,7 @@ def test_messages_of_the_library_are_read_with_their_lengths(masked: bool, cut: 
     sent = b"".join(frame(Opcode.BINARY, message, masked) for message in MESSAGES)
     frames = reader(masked)
     assert b"".join(frames.feed(piece) for piece in cut(sent)) == prefixed(*MESSAGES)
-    assert not frames.over()
+    assert not frames.done()
 
 
 @BOTH
@@ -121,7 +121,7 @@ def test_the_library_reads_our_messages(masked: bool) -> None:
 
 
 @given(st.data())
-def test_what_comes_in_many_frames_and_cut_anywhere_is_read(data: st.DataObject) -> None:
+def test_fragmented_messages_are_reassembled(data: st.DataObject) -> None:
     masked = data.draw(st.booleans())
     messages = data.draw(st.lists(st.lists(st.binary(max_size=200), min_size=1, max_size=4), max_size=6))
     sent = b""
@@ -154,7 +154,7 @@ def test_each_frame_of_a_client_has_a_key_of_its_own() -> None:
     assert len({*keys, both[2:6], both[12:16]}) == 22
 
 
-def test_small_messages_are_written_together_and_large_ones_alone() -> None:
+def test_only_small_messages_are_joined() -> None:
     large = bytes(100_000)
     chunks = message_frames([b"a", b"b", large, b"c"], False)
     assert [len(chunk) for chunk in chunks] == [3 + 3 + 10, len(large), 3]
@@ -202,30 +202,30 @@ def test_a_mistake_is_named_by_its_code_and_ends_the_reading(sent: bytes, code: 
     got = b"".join(frames.feed(piece) for piece in cut(good + sent + good))
     # What came before it is good.
     assert got == prefixed(b"good")
-    assert frames.breach is not None and frames.breach.code == code
-    assert frames.breach.serialize()
+    assert frames.violation is not None and frames.violation.code == code
+    assert frames.violation.serialize()
     assert frames.feed(good) == b""
 
 
-def test_a_client_that_does_not_mask_is_told() -> None:
+def test_unmasked_client_frames_are_a_protocol_error() -> None:
     frames = reader(masked=True)
     assert frames.feed(frame(Opcode.BINARY, b"x")) == b""
-    assert frames.breach is not None and frames.breach.code == CloseCode.PROTOCOL_ERROR
+    assert frames.violation is not None and frames.violation.code == CloseCode.PROTOCOL_ERROR
 
 
-def test_a_message_that_is_too_long_is_refused_by_its_head_alone() -> None:
+def test_oversized_message_fails_by_its_header() -> None:
     # THREATS 8
     frames = reader(max_bytes=10)
     frames.feed(frame(Opcode.BINARY, bytes(10)))
-    assert frames.breach is None
+    assert frames.violation is None
     frames.feed(b"\x82\x0b")
-    assert frames.breach == Close(CloseCode.MESSAGE_TOO_BIG, "a message has at most 10 bytes here")
+    assert frames.violation == Close(CloseCode.MESSAGE_TOO_BIG, "a message has at most 10 bytes here")
 
 
-def test_parts_that_are_too_long_together_are_refused_by_the_head_of_the_last() -> None:
+def test_oversized_fragments_fail_by_the_last_header() -> None:
     frames = reader(max_bytes=10)
     frames.feed(frame(Opcode.BINARY, bytes(6), fin=False) + b"\x00\x05")
-    assert frames.breach == Close(CloseCode.MESSAGE_TOO_BIG, "a message has at most 10 bytes here")
+    assert frames.violation == Close(CloseCode.MESSAGE_TOO_BIG, "a message has at most 10 bytes here")
 
 
 def test_the_first_message_may_have_a_limit_of_its_own() -> None:
@@ -233,29 +233,29 @@ def test_the_first_message_may_have_a_limit_of_its_own() -> None:
     assert frames.feed(frame(2, b"12345") + frame(2, b"1234567890")) == prefixed(b"12345", b"1234567890")
     frames = reader(max_bytes=10, first_max_bytes=5)
     frames.feed(frame(2, b"12", fin=False) + frame(0, b"345") + frame(2, b"123456"))
-    assert frames.breach is None
+    assert frames.violation is None
     frames = reader(max_bytes=10, first_max_bytes=5)
     frames.feed(frame(2, b"123456"))
-    assert frames.breach is not None
+    assert frames.violation is not None
 
 
 def test_no_message_is_longer_than_its_length_can_say() -> None:
     frames = reader(max_bytes=1 << 30)
     frames.feed(head(0x82, 1 << 24))
-    assert frames.breach is not None and frames.breach.code == CloseCode.MESSAGE_TOO_BIG
+    assert frames.violation is not None and frames.violation.code == CloseCode.MESSAGE_TOO_BIG
 
 
 # Control frames.
 
 
-def test_the_longest_message_is_no_limit_for_control_frames() -> None:
+def test_message_limit_does_not_apply_to_control_frames() -> None:
     frames = reader(max_bytes=10)
     frames.feed(frame(Opcode.BINARY, bytes(10), fin=False) + frame(Opcode.PING, bytes(125)))
-    assert (frames.breach, frames.ping) == (None, bytes(125))
+    assert (frames.violation, frames.ping) == (None, bytes(125))
 
 
 @BOTH
-def test_a_flood_of_pings_leaves_one_to_answer(masked: bool) -> None:
+def test_only_the_last_ping_is_kept(masked: bool) -> None:
     # THREATS 8
     frames = reader(masked)
     frames.feed(b"".join(frame(Opcode.PING, b"%d" % number, masked) for number in range(1_000)))
@@ -274,7 +274,7 @@ def test_nothing_is_read_after_a_close() -> None:
     frames = reader()
     close = Close(CloseCode.GOING_AWAY, "bye")
     got = frames.feed(frame(2, b"before") + frame(Opcode.CLOSE, close.serialize()) + frame(2, b"after"))
-    assert (got, frames.close, frames.breach) == (prefixed(b"before"), close, None)
+    assert (got, frames.close, frames.violation) == (prefixed(b"before"), close, None)
     assert frames.feed(frame(2, b"after")) == b""
 
 
@@ -290,6 +290,6 @@ def test_without_a_width_messages_are_a_stream_of_bytes(cut: Cut) -> None:
     sent += frame(Opcode.BINARY, b"in ", fin=False) + frame(Opcode.CONT, b"two")
     frames = FrameReader(masked=False, max_bytes=LIMIT, width=0)
     assert b"".join(frames.feed(piece) for piece in cut(sent)) == b"".join(MESSAGES) + b"in two"
-    assert frames.feed(frame(Opcode.BINARY, bytes(LIMIT + 1))) == b"" and frames.breach is not None
+    assert frames.feed(frame(Opcode.BINARY, bytes(LIMIT + 1))) == b"" and frames.violation is not None
     text = FrameReader(masked=False, max_bytes=LIMIT, width=0)
-    assert text.feed(frame(Opcode.TEXT, b"text")) == b"" and text.breach is not None
+    assert text.feed(frame(Opcode.TEXT, b"text")) == b"" and text.violation is not None

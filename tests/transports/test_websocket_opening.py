@@ -14,7 +14,7 @@ from websockets.typing import Origin
 
 from penstock import ConnectError, LinkLost, LocalError, ProtocolError, Settings, UrlError
 from penstock.transports import websocket
-from penstock.transports.base import REFUSING
+from penstock.transports.base import MAX_REFUSED_LINKS
 from tests.transports.recording import SHORT_TIMEOUT, connected, listening, raw_connection
 from tests.transports.their_websockets import WS, prefixed, their_client
 from tests.waiting import until
@@ -41,13 +41,13 @@ async def test_another_path_is_one_clear_error_on_both_sides(caplog: pytest.LogC
     caplog.set_level(logging.INFO, "penstock")
     async with listening(f"{WS}/feed") as place:
         other = place.url.replace("/feed", "/food")
-        with pytest.raises(ConnectError, match=r"/food: the server answered 404 Not Found; is the path"):
+        with pytest.raises(ConnectError, match=r"/food: the server answered 404 Not Found; check the path"):
             await connected(other)
         await place.accepted[0].lost()
-    assert "a peer is refused: its opening request was answered with 404 Not Found" in caplog.text
+    assert "refused a peer: the opening request was answered with 404 Not Found" in caplog.text
 
 
-async def test_a_plain_request_is_told_to_upgrade() -> None:
+async def test_plain_request_is_answered_with_426() -> None:
     async with listening(WS) as place, raw_connection(place.port) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         answer = await reader.read()
@@ -76,7 +76,7 @@ async def test_a_server_that_does_not_answer_is_given_up() -> None:
 async def test_a_server_that_hangs_up_is_one_clear_error() -> None:
     async with listening() as place:
         place.refusing = True
-        with pytest.raises(ConnectError, match="the server closed the connection; does it speak that there"):
+        with pytest.raises(ConnectError, match="the server closed the connection; check that it uses this protocol"):
             await connected(place.url.replace("+tcp", "+ws"))
 
 
@@ -113,7 +113,7 @@ async def test_closed_listener_ends_handshakes_and_keeps_links() -> None:
         await server.lost()
 
 
-async def test_refused_client_is_told_the_limit() -> None:
+async def test_refused_client_receives_the_limit() -> None:
     # THREATS 94
     async with listening(WS) as place:
         place.refusing = True
@@ -126,7 +126,7 @@ async def test_only_some_refused_peers_are_waited_for() -> None:
     # THREATS 94
     async with listening(WS) as place:
         place.refusing = True
-        silent = [await asyncio.open_connection("127.0.0.1", place.port) for _ in range(REFUSING + 1)]
+        silent = [await asyncio.open_connection("127.0.0.1", place.port) for _ in range(MAX_REFUSED_LINKS + 1)]
         assert await silent[-1][0].read() == b""
         for _, writer in silent:
             writer.close()

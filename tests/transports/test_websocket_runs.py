@@ -22,7 +22,7 @@ def frames(messages: list[bytes], masked: bool) -> bytes:
 
 @MASKED
 @given(messages=MESSAGES, width=st.sampled_from([0, 3, 4]), before=st.binary(max_size=3), rest=st.binary(max_size=12))
-def test_runs_are_what_the_frames_hold(
+def test_runs_match_the_frames(
     build: Build, masked: bool, messages: list[bytes], width: int, before: bytes, rest: bytes
 ) -> None:
     runs = build.module("penstock.transports.websocket_runs")
@@ -39,7 +39,7 @@ def test_runs_are_what_the_frames_hold(
 
 @MASKED
 @given(messages=MESSAGES.filter(bool), cut=st.integers(1, 12))
-def test_what_is_not_whole_is_left(build: Build, masked: bool, messages: list[bytes], cut: int) -> None:
+def test_incomplete_frames_are_not_decoded(build: Build, masked: bool, messages: list[bytes], cut: int) -> None:
     runs = build.module("penstock.transports.websocket_runs")
     sent = frames(messages, masked)
     last = len(frames(messages[-1:], masked))
@@ -60,7 +60,7 @@ def test_what_is_not_whole_is_left(build: Build, masked: bool, messages: list[by
         Frame(Opcode.BINARY, b"x" * 1_001),
     ],
 )
-def test_what_is_unusual_is_left(build: Build, masked: bool, odd: Frame) -> None:
+def test_other_frames_are_not_decoded(build: Build, masked: bool, odd: Frame) -> None:
     runs = build.module("penstock.transports.websocket_runs")
     usual = frames([b"usual"], masked)
     found, end = runs.read_run(usual + odd.serialize(mask=masked), 0, masked, 1_000, 3)
@@ -79,9 +79,7 @@ def test_lengths_beyond_the_memory_are_left(build: Build) -> None:
 
 @MASKED
 @given(messages=MESSAGES, width=st.sampled_from([3, 4]), rest=st.binary(max_size=2))
-def test_the_library_reads_what_is_written(
-    build: Build, masked: bool, messages: list[bytes], width: int, rest: bytes
-) -> None:
+def test_library_reads_our_frames(build: Build, masked: bool, messages: list[bytes], width: int, rest: bytes) -> None:
     runs = build.module("penstock.transports.websocket_runs")
     data = prefixed(messages, width)
     written, taken = runs.write_run(data + rest, width, masked)

@@ -1,4 +1,4 @@
-"""WebSocket peers that are not Penstock's: the library websockets."""
+"""WebSocket peers without Penstock: the library websockets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WS = "rsocket+ws://127.0.0.1:0"
 
 
 def prefixed(*messages: bytes) -> bytes:
-    """Return messages as RSocket writes them to a stream: each behind its length."""
+    """Return messages in RSocket's framing, each with a length prefix."""
     return b"".join(len(message).to_bytes(3, "big") + message for message in messages)
 
 
@@ -34,19 +34,19 @@ async def their_client(place: Place, path: str = "/", **options: Any) -> AsyncIt
 
 @asynccontextmanager
 async def their_server(handler: Callable[[ServerConnection], Any], **options: Any) -> AsyncIterator[str]:
-    """Serve with the library, and give the URL."""
+    """Serve with the library, and yield the URL."""
     options.setdefault("subprotocols", [Subprotocol("rsocket")])
     async with their_serve(handler, "127.0.0.1", 0, **options) as server:
         yield f"rsocket+ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
 async def close_code(peer: ClientConnection | ServerConnection) -> int | None:
-    """Wait until `peer` is closed, and return what closed it."""
+    """Wait until `peer` is closed, and return the close code."""
     await peer.wait_closed()
     return None if peer.protocol.close_rcvd is None else peer.protocol.close_rcvd.code
 
 
 async def send_raw(peer: ClientConnection | ServerConnection, *frames: Frame) -> None:
-    """Send frames that the library would not send by itself."""
+    """Send frames that the library itself would not send."""
     masked = isinstance(peer, ClientConnection)
     peer.transport.write(b"".join(frame.serialize(mask=masked) for frame in frames))

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..errors import ApplicationError, ConnectError, LocalError, PenstockError, Rejected, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
-from ..protocols import EXAMPLE_URL, fitting
+from ..protocols import EXAMPLE_URL, connection_settings
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import Url, parse_url
 from .connectors import Connector
@@ -216,7 +216,7 @@ class Balanced(Connector):
         clock: Callable[[], float],
     ) -> None:
         self._urls = [parse_url(url) for url in urls]
-        super().__init__(fitting(self._urls[0].protocol, settings, self._urls[0].options))
+        super().__init__(connection_settings(self._urls[0].protocol, settings, self._urls[0].options))
         self.clock = clock
         self.nodes: dict[str, Node] = {}
         self._make = make

@@ -14,7 +14,7 @@ from .. import transports
 from ..connection import Connection
 from ..errors import ConnectError
 from ..payload import Payload
-from ..protocols import client_session, fitting
+from ..protocols import client_session, connection_settings
 from ..settings import Settings
 from ..urls import Url
 from .driver import Driver
@@ -65,7 +65,7 @@ class Dialer:
         secret: bytes = b"",
     ) -> None:
         self.url = url
-        self.settings = fitting(url.protocol, settings, url.options)
+        self.settings = connection_settings(url.protocol, settings, url.options)
         self.backoff = backoff
         self._service = service
         self._setup = setup

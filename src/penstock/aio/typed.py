@@ -169,7 +169,7 @@ async def _decoded_items(
 def _invalid(connection: Connection, form: Format, error: Mismatch) -> ApplicationError:
     """Return the error to send to a peer whose data does not match its type."""
     message = f"the data does not match its schema: {error}"
-    if not spec_of(connection.protocol).word_codes:
+    if not spec_of(connection.protocol).string_codes:
         return Invalid(message=message, data=problems_in_json(error))
     # River, Clients, servers, and RPCs: INVALID_REQUEST; the extras are those of the reference implementation.
     return Invalid(INVALID_REQUEST, message, form.encode(validation_extras(error)))

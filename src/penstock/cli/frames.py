@@ -56,7 +56,7 @@ def decode(
     prefix = prefix_bytes(dialect, dump, framing)
     check_codec(dump, codec)
     pieces = _pieces(_content(source), prefix)
-    if not dump.apart:
+    if not dump.self_contained:
         pieces = [b"".join(pieces)]
     for number, data in enumerate(pieces, 1):
         try:

@@ -30,7 +30,7 @@ class RSocketDump:
     framings: Final = {"none": 0, "u24": 3, "u32-inclusive": 4}
     codecs: Final[tuple[str, ...]] = ()
     unit: Final = "frame"
-    apart: Final = True
+    self_contained: Final = True
 
     def __init__(self, version: str) -> None:
         self._dialect = DIALECTS[version]

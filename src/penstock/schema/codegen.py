@@ -115,8 +115,8 @@ class _Client:
 
     def render(self) -> list[str]:
         """Return the lines of the class; all types must have been declared."""
-        told = docstring(self._described.description or f"A client of the service {self._service}.", "    ")
-        lines = [f"class {self._name}:", *told, "", "    def __init__(self, peer: Peer) -> None:"]
+        doc = docstring(self._described.description or f"A client of the service {self._service}.", "    ")
+        lines = [f"class {self._name}:", *doc, "", "    def __init__(self, peer: Peer) -> None:"]
         lines.append("        self._peer = typed(peer)")
         names = Names(self._names)
         for method in self._methods:
@@ -139,9 +139,9 @@ class _Client:
         code = schema["properties"]["code"]["const"]
         word = code.lower() if code.isupper() else code
         name = self._names.give(camel(*words, word), "Error")
-        told = schema.get("description")
+        description = schema.get("description")
         lines = call(f"class {name}", ["TypedError", f"code={literal(code)}"], ":", "")
-        lines += docstring(told, "    ") if isinstance(told, str) else []
+        lines += docstring(description, "    ") if isinstance(description, str) else []
         extras = schema["properties"].get("extras")
         if extras is not None:
             lines += [""] if len(lines) > 1 else []
@@ -180,13 +180,13 @@ class _Method:
         single = verb in ("call", "upload")
         returned = output if single else f"TypedStream[{output}]"
         head = call(f"    {'async ' * single}def {name}", arguments, f" -> {returned}:", "    ")
-        told = docstring(self.procedure.description or f"Request {self.route}.", "        ")
-        asked = f"self._peer.{verb}"
+        doc = docstring(self.procedure.description or f"Request {self.route}.", "        ")
+        request = f"self._peer.{verb}"
         if not single:
-            return [*head, *told, *call(f"        return {asked}", given, "", "        ")]
+            return [*head, *doc, *call(f"        return {request}", given, "", "        ")]
         # A type checker cannot infer this, for example for a union.
-        lines = call(f"        answer: {output} = await {asked}", given, "", "        ")
-        return [*head, *told, *lines, "        return answer"]
+        lines = call(f"        answer: {output} = await {request}", given, "", "        ")
+        return [*head, *doc, *lines, "        return answer"]
 
 
 def _errors(schema: Any, levels: int = 8) -> list[Mapping[str, Any]]:

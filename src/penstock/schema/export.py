@@ -150,7 +150,7 @@ class _Writer:
         """Return `node` in the reference's format."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise LocalError(f"a schema has more than {MAX_NODES} places when each type is written out")
+            raise LocalError(f"a schema has more than {MAX_NODES} nodes with each type in full; use fewer types")
         if isinstance(node, list):
             return [self.write(one) for one in node]
         if not isinstance(node, Mapping):

@@ -117,7 +117,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
         node, depth = pending.pop()
         nodes += 1
         if nodes > MAX_NODES or depth > MAX_DEPTH:
-            raise LocalError(f"the JSON Schema has more than {MAX_NODES} places, or more than {MAX_DEPTH} levels")
+            raise LocalError(f"the JSON Schema has more than {MAX_NODES} nodes, or more than {MAX_DEPTH} levels")
         if isinstance(node, Mapping):
             starts.append(node)
             pending += [(value, depth + 1) for value in node.values()]
@@ -134,7 +134,7 @@ def _work(node: Mapping[str, Any], root: Mapping[str, Any], known: dict[int, int
     if key in known:
         return known[key]
     if key in above or len(above) > MAX_DEPTH:
-        raise LocalError("the JSON Schema refers to itself without end: $ref leads back to the same value")
+        raise LocalError("the JSON Schema is infinitely recursive: a $ref leads back to the same value")
     above.add(key)
     total = 1 + sum(_work(each, root, known, above) for each in _same_value(node, root))
     above.discard(key)

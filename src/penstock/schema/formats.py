@@ -1,4 +1,4 @@
-"""How data is encoded: what MIME types stand for."""
+"""The encodings of data, by MIME type."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ class Format:
     """One encoding.
 
     Args:
-        name: What people call it.
-        module: The part of msgspec that knows it.
-        too_deep: Returns the offset at which data is nested too deeply for a decoder; -1: nowhere.
+        name: Its name for error messages.
+        module: An object with an `Encoder` and a `Decoder`, such as :mod:`msgspec.json`.
+        too_deep: Returns the offset at which data is nested too deeply for a decoder, or -1.
 
     Attributes:
-        encode: Returns a value's bytes.
-        decoder: Makes what decodes a type, strictly.
+        name: As above.
+        encode: Returns the bytes of a value.
+        decoder: Returns a strict decoder for a type.
+
     """
 
     __slots__ = ("_too_deep", "decoder", "encode", "name")
@@ -37,14 +39,9 @@ class Format:
         self._too_deep = too_deep
 
     def check_depth(self, data: bytes) -> None:
-        """Refuse data that is nested too deeply for a decoder (THREATS 64).
-
-        Raises:
-            Mismatch: It is.
-
-        """
+        """Raise Mismatch if data is nested too deeply for a decoder (THREATS 64)."""
         if self._too_deep(data) >= 0:
-            raise Mismatch(f"nests deeper than {MAX_DEPTH} levels")
+            raise Mismatch(f"nested more than {MAX_DEPTH} levels deep")
 
     def __repr__(self) -> str:
         return f"<Format {self.name}>"
@@ -61,22 +58,22 @@ _BY_MIME: Final = {
     "application/vnd.msgpack": MSGPACK,
 }
 KNOWN: Final = f"{', '.join(_BY_MIME)}, or any type that ends in +json"
-"""The MIME types that work, for messages."""
+"""The supported MIME types, for error messages."""
 
 
 @lru_cache(maxsize=256)
 def format_of(mime: str) -> Format | None:
-    """Return the encoding that a MIME type stands for; None when we have none for it.
+    """Return the encoding of a MIME type; None if it is not supported.
 
-    Parameters such as a charset are ignored: both encodings leave no choice of it (RFC 8259, section 8.1).
+    Parameters such as a charset are ignored, because the encodings allow only one (RFC 8259, section 8.1).
     """
     name = mime.partition(";")[0].strip().lower()
     known = _BY_MIME.get(name) or _of_protocols().get(name)
-    # RFC 6839, section 3.1: whatever ends so is JSON.
+    # RFC 6839, section 3.1: types with this suffix are JSON.
     return JSON if known is None and name.endswith("+json") else known
 
 
 @cache
 def _of_protocols() -> dict[str, Format]:
-    """Return the encodings that belong to single protocols, by MIME type."""
+    """Return the encodings that belong to a single protocol, by MIME type."""
     return {mime: Format(*encoding) for mime, encoding in encodings().items()}

@@ -27,15 +27,18 @@ class TypedError(ApplicationError):
 
             extras: Symbol
 
-    Without an annotation of `extras` there are none. River sends all three fields. Where codes are numbers, the code
-    is APPLICATION_ERROR, and the error's data is the JSON object ``{"code", "message", "extras"}``.
+    Without an annotation of `extras` there are none. River sends all three fields. In protocols with numeric codes, the
+    code is APPLICATION_ERROR, and the error's data is the JSON object ``{"code", "message", "extras"}``.
 
     Args:
         message: A text for people. It is sent to the peer, so it must not contain secrets.
         extras: Further information for programs.
 
     Attributes:
-        NAME: The code.
+        NAME: The code of the class.
+
+    Raises:
+        LocalError: The code is invalid, `extras` cannot be encoded, or TypedError itself is instantiated.
 
     """
 
@@ -50,7 +53,7 @@ class TypedError(ApplicationError):
 
     def __init__(self, message: str = "", extras: Any = None) -> None:
         if not self.NAME:
-            raise LocalError("TypedError is to be subclassed: class Unknown(TypedError, code='UNKNOWN')")
+            raise LocalError("TypedError must be subclassed, as in class Unknown(TypedError, code='UNKNOWN')")
         body: dict[str, Any] = {"code": self.NAME, "message": message}
         if extras is not None:
             body["extras"] = extras
@@ -114,8 +117,8 @@ def _by_word(error: ApplicationError, classes: dict[str, type[TypedError]], form
     if cls is None:
         return None
     wanted = cls.extras_type()
-    told = error.data != error.message.encode()
-    return cls(error.message, Converter(wanted).decode(form, error.data) if told and wanted is not None else None)
+    has_extras = error.data != error.message.encode()
+    return cls(error.message, Converter(wanted).decode(form, error.data) if has_extras and wanted is not None else None)
 
 
 def _by_body(error: ApplicationError, classes: dict[str, type[TypedError]]) -> TypedError | None:

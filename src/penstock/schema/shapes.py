@@ -34,7 +34,7 @@ INT64: Final = range(-(2**63), 2**63)
 DEFINITIONS: Final = ("$defs", "definitions")
 _REFERENCE: Final = re.compile(r'"\$ref":"([^"]*)"')
 
-_UNFIT: Final = re.compile(r'[\x00-\x1f"\\]')
+_UNSUPPORTED: Final = re.compile(r'[\x00-\x1f"\\]')
 """Characters that msgspec does not support in a field's name: an object with such a field stays a dict."""
 
 
@@ -189,8 +189,8 @@ class Shapes:
         if len(found) == 1:
             return next(iter(found))
         categories = [self._category(one, bool(tag)) for one in found]
-        told_apart = len(set(categories)) == len(categories) and not {"any", "mixed"} & set(categories)
-        return " | ".join(sorted(found, key="None".__eq__)) if told_apart else ANY
+        distinct = len(set(categories)) == len(categories) and not {"any", "mixed"} & set(categories)
+        return " | ".join(sorted(found, key="None".__eq__)) if distinct else ANY
 
     def _category(self, expression: str, tagged: bool) -> str:
         """Return the property by which msgspec distinguishes a type. Tagged structs are distinguished by their tags."""
@@ -210,7 +210,7 @@ class Shapes:
             found = f"dict[str, {self.type_of(others, *words, 'Value', root=root)}]"
             self._categories[found] = "object"
             return found
-        if any(_UNFIT.search(key) for key in properties):
+        if any(_UNSUPPORTED.search(key) for key in properties):
             return self._object({"type": "object"}, words, root)
         name = self._names.give(camel(*words), "Type")
         self._categories[name] = "object"
@@ -247,13 +247,13 @@ class _Struct:
         if self._tag:
             options += [f"tag_field={literal(self._tag)}", f"tag={literal(self._value)}"]
         head = call(f"class {self.name}", options, ":", "")
-        told = docstring(self._description, "    ")
+        doc = docstring(self._description, "    ")
         fields = [
             line
             for key, expression, required in self.fields
             for line in _field(names.give(key, "field"), key, expression, required)
         ]
-        return [*head, *told, *([""] if told and fields else []), *fields, *([] if told or fields else ["    pass"])]
+        return [*head, *doc, *([""] if doc and fields else []), *fields, *([] if doc or fields else ["    pass"])]
 
 
 def _alias(name: str, expression: str) -> list[str]:
@@ -329,7 +329,7 @@ def _tag(schemas: list[Any]) -> str:
     objects = [one for one in schemas if _is_object(one)]
     if len(objects) < 2:
         return ""
-    for key in filter(lambda key: not _UNFIT.search(key), objects[0]["properties"]):
+    for key in filter(lambda key: not _UNSUPPORTED.search(key), objects[0]["properties"]):
         values = []
         for one in objects:
             value = one["properties"].get(key)

@@ -58,9 +58,9 @@ class SessionFolder:
         except OSError:
             os.close(self._fd)
             raise SessionStoreError(
-                f"{path}: another server keeps its sessions there; stop it, or choose another folder"
+                f"{path}: another server stores its sessions there; stop it, or choose another folder"
             ) from None
-        self._left = self._found()
+        self._closed_logs = self._found()
 
     def _found(self) -> set[str]:
         """Return the names of the logs of an earlier process, and remove incomplete ones."""
@@ -74,11 +74,11 @@ class SessionFolder:
         return names
 
     def __len__(self) -> int:
-        return len(self._left) + len(self._open)
+        return len(self._closed_logs) + len(self._open)
 
     def create(self, name: str) -> Log | None:
         """Return a new log, or None if the name is taken. See :meth:`penstock.session.SessionLogs.create`."""
-        if name in self._open or name in self._left:
+        if name in self._open or name in self._closed_logs:
             return None
         return self._log(name)
 
@@ -87,7 +87,7 @@ class SessionFolder:
 
         Raises SessionStoreError if it is damaged. It stays in place.
         """
-        if name not in self._left:
+        if name not in self._closed_logs:
             return None
         log = self._log(name)
         try:
@@ -96,15 +96,15 @@ class SessionFolder:
             log.close()
             logger.error("%s", error)
             raise
-        self._left.discard(name)
+        self._closed_logs.discard(name)
         return log, records
 
     def expire(self) -> None:
         """Remove the logs that no client has resumed since the folder was opened."""
-        for name in self._left - self._open:
+        for name in self._closed_logs - self._open:
             with suppress(OSError):
                 self._place(name).unlink()
-        self._left.clear()
+        self._closed_logs.clear()
 
     def close(self) -> None:
         """Release the folder. May be called twice."""
@@ -119,7 +119,7 @@ class SessionFolder:
     def _closed(self, name: str) -> None:
         self._open.discard(name)
         if self._place(name).exists():
-            self._left.add(name)
+            self._closed_logs.add(name)
 
     def _place(self, name: str) -> Path:
         return self._path / (name + SUFFIX)

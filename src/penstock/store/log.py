@@ -53,7 +53,7 @@ def split(data: bytes) -> tuple[list[bytes], int]:
     Raises ValueError if there is damage before the end.
     """
     if not data.startswith(MAGIC):
-        raise ValueError("it does not begin as the log of a session")
+        raise ValueError("not the log of a session: its first bytes are different")
     records: list[bytes] = []
     at = len(MAGIC)
     while len(data) - at >= _HEAD_BYTES:
@@ -63,13 +63,13 @@ def split(data: bytes) -> tuple[list[bytes], int]:
             if not any(data[at:]):
                 # The file had already grown when the power failed, but its bytes were not written.
                 break
-            raise ValueError(f"byte {at}: the checksum of a length is another")
+            raise ValueError(f"byte {at}: the checksum of a length does not match")
         end = at + _HEAD_BYTES + length
         record = data[at + _HEAD_BYTES : end]
         if end > len(data) or (end == len(data) and crc32(record) != checksum):
             break
         if crc32(record) != checksum:
-            raise ValueError(f"byte {at}: the checksum of a record is another")
+            raise ValueError(f"byte {at}: the checksum of a record does not match")
         records.append(record)
         at = end
     return records, at
@@ -113,7 +113,7 @@ class Log:
         try:
             return split(data)
         except ValueError as error:
-            raise SessionStoreError(f"{self.path}: {error}; this session is lost, remove the file") from error
+            raise SessionStoreError(f"{self.path}: {error}; the session is lost, delete the file") from error
 
     def append(self, record: bytes) -> None:
         """Add a record, which is durable on return. See :class:`penstock.session.SessionLog`."""

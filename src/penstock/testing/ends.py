@@ -1,7 +1,7 @@
-"""Ends of a link that follow no rules: they send anything, repeatedly, and accept everything.
+"""Ends of a link that do not enforce the rules: they can send anything, repeatedly, and accept everything.
 
-Each end has two sessions of its protocol, which receive the same bytes. The *speaker* encodes the output. The *ear*
-writes nothing and is not told of cancels, completion or missing demand: it expects everything, and therefore reports
+Each end has two sessions of its protocol, which receive the same bytes. The *sender* encodes the output. The *observer*
+writes nothing and does not know of cancels, completion or missing demand. It expects everything, and therefore reports
 events that a regular session would ignore. Output that was sent once can be written again unchanged.
 
 Timers do not run: a check ends long before the first one is due.
@@ -28,24 +28,24 @@ class RawEnd:
     """The common part of both ends. It is the receiver of its link.
 
     Attributes:
-        events: The stream events of the ear.
-        spoken: The stream events of the speaker.
-        error: The reason why the ear's session is closed, once it is.
-        lost: The link is gone.
+        events: The stream events of the observer.
+        sender_events: The stream events of the sender.
+        error: The reason why the observer's session is closed, once it is.
+        lost: The link is closed.
 
     """
 
     def __init__(self, patience: float) -> None:
         self.patience = patience
-        self.speaker: Session | None = None
-        self.ear: Session | None = None
+        self.sender: Session | None = None
+        self.observer: Session | None = None
         self.events: list[Event] = []
-        self.spoken: list[Event] = []
+        self.sender_events: list[Event] = []
         self.error: Exception | None = None
         self.lost = False
         self._link: Link | None = None
         self.loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def open(self) -> bool:
@@ -76,34 +76,34 @@ class RawEnd:
     def link_lost(self, error: Exception | None) -> None:
         """Record the loss."""
         self.lost = True
-        self._news.set()
+        self._changed.set()
 
     def _sessions(self) -> list[Session]:
-        return [session for session in (self.speaker, self.ear) if session is not None]
+        return [session for session in (self.sender, self.observer) if session is not None]
 
     def _after(self) -> None:
-        """Take the output and events of both sessions; only the speaker's output is written."""
-        if self.speaker is None or self.ear is None:
+        """Take the output and events of both sessions; only the sender's output is written."""
+        if self.sender is None or self.observer is None:
             return
-        self.write(self.speaker.take_output())
-        self.spoken += self.speaker.take_events()
-        self.ear.take_output()
-        for event in self.ear.take_events():
+        self.write(self.sender.take_output())
+        self.sender_events += self.sender.take_events()
+        self.observer.take_output()
+        for event in self.observer.take_events():
             if isinstance(event, Closed):
                 self.error = event.error
             self.events.append(event)
-            self.heard(event)
-        self._news.set()
+            self.on_event(event)
+        self._changed.set()
 
-    def heard(self, event: Event) -> None:
-        """Handle an event of the ear."""
+    def on_event(self, event: Event) -> None:
+        """Handle an event of the observer."""
 
     # Sending.
 
-    def said(self) -> list[bytes]:
-        """Return the speaker's output without writing it."""
-        assert self.speaker is not None
-        return self.speaker.take_output()
+    def output(self) -> list[bytes]:
+        """Return the sender's output without writing it."""
+        assert self.sender is not None
+        return self.sender.take_output()
 
     def write(self, frames: list[bytes]) -> None:
         """Write frames, possibly again."""
@@ -123,8 +123,8 @@ class RawEnd:
                 while not condition():
                     if not self.open:
                         raise Broken(f"{why}: the connection ended ({self.error or 'without an error'})")
-                    self._news.clear()
-                    await self._news.wait()
+                    self._changed.clear()
+                    await self._changed.wait()
         except TimeoutError:
             raise Broken(f"{why} within {self.patience:g} s") from None
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from .ends import PATIENCE
-from .requester import ENDLESS, FENCES, NOBODY, RawRequester, RawStream
+from .requester import ENDLESS, FENCES, UNKNOWN_ROUTE, RawRequester, RawStream
 from .results import Broken, Result, Skipped, require, results_of
 
 __all__ = ["PUBLISHER_RULES", "Published", "check_publisher"]
@@ -18,7 +18,7 @@ __all__ = ["PUBLISHER_RULES", "Published", "check_publisher"]
 Check: TypeAlias = Callable[[RawRequester, "Published"], Awaitable[None]]
 
 BURST: Final = 1_000
-"""Requests at once: more than anybody makes, and few enough for any rate limit."""
+"""Requests at once: more than in normal use, but within any rate limit."""
 MANY: Final = 1_000_000
 """More items than can arrive before a cancel takes effect."""
 SPARE: Final = 10
@@ -51,7 +51,7 @@ class Published:
     ssl: tls.SSLContext | None = None
 
     def connect(self, strays: int = 0) -> RawRequester:
-        """Return a requester that is about to connect."""
+        """Return a requester for the server, which connects when it is entered."""
         return RawRequester(self.url, self.patience, strays, self.ssl)
 
 
@@ -77,7 +77,7 @@ async def check_publisher(published: Published, rules: Iterable[str] | None = No
 
 def _open(raw: RawRequester, what: tuple[str, bytes] | None, credit: int) -> RawStream:
     if what is None:
-        raise Skipped("no stream is named that would show it")
+        raise Skipped("Published names no stream for this rule")
     return raw.opened(*what, credit)
 
 
@@ -92,10 +92,10 @@ async def _demand_matters(raw: RawRequester, published: Published) -> None:
 async def _exactly(raw: RawRequester, stream: RawStream, count: int) -> None:
     await stream.has(count)
     await raw.fence()
-    require(len(stream.items) == count, f"{count} items were asked for, and {len(stream.items)} came")
+    require(len(stream.items) == count, f"{count} items were requested, and {len(stream.items)} arrived")
 
 
-async def _still(raw: RawRequester, stream: RawStream) -> None:
+async def _until_quiet(raw: RawRequester, stream: RawStream) -> None:
     """Wait until nothing more arrives on a canceled stream."""
     seen = -1
 
@@ -108,7 +108,7 @@ async def _still(raw: RawRequester, stream: RawStream) -> None:
     limit = raw.patience
     deadline = raw.loop.time() + limit
     while not await quiet():
-        require(raw.loop.time() < deadline, f"items still come {limit:g} s after the cancel")
+        require(raw.loop.time() < deadline, f"items still arrive {limit:g} s after the cancel")
 
 
 async def _no_more_than_requested(raw: RawRequester, published: Published) -> None:
@@ -119,22 +119,22 @@ async def _no_more_than_requested(raw: RawRequester, published: Published) -> No
     await _exactly(raw, stream, 3)
 
 
-async def _fewer_and_an_end(raw: RawRequester, published: Published) -> None:
+async def _fewer_items_and_end(raw: RawRequester, published: Published) -> None:
     stream = _open(raw, published.finite, published.count + SPARE)
     await stream.ends()
-    require(len(stream.items) <= published.count + SPARE, "more items came than were asked for")
+    require(len(stream.items) <= published.count + SPARE, "more items arrived than were requested")
 
 
-async def _one_after_another(raw: RawRequester, published: Published) -> None:
+async def _in_order(raw: RawRequester, published: Published) -> None:
     whole = _open(raw, published.finite, published.count + SPARE)
     await whole.ends()
     singly = _open(raw, published.finite, 1)
     raw.write([frame for _ in range(published.count) for frame in singly.request(1)])
     await singly.ends()
-    require(singly.items == whole.items, "asked for one by one, the items were others, or in another order")
+    require(singly.items == whole.items, "requested one by one, the items or their order are different")
 
 
-async def _failure_is_told(raw: RawRequester, published: Published) -> None:
+async def _failure_is_signaled(raw: RawRequester, published: Published) -> None:
     stream = _open(raw, published.failing, published.count + SPARE)
     await stream.ends()
     require(stream.error is not None, "the stream that fails completed")
@@ -144,28 +144,28 @@ async def _end_needs_no_demand(raw: RawRequester, published: Published) -> None:
     stream = _open(raw, published.finite, published.count)
     await stream.ends()
     require(stream.error is None, f"the finite stream failed: {stream.error}")
-    require(len(stream.items) == published.count, f"{len(stream.items)} items came, and not {published.count}")
+    require(len(stream.items) == published.count, f"{len(stream.items)} items arrived instead of {published.count}")
 
 
-async def _unheard(published: Published) -> bool:
-    """Return True if an ear that is not told of a fence counts each of its answers as one stray frame."""
+async def _counts_strays(published: Published) -> bool:
+    """Return True if an observer that does not know of a fence counts each of its answers as one stray frame."""
     async with published.connect(FENCES) as strict:
-        await strict.unheard_fence()
+        await strict.hidden_fence()
         return strict.open
 
 
 async def _nothing_comes(published: Published, act: Callable[[RawRequester], Awaitable[None]], why: str) -> None:
     """Check that nothing arrives on a closed stream after `act`.
 
-    The ear closes the connection at one stray frame too many.
+    The observer closes the connection at one stray frame too many.
     """
-    if await _unheard(published):
+    if await _counts_strays(published):
         async with published.connect(FENCES) as strict:
             await act(strict)
-            await strict.unheard_fence()
+            await strict.hidden_fence()
             require(strict.open, f"{why}: {strict.error or 'the server closed the connection'}")
         return
-    # The ear must see the fence, and tolerates one frame; so every cause of a frame is repeated.
+    # The observer must know of the fence, and tolerates one frame, so every cause of a frame is repeated.
     async with published.connect(1) as strict:
         for _ in range(2):
             await act(strict)
@@ -174,7 +174,7 @@ async def _nothing_comes(published: Published, act: Callable[[RawRequester], Awa
             require(strict.open, f"{why}: {strict.error or 'the server closed the connection'}")
 
 
-async def _over_is_canceled(raw: RawRequester, published: Published) -> None:
+async def _ended_is_canceled(raw: RawRequester, published: Published) -> None:
     async def ask_after_the_end(strict: RawRequester) -> None:
         stream = _open(strict, published.finite, 1)
         requests = stream.request(published.count)
@@ -192,21 +192,21 @@ async def _nothing_after_the_end(raw: RawRequester, published: Published) -> Non
         async def end(strict: RawRequester, what: tuple[str, bytes] = what) -> None:
             await _open(strict, what, published.count + SPARE).ends()
 
-        await _nothing_comes(published, end, "something came on a stream after its end")
+        await _nothing_comes(published, end, "a frame arrived on a stream after its end")
 
 
 async def _cancel_stops(raw: RawRequester, published: Published) -> None:
     stream = _open(raw, published.endless, MANY)
     await stream.has(3)
     raw.write(stream.cancel())
-    await _still(raw, stream)
+    await _until_quiet(raw, stream)
 
 
 async def _refused_by_error(raw: RawRequester, published: Published) -> None:
-    stream = raw.opened(NOBODY, b"", 1)
+    stream = raw.opened(UNKNOWN_ROUTE, b"", 1)
     await stream.ends()
-    require(stream.error is not None, "a stream that is not there completed, and did not fail")
-    require(not stream.items, "a stream that is not there has items")
+    require(stream.error is not None, "a stream that does not exist completed instead of failing")
+    require(not stream.items, "a stream that does not exist has items")
     await raw.fence()
 
 
@@ -237,11 +237,11 @@ async def _request_after_cancel(raw: RawRequester, published: Published) -> None
     await stream.has(1)
     requests = stream.request(2)
     raw.write(stream.cancel())
-    await _still(raw, stream)
+    await _until_quiet(raw, stream)
     count = len(stream.items)
     raw.write(requests)
     await raw.fence()
-    require(len(stream.items) == count, "a request after the cancel brought items")
+    require(len(stream.items) == count, "items arrived after a request that followed the cancel")
 
 
 async def _cancel_after_cancel(raw: RawRequester, published: Published) -> None:
@@ -249,7 +249,7 @@ async def _cancel_after_cancel(raw: RawRequester, published: Published) -> None:
     await stream.has(1)
     cancels = stream.cancel()
     raw.write(cancels)
-    await _still(raw, stream)
+    await _until_quiet(raw, stream)
     before = len(stream.items), stream.over
     raw.write(cancels)
     await raw.fence()
@@ -269,18 +269,18 @@ async def _request_of_none(raw: RawRequester, published: Published) -> None:
     raw.write(stream.request(0))
     # Closing the whole connection is a valid answer too.
     await raw.until(lambda: stream.over or not raw.open, "a request of 0 items was not answered")
-    require(stream.error is not None or not raw.open, "a request of 0 items completed the stream, and did not fail it")
+    require(stream.error is not None or not raw.open, "a request of 0 items completed the stream instead of failing it")
 
 
 async def _early_cancel(raw: RawRequester, published: Published) -> None:
     stream = _open(raw, published.endless, MANY)
     raw.write(stream.cancel())
-    await _still(raw, stream)
+    await _until_quiet(raw, stream)
 
 
-async def _canceled_leave_room(raw: RawRequester, published: Published) -> None:
+async def _canceled_free_capacity(raw: RawRequester, published: Published) -> None:
     what = published.endless or published.finite
-    streams = [raw.unsaid(*what, 1) for _ in range(published.streams + 1)]
+    streams = [raw.prepared(*what, 1) for _ in range(published.streams + 1)]
     for stream, cancel in zip(streams, raw.cancels(streams), strict=True):
         raw.write(stream.opening + cancel)
     await raw.fence()
@@ -302,23 +302,23 @@ async def _endless_demand(raw: RawRequester, published: Published) -> None:
     raw.write(finite.request(ENDLESS))
     await finite.ends()
     require(finite.error is None, f"the greatest demand failed the stream: {finite.error}")
-    require(len(finite.items) == published.count, f"{len(finite.items)} items came, and not {published.count}")
+    require(len(finite.items) == published.count, f"{len(finite.items)} items arrived instead of {published.count}")
     stream = _open(raw, published.endless or published.finite, 1)
     cancel = stream.cancel()
     most = stream.request(ENDLESS)
     # The items are not needed: the cancel follows at once, and the effects of the requests come before it.
     raw.write(most + most + cancel)
-    await _still(raw, stream)
+    await _until_quiet(raw, stream)
     require(stream.error is None, f"the greatest demand, requested again, failed the stream: {stream.error}")
 
 
 _CHECKS: Final[dict[str, Check]] = {
     "1.1": _no_more_than_requested,
-    "1.2": _fewer_and_an_end,
-    "1.3": _one_after_another,
-    "1.4": _failure_is_told,
+    "1.2": _fewer_items_and_end,
+    "1.3": _in_order,
+    "1.4": _failure_is_signaled,
     "1.5": _end_needs_no_demand,
-    "1.6": _over_is_canceled,
+    "1.6": _ended_is_canceled,
     "1.7": _nothing_after_the_end,
     "1.8": _cancel_stops,
     "1.9": _refused_by_error,
@@ -329,7 +329,7 @@ _CHECKS: Final[dict[str, Check]] = {
     "3.8": _requests_add_up,
     "3.9": _request_of_none,
     "3.12": _early_cancel,
-    "3.13": _canceled_leave_room,
+    "3.13": _canceled_free_capacity,
     "3.16": _many_requests,
     "3.17": _endless_demand,
 }

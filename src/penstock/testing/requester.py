@@ -20,7 +20,7 @@ from ..urls import parse_url
 from .ends import RawEnd
 from .results import Broken, Skipped
 
-__all__ = ["ENDLESS", "FENCES", "NOBODY", "RawRequester", "RawStream"]
+__all__ = ["ENDLESS", "FENCES", "UNKNOWN_ROUTE", "RawRequester", "RawStream"]
 
 T = TypeVar("T")
 
@@ -28,8 +28,8 @@ ENDLESS: Final = 0x7FFF_FFFF
 """The maximum demand that all protocols support."""
 FENCES: Final = 3
 """Round trips in which a publisher may break a rule."""
-NOBODY: Final = "penstock.testing.nobody"
-"""A route that no server has."""
+UNKNOWN_ROUTE: Final = "penstock.testing.nobody"
+"""A route that no server serves."""
 TOKEN_BYTES: Final = 16
 """The random bytes that both sessions share."""
 
@@ -54,7 +54,7 @@ class RawStream:
     def request(self, count: int) -> list[bytes]:
         """Return the frames that request `count` items, possibly 0. Raises Skipped if the protocol has no demand."""
         self._end.make(lambda session: session.request(self.stream_id, count or 1))
-        frames = self._end.said()
+        frames = self._end.output()
         if not frames:
             raise Skipped("the protocol does not carry request(n)")
         if count == 0:
@@ -68,7 +68,7 @@ class RawStream:
 
     async def has(self, count: int) -> None:
         """Wait until `count` items have arrived."""
-        what = f"the publisher has not sent {count} items that were asked for"
+        what = f"the publisher has not sent {count} items that were requested"
         await self._end.until(lambda: len(self.items) >= count or self.over, what)
         if len(self.items) < count:
             raise Broken(f"{what}: it ended after {len(self.items)} ({self.error or 'completed'})")
@@ -91,7 +91,7 @@ class RawRequester(RawEnd):
         self._streams: dict[int, RawStream] = {}
         self._token = os.urandom(TOKEN_BYTES)
         self._made: list[Callable[[Session], object]] = []
-        self.speaker, self.ear = self._session(), self._session(strays)
+        self.sender, self.observer = self._session(), self._session(strays)
 
     def _session(self, strays: int = 0) -> Session:
         return client_session(
@@ -121,66 +121,66 @@ class RawRequester(RawEnd):
         super().received(data)
 
     def make(self, verb: Callable[[Session], T]) -> T:
-        """Make the speaker do something, and return the result."""
-        assert self.speaker is not None
-        result = verb(self.speaker)
+        """Call the sender, remember this for a third session, and return the result."""
+        assert self.sender is not None
+        result = verb(self.sender)
         self._made.append(verb)
         return result
 
     def cancels(self, streams: list[RawStream]) -> list[list[bytes]]:
         """Return the frames that cancel each of some streams.
 
-        The speaker must continue without them: a session may reuse the id of a stream that it canceled, and the ear
-        would assign late frames to the new stream. Therefore a third session is brought to the speaker's state. Raises
+        The sender must continue without them: a session may reuse the id of a stream that it canceled, and the observer
+        would assign late frames to the new stream. Therefore a third session is brought to the sender's state. Raises
         Skipped if the frames cannot be omitted or repeated, because they are numbered.
         """
-        scribe = self._session()
+        encoder = self._session()
         for verb in self._made:
-            verb(scribe)
-        scribe.take_output()
-        # River has no demand, and it is the one protocol whose messages are numbered.
-        scribe.request(streams[0].stream_id, 1)
-        if not scribe.take_output():
-            raise Skipped("the protocol does not carry request(n), and numbers what is said")
+            verb(encoder)
+        encoder.take_output()
+        # River has no demand, and is the only protocol whose messages are numbered.
+        encoder.request(streams[0].stream_id, 1)
+        if not encoder.take_output():
+            raise Skipped("the protocol does not carry request(n), and numbers its messages")
         frames = []
         for stream in streams:
-            scribe.cancel(stream.stream_id)
-            frames.append(scribe.take_output())
+            encoder.cancel(stream.stream_id)
+            frames.append(encoder.take_output())
         return frames
 
-    def unsaid(self, route: str, data: bytes, credit: int) -> RawStream:
-        """Open a stream; the server learns of it when its `opening` is written.
+    def prepared(self, route: str, data: bytes, credit: int) -> RawStream:
+        """Open a stream without sending the request, which is its `opening`.
 
-        The speaker requests `credit` items, and the ear expects any number. Raises Broken if the connection is closed,
-        or if the publisher violated the protocol and the speaker ended a stream.
+        The sender requests `credit` items, and the observer expects any number. Raises Broken if the connection is
+        closed, or if the publisher violated the protocol and the sender ended a stream.
         """
-        assert self.ear is not None
+        assert self.observer is not None
         payload = Payload(data)
         try:
             stream_id = self.make(lambda session: session.open(Kind.STREAM, route, payload, credit))
-            opening = self.said()
-            twin_id = self.ear.open(Kind.STREAM, route, payload, ENDLESS)
+            opening = self.output()
+            observed_id = self.observer.open(Kind.STREAM, route, payload, ENDLESS)
         except SessionClosed as error:
             raise Broken(f"the connection ended ({self.error or error})") from None
-        if twin_id != stream_id:
-            self._blame()
+        if observed_id != stream_id:
+            self._check_violation()
             raise Skipped("the protocol gives two sessions in the same state different stream ids")
         stream = self._streams[stream_id] = RawStream(self, stream_id, opening)
         return stream
 
-    def _blame(self) -> None:
-        """Raise Broken if the speaker, which expects only the requested items, has seen a violation of the protocol."""
-        for event in self.spoken:
+    def _check_violation(self) -> None:
+        """Raise Broken if the sender, which expects only the requested items, has detected a violation."""
+        for event in self.sender_events:
             if isinstance(event, Failed | Closed) and isinstance(event.error, ProtocolError):
-                raise Broken(f"the publisher broke the protocol: {event.error}")
+                raise Broken(f"the publisher violated the protocol: {event.error}")
 
     def opened(self, route: str, data: bytes, credit: int) -> RawStream:
-        """Open a stream, as `unsaid` does, and write its opening."""
-        stream = self.unsaid(route, data, credit)
+        """Open a stream, as `prepared` does, and write its opening."""
+        stream = self.prepared(route, data, credit)
         self.write(stream.opening)
         return stream
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Record items and ends."""
         stream = self._streams.get(event.stream_id)
         if stream is None:
@@ -197,28 +197,28 @@ class RawRequester(RawEnd):
             stream.error = event.error
 
     async def fence(self) -> None:
-        """Wait until the server has answered some other requests, and so had time to send anything it wants.
+        """Wait until the server has answered some other requests, and so had time to send everything else.
 
-        Raises Broken if it does not answer: the connection is not usable any more.
+        Raises Broken if it does not answer, because the connection is no longer usable.
         """
         for _ in range(FENCES):
-            stream = self.opened(NOBODY, b"", 1)
+            stream = self.opened(UNKNOWN_ROUTE, b"", 1)
             await self.until(
                 lambda stream=stream: stream.over or bool(stream.items),  # type: ignore[misc]
-                "the server answers nothing else on this connection",
+                "the server answers no other request on this connection",
             )
             if not stream.over:
                 self.write(stream.cancel())
 
-    async def unheard_fence(self) -> None:
-        """Do the same as `fence` without telling the ear, for which each answer is a stray frame.
+    async def hidden_fence(self) -> None:
+        """Do the same as `fence` without the observer, for which each answer is a stray frame.
 
         Afterwards no stream can be opened for both.
         """
         for _ in range(FENCES):
-            stream_id = self.make(lambda session: session.open(Kind.STREAM, NOBODY, Payload(), 1))
-            self.write(self.said())
+            stream_id = self.make(lambda session: session.open(Kind.STREAM, UNKNOWN_ROUTE, Payload(), 1))
+            self.write(self.output())
             await self.until(
-                lambda id=stream_id: not self.open or any(each.stream_id == id for each in self.spoken),  # type: ignore[misc]
-                "the server answers nothing else on this connection",
+                lambda id=stream_id: not self.open or any(each.stream_id == id for each in self.sender_events),  # type: ignore[misc]
+                "the server answers no other request on this connection",
             )

@@ -46,7 +46,7 @@ class RawPublisher(RawEnd):
 
     async def __aenter__(self) -> Self:
         settings = Settings(resume_timeout=0, max_stray_frames=0)
-        # Those of one server would share its sessions: the second would take the first one's over.
+        # Detectors of one server share its sessions: the second would take over the session of the first.
         self._detectors = [detectors(self._url.protocol, settings)() for _ in range(2)]
         self._listener = await transports.listen(self._url, self._accept, settings)
         return self
@@ -71,39 +71,39 @@ class RawPublisher(RawEnd):
     def canceled(self) -> bool:
         """True if the stream was canceled.
 
-        Where messages are numbered and acknowledged, only the speaker can tell, because the ear has sent nothing that a
-        subscriber could acknowledge.
+        If messages are numbered and acknowledged, only the sender can detect this, because the observer has sent
+        nothing that a subscriber could acknowledge.
         """
-        told = (event.stream_id for event in self.spoken if isinstance(event, Canceled))
-        return self._canceled or (bool(self.streams) and self.stream_id in told)
+        canceled = (event.stream_id for event in self.sender_events if isinstance(event, Canceled))
+        return self._canceled or (bool(self.streams) and self.stream_id in canceled)
 
     def _accept(self, address: str) -> RawPublisher | Refused:
         # Only one connection is checked.
         self.connections += 1
-        return self if self.connections == 1 else Refused("one connection is what is checked")
+        return self if self.connections == 1 else Refused("only one connection is checked")
 
     def link_made(self, link: Link) -> None:
-        """Begin."""
+        """Start the detectors."""
         super().link_made(link)
         for each in self._detectors:
             each.link_up(self.loop.time())
 
     def received(self, data: bytes) -> None:
-        """Find out what is spoken, then listen."""
-        if self.speaker is not None:
+        """Detect the protocol, then pass the data to both sessions."""
+        if self.sender is not None:
             super().received(data)
             return
         try:
-            self.speaker, self.ear = (each.receive(data, self.loop.time()) for each in self._detectors)
+            self.sender, self.observer = (each.receive(data, self.loop.time()) for each in self._detectors)
         except ProtocolError as error:
             self.error = error
         for session in self._sessions():
             session.ask_kinds(lambda route: Kind.STREAM)
         self._after()
-        self._news.set()
+        self._changed.set()
 
-    def heard(self, event: Event) -> None:
-        """Record requests, demand and cancels; the closing of a connection is not a cancel."""
+    def on_event(self, event: Event) -> None:
+        """Record requests, demand and cancels. Closing the connection is not a cancel."""
         if isinstance(event, Requested):
             self.streams.append(event)
             self.granted.append(event.credit)
@@ -116,34 +116,34 @@ class RawPublisher(RawEnd):
 
     async def subscribed(self) -> None:
         """Wait for a request of a stream. Raises Skipped if the protocol does not distinguish a stream."""
-        await self.until(lambda: bool(self.streams), "the subscriber has asked for no stream")
+        await self.until(lambda: bool(self.streams), "the subscriber has not requested a stream")
         if self.streams[0].kind is not Kind.STREAM:
             raise Skipped("the protocol does not distinguish a stream from other requests; that needs a service")
 
     async def settle(self) -> None:
-        """Give the subscriber time to send anything it wants."""
+        """Give the subscriber time to send everything else."""
         for _ in range(SETTLING_TURNS):
             await asyncio.sleep(0)
 
     def send(self, item: Payload) -> list[bytes]:
         """Return the frames of an item, for which there must be demand."""
-        assert self.speaker is not None
-        self.speaker.send(self.stream_id, item)
-        return self.said()
+        assert self.sender is not None
+        self.sender.send(self.stream_id, item)
+        return self.output()
 
     def complete(self) -> list[bytes]:
         """Return the frames that complete the stream."""
-        assert self.speaker is not None
-        self.speaker.complete(self.stream_id)
-        return self.said()
+        assert self.sender is not None
+        self.sender.complete(self.stream_id)
+        return self.output()
 
     def fail(self, error: Exception) -> list[bytes]:
         """Return the frames that fail the stream."""
-        assert self.speaker is not None
-        self.speaker.fail(self.stream_id, error)
-        return self.said()
+        assert self.sender is not None
+        self.sender.fail(self.stream_id, error)
+        return self.output()
 
     def demand(self) -> int:
         """Return how many items may be sent now."""
-        assert self.speaker is not None
-        return self.speaker.credit(self.stream_id)
+        assert self.sender is not None
+        return self.sender.credit(self.stream_id)

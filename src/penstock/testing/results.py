@@ -62,7 +62,7 @@ async def results_of(checks: Mapping[str, Callable[[], Awaitable[None]]], wanted
     for number in checks if wanted is None else wanted:
         if number not in checks:
             why = RULES[number].why_not if number in RULES else "there is no such rule"
-            raise LocalError(f"rule {number} is not checked here ({why or 'it is one of the other side'})")
+            raise LocalError(f"rule {number} is not checked here ({why or 'it belongs to the other side'})")
         outcome, why = KEPT, ""
         try:
             await checks[number]()

@@ -21,8 +21,8 @@ Consume: TypeAlias = Callable[[str, int | None], Awaitable[list[bytes]]]
 Check: TypeAlias = Callable[[RawPublisher, "_Run"], Awaitable[None]]
 
 WINDOWS: Final = 3
-"""How many times the first demand is sent, to see that there is more."""
-MOST_ITEMS: Final = 2_000
+"""The number of items to send, in multiples of the first demand, so that more must be requested."""
+MAX_ITEMS: Final = 2_000
 """Maximum items of one check, regardless of the demand."""
 LATE_ITEMS: Final = 8
 """Items in flight when a subscriber cancels."""
@@ -114,7 +114,7 @@ def _items(count: int) -> list[Payload]:
 async def _sent(publisher: RawPublisher, items: list[Payload]) -> None:
     """Send items as they are requested."""
     for item in items:
-        await publisher.until(lambda: publisher.demand() > 0, "the subscriber does not ask for more items")
+        await publisher.until(lambda: publisher.demand() > 0, "the subscriber does not request more items")
         publisher.write(publisher.send(item))
 
 
@@ -123,20 +123,18 @@ async def _consumed(publisher: RawPublisher, client: _Run, items: list[Payload])
 
 
 def _same(result: list[bytes] | Exception, items: list[Payload]) -> None:
-    require(
-        result == [item.data for item in items], f"the subscriber got something else than was sent: {result!r:.200}"
-    )
+    require(result == [item.data for item in items], f"the subscriber's items differ from those sent: {result!r:.200}")
 
 
 async def _asks_for_more(publisher: RawPublisher, client: _Run) -> None:
     await client.subscribe(publisher)
     first = publisher.demand()
-    require(first > 0, "the subscriber asked for no item")
-    items = _items(min(WINDOWS * first, MOST_ITEMS))
+    require(first > 0, "the subscriber requested no item")
+    items = _items(min(WINDOWS * first, MAX_ITEMS))
     await _sent(publisher, items)
     publisher.write(publisher.complete())
     await _consumed(publisher, client, items)
-    require(all(count > 0 for count in publisher.granted), f"it asked for {publisher.granted} items")
+    require(all(count > 0 for count in publisher.granted), f"the subscriber requested {publisher.granted} items")
 
 
 async def _silent_after(publisher: RawPublisher, client: _Run, end: Callable[[RawPublisher], list[bytes]]) -> None:
@@ -153,23 +151,23 @@ async def _silent_after(publisher: RawPublisher, client: _Run, end: Callable[[Ra
 
 
 def _fail(publisher: RawPublisher) -> list[bytes]:
-    return publisher.fail(ApplicationError(message="it failed"))
+    return publisher.fail(ApplicationError(message="the stream failed"))
 
 
 async def _cancels(publisher: RawPublisher, client: _Run) -> None:
     await client.subscribe(publisher, 1)
     await _sent(publisher, _items(1))
-    await publisher.until(lambda: publisher.canceled, "the subscriber wants no more, and does not cancel")
+    await publisher.until(lambda: publisher.canceled, "the subscriber does not cancel, although it needs no more items")
 
 
 async def _takes_late_items(publisher: RawPublisher, client: _Run) -> None:
     await client.subscribe(publisher, 1)
     items = _items(LATE_ITEMS)[: publisher.demand()]
     if len(items) < 2:
-        raise Skipped("the subscriber asks for one item at a time: none can be under way when it cancels")
+        raise Skipped("the subscriber requests one item at a time: none can be in flight when it cancels")
     frames = [publisher.send(item) for item in items]
     publisher.write([part for frame in frames for part in frame])
-    await publisher.until(lambda: publisher.canceled, "the subscriber wants no more, and does not cancel")
+    await publisher.until(lambda: publisher.canceled, "the subscriber does not cancel, although it needs no more items")
     publisher.write(frames[-1])
     await _consumed(publisher, client, items[:1])
 
@@ -184,7 +182,7 @@ async def _takes_error(publisher: RawPublisher, client: _Run) -> None:
     await client.subscribe(publisher)
     publisher.write(_fail(publisher))
     result = await client.result(publisher)
-    require(isinstance(result, Exception), f"the subscriber was told of an error, and returned {result!r:.200}")
+    require(isinstance(result, Exception), f"the subscriber ignored an error and returned {result!r:.200}")
 
 
 async def _subscribes_once(publisher: RawPublisher, client: _Run) -> None:

@@ -1,4 +1,4 @@
-"""Links over which bytes travel, one file a transport; asyncio starts here. May import the top files, wire.framing."""
+"""Links over asyncio, with one module for each transport. May import the top files and wire.framing."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ MODULES: Final = {
     "h2": "http2",
     "quic": "quic",
 }
-"""Which module knows each transport that URLs may name. It is imported when it is used."""
+"""The module of each transport, imported on first use."""
 EXTRAS: Final = {"websockets": "websocket", "h2": "http2", "aioquic": "quic"}
-"""The extra that brings each package that a module may need."""
+"""The extra of this package that installs each optional package."""
 
 
 def carries_messages(url: Url) -> bool:
-    """Whether the transport of `url` carries messages, and not a stream of bytes."""
+    """Return True if the transport of `url` carries messages instead of a stream of bytes."""
     return url.transport in ("ws", "wss")
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None = None) -> None:
-    """Open a link to `url` and hand it to `receiver`, whose `link_made` has been called then.
+    """Open a link to `url` for `receiver`. On return, its `link_made` has been called.
 
     Args:
-        url: Where to.
-        receiver: Whose link it will be.
-        settings: For `connect_timeout` and `output_high_bytes`.
-        ssl: For TLS; without it the system's certificate authorities are trusted.
+        url: The server.
+        receiver: The receiver of the link.
+        settings: The source of `connect_timeout`, `output_high_bytes` and the transport's own settings.
+        ssl: The TLS context; None to trust the system's certificate authorities.
 
     Raises:
         ConnectError: No connection could be made; the message says what to do.
-        LocalError: The transport needs a package that is not installed, or cannot carry `Settings.headers`.
-        UrlError: The URL has options that its transport does not know.
+        LocalError: The transport needs a package that is not installed, or does not support `Settings.headers`.
+        UrlError: The URL has unknown options.
 
     """
     if settings.headers:
@@ -70,18 +70,18 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 
 
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None = None) -> Listener:
-    """Accept links at `url` until the listener that is returned is closed.
+    """Accept links at `url` until the returned listener is closed.
 
     Args:
-        url: Where; port 0 lets the system choose one.
+        url: The address; port 0 lets the system choose one.
         accept: Called for each new link, before its handshake.
-        settings: For `connect_timeout` and `output_high_bytes`.
-        ssl: For TLS; without it the URL must name `cert` and `key`.
+        settings: The source of `connect_timeout`, `output_high_bytes` and the transport's own settings.
+        ssl: The TLS context; without it, a URL of an encrypted transport must have `cert` and `key`.
 
     Raises:
-        ConnectError: The place cannot be bound; the message says what to do.
+        ConnectError: The address cannot be bound; the message says what to do.
         LocalError: The transport needs a package that is not installed.
-        UrlError: The URL has options that its transport does not know, or lacks some.
+        UrlError: The URL has unknown options, or lacks required ones.
 
     """
     with listen_errors(url):

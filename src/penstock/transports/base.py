@@ -1,8 +1,8 @@
-"""What a transport, the links it makes, and those who use them expect of each other.
+"""The interfaces of transports, links and receivers, and their errors.
 
-A transport is a module with two coroutines, `connect` and `listen`, that make links. What happens on a link
-is told to its :class:`Receiver`; what is to be done goes through the methods of :class:`Link`, whose names
-and meaning are those of :class:`asyncio.Transport`.
+A transport is a module with two coroutines, `connect` and `listen`, which create links. A link calls its
+:class:`Receiver` for events. The methods of :class:`Link` have the names and meanings of those of
+:class:`asyncio.Transport`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..settings import Settings
 from ..urls import Url
 
 __all__ = [
-    "REFUSING",
+    "MAX_REFUSED_LINKS",
     "Accept",
     "Discard",
     "Link",
@@ -36,70 +36,67 @@ __all__ = [
 
 
 class Link(Protocol):
-    """A way to the peer."""
+    """A bidirectional connection to the peer."""
 
     receiver: Receiver
-    """Who is told what happens. It may be replaced at any time."""
+    """The receiver of the link's events. It may be replaced at any time."""
 
     def write(self, data: bytes) -> None:
-        """Send `data`, now or as soon as the network takes it."""
+        """Send `data`, buffering what the network does not accept yet."""
 
     def get_write_buffer_size(self) -> int:
-        """Return how many bytes the network has not taken yet."""
+        """Return the number of bytes that the network has not accepted yet."""
 
     def progress(self) -> tuple[int, int]:
-        """Return how many bytes wait to be taken by the other end's system, and a number that grows as it takes them.
+        """Return the number of bytes that the peer's system has not received, and a number that grows as it does.
 
-        Nothing is known of what that system does with them: it takes some of what nobody reads.
+        The peer's program may not have read them: its system receives a limited amount on its behalf.
         """
 
     def pause_reading(self) -> None:
-        """Call `received` no more."""
+        """Stop calling `received`."""
 
     def resume_reading(self) -> None:
         """Call `received` again."""
 
     def close(self) -> None:
-        """Close once everything is written; `link_lost` follows."""
+        """Close after all output is written; `link_lost` follows."""
 
     def abort(self) -> None:
-        """Close now and forget what is not written; `link_lost` follows."""
+        """Close now and discard unwritten output; `link_lost` follows."""
 
     def get_extra_info(self, name: str) -> Any:
-        """Return what asyncio's transports know under that name, such as `peercert`; None where there is no such."""
+        """Return the value of that name of asyncio's transports, such as `peercert`; None if there is none."""
 
 
 class Receiver(Protocol):
-    """Who a link belongs to. All of this is called in the thread of its event loop."""
+    """The receiver of a link's events. All methods are called in the thread of its event loop."""
 
     def link_made(self, link: Link) -> None:
-        """The link is open, with all that its transport needed to say first."""
+        """The link is open, and its transport's handshake is complete."""
 
     def received(self, data: bytes) -> None:
-        """Bytes came in. None at all: the beginning of a message did, where whole messages are handed on."""
+        """`data` was read. On links of messages, empty data means that a part of a message was read."""
 
     def writing_paused(self) -> None:
-        """`Settings.output_high_bytes` and more wait in the link: write less."""
+        """More than `Settings.output_high_bytes` wait in the link: pause writing."""
 
     def writing_resumed(self) -> None:
-        """The link has room again."""
+        """The link accepts more output."""
 
     def link_lost(self, error: Exception | None) -> None:
-        """The link is gone, for good; `error` says why unless it ended in order.
+        """The link is closed; `error` is the reason unless it was closed in order.
 
-        It is also called, alone, for an accepted link that was lost before `link_made`.
+        For an accepted link that is lost before `link_made`, this is the only call.
         """
 
 
-REFUSING: Final = 64
-"""Refused peers of a listener that may learn why at the same time; beyond them a socket is closed without a word."""
+MAX_REFUSED_LINKS: Final = 64
+"""Refused peers per listener that are sent a reason at the same time; beyond it, sockets are closed without one."""
 
 
 class Refused(NamedTuple):
-    """What a link gets that is not accepted.
-
-    `reason` says which limit is reached, for transports that can say it before there is a link.
-    """
+    """The refusal of a link; `reason` names the limit, for transports that can send it before the link is open."""
 
     reason: str
 
@@ -109,57 +106,57 @@ Accept = Callable[[str], Receiver | Refused]
 
 
 class Listener(Protocol):
-    """Where links come in."""
+    """Accepts links."""
 
     url: Url
-    """The place, with the port that was really bound."""
+    """The address, with the actual port."""
 
     async def close(self) -> None:
-        """Accept no more links. Those that were accepted live on."""
+        """Accept no more links. Accepted links stay open."""
 
 
 class Discard:
-    """The receiver of a link that nobody wants any more."""
+    """The receiver of a link that is no longer needed."""
 
     def link_made(self, link: Link) -> None:
-        """Close it."""
+        """Close the link."""
         link.abort()
 
     def received(self, data: bytes) -> None:
-        """Drop what came in."""
+        """Discard the data."""
 
     def writing_paused(self) -> None:
-        """Nothing is written any more."""
+        """Do nothing: there is no output."""
 
     def writing_resumed(self) -> None:
-        """Nothing is written any more."""
+        """Do nothing."""
 
     def link_lost(self, error: Exception | None) -> None:
-        """As it should."""
+        """Do nothing."""
 
 
 class Transport(Protocol):
-    """A transport's module."""
+    """The module of a transport."""
 
     async def connect(self, url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
-        """See :func:`penstock.transports.connect`, which limits the time, and turns each OSError into what to do."""
+        """See :func:`penstock.transports.connect`, which limits the time and converts each OSError."""
 
     async def listen(self, url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> Listener:
         """See :func:`penstock.transports.listen`."""
 
 
 def check_options(url: Url, known: frozenset[str]) -> None:
-    """Raise UrlError for an option that neither the transport of `url` nor its protocol knows."""
+    """Raise UrlError if `url` has an option that is neither in `known` nor an option of its protocol."""
     known = known | url.protocol_options
     for name in url.options:
         if name not in known:
-            what = f"known are {', '.join(sorted(known))}" if known else f"{url.transport} has none"
+            what = f"known are {', '.join(sorted(known))}" if known else f"{url.transport} has no options"
             raise UrlError(f"'{url}': unknown option {name!r}; {what}")
 
 
 @contextmanager
 def certificate_errors(url: Url) -> Iterator[None]:
-    """Turn what goes wrong while certificates are read into a UrlError."""
+    """Convert errors in reading certificates to UrlError."""
     try:
         yield
     except (OSError, ValueError, IndexError) as error:
@@ -169,11 +166,11 @@ def certificate_errors(url: Url) -> Iterator[None]:
 
 @contextmanager
 def connect_errors(url: Url, settings: Settings) -> Iterator[None]:
-    """Turn what goes wrong while connecting into a ConnectError that says what to do."""
+    """Convert errors in connecting to a ConnectError that says what to do."""
     try:
         yield
     except TimeoutError:
-        why = f"no answer within {settings.connect_timeout:g} s; is the address right, and no firewall in between?"
+        why = f"no answer within {settings.connect_timeout:g} s; check the address, and firewalls on the way"
         raise ConnectError(f"cannot connect to {url.place}: {why}") from None
     except OSError as error:
         raise ConnectError(f"cannot connect to {url.place}: {_reason(error)}") from error
@@ -181,37 +178,37 @@ def connect_errors(url: Url, settings: Settings) -> Iterator[None]:
 
 def _reason(error: OSError) -> str:
     if isinstance(error, socket.gaierror):
-        return f"the name is unknown ({error.strerror})"
+        return f"the host name is unknown ({error.strerror})"
     if isinstance(error, tls.SSLCertVerificationError):
-        return f"its certificate is not trusted ({error.verify_message}); name its CA with ssl=..., or ?ca=FILE"
+        return f"the certificate is not trusted ({error.verify_message}); pass its CA with ssl=... or ?ca=FILE"
     if isinstance(error, tls.SSLError):
-        return f"TLS failed ({getattr(error, 'reason', None) or error}); does the server speak TLS there?"
+        return f"TLS failed ({getattr(error, 'reason', None) or error}); check that the server uses TLS on this port"
     if isinstance(error, ConnectionRefusedError):
-        return "connection refused; is the server running?"
+        return "connection refused; check that the server is running"
     if isinstance(error, FileNotFoundError):
-        return "there is no such socket; is the server running?"
+        return "the socket does not exist; check that the server is running"
     if isinstance(error, ConnectionResetError | ConnectionAbortedError):
-        return "the server closed the connection; does it speak that there?"
+        return "the server closed the connection; check that it uses this protocol and transport on this port"
     return error.strerror or str(error)
 
 
 @contextmanager
 def listen_errors(url: Url) -> Iterator[None]:
-    """Turn what goes wrong while binding into a ConnectError that says what to do."""
+    """Convert errors in binding to a ConnectError that says what to do."""
     try:
         yield
     except OSError as error:
         reasons = {
-            errno.EADDRINUSE: "it is in use; stop what listens there, or choose another",
-            errno.EADDRNOTAVAIL: "this machine has no such address; leave the host empty to listen on all",
-            errno.EACCES: "permission denied; ports below 1024 and foreign folders need more rights",
+            errno.EADDRINUSE: "the address is in use; stop the other server, or choose another address",
+            errno.EADDRNOTAVAIL: "this machine has no such address; omit the host to listen on all addresses",
+            errno.EACCES: "permission denied; use a port above 1023, or a folder that you may write to",
         }
         reason = reasons.get(error.errno or 0) or _reason(error)
         raise ConnectError(f"cannot listen on {url.place}: {reason}") from error
 
 
 def link_error(error: Exception | None) -> Exception | None:
-    """Return what a broken link means for its session."""
+    """Return the error for the session of a link that `error` has closed."""
     if isinstance(error, OSError):
         return LinkLost(f"the connection broke: {error.strerror or error}")
     return error

@@ -1,7 +1,7 @@
-"""HTTP/2, plain (`h2c`) and over TLS (`h2`): each stream of a connection is a link, whose bytes travel in DATA frames.
+"""HTTP/2, plain (`h2c`) and over TLS (`h2`): each stream of a connection is a link, whose bytes are in DATA frames.
 
-A client sends one POST, the server answers 200 at once, and from then on both bodies are streams of bytes. Frames of
-the session have their length in front, as on TCP, so that they may be cut anywhere.
+A client sends one POST, and the server answers 200 at once. Then both bodies are streams of bytes. Frames of the
+session have a length prefix, as on TCP, so the boundaries of DATA frames have no meaning.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..settings import Settings
 from ..texts import shown
 from ..urls import Url
 from . import tcp
-from .base import REFUSING, Accept, Receiver, Refused
+from .base import MAX_REFUSED_LINKS, Accept, Receiver, Refused
 from .http2_connection import ALPN, Http2Connection, code_name
 from .origins import are_allowed
-from .streams import Place, StreamLink, StreamListener
+from .streams import Slot, StreamLink, StreamListener
 
 __all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "listen"]
 
@@ -35,24 +35,24 @@ logger = logging.getLogger("penstock.transports")
 OWN_HEADERS: Final = frozenset(
     {"content-type", "host", "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
 )
-"""Headers that the request sets itself, or that HTTP/2 has no place for: RFC 9113, section 8.2.2."""
+"""Headers that the request sets itself, or that HTTP/2 does not allow: RFC 9113, section 8.2.2."""
 CLOSING: Final = Refused("the server is closing")
 REASON: Final = b"reason"
-"""The header of an answer that says which limit is reached."""
+"""The header of a response that names the limit that was reached."""
 
 REASONS: Final = {
-    b"403": "the server refuses this client (403); is its origin allowed, and does a proxy want credentials?",
-    b"404": "the server has nothing at that path (404); is the path of the URL right?",
-    b"405": "the server takes no POST there (405); does it speak {protocol} at that path?",
-    b"415": "the server takes no {type} there (415); does it speak {protocol} at that path?",
-    b"503": "the server takes no more connections now (503); try again later",
+    b"403": "the server refused this client (403); check its origin, and the credentials for proxies",
+    b"404": "the server has nothing at that path (404); check the path of the URL",
+    b"405": "the server accepts no POST at that path (405); check that it serves {protocol} there",
+    b"415": "the server does not accept {type} (415); check that it serves {protocol} at that path",
+    b"503": "the server accepts no more connections now (503); try again later",
 }
 
 
 class ClientConnection(Http2Connection):
-    """The connection of one link that we open; `opened` is done when the server has answered.
+    """The connection of a client, with one link; `opened` is done when the server has answered.
 
-    Raises LocalError if `Settings.headers` has one that the request cannot have.
+    Raises LocalError if `Settings.headers` has one that is reserved.
     """
 
     def __init__(self, url: Url, receiver: Receiver, settings: Settings) -> None:
@@ -60,7 +60,7 @@ class ClientConnection(Http2Connection):
         self._receiver = receiver
         for name, _ in settings.headers:
             if name.lower() in OWN_HEADERS:
-                raise LocalError(f"Settings.headers has {name}, which HTTP/2 or the request itself sets; leave it out")
+                raise LocalError(f"Settings.headers has {name}, which is reserved for HTTP/2 or the request; omit it")
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def link_made(self, link: Any) -> None:
@@ -89,7 +89,7 @@ class ClientConnection(Http2Connection):
         if status != b"200":
             spec = spec_of(self._url.protocol)
             reason = REASONS.get(status, "").format(protocol=spec.name, type=spec.content_type)
-            reason = reason or f"the server answers with status {status.decode(errors='replace')}"
+            reason = reason or f"the server answered with status {status.decode(errors='replace')}"
             if REASON in headers:
                 reason = f"{shown(headers[REASON].decode(errors='replace'))}; {reason}"
             self._refused(reason)
@@ -100,31 +100,31 @@ class ClientConnection(Http2Connection):
             self._receiver.link_made(link)
 
     def link_lost(self, error: Exception | None) -> None:
-        """Tell whose link it is, or was to be."""
+        """Close the link, or report that it could not be opened."""
         super().link_lost(error)
-        self._not_opened(str(error) if error is not None else "the server closed the connection")
+        self._fail_open(str(error) if error is not None else "the server closed the connection")
 
     def ended(self, link: StreamLink) -> None:
-        """Close the connection; the link is gone with the socket."""
+        """Close the connection, which closes the link."""
         self.hang_up()
 
     def reset(self, link: StreamLink) -> None:
-        """Drop the connection; the link is gone with the socket."""
+        """Abort the connection, which closes the link."""
         self.drop()
 
     def fail(self, error: Exception, code: ErrorCodes | None) -> None:
-        """Give up the connection, also where it was not opened."""
+        """Close the connection with an error, even if it is not open yet."""
         super().fail(error, code)
-        self._not_opened(str(error))
+        self._fail_open(str(error))
         self.drop()
 
     def _stream_reset(self, event: events.StreamReset) -> None:
         super()._stream_reset(event)
         self._refused(f"the server refused the stream ({code_name(event.error_code)})")
 
-    def _not_opened(self, reason: str) -> None:
+    def _fail_open(self, reason: str) -> None:
         if not self.opened.done():
-            reason = f"{reason} before the link was open; does it speak HTTP/2 there?"
+            reason = f"{reason} before the link was open; check that it uses HTTP/2 on this port"
             self.opened.set_exception(ConnectError(f"cannot connect to {self._url.place}: {reason}"))
 
     def _refused(self, reason: str) -> None:
@@ -132,48 +132,48 @@ class ClientConnection(Http2Connection):
             self.opened.set_exception(ConnectError(f"cannot connect to {self._url.place}: {reason}"))
         self.drop()
 
-    def _no_http2(self) -> None:
-        self._refused(f"the server does not speak HTTP/2 there (TLS did not agree on ALPN {ALPN!r})")
+    def _alpn_failed(self) -> None:
+        self._refused(f"the server does not offer HTTP/2 on this port (TLS did not negotiate ALPN {ALPN!r})")
 
 
 class ServerConnection(Http2Connection):
-    """A connection that came in, with any number of links on it; `over` is done when its socket is gone."""
+    """An accepted connection with any number of links; `over` is done when its socket is closed."""
 
     def __init__(self, listener: Http2Listener, receiver: Receiver | Refused, address: str) -> None:
         super().__init__(listener.url, listener.settings, is_client=False)
         self._listener = listener
         self._content_type = spec_of(listener.url.protocol).content_type
-        self.place = Place(listener, self.hang_up)
-        self.place.address = address
+        self.slot = Slot(listener, self.hang_up)
+        self.slot.address = address
         if isinstance(receiver, Refused):
-            self.place.refusal = receiver
+            self.slot.refusal = receiver
         else:
-            self.place.receiver = receiver
+            self.slot.receiver = receiver
         self._declined = False
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def link_made(self, link: Any) -> None:
-        """Wait for a stream."""
+        """Start waiting for a stream."""
         super().link_made(link)
-        self.place.wait()
+        self.slot.reserve()
 
     def handle(self, event: events.Event) -> None:
         """Take one event of h2."""
         if isinstance(event, events.RequestReceived):
-            self._requested(event)
+            self._request_received(event)
         else:
             super().handle(event)
 
     def link_lost(self, error: Exception | None) -> None:
-        """Tell all links, and who waited for one."""
+        """Close all links, and release the slot."""
         super().link_lost(error)
-        self.place.lose(self._error or error)
+        self.slot.lose(self._error or error)
         self._listener.connections.discard(self)
         if not self.over.done():
             self.over.set_result(None)
 
     def ended(self, link: StreamLink) -> None:
-        """Forget a stream that has ended in order. The last one, where no more are taken, is gone with the socket."""
+        """Remove a stream that has ended in order. The last one of a closing server is removed with the socket."""
         if self._listener.draining and len(self._links) == 1:
             self.hang_up()
         else:
@@ -193,20 +193,20 @@ class ServerConnection(Http2Connection):
         self.stream_over(link.made_at)
 
     def stream_over(self, made_at: float) -> None:
-        """Count a stream that has ended, and wait for another one."""
-        flood = self.place.flood(made_at)
-        if flood:
-            self.calm(flood)
+        """Count a stream that has ended, and wait for another one if it was the last."""
+        reason = self.slot.count_ended(made_at)
+        if reason:
+            self.close_flooded(reason)
         if not self._links and not self._done:
-            self.place.wait()
+            self.slot.reserve()
 
     @property
     def idle(self) -> bool:
-        """Whether it has no links."""
+        """True if it has no links."""
         return not self._links
 
-    def _objection(self, headers: list[tuple[bytes, bytes]]) -> int:
-        """Return the status that refuses a request with these headers; 0: nothing speaks against it."""
+    def _error_status(self, headers: list[tuple[bytes, bytes]]) -> int:
+        """Return the error status for a request with these headers; 0 if it is valid."""
         values: dict[bytes, list[str]] = {}
         for name, value in headers:
             values.setdefault(name, []).append(value.decode("latin-1"))
@@ -215,44 +215,44 @@ class ServerConnection(Http2Connection):
             return 404
         if values.get(b":method") != ["POST"]:
             return 405
-        # THREATS 83: a page of any site can send this request from its visitor's browser. It cannot leave the origin
-        # out, and without asking first it can send only the types of forms.
+        # THREATS 83: a page of any site can send this request from its visitor's browser. It cannot omit the origin,
+        # and without a preflight request it can only use the content types of forms.
         hosts = {*values.get(b":authority", ()), *values.get(b"host", ())}
         if not are_allowed(values.get(b"origin", ()), hosts, self._settings.origins):
             return 403
         types = [value.partition(";")[0].strip().lower() for value in values.get(b"content-type", ())]
         return 0 if types == [self._content_type] else 415
 
-    def _requested(self, event: events.RequestReceived) -> None:
-        """Make a link of a stream that the peer has opened."""
-        status = self._objection(event.headers)
+    def _request_received(self, event: events.RequestReceived) -> None:
+        """Create a link for a stream that the peer has opened."""
+        status = self._error_status(event.headers)
         if status:
-            wanted = f"this server speaks {self._url.protocol}, whose content-type is {self._content_type}"
+            wanted = f"this server serves {self._url.protocol}, whose content-type is {self._content_type}"
             self._decline(event.stream_id, status, wanted if status == 415 else "")
         else:
-            receiver = self.place.take()
+            receiver = self.slot.next_receiver()
             if isinstance(receiver, Refused):
                 self._decline(event.stream_id, 503, receiver.reason)
                 return
-            self.place.receiver = receiver
+            self.slot.receiver = receiver
             try:
                 self._h2.send_headers(event.stream_id, [(":status", "200"), ("content-type", self._content_type)])
             except ProtocolError:
-                # It was reset within the same read. Its event finds no link, so it is counted here.
+                # The stream was reset in the same read. That event will find no link, so it is counted here.
                 self.stream_over(asyncio.get_running_loop().time())
                 return
-            self.place.leave()
+            self.slot.release()
             link = StreamLink(self, event.stream_id, receiver, self._settings.output_high_bytes)
             self._links[event.stream_id] = link
             self.flush()
             receiver.link_made(link)
 
     def _decline(self, stream_id: int, status: int, reason: str = "") -> None:
-        """Answer a request that is not to become a link. It counts like a stream that ended at once."""
+        """Refuse a request. It counts as a stream that ended at once."""
         if not self._declined:
-            # One line a connection: streams are cheap, and lines are not.
+            # One line per connection, because a peer can open many streams.
             self._declined = True
-            logger.info("%s: a peer is refused: its request was answered with %d", self._url.place, status)
+            logger.info("%s: refused a peer: its request was answered with %d", self._url.place, status)
         headers = [(":status", str(status)), *([("allow", "POST")] if status == 405 else [])]
         if reason:
             headers.append((REASON.decode(), reason))
@@ -261,8 +261,8 @@ class ServerConnection(Http2Connection):
             self._h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
         self.stream_over(asyncio.get_running_loop().time())
 
-    def _no_http2(self) -> None:
-        logger.warning("%s refused: TLS did not agree on ALPN %r", self.place.address, ALPN)
+    def _alpn_failed(self) -> None:
+        logger.warning("refused %s: TLS did not negotiate ALPN %r", self.slot.address, ALPN)
         self._done = True
         if self._socket is not None:
             self._socket.abort()
@@ -274,12 +274,12 @@ class Http2Listener(StreamListener[ServerConnection]):
     _sockets: tcp.SocketListener | None = None
 
     async def open(self, context: tls.SSLContext | None) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         self._sockets = await tcp.listen(self.url, self._connected, self.settings, context)
         self.url = self._sockets.url
 
     async def close(self) -> None:
-        """Accept no more connections, nor links on those that there are."""
+        """Accept no more connections or links, and close connections without links."""
         if self._sockets is not None:
             await self._sockets.close()
         self.draining = CLOSING
@@ -292,7 +292,7 @@ class Http2Listener(StreamListener[ServerConnection]):
         receiver = self.accept(address)
         if (
             isinstance(receiver, Refused)
-            and sum(each.place.refusal is not None for each in self.connections) >= REFUSING
+            and sum(each.slot.refusal is not None for each in self.connections) >= MAX_REFUSED_LINKS
         ):
             return receiver
         connection = ServerConnection(self, receiver, address)
@@ -320,7 +320,7 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 
 
 def _with_alpn(context: tls.SSLContext | None) -> tls.SSLContext | None:
-    """Have TLS agree on HTTP/2. A context that was given to us is changed, because contexts cannot be copied."""
+    """Make TLS negotiate HTTP/2. This changes the user's context, because contexts cannot be copied."""
     if context is not None:
         context.set_alpn_protocols([ALPN])
     return context

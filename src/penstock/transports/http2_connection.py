@@ -1,4 +1,4 @@
-"""An HTTP/2 connection: the frames, windows and floods of both sides. What a client or a server does is in `http2`."""
+"""The common part of HTTP/2 connections of clients and servers: frames, windows and flood limits."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ __all__ = ["ALPN", "Http2Connection", "code_name"]
 
 logger = logging.getLogger("penstock.transports")
 
-# At its level DEBUG, the library logs all headers, with whatever secrets they hold.
+# At level DEBUG, the library logs all headers, which may contain secrets.
 logging.getLogger("hpack").setLevel(logging.WARNING)
 
 ALPN: Final = "h2"
 FRAME_BYTES: Final = 65_536
-"""One DATA frame: a chunk of a session's output. h2 holds up to 64 of that size while a header is unfinished."""
+"""One DATA frame: a chunk of a session's output. h2 buffers up to 64 of this size while a header is incomplete."""
 CONNECTION_WINDOW: Final = 16 * WINDOW_BYTES
-"""What a peer may send on all streams together before we have looked at it. Streams are held back one by one."""
+"""The flow control window of a connection. Slow readers are held back by the windows of their streams."""
 DEFAULT_WINDOW: Final = 65_535
-"""RFC 9113, section 6.9.2: the window of a connection before anybody has changed it."""
+"""RFC 9113, section 6.9.2: the initial window of a connection."""
 
-# Frames that carry nothing: some are usual, many are an attack.
+# Frames without data: some are normal, many are an attack.
 CONTROLS: Final = (
     events.RemoteSettingsChanged,
     events.SettingsAcknowledged,
@@ -76,84 +76,84 @@ class Http2Connection(Carrier):
         self._full = False
         self._done = False
         self._error: Exception | None = None
-        self._unseen = 0
+        self._unacknowledged = 0
         self._empty = 0
         self._controls = Rate(settings.max_control_frames, RATE_SECONDS)
 
     def get_extra_info(self, name: str) -> Any:
-        """Return what is known of the socket below."""
+        """Return information about the socket."""
         return None if self._socket is None else self._socket.get_extra_info(name)
 
     def progress(self, link: StreamLink) -> tuple[int, int]:
-        """Return what waits in the socket, which all links share, and a number that grows as the peer takes it."""
+        """Return the progress of the socket, which all links share; see `Link.progress`."""
         return (0, 0) if self._socket is None else self._socket.progress()
 
-    # What the socket tells; see penstock.transports.base.Receiver.
+    # Calls of the socket's link; see penstock.transports.base.Receiver.
 
     def link_made(self, link: Any) -> None:
-        """Begin to speak HTTP/2."""
+        """Start the HTTP/2 connection."""
         self._socket = link
         if self._url.transport == "h2" and link.alpn != ALPN:
-            self._no_http2()
+            self._alpn_failed()
             return
         self._h2.initiate_connection()
         self._h2.increment_flow_control_window(CONNECTION_WINDOW - DEFAULT_WINDOW)
         self.flush()
 
     def received(self, data: bytes) -> None:
-        """Take one read."""
+        """Process one read."""
         if self._done:
             return
         try:
-            happened = self._h2.receive_data(data)
+            new_events = self._h2.receive_data(data)
         except ProtocolError as error:
-            # h2 has its GOAWAY ready.
-            self.fail(LinkLost(f"the peer broke HTTP/2: {str(error) or type(error).__name__}"), None)
+            # h2 has already prepared GOAWAY.
+            self.fail(LinkLost(f"the peer violated HTTP/2: {str(error) or type(error).__name__}"), None)
             return
-        for event in happened:
+        for event in new_events:
             if not self._done:
                 self.handle(event)
         self._check_length()
         self.flush()
 
     def _check_length(self) -> None:
-        """Give up a peer that announces a frame which is too long: h2 would wait for all of it, up to 16 MiB."""
+        """Fail a connection with the header of a frame that is too long: h2 would buffer the frame, up to 16 MiB."""
         begun = self._h2.incoming_buffer._data
         length = int.from_bytes(begun[:3])
         if len(begun) >= 3 and length > FRAME_BYTES and not self._done:
-            error = LinkLost(f"the peer broke HTTP/2: a frame of {length} bytes, where {FRAME_BYTES} are allowed")
+            error = LinkLost(f"the peer violated HTTP/2: a frame of {length} bytes; at most {FRAME_BYTES} are allowed")
             self.fail(error, ErrorCodes.FRAME_SIZE_ERROR)
 
     def writing_paused(self) -> None:
-        """Give the socket no more data. What must be answered is bounded by the limits for floods."""
+        """Stop sending data. Answers to control frames are bounded by the flood limits."""
         self._full = True
 
     def writing_resumed(self) -> None:
-        """Send what waits in the links."""
+        """Send the waiting output of all links."""
         self._full = False
         self._pump(self._links.values())
 
     def link_lost(self, error: Exception | None) -> None:
-        """Tell all links."""
+        """Close all links."""
         self._done = True
         reason = LinkLost("the peer closed the connection in the middle of a stream")
         lose_all(self._links, self._error or error or reason)
 
-    # What the links ask for; see penstock.transports.streams.Carrier.
+    # Calls of the links; see penstock.transports.streams.Carrier.
 
     def send(self, link: StreamLink) -> None:
-        """Send what waits in `link`."""
+        """Send the waiting output of `link`."""
         self._pump((link,))
 
-    def allow(self, link: StreamLink, count: int) -> None:
-        """Open the window of a stream."""
-        # Where the peer has ended the stream or the connection, nobody needs it.
+    def extend_window(self, link: StreamLink, count: int) -> None:
+        """Extend the window of a stream."""
+        # It is not needed after the peer has ended the stream or the connection.
         with suppress(ProtocolError, KeyError):
             self._h2.increment_flow_control_window(count, link.stream_id)
         self.flush()
 
     def _pump(self, links: Iterable[StreamLink]) -> None:
-        """Send a frame of each link in turn, until they are empty or the windows or the socket are full."""
+        """Send a frame of each link in turn, until all are empty, or the windows or the socket are full."""
         waiting = deque(links)
         while waiting and not self._full:
             link = waiting.popleft()
@@ -161,7 +161,7 @@ class Http2Connection(Carrier):
                 waiting.append(link)
 
     def _send_frame(self, link: StreamLink) -> bool:
-        """Send one frame; return whether there may be another one to send."""
+        """Send one frame; return True if there may be another one."""
         h2 = self._h2
         ending = link.ending
         try:
@@ -172,21 +172,21 @@ class Http2Connection(Carrier):
                 if room <= 0 or not link.get_write_buffer_size():
                     return False
                 h2.send_data(link.stream_id, link.take(room))
-                # Whoever has sent goes last, or the first link would get all of a window that is small.
+                # Move the link to the end, so that the first link does not use up a small window.
                 if link.stream_id in self._links:
                     self._links[link.stream_id] = self._links.pop(link.stream_id)
         except ProtocolError:
-            # The peer has ended the stream or the connection in the same read; the event is on its way.
+            # The peer has ended the stream or the connection in the same read; the event follows.
             return False
         self.flush()
         if ending:
             link.end_sent()
         return not ending
 
-    # What h2 tells.
+    # Events of h2.
 
     def handle(self, event: events.Event) -> None:
-        """Take one event of h2."""
+        """Handle one event of h2."""
         if isinstance(event, events.DataReceived):
             self._data_received(event)
         elif isinstance(event, events.WindowUpdated):
@@ -201,24 +201,24 @@ class Http2Connection(Carrier):
         elif isinstance(event, CONTROLS):
             if self._controls.hit(asyncio.get_running_loop().time()):
                 limit = self._settings.max_control_frames
-                self.calm(f"more than max_control_frames ({limit}) frames that carry nothing")
+                self.close_flooded(f"more than max_control_frames ({limit}) frames without data")
             elif isinstance(event, events.RemoteSettingsChanged):
                 self._pump(self._links.values())
 
     def _data_received(self, event: events.DataReceived) -> None:
         count = event.flow_controlled_length
-        # THREATS 9: they cost the peer next to nothing.
+        # THREATS 9: empty frames cost the peer almost nothing.
         self._empty = 0 if event.data or event.stream_ended else self._empty + 1
         if self._empty > self._settings.max_empty_fragments:
-            self.calm(
+            self.close_flooded(
                 f"more than max_empty_fragments ({self._settings.max_empty_fragments}) empty DATA frames in a row"
             )
             return
-        self._unseen += count
-        if self._unseen >= CONNECTION_WINDOW // 2:
+        self._unacknowledged += count
+        if self._unacknowledged >= CONNECTION_WINDOW // 2:
             with suppress(ProtocolError):
-                self._h2.increment_flow_control_window(self._unseen)
-            self._unseen = 0
+                self._h2.increment_flow_control_window(self._unacknowledged)
+            self._unacknowledged = 0
         link = self._links.get(event.stream_id)
         if link is not None:
             link.received(event.data, count)
@@ -226,13 +226,13 @@ class Http2Connection(Carrier):
     def _stream_reset(self, event: events.StreamReset) -> None:
         link = self._links.pop(event.stream_id, None)
         if link is not None:
-            # RFC 9113, section 8.1: a server that has said everything may ask so for the rest not to be sent.
-            in_order = link.end_rcvd and event.error_code == ErrorCodes.NO_ERROR
+            # RFC 9113, section 8.1: a server that has sent its whole response may stop the request this way.
+            in_order = link.end_received and event.error_code == ErrorCodes.NO_ERROR
             link.lose(None if in_order else LinkLost(f"the peer reset the stream ({code_name(event.error_code)})"))
             self.stream_over(link.made_at)
 
     def _terminated(self, event: events.ConnectionTerminated) -> None:
-        """Take a GOAWAY. h2 sends nothing after it, so the links that have not ended are lost."""
+        """Handle GOAWAY. h2 sends nothing after it, so links that have not ended are lost."""
         more = f", {event.additional_data.decode(errors='replace')!r}" if event.additional_data else ""
         reason = LinkLost(f"the peer closed the connection ({code_name(event.error_code)}{more})")
         lose_all(self._links, reason, in_order=event.error_code == ErrorCodes.NO_ERROR)
@@ -241,21 +241,21 @@ class Http2Connection(Carrier):
     # Ends.
 
     def stream_over(self, made_at: float) -> None:
-        """Take note that a stream has ended, which was made at `made_at`."""
+        """Record the end of a stream that was opened at `made_at`."""
 
-    def calm(self, reason: str) -> None:
-        """Give up a peer that floods us."""
-        logger.warning("%s: the connection is closed: %s", self._url.place, reason)
+    def close_flooded(self, reason: str) -> None:
+        """Close the connection to a peer that exceeded a flood limit."""
+        logger.warning("%s: closed a connection: %s", self._url.place, reason)
         self.fail(LimitExceeded(reason), ErrorCodes.ENHANCE_YOUR_CALM)
 
     def fail(self, error: Exception, code: ErrorCodes | None) -> None:
-        """Give up the connection, and say GOAWAY with `code`, unless h2 has said so already."""
+        """Close the connection with an error, and send GOAWAY with `code`; None if h2 has already prepared it."""
         self._error = error
         lose_all(self._links, error)
         self.hang_up(code, str(error))
 
     def hang_up(self, code: ErrorCodes | None = ErrorCodes.NO_ERROR, reason: str = "") -> None:
-        """Say GOAWAY, and close the socket."""
+        """Send GOAWAY unless `code` is None, and close the socket."""
         if self._socket is None or self._done:
             return
         self._done = True
@@ -266,23 +266,23 @@ class Http2Connection(Carrier):
         self._socket.close()
 
     def drop(self) -> None:
-        """Close the connection now."""
+        """Abort the connection."""
         lose_all(self._links, None)
         self.hang_up()
         if self._socket is not None:
             self._socket.abort()
 
     def flush(self) -> None:
-        """Write what h2 has to say."""
+        """Write the output of h2."""
         data = self._h2.data_to_send()
         if data and self._socket is not None:
             self._socket.write(data)
 
     @abstractmethod
-    def _no_http2(self) -> None:
-        """Tell that TLS did not agree on HTTP/2."""
+    def _alpn_failed(self) -> None:
+        """Refuse the connection because TLS did not negotiate HTTP/2."""
 
 
 def code_name(code: ErrorCodes | int | None) -> str:
-    """Return how an error code is called in RFC 9113, section 7."""
+    """Return the name of an error code in RFC 9113, section 7, or its number."""
     return code.name if isinstance(code, ErrorCodes) else hex(code or 0)

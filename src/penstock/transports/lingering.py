@@ -1,4 +1,4 @@
-"""How long a link that is closing may take to send what waits, and its peer to close as well."""
+"""Limits how long a closing link waits for its output to be sent, and for the peer to close too."""
 
 from __future__ import annotations
 
@@ -8,74 +8,74 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["BACKLOG_BYTES", "LINGER", "LONGEST", "STALLED", "Linger", "taken"]
+__all__ = ["BACKLOG_BYTES", "LINGER", "MAX_LINGER", "STALL_TIMEOUT", "Linger", "tcp_progress"]
 
 LINGER: Final = 1.0
-"""Seconds that a peer may take to close its half, after we have closed ours and all output has left."""
-LONGEST: Final = 30.0
-"""Seconds that a close may take while output moves: as long as `ws`, and with it River's own implementation, waits."""
-STALLED: Final = 3.0
-"""Seconds after which output that does not move is given up. Slow links take it in gulps."""
+"""Seconds that a peer may take to close its half, after ours is closed and all output is sent."""
+MAX_LINGER: Final = 30.0
+"""Maximum seconds of a close while output is being sent. The `ws` package, and so River's reference, waits as long."""
+STALL_TIMEOUT: Final = 3.0
+"""Seconds without progress after which output is discarded. Slow links accept it in large steps."""
 BACKLOG_BYTES: Final = 4_096
-"""No more than this leaves with the end of a link, and is not waited for."""
+"""Output up to this size is sent together with the end of the link, and is not waited for."""
 TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
 BYTES_ACKED: Final = 120
-"""Where Linux has it in its `struct tcp_info`: 64 bits, since Linux 4.1."""
+"""The offset of this 64-bit field in Linux's `struct tcp_info`, since Linux 4.1."""
 INFO_BYTES: Final = 128
 _uint64 = struct.Struct("=Q")
 _int = struct.Struct("=i")
 
 
 class Linger:
-    """Aborts a link that is closing once nothing moves over it any more.
+    """Aborts a closing link when its output makes no more progress.
 
-    The peer may take `seconds` to close as well, once little waits.
+    The peer may take `seconds` to close too, when at most `BACKLOG_BYTES` wait.
     """
 
-    __slots__ = ("_abort", "_ends", "_loop", "_moved", "_progress", "_seconds", "_taken", "_timer", "_waited")
+    __slots__ = ("_abort", "_ends", "_loop", "_moved_at", "_progress", "_seconds", "_taken", "_timer", "_was_waiting")
 
     def __init__(self, seconds: float, progress: Callable[[], tuple[int, int]], abort: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._seconds = seconds
         self._progress = progress
         self._abort = abort
-        self._moved = self._loop.time()
-        self._ends = self._moved + LONGEST
+        self._moved_at = self._loop.time()
+        self._ends = self._moved_at + MAX_LINGER
         waiting, self._taken = progress()
-        self._waited = waiting > BACKLOG_BYTES
-        self._timer = self._loop.call_later(seconds, self._look)
+        self._was_waiting = waiting > BACKLOG_BYTES
+        self._timer = self._loop.call_later(seconds, self._check)
 
     def cancel(self) -> None:
-        """Let the link be: it is closed."""
+        """Stop, because the link is closed."""
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = self._loop.time()
-        waited = self._waited
+        waited = self._was_waiting
         waiting, taken = self._progress()
         if taken > self._taken:
-            self._taken, self._moved = taken, now
-        self._waited = waiting > BACKLOG_BYTES
-        if waited and now - self._moved < STALLED and now < self._ends:
-            self._timer = self._loop.call_later(self._seconds, self._look)
+            self._taken, self._moved_at = taken, now
+        self._was_waiting = waiting > BACKLOG_BYTES
+        if waited and now - self._moved_at < STALL_TIMEOUT and now < self._ends:
+            self._timer = self._loop.call_later(self._seconds, self._check)
         else:
             self._abort()
 
 
-def taken(connection: Any) -> tuple[int, int | None]:
-    """Return how many bytes this system holds for the peer, and how many the peer has confirmed since it connected.
+def tcp_progress(connection: Any) -> tuple[int, int | None]:
+    """Return the bytes in the socket's send queue, and the bytes that the peer has acknowledged so far.
 
-    The first is 0 and the second is None where that cannot be known.
+    They are 0 and None if they are unknown.
     """
     try:
         return _queued(connection), _confirmed(connection)
     except (OSError, ValueError, AttributeError, ImportError):
-        # No socket, one that is closed, or a system that does not tell.
+        # There is no socket, it is closed, or the system does not support this.
         return 0, None
 
 
 def _queued(connection: Any) -> int:
-    # Windows has neither.
+    # Not available on Windows.
     from fcntl import ioctl
     from termios import TIOCOUTQ
 

@@ -1,6 +1,6 @@
-"""Links within one event loop: for tests, and for a client and a server in one process.
+"""Links within one event loop, for tests and for a client and a server in one process.
 
-What is written arrives in a later turn of the loop, in order, and no faster than it is read.
+Output arrives in a later turn of the loop, in order, and only while the other end reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _listeners: dict[tuple[asyncio.AbstractEventLoop, str], MemoryListener] = {}
 
 
 class MemoryLink:
-    """One end of a link; :func:`pair` makes both."""
+    """One end of a link; :func:`pair` creates both."""
 
     def __init__(self, receiver: Receiver, loop: asyncio.AbstractEventLoop, high_bytes: int) -> None:
         self.receiver = receiver
@@ -38,7 +38,7 @@ class MemoryLink:
         self._other = self
 
     def write(self, data: bytes) -> None:
-        """Send `data`; what is written to a link that is closing is dropped."""
+        """Send `data`, or discard it if the link is closing."""
         if self._closing or not data:
             return
         self._waiting.append(data)
@@ -49,15 +49,15 @@ class MemoryLink:
         self._schedule()
 
     def get_write_buffer_size(self) -> int:
-        """Return how many bytes the other end has not read."""
+        """Return the number of bytes that the other end has not read."""
         return self._size
 
     def progress(self) -> tuple[int, int]:
-        """Return how many bytes the other end has not read, and how many it has."""
+        """Return the numbers of bytes that the other end has not read, and has read."""
         return self._size, self._taken
 
     def pause_reading(self) -> None:
-        """Call `received` no more."""
+        """Stop calling `received`."""
         self._reading_paused = True
 
     def resume_reading(self) -> None:
@@ -66,13 +66,13 @@ class MemoryLink:
         self._other._schedule()
 
     def close(self) -> None:
-        """Close once the other end has read everything."""
+        """Close after the other end has read everything."""
         if not self._closing:
             self._closing = True
             self._schedule()
 
     def abort(self) -> None:
-        """Close now; the other end learns that the link broke."""
+        """Close now; for the other end, the link broke."""
         self._closing = self._aborted = True
         self._waiting.clear()
         self._size = 0
@@ -80,7 +80,7 @@ class MemoryLink:
         self._loop.call_soon(self._other._lose, LinkLost("the connection broke: the other end aborted it"))
 
     def get_extra_info(self, name: str) -> None:
-        """Return None: nothing is known of a link that never leaves this process."""
+        """Return None: a link within a process has no such information."""
 
     def _schedule(self) -> None:
         if not self._scheduled:
@@ -88,7 +88,7 @@ class MemoryLink:
             self._loop.call_soon(self._deliver)
 
     def _deliver(self) -> None:
-        """Hand what waits to the other end."""
+        """Pass the waiting output to the other end."""
         self._scheduled = False
         other = self._other
         while self._waiting and not other._reading_paused and not other._lost:
@@ -99,7 +99,7 @@ class MemoryLink:
         if self._writing_paused and self._size <= self._high_bytes // 4:
             self._writing_paused = False
             self.receiver.writing_resumed()
-        # The end of a link that was aborted is under way already, and is none in order.
+        # abort() has already scheduled the end of an aborted link, with an error for the other end.
         if self._closing and not self._aborted and (other._lost or not self._waiting):
             self._lose(None)
             other._lose(None)
@@ -111,7 +111,7 @@ class MemoryLink:
 
 
 def pair(left: Receiver, right: Receiver, settings: Settings) -> None:
-    """Join two receivers by a link, whose ends both of them get at once."""
+    """Connect two receivers by a link, and call `link_made` of both."""
     loop = asyncio.get_running_loop()
     ends = [MemoryLink(receiver, loop, settings.output_high_bytes) for receiver in (left, right)]
     ends[0]._other, ends[1]._other = ends[1], ends[0]
@@ -120,14 +120,14 @@ def pair(left: Receiver, right: Receiver, settings: Settings) -> None:
 
 
 class MemoryListener:
-    """A name under which this event loop accepts links."""
+    """Accepts links to one name of this event loop."""
 
     def __init__(self, url: Url, accept: Accept) -> None:
         self.url = url
         self.accept = accept
         self._key = (asyncio.get_running_loop(), url.path)
         if self._key in _listeners:
-            raise ConnectError(f"cannot listen on {url.place}: it is in use; choose another name")
+            raise ConnectError(f"cannot listen on {url.place}: the name is in use; choose another one")
         _listeners[self._key] = self
 
     async def close(self) -> None:
@@ -140,7 +140,7 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     _check(url, ssl)
     listener = _listeners.get((asyncio.get_running_loop(), url.path))
     if listener is None:
-        raise ConnectError(f"cannot connect to {url.place}: nothing in this event loop listens there")
+        raise ConnectError(f"cannot connect to {url.place}: nothing in this event loop listens on this name")
     other = listener.accept("")
     if isinstance(other, Refused):
         raise ConnectError(f"cannot connect to {url.place}: {other.reason}")
@@ -156,4 +156,4 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 def _check(url: Url, ssl: tls.SSLContext | None) -> None:
     check_options(url, frozenset())
     if ssl is not None:
-        raise LocalError(f"ssl is given, but {url.place} never leaves this process")
+        raise LocalError(f"ssl cannot be used with {url.place}, which stays within this process; omit it")

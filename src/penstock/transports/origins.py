@@ -1,4 +1,4 @@
-"""Which web pages may open links, on transports that begin with HTTP."""
+"""Decides which web pages may open links, on transports that start with HTTP."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["are_allowed"]
 
 
 def are_allowed(origins: Collection[str], hosts: Collection[str], listed: Collection[str]) -> bool:
-    """Return whether a request may open a link.
+    """Return True if a request may open a link.
 
-    Only browsers name an origin truthfully, and always for a WebSocket or a POST of another site's page. So a request
-    without one is allowed, and one with several must be allowed for each of them.
+    Browsers always send the true origin with a WebSocket handshake, and with a POST from another site's page. Other
+    clients need not. So a request without an origin is allowed, and each of several origins must be allowed.
 
     Args:
         origins: The values of its Origin headers.
@@ -25,10 +25,10 @@ def are_allowed(origins: Collection[str], hosts: Collection[str], listed: Collec
 
 
 def _is_allowed(origin: str, hosts: Collection[str], listed: Collection[str]) -> bool:
-    """Return whether pages of `origin` may connect: those that are listed, and those of the server's own address.
+    """Return True if `origin` is listed, or is the server's own IP address or localhost.
 
-    Clients of Java name the server itself, as one of its own pages would. A name can be made to lead here by whoever
-    owns it (DNS rebinding); an address, or this machine's own name, cannot.
+    Java clients send the server itself as their origin, as its own pages would. A host name is not sufficient, because
+    its owner can point it to this server (DNS rebinding).
     """
     if "*" in listed or any(origin == known.lower() for known in listed):
         return True

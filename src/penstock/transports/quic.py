@@ -1,7 +1,7 @@
-"""QUIC: each bidirectional stream of a connection is a link, whose bytes travel as they are.
+"""QUIC: each bidirectional stream of a connection is a link, whose bytes are sent unchanged.
 
-Frames of the session have their length in front, as on TCP. A server learns of a stream when the first bytes of it
-come in: QUIC has no other sign. A client's connection carries one link.
+Frames of the session have a length prefix, as on TCP. A server detects a stream by its first bytes, because QUIC does
+not announce streams. A client's connection has one link.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .base import Accept, Receiver
 from .quic_connection import ABORTED, NO_ALPN, QuicConnection, client_configuration, server_configuration
 from .quic_server import QuicListener
 from .streams import StreamLink, lose_all
-from .tcp import ALL_INTERFACES
+from .tcp import LOOPBACK
 
 __all__ = ["connect", "listen"]
 
 RECEIVE_BYTES: Final = 2_097_152
-"""What the system may hold for a socket until we read it: what finds no room is lost, and sent again."""
+"""The receive buffer of a socket: datagrams that do not fit are lost and sent again."""
 UNTRUSTED: Final = frozenset(
     QuicErrorCode.CRYPTO_ERROR + alert
     for alert in (
@@ -43,7 +43,7 @@ UNTRUSTED: Final = frozenset(
 
 
 class ClientConnection(QuicConnection):
-    """The connection of one link that we open; `opened` is done when the handshake is complete."""
+    """The connection of a client, with one link; `opened` is done when the handshake is complete."""
 
     def __init__(self, quic: QuicState, url: Url, receiver: Receiver, settings: Settings) -> None:
         super().__init__(quic, url, settings)
@@ -52,9 +52,9 @@ class ClientConnection(QuicConnection):
         self.opened: asyncio.Future[None] = self._loop.create_future()
 
     def handshake_completed(self, alpn: str | None) -> None:
-        """Make the link."""
+        """Open the link."""
         if alpn != self._alpn:
-            self._not_opened(f"the server does not speak {self._alpn!r} there (ALPN); is it the right port?")
+            self._fail_open(f"the server does not offer {self._alpn!r} (ALPN); check the port")
         elif not self.opened.done():
             stream_id = self._quic.get_next_available_stream_id()
             link = StreamLink(self, stream_id, self._receiver, self._settings.output_high_bytes)
@@ -63,47 +63,47 @@ class ClientConnection(QuicConnection):
             self._receiver.link_made(link)
 
     def opened_by_peer(self, stream_id: int) -> StreamLink | None:
-        """Refuse it: a client has one stream, its own."""
-        self.drop(LinkLost("the server opened a stream of its own"))
+        """Close the connection: only its client opens a stream."""
+        self.drop(LinkLost("the server opened a stream, which only clients may"))
         return None
 
     def terminated(self, event: ConnectionTerminated) -> None:
-        """Tell why there is no link, or no longer one."""
+        """Close the link, or report why it could not be opened."""
         super().terminated(event)
         why = event.reason_phrase or f"error {event.error_code:#x}"
         if event.error_code in UNTRUSTED:
-            self._not_opened(f"its certificate is not trusted ({why}); name its CA with ?ca=FILE")
+            self._fail_open(f"the certificate is not trusted ({why}); pass its CA with ?ca=FILE")
         elif event.error_code in NO_ALPN:
-            self._not_opened(f"the server does not speak {self._alpn!r} there ({why}); is it the right port?")
+            self._fail_open(f"the server does not offer {self._alpn!r} ({why}); check the port")
         else:
-            self._not_opened(f"the server closed the connection ({why})")
+            self._fail_open(f"the server closed the connection ({why})")
         self.drop()
 
     def error_received(self, error: Exception) -> None:
-        """Take what the system tells of the other end: mostly that nobody listens there."""
+        """Handle an error of the socket, usually that the port has no listener."""
         if not self.opened.done():
             self.opened.set_exception(error)
         self.drop(LinkLost(f"the connection broke: {getattr(error, 'strerror', None) or error}"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell the link that has ended in order."""
+        """Close the link if it is still open."""
         lose_all(self._links, error)
 
     def ended(self, link: StreamLink) -> None:
-        """Close the connection; the link is gone with the socket."""
+        """Close the connection, which closes the link."""
         self.hang_up()
         self._close_socket()
 
     def reset(self, link: StreamLink) -> None:
-        """Drop the connection."""
+        """Abort the connection."""
         self.drop()
 
     def stream_over(self, link: StreamLink) -> None:
-        """Close the connection: it has no other stream."""
+        """Abort the connection, which has no other stream."""
         self.drop()
 
     def drop(self, error: Exception | None = None) -> None:
-        """Close the connection now."""
+        """Abort the connection, and its link with `error`."""
         lose_all(self._links, error)
         self.hang_up(ABORTED)
         self._close_socket()
@@ -112,14 +112,14 @@ class ClientConnection(QuicConnection):
         if self._transport is not None:
             self._transport.close()
 
-    def _not_opened(self, reason: str) -> None:
+    def _fail_open(self, reason: str) -> None:
         if not self.opened.done():
             self.opened.set_exception(ConnectError(f"cannot connect to {self._url.place}: {reason}"))
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
     """Open a link over QUIC. See :func:`penstock.transports.connect`."""
-    host = ALL_INTERFACES.get(url.host, url.host)
+    host = LOOPBACK.get(url.host, url.host)
     configuration = client_configuration(url, host, settings, ssl)
     loop = asyncio.get_running_loop()
     failure = OSError(f"{host} has no address")
@@ -140,7 +140,7 @@ async def _connect_to(
         lambda: ClientConnection(quic, url, receiver, settings), remote_addr=address[:2], family=family
     )
     try:
-        _room_to_receive(transport.get_extra_info("socket"))
+        _set_receive_buffer(transport.get_extra_info("socket"))
         connection.connect(transport.get_extra_info("peername"))
         await connection.opened
     except BaseException:
@@ -157,7 +157,7 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 
 
 async def _bound(url: Url) -> list[socket.socket]:
-    """Return sockets bound to every address of the URL's host, all with one port."""
+    """Return sockets bound to all addresses of the URL's host, with the same port."""
     port = url.port or 0
     host = url.host or ("::" if socket.has_dualstack_ipv6() else "0.0.0.0")
     infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
@@ -168,7 +168,7 @@ async def _bound(url: Url) -> list[socket.socket]:
             sockets.append(bound)
             if family == socket.AF_INET6:
                 bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, bool(url.host))
-            _room_to_receive(bound)
+            _set_receive_buffer(bound)
             bound.setblocking(False)
             bound.bind((address[0], port, *address[2:]))
             port = sockets[0].getsockname()[1]
@@ -179,5 +179,5 @@ async def _bound(url: Url) -> list[socket.socket]:
     return sockets
 
 
-def _room_to_receive(bound: Any) -> None:
+def _set_receive_buffer(bound: Any) -> None:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)

@@ -1,4 +1,4 @@
-"""A QUIC connection: the streams, windows and TLS of both sides. What a client or a server does is in `quic`."""
+"""The common part of QUIC connections of clients and servers: streams, windows and TLS."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 
 __all__ = ["ABORTED", "NO_ALPN", "NO_ERROR", "QuicConnection", "client_configuration", "server_configuration"]
 
-SEND_AHEAD: Final = 65_536
-"""Bytes of a stream that QUIC gets before it has sent them: enough for what goes out in one turn of the loop. The rest
-waits in the link, where it is counted."""
+MAX_UNSENT: Final = 65_536
+"""Unsent bytes per stream to pass to aioquic: enough for one turn of the loop. The rest waits in the link, which counts
+it."""
 
-# What is said to the peer at the end of a connection, or of a stream.
+# Error codes for the ends of connections and streams.
 NO_ERROR: Final = 0
 ABORTED: Final = 1
 NO_ALPN: Final = frozenset(
     QuicErrorCode.CRYPTO_ERROR + alert
     for alert in (AlertDescription.no_application_protocol, AlertDescription.handshake_failure)
 )
-"""What ends a connection whose sides speak different protocols."""
+"""Error codes for connections whose sides have no common protocol."""
 
 
 class QuicConnection(QuicConnectionProtocol, Carrier):
     """A QUIC connection: the protocol of its socket, and the carrier of its links.
 
-    aioquic keeps what is written until it is acknowledged, without telling how much that is, and opens the windows of
-    streams by itself, twice as far each time they are half used. So its senders are looked into before they get more,
-    and the windows are held to what the links have taken; tests check that both still work.
+    aioquic buffers output until it is acknowledged, without reporting its size, and doubles the window of a stream
+    whenever it is half used. So this class reads the state of its senders before it passes more output, and limits
+    windows to what the links have consumed. Both use private attributes; tests check that they still work.
     """
 
     def __init__(self, quic: QuicState, url: Url, settings: Settings) -> None:
@@ -56,43 +56,43 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
         self._links: dict[int, StreamLink] = {}
         self._limits: dict[int, int] = {}
         self._ending: set[int] = set()
-        self._dead: set[int] = set()
+        self._abandoned: set[int] = set()
         self._done = False
         self._write_limits = quic._write_stream_limits
-        quic._write_stream_limits = self._write_held_limits  # type: ignore[method-assign]
+        quic._write_stream_limits = self._write_own_limits  # type: ignore[method-assign]
 
-    # What the links ask for; see penstock.transports.streams.Carrier.
+    # Calls of the links; see penstock.transports.streams.Carrier.
 
     def send(self, link: StreamLink) -> None:
-        """Send what waits in `link`."""
+        """Send the waiting output of `link`."""
         if self._feed(link):
             self._transmit_soon()
 
     def progress(self, link: StreamLink) -> tuple[int, int]:
-        """Return what the peer has not acknowledged of a stream, and how much it has."""
+        """Return the bytes of a stream that the peer has not acknowledged, and those that it has."""
         stream = self._quic._streams.get(link.stream_id)
         if stream is None:
             return 0, 0
         return stream.sender._buffer_stop - stream.sender._buffer_start, stream.sender._buffer_start
 
     def get_extra_info(self, name: str) -> Any:
-        """Return what is known of the socket below; of certificates nothing is."""
+        """Return information about the socket, but not about certificates."""
         return None if self._transport is None else self._transport.get_extra_info(name)
 
-    def allow(self, link: StreamLink, count: int) -> None:
-        """Open the window of a stream."""
+    def extend_window(self, link: StreamLink, count: int) -> None:
+        """Extend the window of a stream."""
         self._limits[link.stream_id] = self._limits.get(link.stream_id, WINDOW_BYTES) + count
         self._transmit_soon()
 
     # Output.
 
     def transmit(self) -> None:
-        """Send what may be sent, and give QUIC more of what waits in the links."""
+        """Send datagrams, and pass more output of the links to QUIC, until neither is possible."""
         feeding = True
         while feeding and self._transport is not None and not self._transport.is_closing():
             super().transmit()
             feeding = any([self._feed(link) for link in self._links.values()])
-        # Only what is acknowledged has arrived: a connection that is closed earlier forgets the rest.
+        # A closed connection discards unacknowledged output, so a stream has ended only after its acknowledgement.
         for stream_id in list(self._ending):
             stream = self._quic._streams.get(stream_id)
             if stream is None or stream.sender.is_finished:
@@ -101,10 +101,10 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
                     self._links[stream_id].end_sent()
 
     def _feed(self, link: StreamLink) -> bool:
-        """Give QUIC what waits in `link`, up to `SEND_AHEAD` bytes that it has not sent; return whether it got any."""
+        """Pass output of `link` to QUIC, up to `MAX_UNSENT` unsent bytes; return True if there was any."""
         stream = self._quic._streams.get(link.stream_id)
         unsent = stream.sender._buffer_stop - stream.sender.highest_offset if stream is not None else 0
-        room = SEND_AHEAD - unsent
+        room = MAX_UNSENT - unsent
         try:
             if link.ending:
                 if link.stream_id in self._ending:
@@ -116,14 +116,14 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
             else:
                 return False
         except (RuntimeError, ValueError):
-            # The peer has stopped the stream with the same datagram; the event is on its way.
+            # The peer has stopped the stream in the same datagram; the event follows.
             return False
         return True
 
-    def _write_held_limits(self, builder: QuicPacketBuilder, space: QuicPacketSpace, stream: QuicStream) -> None:
-        """Tell the peer how far it may send on a stream: as far as the link has taken, and a window more.
+    def _write_own_limits(self, builder: QuicPacketBuilder, space: QuicPacketSpace, stream: QuicStream) -> None:
+        """Send the peer the limit of a stream: one window beyond what the link has consumed.
 
-        aioquic doubles a limit that is half used: it is given half of the limit that is wanted then.
+        aioquic doubles a limit that is half used, so it gets half of the intended limit in this case.
         """
         number = stream.stream_id
         limit = WINDOW_BYTES if number is None else self._limits.get(number, WINDOW_BYTES) & ~1
@@ -131,13 +131,13 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
         stream.max_stream_data_local = limit // 2 if half_used else limit
         self._write_limits(builder, space, stream)
 
-    # What QUIC tells.
+    # Events of QUIC.
 
     def quic_event_received(self, event: events.QuicEvent) -> None:
-        """Take one event."""
+        """Handle one event."""
         if isinstance(event, events.StreamDataReceived):
             link = self._links.get(event.stream_id)
-            if link is None and event.stream_id not in self._dead:
+            if link is None and event.stream_id not in self._abandoned:
                 link = self.opened_by_peer(event.stream_id)
             if link is not None:
                 if event.data:
@@ -145,7 +145,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
                 if event.end_stream:
                     link.peer_ended()
             elif event.end_stream:
-                self._dead.discard(event.stream_id)
+                self._abandoned.discard(event.stream_id)
         elif isinstance(event, events.StreamReset | events.StopSendingReceived):
             link = self._links.get(event.stream_id)
             if link is not None:
@@ -159,20 +159,20 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
 
     @abstractmethod
     def opened_by_peer(self, stream_id: int) -> StreamLink | None:
-        """Make a link of a stream that the peer has opened; None refuses it."""
+        """Return a link for a stream that the peer has opened; None if it is refused."""
 
     def handshake_completed(self, alpn: str | None) -> None:
-        """Take note of what both sides have agreed on. A client that speaks something else was refused by aioquic."""
+        """Handle the end of the handshake. aioquic has already refused clients without a common protocol."""
 
     def terminated(self, event: events.ConnectionTerminated) -> None:
-        """Take the end of the connection, whoever has ended it."""
+        """Handle the end of the connection, by either side."""
         why = event.reason_phrase or f"error {event.error_code:#x}"
         lose_all(self._links, LinkLost(f"the connection ended: {why}"), in_order=event.error_code == NO_ERROR)
 
     # Ends.
 
     def abandon(self, stream_id: int) -> None:
-        """End a stream now, both ways. What still comes in on it is dropped."""
+        """End both halves of a stream now. Further input on it is discarded."""
         self._links.pop(stream_id, None)
         self._ending.discard(stream_id)
         stream = self._quic._streams.get(stream_id)
@@ -180,23 +180,23 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
             self._quic.reset_stream(stream_id, ABORTED)
             if not stream.receiver.is_finished:
                 self._quic.stop_stream(stream_id, ABORTED)
-                self._dead.add(stream_id)
+                self._abandoned.add(stream_id)
             self._transmit_soon()
-        # A limit must not fall while its stream lives.
+        # Keep the limits of streams that aioquic still has: a limit must not decrease.
         self._limits = {number: limit for number, limit in self._limits.items() if number in self._quic._streams}
 
     def stream_over(self, link: StreamLink) -> None:
-        """Take note that a stream has ended."""
+        """Record the end of a stream."""
 
     def hang_up(self, code: int = NO_ERROR, reason: str = "") -> None:
-        """Close the connection, and say why."""
+        """Close the connection, and send the peer the code and the reason."""
         if not self._done:
             self._done = True
             self._quic.close(code, reason_phrase=reason)
             self.transmit()
 
 
-# TLS, which QUIC brings itself.
+# TLS, which is part of QUIC.
 
 
 def _configuration(url: Url, settings: Settings, *, is_client: bool) -> QuicConfiguration:
@@ -210,18 +210,18 @@ def _configuration(url: Url, settings: Settings, *, is_client: bool) -> QuicConf
 
 
 def client_configuration(url: Url, host: str, settings: Settings, ssl: tls.SSLContext | None) -> QuicConfiguration:
-    """Return what QUIC needs to connect to `host`.
+    """Return the configuration to connect to `host`.
 
-    Raises UrlError for options that QUIC does not know, for files that cannot be read, and for any `ssl`.
+    Raises UrlError if options are unknown, a file cannot be read, or `ssl` is given.
     """
     check_options(url, frozenset({"ca"}))
     if ssl is not None:
-        raise UrlError(f"'{url}': QUIC brings its own TLS, which takes no ssl=...; name whom to trust with ?ca=FILE")
+        raise UrlError(f"'{url}': QUIC has its own TLS, which does not use ssl=...; pass the CA with ?ca=FILE")
     configuration = _configuration(url, settings, is_client=True)
     configuration.server_name = host
     with certificate_errors(url):
         if "ca" in url.options:
-            # It is read only during the handshake, and a file that is not there should be told of before.
+            # Read the file now: aioquic would read it during the handshake, and report a missing one too late.
             with open(url.options["ca"], "rb") as file:
                 configuration.load_verify_locations(cadata=file.read())
         else:
@@ -231,18 +231,18 @@ def client_configuration(url: Url, host: str, settings: Settings, ssl: tls.SSLCo
 
 
 def server_configuration(url: Url, settings: Settings, ssl: tls.SSLContext | None) -> QuicConfiguration:
-    """Return what QUIC needs to listen.
+    """Return the configuration to listen.
 
-    Raises UrlError for options that QUIC does not know, without a certificate, and for files that cannot be read.
+    Raises UrlError if options are unknown, there is no certificate, or a file cannot be read.
     """
     check_options(url, frozenset({"cert", "key"}))
     if "cert" not in url.options:
-        # An ssl context serves the other places of a server, and this one has nothing of it.
-        why = "QUIC brings its own TLS, which takes no ssl=...; " if ssl is not None else ""
-        raise UrlError(f"'{url}' needs a certificate: {why}add ?cert=FILE&key=FILE")
+        # `ssl` applies to the other URLs of a server, and is ignored here.
+        why = "QUIC has its own TLS, which does not use ssl=...; " if ssl is not None else ""
+        raise UrlError(f"'{url}' needs a certificate; {why}add ?cert=FILE&key=FILE")
     configuration = _configuration(url, settings, is_client=False)
     with certificate_errors(url):
         configuration.load_cert_chain(url.options["cert"], url.options.get("key"))
     if configuration.private_key is None:
-        raise UrlError(f"'{url}': there is no private key in the file of the certificate; add &key=FILE")
+        raise UrlError(f"'{url}': the certificate file has no private key; add &key=FILE")
     return configuration

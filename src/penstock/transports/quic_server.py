@@ -1,4 +1,4 @@
-"""The server's side of QUIC: a listener, its sockets, and connections that carry any number of links."""
+"""The server side of QUIC: a listener, its sockets, and connections with any number of links."""
 
 from __future__ import annotations
 
@@ -20,73 +20,73 @@ from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused
 from .quic_connection import ABORTED, NO_ALPN, NO_ERROR, QuicConnection
-from .streams import Place, StreamLink, StreamListener, lose_all
+from .streams import Slot, StreamLink, StreamListener, lose_all
 
 __all__ = ["QuicListener", "ServerConnection"]
 
 logger = logging.getLogger("penstock.transports")
 
-NOTHING_HERE: Final = Refused("the server takes no more connections")
+NO_MORE_LINKS: Final = Refused("the server accepts no more connections")
 
 
 class ServerConnection(QuicConnection):
-    """A connection that came in, with any number of links on it."""
+    """An accepted connection with any number of links."""
 
     def __init__(self, listener: QuicListener, quic: QuicState, stream_handler: None = None) -> None:
         super().__init__(quic, listener.url, listener.settings)
         self._listener = listener
-        self._place = Place(listener, self.hang_up)
+        self._slot = Slot(listener, self.hang_up)
         listener.connections.add(self)
 
     @property
     def idle(self) -> bool:
-        """Whether it has no links."""
+        """True if it has no links."""
         return not self._links
 
     def datagram_received(self, data: bytes | str, addr: Any) -> None:
-        """Take a datagram; the first one asks for a place."""
-        if not self._place.address:
-            self._place.address = addr[0]
-            receiver = self._place.take()
+        """Handle a datagram. The first one reserves a slot, or the connection is refused."""
+        if not self._slot.address:
+            self._slot.address = addr[0]
+            receiver = self._slot.next_receiver()
             if isinstance(receiver, Refused):
                 self._refuse(cast(bytes, data), addr, receiver.reason)
                 return
-            self._place.receiver = receiver
-            self._place.wait()
+            self._slot.receiver = receiver
+            self._slot.reserve()
         super().datagram_received(data, addr)
 
     def _refuse(self, data: bytes, address: Any, reason: str) -> None:
-        """Close the connection before any handshake. What to encrypt that with is in the first datagram."""
+        """Close the connection before its handshake. The keys to encrypt this are derived from the first datagram."""
         self._quic.receive_datagram(data, address, now=self._loop.time())
         self._done = True
         self._quic.close(QuicErrorCode.CONNECTION_REFUSED, QuicFrameType.PADDING, reason)
         self.transmit()
-        self._gone(None)
+        self._remove(None)
 
     def opened_by_peer(self, stream_id: int) -> StreamLink | None:
-        """Make a link of a stream that the client has opened."""
-        # RFC 9000, section 2.1: bidirectional streams of clients have numbers that 4 divides.
-        receiver: Receiver | Refused = self._place.take() if stream_id % 4 == 0 else NOTHING_HERE
+        """Return a link for a stream that the client has opened; None if it is refused."""
+        # RFC 9000, section 2.1: the ids of bidirectional client streams are divisible by 4.
+        receiver: Receiver | Refused = self._slot.next_receiver() if stream_id % 4 == 0 else NO_MORE_LINKS
         if isinstance(receiver, Refused):
             if stream_id % 4 == 0:
                 self.abandon(stream_id)
             else:
-                self.hang_up(ABORTED, "streams of one direction carry nothing here")
+                self.hang_up(ABORTED, "unidirectional streams are not supported")
             return None
-        self._place.leave()
+        self._slot.release()
         link = self._links[stream_id] = StreamLink(self, stream_id, receiver, self._settings.output_high_bytes)
         receiver.link_made(link)
         return link
 
     def terminated(self, event: ConnectionTerminated) -> None:
-        """Forget the connection."""
+        """Remove the connection."""
         super().terminated(event)
         self._done = True
-        wanted = f"; this server speaks {spec_of(self._url.protocol).alpn!r}" if event.error_code in NO_ALPN else ""
-        self._gone(LinkLost(f"the connection ended: {event.reason_phrase}{wanted}"))
+        wanted = f"; this server offers {spec_of(self._url.protocol).alpn!r}" if event.error_code in NO_ALPN else ""
+        self._remove(LinkLost(f"the connection ended: {event.reason_phrase}{wanted}"))
 
     def ended(self, link: StreamLink) -> None:
-        """Forget a stream that has ended in order."""
+        """Remove a stream that has ended in order."""
         self._links.pop(link.stream_id, None)
         link.lose(None)
         self.stream_over(link)
@@ -98,39 +98,39 @@ class ServerConnection(QuicConnection):
         self.stream_over(link)
 
     def stream_over(self, link: StreamLink) -> None:
-        """Count a stream that has ended, and wait for another one."""
-        reason = self._place.flood(link.made_at)
+        """Count a stream that has ended, and wait for another one if it was the last."""
+        reason = self._slot.count_ended(link.made_at)
         if reason:
-            logger.warning("%s: the connection is closed: %s", self._url.place, reason)
+            logger.warning("%s: closed a connection: %s", self._url.place, reason)
             self.hang_up(ABORTED, reason)
         elif not self._links and not self._done:
-            self._place.wait()
+            self._slot.reserve()
 
     def hang_up(self, code: int = NO_ERROR, reason: str = "") -> None:
-        """Close the connection; it is of no more use, though QUIC has some more to say of it."""
+        """Close the connection and its links. QUIC still answers datagrams of it for a while."""
         if not self._done:
             super().hang_up(code, reason)
-            lose_all(self._links, LinkLost(f"this side closed the connection: {reason or 'it was idle'}"))
-            self._gone(None)
+            lose_all(self._links, LinkLost(f"this side closed the connection: {reason or 'no link was open'}"))
+            self._remove(None)
 
-    def _gone(self, error: Exception | None) -> None:
-        self._place.lose(error)
-        self._listener.gone(self)
+    def _remove(self, error: Exception | None) -> None:
+        self._slot.lose(error)
+        self._listener.remove(self)
 
 
 class _Endpoint(QuicServer):
-    """One socket of a listener. Who connects shows first that it is where it says (RFC 9000, section 8.1.2)."""
+    """One socket of a listener. Clients must first validate their address (RFC 9000, section 8.1.2)."""
 
     def __init__(self, listener: QuicListener, configuration: QuicConfiguration) -> None:
         super().__init__(configuration=configuration, create_protocol=partial(ServerConnection, listener), retry=True)
         self.closed: asyncio.Future[None] = self._loop.create_future()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Take note that the socket is closed."""
+        """Record that the socket is closed."""
         self.closed.set_result(None)
 
     def close_socket(self) -> None:
-        """Close the socket, which all connections share."""
+        """Close the socket, which its connections share."""
         if self._transport is not None:
             self._transport.close()
 
@@ -143,7 +143,7 @@ class QuicListener(StreamListener[ServerConnection]):
         self._endpoints: list[_Endpoint] = []
 
     async def open(self, sockets: list[socket.socket], configuration: QuicConfiguration) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         loop = asyncio.get_running_loop()
         self.url = self.url.with_port(sockets[0].getsockname()[1])
         for bound in sockets:
@@ -151,8 +151,8 @@ class QuicListener(StreamListener[ServerConnection]):
             self._endpoints.append(endpoint)
 
     async def close(self) -> None:
-        """Accept no more connections, nor links on those that there are. The sockets go with the last link."""
-        self.draining = NOTHING_HERE
+        """Accept no more connections or links. The sockets are closed after the last link."""
+        self.draining = NO_MORE_LINKS
         for connection in list(self.connections):
             if connection.idle:
                 connection.hang_up()
@@ -160,8 +160,8 @@ class QuicListener(StreamListener[ServerConnection]):
         if not self.connections:
             await asyncio.gather(*(endpoint.closed for endpoint in self._endpoints))
 
-    def gone(self, connection: ServerConnection) -> None:
-        """Forget a connection that is closed."""
+    def remove(self, connection: ServerConnection) -> None:
+        """Remove a closed connection."""
         self.connections.discard(connection)
         self._close_when_empty()
 

@@ -1,6 +1,6 @@
-"""The hot half of a protocol of asyncio's: reads into a buffer, and hands on what came.
+"""The reading half of an asyncio protocol: reads into a buffer, and passes the bytes to the receiver.
 
-`reading.pyx` does the same in the compiled build, and there a read that fills the buffer is not copied.
+`reading.pyx` does the same in the compiled build, where a read that fills the buffer is not copied.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from .base import Receiver
 __all__ = ["READ_BYTES", "ReadBuffer", "Reading"]
 
 READ_BYTES: Final = 131_072
-"""Read at a time. asyncio polls before each read, and 64 KiB a poll cost a fifth of its speed; what is larger falls
-out of the processor's cache before it is used."""
+"""Bytes of one read. asyncio polls before each read, so 64 KiB are a fifth slower; larger reads leave the processor's
+cache before they are used."""
 
 
 class ReadBuffer:
-    """Where reads go. All links of an event loop may share one, because each read is taken before the next begins."""
+    """The buffer of reads. All links of an event loop can share it, because each read is taken before the next one."""
 
-    __slots__ = ("_octets", "_view")
+    __slots__ = ("_data", "_view")
 
     def __init__(self) -> None:
-        self._octets = bytearray(READ_BYTES)
-        self._view = memoryview(self._octets)
+        self._data = bytearray(READ_BYTES)
+        self._view = memoryview(self._data)
 
     def view(self) -> memoryview:
-        """Return `READ_BYTES` bytes to read into. It is good until `take`."""
+        """Return a buffer of `READ_BYTES` to read into. It is valid until `take`."""
         return self._view
 
     def take(self, count: int) -> bytes:
-        """Return the first `count` bytes, which were read. Raises LocalError if there are not so many."""
+        """Return the first `count` bytes. Raises LocalError if the buffer is smaller."""
         if not 0 <= count <= READ_BYTES:
             raise LocalError(f"{count} bytes were taken of a read buffer of {READ_BYTES}")
         return bytes(self._view[:count])
 
 
 class Reading:
-    """What asyncio calls for each read of a :class:`asyncio.BufferedProtocol`."""
+    """The methods of :class:`asyncio.BufferedProtocol` that asyncio calls for each read."""
 
     __slots__ = ("_buffer", "receiver")
 
@@ -47,9 +47,9 @@ class Reading:
         self._buffer = buffer
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where to read to."""
+        """Return the buffer to read into."""
         return self._buffer.view()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Hand on what was read."""
+        """Pass the bytes to the receiver."""
         self.receiver.received(self._buffer.take(nbytes))

@@ -1,6 +1,6 @@
-"""The hot half of a protocol of asyncio's: reads into bytes, and hands them on.
+"""The reading half of an asyncio protocol: reads into bytes, and passes them to the receiver.
 
-`reading.py` is the same in plain Python, and tells what each function does.
+`reading.py` is the same in plain Python.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -19,33 +19,33 @@ cdef Py_ssize_t SIZE = READ_BYTES
 
 
 cdef class ReadBuffer:
-    """Where reads go: the bytes that `take` returns, while nobody else has them."""
+    """The buffer of reads: a bytes object that has no other reference until `take` returns it."""
 
-    cdef bytes _octets
+    cdef bytes _data
     cdef object _view
 
     cpdef object view(self):
-        """Return `READ_BYTES` bytes to read into. It is good until `take`."""
-        if self._octets is None:
-            self._octets = PyBytes_FromStringAndSize(NULL, SIZE)
-            self._view = PyMemoryView_FromMemory(PyBytes_AS_STRING(self._octets), SIZE, PyBUF_WRITE)
+        """Return a buffer of `READ_BYTES` to read into. It is valid until `take`."""
+        if self._data is None:
+            self._data = PyBytes_FromStringAndSize(NULL, SIZE)
+            self._view = PyMemoryView_FromMemory(PyBytes_AS_STRING(self._data), SIZE, PyBUF_WRITE)
         return self._view
 
     cpdef bytes take(self, Py_ssize_t count):
-        """Return the first `count` bytes, which were read."""
-        cdef bytes octets = self._octets
-        if octets is None or not 0 <= count <= SIZE:
-            raise LocalError(f"{count} bytes were taken of a read buffer of {0 if octets is None else SIZE}")
+        """Return the first `count` bytes."""
+        cdef bytes data = self._data
+        if data is None or not 0 <= count <= SIZE:
+            raise LocalError(f"{count} bytes were taken of a read buffer of {0 if data is None else SIZE}")
         if count < SIZE:
-            return PyBytes_FromStringAndSize(PyBytes_AS_STRING(octets), count)
-        # They are full, and go as they are: the next read gets bytes of its own.
-        self._octets = None
+            return PyBytes_FromStringAndSize(PyBytes_AS_STRING(data), count)
+        # A full buffer is returned without a copy, and the next read gets a new one.
+        self._data = None
         self._view = None
-        return octets
+        return data
 
 
 cdef class Reading:
-    """What asyncio calls for each read of a :class:`asyncio.BufferedProtocol`."""
+    """The methods of :class:`asyncio.BufferedProtocol` that asyncio calls for each read."""
 
     cdef public object receiver
     cdef ReadBuffer _buffer
@@ -55,9 +55,9 @@ cdef class Reading:
         self._buffer = buffer
 
     def get_buffer(self, sizehint):
-        """Return where to read to."""
+        """Return the buffer to read into."""
         return self._buffer.view()
 
     def buffer_updated(self, Py_ssize_t nbytes):
-        """Hand on what was read."""
+        """Pass the bytes to the receiver."""
         self.receiver.received(self._buffer.take(nbytes))

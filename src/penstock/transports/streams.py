@@ -1,4 +1,4 @@
-"""Links that are streams of a connection which carries several: what HTTP/2 and QUIC have in common."""
+"""Links that are streams of a multiplexed connection: the common part of HTTP/2 and QUIC."""
 
 from __future__ import annotations
 
@@ -15,80 +15,80 @@ from ..urls import Url
 from .base import Accept, Receiver, Refused
 from .lingering import LINGER, Linger
 
-__all__ = ["LINGER", "RATE_SECONDS", "WINDOW_BYTES", "Carrier", "Place", "StreamLink", "StreamListener", "lose_all"]
+__all__ = ["LINGER", "RATE_SECONDS", "WINDOW_BYTES", "Carrier", "Slot", "StreamLink", "StreamListener", "lose_all"]
 
 C = TypeVar("C")
 
 WINDOW_BYTES: Final = 1_048_576
-"""What a peer may send on one stream before it was taken: 100 MB/s at a round trip of 10 ms. A reader that is paused
-holds as much in memory, and no more."""
+"""The flow control window of a stream: 100 MB/s at a round trip of 10 ms. While reading is paused, at most this much is
+buffered."""
 RATE_SECONDS: Final = 30.0
-"""Over how many seconds floods are counted, as in the session."""
+"""The period in which floods are counted, as in sessions."""
 BRIEF_SECONDS: Final = 1.0
-"""A stream that ends so soon counts as a rapid reset, whoever ends it."""
+"""A stream that is shorter counts as a rapid reset, regardless of the side that ended it."""
 
 
 class Carrier(Protocol):
-    """The connection, as its links see it."""
+    """The interface of a connection for its links."""
 
     @abstractmethod
     def send(self, link: StreamLink) -> None:
-        """Send what waits in `link`, then its end, as far as the peer and the network let us.
+        """Send the output of `link`, then its end, as far as the peer and the network allow.
 
-        The bytes come from :meth:`StreamLink.take`; :meth:`StreamLink.end_sent` tells that the end is sent.
+        Get the bytes from :meth:`StreamLink.take`, and call :meth:`StreamLink.end_sent` after the end is sent.
         """
 
     @abstractmethod
-    def allow(self, link: StreamLink, count: int) -> None:
-        """Let the peer send `count` bytes more, because as many were taken."""
+    def extend_window(self, link: StreamLink, count: int) -> None:
+        """Allow the peer to send `count` more bytes."""
 
     @abstractmethod
     def ended(self, link: StreamLink) -> None:
-        """Forget a stream that has ended in order, both ways; :meth:`StreamLink.lose` follows, at once or later."""
+        """Remove a stream whose halves have both ended in order; call :meth:`StreamLink.lose` now or later."""
 
     @abstractmethod
     def reset(self, link: StreamLink) -> None:
-        """End a stream now, both ways; :meth:`StreamLink.lose` follows soon."""
+        """End both halves of a stream now; call :meth:`StreamLink.lose` soon."""
 
     @abstractmethod
     def progress(self, link: StreamLink) -> tuple[int, int]:
-        """Return what waits of what was taken from `link`, and a number that grows as the peer's system takes it."""
+        """Return the bytes taken from `link` but not received by the peer, and a number that grows as it receives."""
 
     @abstractmethod
     def get_extra_info(self, name: str) -> Any:
-        """Return what is known of the connection; see :class:`penstock.transports.base.Link`."""
+        """Return information about the connection; see :class:`penstock.transports.base.Link`."""
 
 
 class StreamLink:
-    """A link that is one stream. Its receiver is told to pause when more than `high_bytes` of output wait.
+    """A link that is one stream. Writing is paused when more than `high_bytes` of output wait.
 
     Attributes:
-        made_at: When it was made, by the clock of the event loop.
-        end_rcvd: The peer has ended its half.
+        made_at: The time of its creation, by the clock of the event loop.
+        end_received: The peer has ended its half.
 
     """
 
     def __init__(self, carrier: Carrier, stream_id: int, receiver: Receiver, high_bytes: int) -> None:
         self.receiver = receiver
         self.stream_id = stream_id
-        self.end_rcvd = False
+        self.end_received = False
         self._loop = asyncio.get_running_loop()
         self.made_at = self._loop.time()
         self._carrier = carrier
         self._high_bytes = high_bytes
         self._output = bytearray()
         self._full = False
-        self._held: deque[tuple[bytes, int]] = deque()
+        self._unread: deque[tuple[bytes, int]] = deque()
         self._reading_paused = False
         self._taken = 0
         self._closing: Linger | None = None
         self._end_sent = False
         self._lost = False
 
-    # What the receiver does; see penstock.transports.base.Link.
+    # Calls of the receiver; see penstock.transports.base.Link.
 
     def write(self, data: bytes) -> None:
-        """Send `data`; what is written to a link that is closing is dropped."""
+        """Send `data`, or discard it if the link is closing."""
         if self._closing is not None or self._lost:
             return
         self._output += data
@@ -98,20 +98,20 @@ class StreamLink:
             self.receiver.writing_paused()
 
     def get_extra_info(self, name: str) -> Any:
-        """Return what is known of the connection."""
+        """Return information about the connection."""
         return self._carrier.get_extra_info(name)
 
     def get_write_buffer_size(self) -> int:
-        """Return how many bytes wait for the peer's window, or for the socket."""
+        """Return the number of bytes that wait for the peer's window, or for the socket."""
         return len(self._output)
 
     def progress(self) -> tuple[int, int]:
-        """Return what waits, and a number that grows as the peer's system takes it; see `Link.progress`."""
+        """See `Link.progress`."""
         waiting, taken = self._carrier.progress(self)
         return waiting + len(self._output), taken
 
     def pause_reading(self) -> None:
-        """Call `received` no more. The peer goes on until its window is used up."""
+        """Stop calling `received`. The peer may send until its window is used up."""
         self._reading_paused = True
 
     def resume_reading(self) -> None:
@@ -120,76 +120,76 @@ class StreamLink:
         self._loop.call_soon(self._deliver)
 
     def close(self) -> None:
-        """Close once everything is written. What still comes in is dropped until the peer ends its half, too."""
+        """Close after all output is written. Input is discarded until the peer ends its half too."""
         if self._closing is None and not self._lost:
             self._closing = Linger(LINGER, self.progress, self.abort)
-            while self._held:
-                self._allow(self._held.popleft()[1])
+            while self._unread:
+                self._extend_window(self._unread.popleft()[1])
             self._carrier.send(self)
 
     def abort(self) -> None:
-        """Close now and forget what is not written."""
+        """Close now and discard unwritten output."""
         if not self._lost:
             self._output.clear()
-            self._held.clear()
+            self._unread.clear()
             self._carrier.reset(self)
 
-    # What the connection tells.
+    # Calls of the connection.
 
     @property
     def ending(self) -> bool:
-        """Whether the end is what is to be sent next."""
+        """True if the next thing to send is the end of our half."""
         return self._closing is not None and not self._output and not self._end_sent and not self._lost
 
     @property
-    def over(self) -> bool:
-        """Whether both halves have ended in order."""
-        return self._end_sent and self.end_rcvd
+    def ended(self) -> bool:
+        """True if both halves have ended in order."""
+        return self._end_sent and self.end_received
 
     def take(self, limit: int) -> bytes:
-        """Return the next `limit` bytes of output, or what there is, which are sent now."""
+        """Remove and return up to `limit` bytes of output, which the caller sends."""
         data = bytes(self._output[:limit])
         del self._output[:limit]
         if self._full and len(self._output) <= self._high_bytes // 4:
-            # Not at once, or what is written then would overtake what was taken here.
+            # In a later turn, because new output must not overtake these bytes.
             self._loop.call_soon(self._resume_writing)
         return data
 
     def end_sent(self) -> None:
-        """Take note that our half has ended."""
+        """Record that the end of our half was sent."""
         self._end_sent = True
-        if self.end_rcvd:
+        if self.end_received:
             self._carrier.ended(self)
 
     def received(self, data: bytes, count: int) -> None:
-        """Take what came in, which used `count` bytes of the peer's window."""
+        """Deliver or buffer `data`, which used `count` bytes of the peer's window."""
         if self._closing is not None or self._lost:
-            self._allow(count)
-        elif self._reading_paused or self._held:
-            self._held.append((data, count))
+            self._extend_window(count)
+        elif self._reading_paused or self._unread:
+            self._unread.append((data, count))
         else:
             self.receiver.received(data)
-            self._allow(count)
+            self._extend_window(count)
 
     def peer_ended(self) -> None:
-        """Take the end of the peer's half: ours ends, too, when all that came in is delivered and all output sent."""
-        self.end_rcvd = True
+        """Record the end of the peer's half. Ours ends too, after all input is delivered and all output sent."""
+        self.end_received = True
         if self._end_sent:
             self._carrier.ended(self)
-        elif not self._held and not self._reading_paused:
+        elif not self._unread and not self._reading_paused:
             self.close()
 
     def lose(self, error: Exception | None) -> None:
-        """Tell the receiver, soon and once, that the link is gone."""
+        """Schedule the receiver's `link_lost`, once."""
         if self._lost:
             return
-        if self._held and error is None:
-            error = LinkLost("the peer ended the link while reading was paused; what it sent last is lost")
+        if self._unread and error is None:
+            error = LinkLost("the peer ended the link while reading was paused; its last data is lost")
         self._lost = True
         if self._closing is not None:
             self._closing.cancel()
         self._output.clear()
-        self._held.clear()
+        self._unread.clear()
         self._loop.call_soon(lambda: self.receiver.link_lost(error))
 
     def _resume_writing(self) -> None:
@@ -198,33 +198,33 @@ class StreamLink:
             self.receiver.writing_resumed()
 
     def _deliver(self) -> None:
-        """Hand on what came in while reading was paused."""
-        while self._held and not self._reading_paused:
-            data, count = self._held.popleft()
+        """Deliver the data that was received while reading was paused."""
+        while self._unread and not self._reading_paused:
+            data, count = self._unread.popleft()
             self.receiver.received(data)
-            self._allow(count)
-        if self.end_rcvd and not self._held and not self._reading_paused:
+            self._extend_window(count)
+        if self.end_received and not self._unread and not self._reading_paused:
             self.close()
 
-    def _allow(self, count: int) -> None:
-        """Open the peer's window again, in steps of half of it."""
+    def _extend_window(self, count: int) -> None:
+        """Extend the peer's window, in steps of half of it."""
         self._taken += count
-        if self._taken >= WINDOW_BYTES // 2 and not self._lost and not self.end_rcvd:
+        if self._taken >= WINDOW_BYTES // 2 and not self._lost and not self.end_received:
             taken = self._taken
             self._taken = 0
-            self._carrier.allow(self, taken)
+            self._carrier.extend_window(self, taken)
 
 
 def lose_all(links: dict[int, StreamLink], error: Exception | None, *, in_order: bool = False) -> None:
-    """Tell all links that they are gone; with `in_order`, those that the peer has ended were not broken."""
+    """Close all links with `error`, except those that have ended; with `in_order`, the peer's end is sufficient."""
     for link in links.values():
-        whole = link.over or (in_order and link.end_rcvd and not link.get_write_buffer_size())
+        whole = link.ended or (in_order and link.end_received and not link.get_write_buffer_size())
         link.lose(None if whole else error)
     links.clear()
 
 
 class StreamListener(Generic[C]):
-    """Accepts connections, and links on them, unless `draining` says why no more are taken."""
+    """Accepts connections, and links on them. If `draining` is set, all new links are refused with it."""
 
     def __init__(self, url: Url, accept: Accept, settings: Settings) -> None:
         self.url = url
@@ -234,13 +234,13 @@ class StreamListener(Generic[C]):
         self.draining: Refused | None = None
 
 
-class Place:
-    """What a connection that came in holds as long as it has no link, so that connections without streams count, too.
+class Slot:
+    """The accepted slot of a connection for its next link, so that limits also count connections without links.
 
     Attributes:
-        address: The peer's.
-        receiver: Whose the next link will be.
-        refusal: Why there will be none; None: there may be.
+        address: The peer's address.
+        receiver: The receiver of the next link; None if the slot is not reserved.
+        refusal: The reason why the connection gets no links; None if it may have some.
 
     """
 
@@ -255,14 +255,14 @@ class Place:
         self._timer: asyncio.TimerHandle | None = None
         self._brief = Rate(self._settings.max_rapid_resets, RATE_SECONDS)
 
-    def take(self) -> Receiver | Refused:
-        """Return whose the next link is, or why there is none."""
+    def next_receiver(self) -> Receiver | Refused:
+        """Return the receiver of the next link, or the reason why it is refused."""
         return self._listener.draining or self.receiver or self.refusal or self._listener.accept(self.address)
 
-    def wait(self) -> None:
-        """Hold a place for the next link, for as long as a connection may take to open one."""
+    def reserve(self) -> None:
+        """Reserve the slot for the next link, which must be opened within `connect_timeout`."""
         if self.refusal is None:
-            receiver = self.take()
+            receiver = self.next_receiver()
             if isinstance(receiver, Refused):
                 self._hang_up()
                 return
@@ -270,22 +270,22 @@ class Place:
         if self._timer is None:
             self._timer = self._loop.call_later(self._settings.connect_timeout, self._hang_up)
 
-    def leave(self) -> None:
-        """Wait no more: there is a link."""
+    def release(self) -> None:
+        """Release the slot, because its link is open."""
         self.receiver = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def lose(self, error: Exception | None) -> None:
-        """Tell who waited that there will be no link."""
+        """Release the slot, and report the loss to the receiver of the next link."""
         receiver = self.receiver
-        self.leave()
+        self.release()
         if receiver is not None:
             receiver.link_lost(error)
 
-    def flood(self, made_at: float) -> str:
-        """Count a stream that has ended and was made at `made_at`; return why that is one too many, or nothing."""
+    def count_ended(self, made_at: float) -> str:
+        """Count the end of a stream that was opened at `made_at`; return an error message if it exceeds the limit."""
         now = self._loop.time()
         if now - made_at < BRIEF_SECONDS and self._brief.hit(now):
             limit = self._settings.max_rapid_resets

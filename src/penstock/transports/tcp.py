@@ -1,4 +1,4 @@
-"""TCP, TLS and Unix sockets: what asyncio's own transports carry."""
+"""TCP, TLS and Unix sockets, over asyncio's own transports."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from ..errors import LinkLost, UrlError
 from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused, certificate_errors, check_options, link_error
-from .lingering import LINGER, Linger, taken
+from .lingering import LINGER, Linger, tcp_progress
 from .reading import ReadBuffer, Reading
 
-__all__ = ["ALL_INTERFACES", "SocketLink", "SocketListener", "client_context", "connect", "listen", "server_context"]
+__all__ = ["LOOPBACK", "SocketLink", "SocketListener", "client_context", "connect", "listen", "server_context"]
 
 logger = logging.getLogger("penstock.transports")
 
 BACKLOG: Final = 1_024
-"""Connections that the system holds until we accept them."""
+"""Connections that the system queues until they are accepted."""
 ACCEPT_RETRY: Final = 0.25
-"""Seconds to wait when there are no file descriptors left: some may be closed by then."""
+"""Seconds to wait after running out of file descriptors: some may be closed by then."""
 OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 METHODS: Final = ("write", "get_write_buffer_size", "pause_reading", "resume_reading", "abort", "get_extra_info")
-"""The methods of a link that are its transport's own."""
-ALL_INTERFACES: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Hosts that a server listens on and nobody can connect to: whoever names them means this machine."""
+"""The methods of a link that are those of its asyncio transport."""
+LOOPBACK: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}
+"""The hosts to connect to for those that a server listens on, but that are not addresses."""
 
 ENCRYPTED: Final = {"tcp": "tls", "unix": "tls", "ws": "wss", "h2c": "h2"}
-"""For each transport over sockets, the one that is encrypted. Those that say more than bytes are built on these."""
+"""The encrypted counterpart of each unencrypted transport over sockets."""
 
 _read_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, ReadBuffer] = WeakKeyDictionary()
 
 
 def _read_buffer() -> ReadBuffer:
-    """Return the read buffer that all links of this event loop share."""
+    """Return the shared read buffer of this event loop."""
     loop = asyncio.get_running_loop()
     buffer = _read_buffers.get(loop)
     if buffer is None:
@@ -55,8 +55,8 @@ def _read_buffer() -> ReadBuffer:
 class SocketLink(Reading, asyncio.BufferedProtocol):
     """A link over an asyncio transport, and the protocol of that transport.
 
-    The methods of :class:`~penstock.transports.base.Link` are the transport's own, bound when it is there. The peer may
-    take `linger` seconds to close its half, or `LINGER` where that is 0.
+    The methods of :class:`~penstock.transports.base.Link` are those of the transport, bound when it is connected. The
+    peer may take `linger` seconds to close its half, or `LINGER` if that is 0.
     """
 
     __slots__ = (
@@ -87,8 +87,8 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         self.linger = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Become a link."""
-        # uvloop's transports have these methods, and none of asyncio's base classes.
+        """Start the link."""
+        # uvloop's transports have these methods, but none of asyncio's base classes.
         transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=self._high_bytes)
         for name in METHODS:
@@ -97,27 +97,27 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         self.receiver.link_made(self)
 
     def progress(self) -> tuple[int, int]:
-        """Return what waits, and a number that grows as the other end's system takes it; see `Link.progress`."""
-        held, confirmed = taken(self.get_extra_info("socket"))
+        """See `Link.progress`."""
+        held, confirmed = tcp_progress(self.get_extra_info("socket"))
         waiting = self.get_write_buffer_size() + held
-        # Where nothing is known of the other end, what waits gets less.
+        # Without acknowledgements, a shrinking backlog is the only sign of progress.
         return waiting, -waiting if confirmed is None else confirmed
 
     @property
     def made(self) -> bool:
-        """Whether its transport is there."""
+        """True if it has been connected to its transport."""
         return hasattr(self, "write")
 
     @property
     def alpn(self) -> str | None:
-        """What TLS has agreed to carry (ALPN), if anything."""
+        """The protocol that TLS has negotiated (ALPN), if any."""
         encryption = self._transport.get_extra_info("ssl_object")
         return None if encryption is None else encryption.selected_alpn_protocol()
 
     def close(self) -> None:
-        """Close once everything is written. What still comes in is read and dropped until the peer closes, too.
+        """Close after all output is written. Input is read and discarded until the peer closes too.
 
-        A socket that is closed with input unread is reset, and with it goes what the peer has not read of ours.
+        Closing a socket with unread input resets it, and the peer would lose output that it has not read.
         """
         if self._closing is None:
             self._closing = Linger(self.linger or LINGER, self.progress, self.abort)
@@ -127,19 +127,19 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
                 else:
                     self._transport.close()
             except OSError:
-                # The peer has broken the connection, and asyncio does not know it yet.
+                # The peer has reset the connection, but asyncio has not noticed it yet.
                 self._transport.abort()
 
     def pause_writing(self) -> None:
-        """Tell that the link is full."""
+        """Tell the receiver to pause."""
         self.receiver.writing_paused()
 
     def resume_writing(self) -> None:
-        """Tell that the link has room again."""
+        """Tell the receiver to continue."""
         self.receiver.writing_resumed()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell that the link is gone. One that was never made is told of by who tried to make it."""
+        """Report the loss to the receiver. If the link was never made, its creator reports it."""
         if self._closing is not None:
             self._closing.cancel()
         if self.made:
@@ -147,7 +147,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
 
 
 class SocketListener:
-    """Accepts connections, before any handshake, and makes links of them."""
+    """Accepts connections, before any handshake, and creates links for them."""
 
     def __init__(
         self, url: Url, sockets: list[socket.socket], accept: Accept, settings: Settings, context: tls.SSLContext | None
@@ -162,8 +162,8 @@ class SocketListener:
         self._handshakes: dict[asyncio.Task[None], SocketLink] = {}
 
     async def close(self) -> None:
-        """Accept no more links, and give up those that are still in their handshake."""
-        # A link that is made lives on, also where the task that made it has not heard of that yet.
+        """Accept no more links, and abort unfinished handshakes."""
+        # Links that are made stay open, even if their task has not ended yet.
         tasks = [*self._accepting, *(task for task, link in self._handshakes.items() if not link.made)]
         for task in tasks:
             task.cancel()
@@ -180,10 +180,10 @@ class SocketListener:
             try:
                 connection, address = await self._loop.sock_accept(listening)
             except OSError as error:
-                # THREATS 74: without file descriptors we wait; a peer that has gone already is no trouble.
+                # THREATS 74: wait for file descriptors. Other errors concern one peer, which has disconnected.
                 if error.errno in OUT_OF_RESOURCES:
                     if not starved:
-                        logger.warning("%s: no connection can be accepted: %s", self.url.place, error.strerror)
+                        logger.warning("%s: cannot accept connections: %s", self.url.place, error.strerror)
                     starved = True
                     await asyncio.sleep(ACCEPT_RETRY)
                 continue
@@ -200,12 +200,14 @@ class SocketListener:
     async def _make_link(self, connection: socket.socket, link: SocketLink, receiver: Receiver) -> None:
         try:
             _no_delay(connection)
-            await self._loop.connect_accepted_socket(lambda: link, connection, **_tls(self._context, self._settings))
+            await self._loop.connect_accepted_socket(
+                lambda: link, connection, **_tls_arguments(self._context, self._settings)
+            )
         except OSError as error:
-            receiver.link_lost(LinkLost(f"no TLS handshake: {error.strerror or error}"))
+            receiver.link_lost(LinkLost(f"the TLS handshake failed: {error.strerror or error}"))
 
     def _link_made(self, connection: socket.socket, receiver: Receiver, task: asyncio.Task[None]) -> None:
-        """Clear up after a link that is made, or was given up."""
+        """Clean up after a link was made or its handshake aborted."""
         del self._handshakes[task]
         if task.cancelled():
             connection.close()
@@ -217,16 +219,18 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     context = client_context(url, ssl)
     loop = asyncio.get_running_loop()
     protocol = partial(SocketLink, receiver, settings.output_high_bytes)
-    host = ALL_INTERFACES.get(url.host, url.host)
+    host = LOOPBACK.get(url.host, url.host)
     if url.transport == "unix":
         await loop.create_unix_connection(protocol, url.path)
         return
     connection = await _connected(loop, host, url.port or 0)
     name = host if context is not None else None
     try:
-        await loop.create_connection(protocol, sock=connection, server_hostname=name, **_tls(context, settings))
+        await loop.create_connection(
+            protocol, sock=connection, server_hostname=name, **_tls_arguments(context, settings)
+        )
     finally:
-        _let_go(loop, connection)
+        _detach(loop, connection)
 
 
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> SocketListener:
@@ -242,7 +246,7 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 
 
 async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> socket.socket:
-    """Return a socket connected to the first address of `host` that answers."""
+    """Return a socket connected to the first reachable address of `host`."""
     failure = OSError(f"{host} has no address")
     for family, kind, proto, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         connection = socket.socket(family, kind, proto)
@@ -261,7 +265,7 @@ async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> s
 
 
 async def _bound(url: Url) -> list[socket.socket]:
-    """Return sockets bound to every address of the URL's host, all with one port."""
+    """Return sockets bound to all addresses of the URL's host, with the same port."""
     loop = asyncio.get_running_loop()
     port = url.port or 0
     if not url.host:
@@ -280,7 +284,7 @@ async def _bound(url: Url) -> list[socket.socket]:
 
 
 def _bound_to_all(port: int) -> socket.socket:
-    """Return a socket that listens on all interfaces, IPv6 and IPv4, or IPv4 where there is no IPv6."""
+    """Return a socket that listens on all interfaces, over IPv6 and IPv4, or IPv4 only if there is no IPv6."""
     if socket.has_dualstack_ipv6():
         try:
             return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
@@ -303,7 +307,7 @@ def _bound_unix(path: str) -> socket.socket:
 
 
 def _is_stale(path: str) -> bool:
-    """Whether `path` is a socket that nobody listens on any more."""
+    """Return True if `path` is a socket without a listener."""
     try:
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             return False
@@ -315,21 +319,21 @@ def _is_stale(path: str) -> bool:
 
 
 def _no_delay(connection: socket.socket) -> None:
-    # Flushes are batched by us; Nagle's algorithm would only hold them back.
+    # Writes are already batched; Nagle's algorithm would only delay them.
     if connection.family != socket.AF_UNIX:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-def _let_go(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
-    """Leave the descriptor to a loop that has taken it over; asyncio's own loops go on with the object."""
-    # uvloop closes descriptors by itself, and tells the object only of a link that is lost later than this. The object
-    # would close the number once more, and by then it may be that of a file of another thread.
+def _detach(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
+    """Detach the descriptor if the loop owns it. asyncio's own loops use the socket object instead."""
+    # uvloop closes descriptors without closing the object. The object would close the number again, when another thread
+    # may have reused it for a file.
     if not isinstance(loop, asyncio.BaseEventLoop):
         connection.detach()
 
 
-def _tls(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
-    """Return the arguments that make asyncio speak TLS, or not."""
+def _tls_arguments(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
+    """Return asyncio's arguments for TLS; none without a context."""
     if context is None:
         return {}
     return {
@@ -340,15 +344,15 @@ def _tls(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
 
 
 def client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
-    """Return what TLS needs to connect to `url`: `ssl` or what the URL names. None where it is not encrypted.
+    """Return the TLS context to connect to `url`: `ssl`, or one with the URL's CA; None for unencrypted transports.
 
-    Raises UrlError for options that the transport does not know, and for files that cannot be read.
+    Raises UrlError if options are unknown, a file cannot be read, or `ssl` is given for an unencrypted transport.
     """
     if url.transport in ENCRYPTED:
         check_options(url, frozenset())
         if ssl is not None:
             encrypted = f"{url.protocol}+{ENCRYPTED[url.transport]}://"
-            raise UrlError(f"ssl is given, but '{url}' is not encrypted; write {encrypted}")
+            raise UrlError(f"ssl cannot be used with '{url}', which is not encrypted; write {encrypted}")
         return None
     check_options(url, frozenset({"ca"}))
     if ssl is not None:
@@ -358,19 +362,19 @@ def client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | Non
 
 
 def server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
-    """Return what TLS needs to listen at `url`: `ssl` or what the URL names. None where it is not encrypted.
+    """Return the TLS context to listen at `url`: `ssl`, or one with the URL's files; None for unencrypted transports.
 
-    Raises UrlError for options that the transport does not know or that are missing, and for files that cannot be read.
+    Raises UrlError if options are unknown or missing, or a file cannot be read.
     """
     if url.transport in ENCRYPTED:
-        # One context serves all places of a server, and not each of them needs it.
+        # `ssl` applies to all URLs of a server, some of which may be unencrypted.
         check_options(url, frozenset())
         return None
     check_options(url, frozenset({"cert", "key"}))
     if ssl is not None:
         return ssl
     if "cert" not in url.options:
-        raise UrlError(f"'{url}' needs a certificate: give ssl=..., or add ?cert=FILE&key=FILE")
+        raise UrlError(f"'{url}' needs a certificate; pass ssl=..., or add ?cert=FILE&key=FILE")
     context = tls.create_default_context(tls.Purpose.CLIENT_AUTH)
     with certificate_errors(url):
         context.load_cert_chain(url.options["cert"], url.options.get("key"))

@@ -1,7 +1,7 @@
 """WebSocket: each frame of a session is one binary message, over the link of a socket.
 
-What this file makes stands between two others: for the socket's link of :mod:`.tcp` it is the receiver, and for
-whoever the WebSocket belongs to it is the link. So sockets, TLS and accepting are those of `tcp`.
+The classes of this module are receivers of :mod:`.tcp` links, and links for the receivers above. Sockets, TLS and
+accepting are those of `tcp`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..settings import Settings
 from ..urls import Url
 from ..wire.framing import MAX_MESSAGE_BYTES, Deframer
 from . import tcp
-from .base import REFUSING, Accept, Discard, Link, Listener, Receiver, Refused
-from .lingering import LINGER, LONGEST, Linger
+from .base import MAX_REFUSED_LINKS, Accept, Discard, Link, Listener, Receiver, Refused
+from .lingering import LINGER, MAX_LINGER, Linger
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
 from .websocket_runs import write_run
@@ -31,11 +31,11 @@ __all__ = ["WebSocketLink", "WebSocketListener", "connect", "listen"]
 logger = logging.getLogger("penstock.transports")
 
 LARGE: Final = 8_192
-"""Bytes of one write that may take so long that a peer closes in the middle of them; see `WebSocketLink._end`."""
+"""A write of this size may take so long that a peer closes before its end; see `WebSocketLink._end`."""
 
 
 class WebSocketLink:
-    """A link of messages, over that of a socket whose handshake is done."""
+    """A link of messages, over the link of a socket whose handshake is complete."""
 
     __slots__ = (
         "_client",
@@ -58,34 +58,34 @@ class WebSocketLink:
         self._client = client
         spec = spec_of(url.protocol)
         width = spec.prefix_bytes
-        # Without lengths, each piece of output is a message, and where it ends means nothing.
+        # Without a length prefix, each chunk of output is a message, whose boundaries have no meaning.
         self._cutter = Deframer(width, MAX_MESSAGE_BYTES, 0, counts_itself=False) if width else None
         self._reader = FrameReader(
             masked=not client,
             max_bytes=settings.max_frame_bytes,
             width=width,
-            # Nobody has said yet who they are.
+            # The client is still unknown.
             first_max_bytes=None if client or not width else settings.max_setup_frame_bytes,
-            pass_over=spec.passes_over,
+            skip_long=spec.skips_oversized,
         )
         self._paused = False
-        # Our Close is sent, or the link aborted; and the time that what is to follow may take.
+        # True after we sent Close or aborted the link; and the limit for the time after that.
         self._closing = False
         self._ending: Linger | None = None
-        # When something large was written last.
+        # The time of the last large write.
         self._large_at = -inf
         self.progress = link.progress
         self.pause_reading = link.pause_reading
         self.resume_reading = link.resume_reading
 
-    # For whom the link belongs to.
+    # Calls of the receiver; see penstock.transports.base.Link.
 
     def get_extra_info(self, name: str) -> Any:
-        """Return what is known of the socket below."""
+        """Return information about the socket."""
         return self._link.get_extra_info(name)
 
     def write(self, data: bytes) -> None:
-        """Send the messages that are whole with `data`; what is written to a link that is closing is dropped."""
+        """Send the messages that `data` completes, or discard them if the link is closing."""
         if self._closing:
             return
         if len(data) >= LARGE:
@@ -106,60 +106,60 @@ class WebSocketLink:
             self._link.write(chunk)
 
     def get_write_buffer_size(self) -> int:
-        """Return how many bytes the network has not taken yet."""
+        """Return the number of bytes that the network has not accepted yet."""
         pending = 0 if self._cutter is None else self._cutter.pending
         return self._link.get_write_buffer_size() + pending
 
     def close(self) -> None:
-        """Close once everything is written and the peer has said that it closes, too. What it still sends is read."""
-        self._say_close(Close(CloseCode.NORMAL_CLOSURE, ""))
+        """Close after all output is written and the peer has sent Close too. Input is still delivered."""
+        self._send_close(Close(CloseCode.NORMAL_CLOSURE, ""))
 
     def abort(self) -> None:
-        """Close now, without a word."""
+        """Close now, without a Close frame."""
         self._closing = True
         self._link.abort()
 
-    # What the socket's link tells.
+    # Calls of the socket's link; see penstock.transports.base.Receiver.
 
     def link_made(self, link: Link) -> None:
-        """Nothing: it was made before its handshake."""
+        """Do nothing: the socket's link was made before the handshake."""
 
     def received(self, data: bytes) -> None:
-        """Take one read."""
+        """Process one read."""
         reader = self._reader
         messages = reader.feed(data)
-        # Without a whole message, too: a long one takes its time, and shows that the peer lives.
+        # Also without a complete message, because a part of a long one shows that the peer is alive.
         self.receiver.received(messages)
-        if reader.passed is not None:
-            self._hand_on_passed()
+        if reader.skipped is not None:
+            self._deliver_skipped()
         if reader.ping is not None:
             self._answer_ping()
-        if reader.breach is not None or reader.close is not None:
-            self._end(reader.breach or reader.close)
+        if reader.violation is not None or reader.close is not None:
+            self._end(reader.violation or reader.close)
 
-    def _hand_on_passed(self) -> None:
-        """Hand on messages that were passed over, and what came after each."""
+    def _deliver_skipped(self) -> None:
+        """Deliver the skipped messages, and the messages after each."""
         reader = self._reader
-        while reader.passed is not None:
-            for piece in reader.take_passed():
+        while reader.skipped is not None:
+            for piece in reader.take_skipped():
                 self.receiver.received(piece)
             messages = reader.feed(b"")
             if messages:
                 self.receiver.received(messages)
 
     def writing_paused(self) -> None:
-        """Tell that the link is full."""
+        """Tell the receiver to pause."""
         self._paused = True
         self.receiver.writing_paused()
 
     def writing_resumed(self) -> None:
-        """Tell that the link has room again."""
+        """Answer the last ping, and tell the receiver to continue."""
         self._paused = False
         self._answer_ping()
         self.receiver.writing_resumed()
 
     def link_lost(self, error: Exception | None) -> None:
-        """Tell that the link is gone, and why."""
+        """Report the loss to the receiver."""
         if self._ending is not None:
             self._ending.cancel()
         self.receiver.link_lost(self._reason(error))
@@ -167,59 +167,59 @@ class WebSocketLink:
     # Control frames.
 
     def _answer_ping(self) -> None:
-        """Answer the last ping of a read, or of all the time that the peer does not read (RFC 6455, 5.5.3).
+        """Answer only the last ping of a read, or of the time in which the peer did not read (RFC 6455, 5.5.3).
 
-        So a flood of pings, which THREATS 8 tells of, costs no memory.
+        So a flood of pings uses no memory (THREATS 8).
         """
         ping = self._reader.ping
         if ping is not None and not self._paused and not self._closing:
             self._reader.ping = None
             self._link.write(control_frame(Opcode.PONG, ping, self._client))
 
-    def _say_close(self, close: Close, linger: float = 0.0) -> None:
+    def _send_close(self, close: Close, linger: float = 0.0) -> None:
         if not self._closing:
             self._closing = True
-            # A Close without a code is answered in kind: 1005 never travels (RFC 6455, 7.4.1).
+            # A Close without a code is answered without one: 1005 is never sent (RFC 6455, 7.4.1).
             payload = b"" if close.code == CloseCode.NO_STATUS_RCVD else close.serialize()
             self._link.write(control_frame(Opcode.CLOSE, payload, self._client))
             self._ending = Linger(linger or LINGER, self._link.progress, self._link.abort)
 
     def _end(self, close: Close | None) -> None:
-        """End the link with the peer's Close, or the one that it has deserved.
+        """End the link with `close`: the answer to the peer's Close, or the Close for its violation.
 
-        A peer may close in the middle of a message of ours, because it takes the time of it for silence; River's own
-        implementation does. It still reads, and takes the message if it gets all of it; what is on its way, between
-        this system and the peer's, nobody knows. So the link is kept until the peer ends it, and counts as alive.
+        A peer may close while it receives a long message from us, because it mistakes the delay for silence, as River's
+        reference does. It still reads, and accepts the message if it is complete. Progress between both systems is not
+        visible here, so the link is kept until the peer closes it, and counts as alive.
         """
         loop = asyncio.get_running_loop()
-        if self._reader.breach is None and not self._closing and loop.time() - self._large_at < LONGEST:
-            self._link.linger = LONGEST
-            self.progress = _always_moving
+        if self._reader.violation is None and not self._closing and loop.time() - self._large_at < MAX_LINGER:
+            self._link.linger = MAX_LINGER
+            self.progress = _assumed_progress
         if close is not None:
-            self._say_close(close, self._link.linger)
+            self._send_close(close, self._link.linger)
         # RFC 6455, 7.1.1: the server closes the connection first, and the client waits for that.
         if not self._client:
             self._link.close()
 
     def _reason(self, error: Exception | None) -> Exception | None:
-        """Return why the link is lost, when the socket's link gives `error`."""
-        breach, close = self._reader.breach, self._reader.close
-        if breach is not None:
-            kind = LimitExceeded if breach.code == CloseCode.MESSAGE_TOO_BIG else ProtocolError
-            return kind(f"the peer broke the WebSocket protocol: {breach.reason}")
+        """Return the reason of the loss; `error` is the reason of the socket's link."""
+        violation, close = self._reader.violation, self._reader.close
+        if violation is not None:
+            kind = LimitExceeded if violation.code == CloseCode.MESSAGE_TOO_BIG else ProtocolError
+            return kind(f"the peer violated the WebSocket protocol: {violation.reason}")
         if close is not None and close.code not in OK_CLOSE_CODES:
             return LinkLost(f"the peer closed the WebSocket with {close.code}: {close.reason!r}", close.code)
         if error is None and close is None and not self._closing:
-            return LinkLost("the connection ended without the closing handshake of WebSocket")
+            return LinkLost("the connection ended without a WebSocket closing handshake")
         return error
 
 
-def _always_moving() -> tuple[int, int]:
-    """Report output that moves, as `Link.progress` does, where nobody can know."""
+def _assumed_progress() -> tuple[int, int]:
+    """Return continuous progress, for use as `Link.progress` while the actual progress is unknown."""
     return LARGE, int(asyncio.get_running_loop().time() * 1e6)
 
 
-def _hand_over(
+def _start_link(
     socket: tcp.SocketLink,
     handshake: ClientHandshake | ServerHandshake,
     receiver: Receiver,
@@ -228,7 +228,7 @@ def _hand_over(
     *,
     client: bool,
 ) -> None:
-    """Make the link over a socket whose handshake is done, and tell its receiver of it."""
+    """Create the link over a socket whose handshake is complete, and pass it to its receiver."""
     link = socket.receiver = WebSocketLink(socket, receiver, url, settings, client=client)
     receiver.link_made(link)
     if handshake.rest:
@@ -236,7 +236,7 @@ def _hand_over(
 
 
 class _Connecting(Discard):
-    """The receiver of a client's socket until the handshake is done: then, or when it has failed, `done` is done."""
+    """The receiver of a client's socket during the handshake; `done` is done when it has succeeded or failed."""
 
     def __init__(self, handshake: ClientHandshake, receiver: Receiver, url: Url, settings: Settings) -> None:
         self._handshake = handshake
@@ -261,19 +261,19 @@ class _Connecting(Discard):
             self.done.set_exception(error)
             return
         self.done.set_result(None)
-        _hand_over(link, self._handshake, self._receiver, self._url, self._settings, client=True)
+        _start_link(link, self._handshake, self._receiver, self._url, self._settings, client=True)
 
     def link_lost(self, error: Exception | None) -> None:
         if not self.done.done():
             self.done.set_exception(ConnectionResetError())
 
-    def give_up(self) -> None:
+    def abort(self) -> None:
         if self._link is not None:
             self._link.abort()
 
 
 class _Accepted(Discard):
-    """The receiver of a server's socket until the handshake is done; so long it is listed in `handshakes`."""
+    """The receiver of a server's socket during the handshake; until its end it is in `handshakes`."""
 
     def __init__(self, receiver: Receiver | Refused, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
         self.refused = isinstance(receiver, Refused)
@@ -287,10 +287,10 @@ class _Accepted(Discard):
         self._timer: asyncio.TimerHandle | None = None
 
     def link_made(self, link: Link) -> None:
-        """Wait for the request, for some time."""
+        """Start waiting for the request, for at most `connect_timeout`."""
         self._link = cast(tcp.SocketLink, link)
         self._handshakes.add(self)
-        self._timer = asyncio.get_running_loop().call_later(self._settings.connect_timeout, self.give_up)
+        self._timer = asyncio.get_running_loop().call_later(self._settings.connect_timeout, self.abort)
 
     def received(self, data: bytes) -> None:
         link = self._link
@@ -304,23 +304,23 @@ class _Accepted(Discard):
             return
         link.write(self._handshake.answer)
         self._stop()
-        _hand_over(link, self._handshake, self._receiver, self._url, self._settings, client=False)
+        _start_link(link, self._handshake, self._receiver, self._url, self._settings, client=False)
 
     def link_lost(self, error: Exception | None) -> None:
         self._stop()
         if self._error is not None:
-            logger.info("%s: a peer is refused: %s", self._url.place, self._error)
+            logger.info("%s: refused a peer: %s", self._url.place, self._error)
         self._receiver.link_lost(self._error or error)
 
-    def give_up(self) -> None:
-        """Drop a connection whose request does not come."""
+    def abort(self) -> None:
+        """Abort a connection whose request was not received in time."""
         if self._link is not None:
             if self._error is None:
-                self._error = LinkLost("no WebSocket handshake")
+                self._error = LinkLost("no WebSocket handshake in time")
             self._link.abort()
 
     def decline(self) -> None:
-        """Answer that the server is closing, whether or not the request has begun."""
+        """Answer that the server is closing, even if no request was received."""
         if self._link is not None and self._error is None:
             self._refuse(self._link, LinkLost("the server is closing"), self._handshake.unavailable())
 
@@ -336,7 +336,7 @@ class _Accepted(Discard):
 
 
 class WebSocketListener:
-    """Accepts connections, and makes links of those that open a WebSocket."""
+    """Accepts connections, and creates links for those that open a WebSocket."""
 
     def __init__(self, listener: Listener, handshakes: set[_Accepted]) -> None:
         self.url = listener.url
@@ -344,7 +344,7 @@ class WebSocketListener:
         self._handshakes = handshakes
 
     async def close(self) -> None:
-        """Accept no more links, and give up those that are still in their handshake."""
+        """Accept no more links, and decline unfinished handshakes."""
         await self._listener.close()
         for accepted in list(self._handshakes):
             accepted.decline()
@@ -352,13 +352,13 @@ class WebSocketListener:
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
     """Open a WebSocket. See :func:`penstock.transports.connect`."""
-    host = tcp.ALL_INTERFACES.get(url.host, url.host)
+    host = tcp.LOOPBACK.get(url.host, url.host)
     connecting = _Connecting(ClientHandshake(url, host, settings), receiver, url, settings)
     try:
         await tcp.connect(url, connecting, settings, ssl)
         await connecting.done
     except BaseException:
-        connecting.give_up()
+        connecting.abort()
         raise
 
 
@@ -368,7 +368,7 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 
     def accept_socket(address: str) -> _Accepted | Refused:
         receiver = accept(address)
-        if isinstance(receiver, Refused) and sum(accepted.refused for accepted in handshakes) >= REFUSING:
+        if isinstance(receiver, Refused) and sum(accepted.refused for accepted in handshakes) >= MAX_REFUSED_LINKS:
             return receiver
         return _Accepted(receiver, url, settings, handshakes)
 

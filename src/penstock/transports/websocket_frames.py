@@ -1,7 +1,7 @@
 """WebSocket frames: RFC 6455, section 5, without sockets.
 
-The library `websockets` does all of this, too, at 9 microseconds for each message that comes in and 5 for each that
-goes out. Items of a stream are messages of their own, so that would be most of what they cost; here it is about 1.
+The library `websockets` would take 9 microseconds for each received message and 5 for each sent one. Each item of a
+stream is a message, so this would be most of its cost. Here it takes about 1 microsecond.
 """
 
 from __future__ import annotations
@@ -30,79 +30,78 @@ OPCODE: Final = 0x0F
 CONTROL: Final = 0x08
 LENGTH: Final = 0x7F
 SHORT: Final = 125
-"""The longest payload whose length stands in the second byte; control frames have no longer one."""
+"""The maximum payload whose length fits into the second byte, and the maximum payload of control frames."""
 LENGTH_16: Final = 126
 LENGTH_64: Final = 127
 WHOLE: Final = FIN | Opcode.BINARY
-"""A binary message in one frame: nearly every one."""
+"""The first byte of a binary message in one frame: of nearly every message."""
 KNOWN: Final = frozenset(Opcode)
 KEY_BYTES: Final = 4
 BY_REFERENCE_BYTES: Final = 32_768
-"""Messages of this size and more are handed on by themselves: joining them with others costs more than a write."""
+"""Messages of at least this size are written separately: joining them with others takes longer than a write."""
 
 
 class FrameReader:
-    """Reads what a peer sends: messages, and what its control frames say.
+    """Decodes the frames of a peer: messages and control frames.
 
-    A message in several frames is put together. The first mistake of the peer ends the reading.
+    Fragmented messages are reassembled. Reading ends at the first violation of the protocol.
 
     Args:
         masked: The peer is a client, so it must mask its frames; a server must not (RFC 6455, 5.1).
-        max_bytes: The longest message that is accepted. No more than that is held.
-        width: Bytes of the length that is put before each message: big-endian, and excluding itself. 0: none is.
-        first_max_bytes: The longest first message.
-        pass_over: A longer message, but for the first one, is no mistake: it is passed over, and only its ends are
-            kept.
+        max_bytes: The maximum size of a message. No more than that is buffered.
+        width: The width of the length prefix to add to each message: big-endian, excluding itself. 0 adds none.
+        first_max_bytes: The maximum size of the first message; None for `max_bytes`.
+        skip_long: A larger message, except the first one, is not a violation: it is skipped, and only its first
+            and last bytes are kept.
 
     Attributes:
-        passed: A message that was passed over; nothing is read before it is taken by `take_passed`.
-        ping: The data of the last ping that was not answered. Older ones need no answer (RFC 6455, 5.5.3).
-        close: The peer's Close; nothing is read after it.
-        breach: The Close that the peer has deserved by a mistake; nothing is read after it.
+        skipped: A skipped message; reading stops until `take_skipped` is called.
+        ping: The data of the last unanswered ping. Earlier ones need no answer (RFC 6455, 5.5.3).
+        close: The peer's Close; reading ends after it.
+        violation: The Close to send for the peer's violation; reading ends after it.
 
     """
 
     __slots__ = (
-        "_last", "_left", "_mask_bit", "_mask_key", "_max_bytes", "_need", "_oversized", "_passes", "_room", "_tail",
-        "_unfinished", "_width", "breach", "close", "passed", "ping",
+        "_limit", "_mask_bit", "_mask_key", "_max_bytes", "_max_skipped", "_need", "_oversized", "_remaining",
+        "_skipping_last", "_tail", "_unfinished", "_width", "close", "ping", "skipped", "violation",
     )  # fmt: skip
 
     def __init__(
-        self, *, masked: bool, max_bytes: int, width: int, first_max_bytes: int | None = None, pass_over: bool = False
+        self, *, masked: bool, max_bytes: int, width: int, first_max_bytes: int | None = None, skip_long: bool = False
     ) -> None:
         self._mask_bit = MASKED if masked else 0
         self._max_bytes = min(max_bytes, 256**width - 1) if width else max_bytes
-        # What the next data frame may have.
-        self._room = self._max_bytes if first_max_bytes is None else min(first_max_bytes, self._max_bytes)
-        # How long a message that is passed over may be: what its length can say. 0: none is passed over.
-        self._passes = 256**width - 1 if pass_over else 0
-        # The one that is; what is still to come of its present frame, and how that is masked; and whether it is over
-        # then.
+        # The maximum payload of the next data frame.
+        self._limit = self._max_bytes if first_max_bytes is None else min(first_max_bytes, self._max_bytes)
+        # The maximum size of a skipped message, which its length prefix must express; 0 disables skipping.
+        self._max_skipped = 256**width - 1 if skip_long else 0
+        # The message that is being skipped: the rest of its current frame, the mask, and whether the frame is its last.
         self._oversized: LongMessage | None = None
-        self._left = 0
+        self._remaining = 0
         self._mask_key = b""
-        self._last = False
-        self.passed: LongMessage | None = None
+        self._skipping_last = False
+        self.skipped: LongMessage | None = None
         self._width = width
-        # What begins a frame, and how many bytes there must be before it is worth another look.
+        # The start of an incomplete frame, and the size that is needed to continue with it.
         self._tail = bytearray()
         self._need = 0
-        # The message that is not whole yet, when it comes in several frames.
+        # The received part of a fragmented message.
         self._unfinished: bytearray | None = None
         self.ping: bytes | None = None
         self.close: Close | None = None
-        self.breach: Close | None = None
+        self.violation: Close | None = None
 
-    def over(self) -> bool:
-        """Return whether nothing more is read."""
-        return self.close is not None or self.breach is not None
+    def done(self) -> bool:
+        """Return True if reading has ended."""
+        return self.close is not None or self.violation is not None
 
     def feed(self, data: bytes) -> bytes:
-        """Return the messages that are whole with `data`, each with its length before it.
+        """Return the messages that `data` completes, each with its length prefix.
 
-        Look at `ping`, `close` and `breach` afterwards.
+        Afterwards, check `skipped`, `ping`, `close` and `violation`.
         """
-        if self.over():
+        if self.done():
             return b""
         if self._tail:
             self._tail += data
@@ -112,69 +111,69 @@ class FrameReader:
             self._tail = bytearray()
         out: list[bytes] = []
         at = self._scan(data, out)
-        if at < len(data) and not self.over():
+        if at < len(data) and not self.done():
             self._tail += data[at:]
         return b"".join(out)
 
     def _scan(self, data: bytes, out: list[bytes]) -> int:
-        """Take the frames in `data`; return where the first one begins that is not whole, or not to be read now."""
+        """Decode the frames in `data`; return the start of the first one that is incomplete, or to be read later."""
         self._need = 2
         key_bytes = KEY_BYTES if self._mask_bit else 0
         size = len(data)
         at = 0
-        while size - at >= 2 or (self._left and at < size):
-            if self._left:
-                at = self._pass_over(data, at)
-                if self.passed is not None:
+        while size - at >= 2 or (self._remaining and at < size):
+            if self._remaining:
+                at = self._skip(data, at)
+                if self.skipped is not None:
                     break
                 continue
             if self._unfinished is None:
-                messages, end = read_run(data, at, self._mask_bit != 0, self._room, self._width)
+                messages, end = read_run(data, at, self._mask_bit != 0, self._limit, self._width)
                 if end > at:
-                    self._room = self._max_bytes
+                    self._limit = self._max_bytes
                     out.append(messages)
                     at = end
                     continue
             head = data[at]
             start, end = self._payload_of(data, at, size)
-            if end - start > self._room and not head & CONTROL and start <= size and self.breach is None:
-                self._begin_long(head, end - start, data[start - key_bytes : start])
+            if end - start > self._limit and not head & CONTROL and start <= size and self.violation is None:
+                self._begin_skipping(head, end - start, data[start - key_bytes : start])
                 at = start
                 continue
-            if end > size or self.breach is not None:
-                # Of a frame that will be passed over, its head alone.
-                self._need = (start if end - start > self._room and not head & CONTROL else end) - at
+            if end > size or self.violation is not None:
+                # A frame that will be skipped needs only its header.
+                self._need = (start if end - start > self._limit and not head & CONTROL else end) - at
                 break
             payload = data[start:end]
             if key_bytes:
                 payload = apply_mask(payload, data[start - key_bytes : start])
             at = end
             if head == WHOLE:
-                self._room = self._max_bytes
+                self._limit = self._max_bytes
                 if self._width:
                     out.append((end - start).to_bytes(self._width, "big"))
                 out.append(payload)
-            elif not self._take(head, payload, out):
+            elif not self._handle(head, payload, out):
                 break
         return at
 
-    def _take(self, head: int, payload: bytes, out: list[bytes]) -> bool:
-        """Take a frame that is no whole message; return whether the next one is to be read now."""
+    def _handle(self, head: int, payload: bytes, out: list[bytes]) -> bool:
+        """Handle a frame that is not a whole message; return True if the next one can be read."""
         if head & CONTROL:
             self._control(head & OPCODE, payload)
-            return not self.over()
+            return not self.done()
         if self._oversized is None:
-            self._gather(head, payload, out)
+            self._add_fragment(head, payload, out)
         elif head & FIN:
-            # A frame that is empty.
-            self._end_long()
+            # The frame is empty.
+            self._end_skipping()
             return False
         return True
 
     def _payload_of(self, data: bytes, at: int, size: int) -> tuple[int, int]:
-        """Return where the payload of the frame at `at` begins and ends; its first two bytes are there.
+        """Return the start and end of the payload of the frame at `at`, whose first two bytes are in `data`.
 
-        When its length is not, that is behind `size`. When the frame is wrong, `breach` is set.
+        They exceed `size` if the length is incomplete. Sets `violation` if the frame is invalid.
         """
         head = data[at]
         second = data[at + 1]
@@ -187,71 +186,71 @@ class FrameReader:
             if start > size:
                 return start, start
             length = int.from_bytes(data[at + 2 : start], "big")
-        if length > self._room and not head & CONTROL and not self._may_pass(length):
-            most = self._room + len(self._unfinished or b"")
-            self._break(CloseCode.MESSAGE_TOO_BIG, f"a message has at most {most} bytes here")
+        if length > self._limit and not head & CONTROL and not self._may_skip(length):
+            most = self._limit + len(self._unfinished or b"")
+            self._fail(CloseCode.MESSAGE_TOO_BIG, f"a message has at most {most} bytes here")
         if self._mask_bit:
             start += KEY_BYTES
         return start, start + length
 
     def _check(self, head: int, second: int) -> None:
-        """Look whether a frame is wrong, as far as its first two bytes tell (RFC 6455, 5.2 to 5.5)."""
+        """Set `violation` if the first two bytes of a frame are invalid (RFC 6455, 5.2 to 5.5)."""
         opcode = head & OPCODE
         if second & MASKED != self._mask_bit:
-            self._break(CloseCode.PROTOCOL_ERROR, "a client masks its frames, and a server does not")
+            self._fail(CloseCode.PROTOCOL_ERROR, "clients must mask frames, and servers must not")
         elif head & RESERVED:
-            self._break(CloseCode.PROTOCOL_ERROR, "reserved bits are set, and no extension was agreed on")
+            self._fail(CloseCode.PROTOCOL_ERROR, "reserved bits are set without a negotiated extension")
         elif opcode not in KNOWN:
-            self._break(CloseCode.PROTOCOL_ERROR, f"unknown opcode {opcode}")
+            self._fail(CloseCode.PROTOCOL_ERROR, f"unknown opcode {opcode}")
         elif opcode & CONTROL:
             if not head & FIN or second & LENGTH > SHORT:
-                self._break(CloseCode.PROTOCOL_ERROR, "a control frame is one frame of at most 125 bytes")
+                self._fail(CloseCode.PROTOCOL_ERROR, "a control frame is fragmented or longer than 125 bytes")
         elif opcode == Opcode.TEXT:
-            self._break(CloseCode.UNSUPPORTED_DATA, "messages are binary here")
+            self._fail(CloseCode.UNSUPPORTED_DATA, "messages must be binary")
         elif (opcode == Opcode.CONT) is (self._unfinished is None):
-            self._break(CloseCode.PROTOCOL_ERROR, "a message begins within another, or goes on without one")
+            self._fail(CloseCode.PROTOCOL_ERROR, "a continuation frame is unexpected or missing")
 
-    def _gather(self, head: int, payload: bytes, out: list[bytes]) -> None:
-        """Take a part of a message that comes in several frames."""
+    def _add_fragment(self, head: int, payload: bytes, out: list[bytes]) -> None:
+        """Add a frame to a fragmented message."""
         held = self._unfinished if self._unfinished is not None else bytearray()
         held += payload
         self._unfinished = held
-        self._room -= len(payload)
+        self._limit -= len(payload)
         if head & FIN:
             self._unfinished = None
-            self._room = self._max_bytes
+            self._limit = self._max_bytes
             if self._width:
                 out.append(len(held).to_bytes(self._width, "big"))
             out.append(bytes(held))
 
-    # Messages that are too long.
+    # Skipping of oversized messages.
 
-    def _may_pass(self, length: int) -> bool:
-        """Whether a message may be passed over that has a frame of so many bytes."""
+    def _may_skip(self, length: int) -> bool:
+        """Return True if a message may be skipped that has another frame of `length` bytes."""
         if self._oversized is not None:
-            return self._oversized.size + length <= self._passes
+            return self._oversized.size + length <= self._max_skipped
         held = len(self._unfinished or b"")
-        # A first message has less room than the others.
-        return held + self._room == self._max_bytes and held + length <= self._passes
+        # The first message, whose limit may be lower, is never skipped.
+        return held + self._limit == self._max_bytes and held + length <= self._max_skipped
 
-    def _begin_long(self, head: int, length: int, key: bytes) -> None:
-        """Pass over a frame of a message that is too long."""
+    def _begin_skipping(self, head: int, length: int, key: bytes) -> None:
+        """Start to skip a frame of an oversized message."""
         if self._oversized is None:
             held = bytes(self._unfinished or b"")
             self._oversized = LongMessage()
             self._oversized.add(held, 0, len(held))
-            # It has begun, and none of its frames is held.
+            # The message has started, but none of its frames is kept.
             self._unfinished = bytearray()
-            self._room = 0
-        self._left = length
+            self._limit = 0
+        self._remaining = length
         self._mask_key = key
-        self._last = bool(head & FIN)
+        self._skipping_last = bool(head & FIN)
 
-    def _pass_over(self, data: bytes, at: int) -> int:
-        """Take what there is of the frame that is passed over, from `at` on; return where it ends."""
+    def _skip(self, data: bytes, at: int) -> int:
+        """Skip the available part of a frame, from `at` on; return its end."""
         message = self._oversized
         assert message is not None
-        stop = min(len(data), at + self._left)
+        stop = min(len(data), at + self._remaining)
         piece = data[at:stop]
         key = self._mask_key
         if key:
@@ -259,20 +258,20 @@ class FrameReader:
             turn = len(piece) % KEY_BYTES
             self._mask_key = key[turn:] + key[:turn]
         message.add(piece, 0, len(piece))
-        self._left -= len(piece)
-        if self._left == 0 and self._last:
-            self._end_long()
+        self._remaining -= len(piece)
+        if self._remaining == 0 and self._skipping_last:
+            self._end_skipping()
         return stop
 
-    def _end_long(self) -> None:
-        self.passed, self._oversized, self._unfinished = self._oversized, None, None
-        self._room = self._max_bytes
+    def _end_skipping(self) -> None:
+        self.skipped, self._oversized, self._unfinished = self._oversized, None, None
+        self._limit = self._max_bytes
         self._need = 0
 
-    def take_passed(self) -> Iterator[bytes]:
-        """Yield the message that was passed over, with its length before it and zeros for what was dropped."""
-        message = self.passed
-        self.passed = None
+    def take_skipped(self) -> Iterator[bytes]:
+        """Yield the skipped message with its length prefix, and with zeros in place of the discarded bytes."""
+        message = self.skipped
+        self.skipped = None
         if message is not None:
             yield message.size.to_bytes(self._width, "big")
             yield from message.pieces()
@@ -284,19 +283,19 @@ class FrameReader:
             try:
                 self.close = Close.parse(payload)
             except CloseError as error:
-                self._break(CloseCode.PROTOCOL_ERROR, str(error))
+                self._fail(CloseCode.PROTOCOL_ERROR, str(error))
             except UnicodeDecodeError:
-                self._break(CloseCode.INVALID_DATA, "the reason of a Close is no UTF-8")
+                self._fail(CloseCode.INVALID_DATA, "the reason of a Close is not valid UTF-8")
 
-    def _break(self, code: CloseCode, reason: str) -> None:
-        self.breach = Close(code, reason)
+    def _fail(self, code: CloseCode, reason: str) -> None:
+        self.violation = Close(code, reason)
         self._unfinished = None
 
 
 def message_frames(messages: list[bytes], masking: bool) -> list[bytes]:
-    """Return whole messages as frames, one each, in chunks to write.
+    """Return the frames of whole messages, one for each, in chunks to write.
 
-    A client must mask them, with a key for each frame that nobody can foresee (RFC 6455, 5.3).
+    With `masking`, as required of clients, each frame has an unpredictable key (RFC 6455, 5.3).
     """
     chunks: list[bytes] = []
     parts: list[bytes] = []
@@ -327,7 +326,7 @@ def message_frames(messages: list[bytes], masking: bool) -> list[bytes]:
 
 
 def control_frame(opcode: Opcode, payload: bytes, masking: bool) -> bytes:
-    """Return a control frame, of at most 125 bytes of payload."""
+    """Return a control frame with at most 125 bytes of payload."""
     if not masking:
         return bytes((FIN | opcode, len(payload))) + payload
     key = os.urandom(KEY_BYTES)

@@ -24,41 +24,40 @@ from .origins import are_allowed
 __all__ = ["ClientHandshake", "ServerHandshake"]
 
 HEAD_BYTES: Final = 16_384
-"""The longest request or response: some large cookies."""
+"""The maximum size of a request or response: enough for several large cookies."""
 HEAD_END: Final = b"\r\n\r\n"
 
-WHAT_TO_DO: Final = {
-    401: "give credentials with Settings.headers",
-    403: "are the credentials right (Settings.headers), and is the origin allowed?",
-    404: "is the path of the URL right?",
-    426: "does it speak WebSocket there?",
-    429: "it has too many connections; try later",
-    503: "it has no room, or is starting; try later",
+ADVICE: Final = {
+    401: "pass credentials with Settings.headers",
+    403: "check the credentials (Settings.headers) and the origin",
+    404: "check the path of the URL",
+    429: "the server has too many connections; try again later",
+    503: "the server is full or starting; try again later",
 }
 REASON_BYTES: Final = 200
-"""How much is shown of what a server says that has no room."""
-ELSEWHERE: Final = "it is elsewhere; connect to where it is"
-OTHERWISE: Final = "does it speak WebSocket there?"
+"""Bytes of a full server's reason to show."""
+REDIRECTED: Final = "redirects are not followed; connect to the new address"
+DEFAULT_ADVICE: Final = "check that it uses WebSocket on this port"
 
-# At its level DEBUG, the library logs all headers, with whatever secrets they hold.
-_quiet = logging.getLogger("penstock.transports.handshake")
-_quiet.setLevel(logging.WARNING)
+# At level DEBUG, the library logs all headers, which may contain secrets.
+_logger = logging.getLogger("penstock.transports.handshake")
+_logger.setLevel(logging.WARNING)
 
 
 class _Handshake:
-    """Gathers what stands before the first empty line; `rest` is what came behind it, the first frames."""
+    """Collects the head, which ends with an empty line; `rest` is the data after it, the first frames."""
 
     def __init__(self) -> None:
         self._data = bytearray()
         self.rest = b""
 
     def head(self, data: bytes) -> bytes | None:
-        """Return it once it is whole. Raises ProtocolError if it is too long."""
+        """Return the head when it is complete, otherwise None. Raises ProtocolError if it is too long."""
         seen = max(0, len(self._data) - len(HEAD_END))
         self._data += data
         end = self._data.find(HEAD_END, seen)
         if (end if end >= 0 else len(self._data)) > HEAD_BYTES:
-            raise ProtocolError(f"the head of its opening handshake is longer than {HEAD_BYTES} bytes")
+            raise ProtocolError(f"the head of the peer's opening handshake is longer than {HEAD_BYTES} bytes")
         if end < 0:
             return None
         end += len(HEAD_END)
@@ -67,9 +66,9 @@ class _Handshake:
 
 
 class ClientHandshake(_Handshake):
-    """The client's side, which sends `request` first. The host is the one that is really connected to.
+    """The client side, which sends `request` first. `host` is the host that is actually connected to.
 
-    Raises LocalError if `Settings.headers` has one that belongs to the handshake.
+    Raises LocalError if `Settings.headers` has one that is reserved for the handshake.
     """
 
     def __init__(self, url: Url, host: str, settings: Settings) -> None:
@@ -80,22 +79,20 @@ class ClientHandshake(_Handshake):
         self._protocol = ClientProtocol(
             WebSocketURI(url.transport == "wss", host, url.port or 0, path, ""),
             subprotocols=None if subprotocol is None else [Subprotocol(subprotocol)],
-            logger=_quiet,
+            logger=_logger,
         )
         request = self._protocol.connect()
         own = {name.lower() for name in request.headers}
         for name, value in settings.headers:
             if name.lower() in own:
-                raise LocalError(
-                    f"Settings.headers has {name}, which the WebSocket handshake sets itself; leave it out"
-                )
+                raise LocalError(f"Settings.headers has {name}, which is reserved for the WebSocket handshake; omit it")
             request.headers[name] = value
         self.request = request.serialize()
 
     def feed(self, data: bytes) -> bool:
-        """Take what the server sent; return whether that is all.
+        """Process data from the server; return True if the handshake is complete.
 
-        Raises ConnectError if the server refuses, or does not speak WebSocket.
+        Raises ConnectError if the server refuses it, or does not use WebSocket.
         """
         try:
             head = self.head(data)
@@ -108,7 +105,7 @@ class ClientHandshake(_Handshake):
         problem = self._protocol.handshake_exc
         if problem is not None:
             raise ConnectError(
-                f"cannot connect to {self._url.place}: the server's opening handshake is wrong: {problem}"
+                f"cannot connect to {self._url.place}: the server's opening handshake is invalid: {problem}"
             ) from problem
         return True
 
@@ -117,18 +114,18 @@ class ClientHandshake(_Handshake):
         version, _, status = line.partition(" ")
         code = status[:3]
         if not version.startswith("HTTP/") or not (code.isascii() and code.isdigit()):
-            raise ConnectError(f"cannot connect to {self._url.place}: the answer is no HTTP; {OTHERWISE}")
+            raise ConnectError(f"cannot connect to {self._url.place}: the answer is not HTTP; {DEFAULT_ADVICE}")
         if code != "101":
-            todo = WHAT_TO_DO.get(int(code), ELSEWHERE if code.startswith("3") else OTHERWISE)
+            todo = ADVICE.get(int(code), REDIRECTED if code.startswith("3") else DEFAULT_ADVICE)
             reason = self.rest[:REASON_BYTES].decode("utf-8", "replace") if code == "503" else ""
-            said = f"{status[:80]}: {reason.strip()}" if reason else status[:80]
-            raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown_line(said)}; {todo}")
+            what = f"{status[:80]}: {reason.strip()}" if reason else status[:80]
+            raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown_line(what)}; {todo}")
 
 
 class ServerHandshake(_Handshake):
-    """The server's side; `answer` is what to send, once `feed` has returned True or raised.
+    """The server side; `answer` is the response to send after `feed` has returned True or raised.
 
-    With a `refusal`, no request is granted, and this is why.
+    If `refusal` is not empty, every request is refused for this reason.
     """
 
     def __init__(self, url: Url, settings: Settings, refusal: str = "") -> None:
@@ -137,13 +134,13 @@ class ServerHandshake(_Handshake):
         self._refusal = refusal
         self._origins = settings.origins
         self._subprotocol = spec_of(url.protocol).subprotocol
-        self._protocol = ServerProtocol(select_subprotocol=lambda _, offered: self._choose(offered), logger=_quiet)
+        self._protocol = ServerProtocol(select_subprotocol=lambda _, offered: self._choose(offered), logger=_logger)
         self.answer = b""
 
     def feed(self, data: bytes) -> bool:
-        """Take what the client sent; return whether that is all.
+        """Process data from the client; return True if the handshake is complete.
 
-        Raises ProtocolError if the request is refused; `answer` says why.
+        Raises ProtocolError if the request is refused; `answer` has the reason.
         """
         try:
             head = self.head(data)
@@ -156,34 +153,34 @@ class ServerHandshake(_Handshake):
         self.answer = response.serialize()
         if response.status_code != 101:
             raise ProtocolError(
-                f"its opening request was answered with {response.status_code} {response.reason_phrase}"
+                f"the opening request was answered with {response.status_code} {response.reason_phrase}"
             )
         return True
 
     def unavailable(self) -> bytes:
-        """Return the answer of a server that is closing, to a request of which not all has come."""
+        """Return the response of a closing server, for an incomplete request."""
         return self._protocol.reject(503, "The server is closing.\n").serialize()
 
     def _response(self, head: bytes) -> Response:
         self._protocol.receive_data(head)
         requests = self._protocol.events_received()
         if not requests or not isinstance(requests[0], Request):
-            return self._protocol.reject(400, "This is no request that opens a WebSocket.\n")
+            return self._protocol.reject(400, "This is not a valid WebSocket handshake.\n")
         request = requests[0]
         if unquote(request.path.partition("?")[0]) != self._path:
-            return self._protocol.reject(404, "There is nothing here.\n")
-        # THREATS 76: any page can open connections to wherever its visitor's browser can. Only the browser says so.
+            return self._protocol.reject(404, "There is no WebSocket at this path.\n")
+        # THREATS 76: any page can connect to every server that its visitor's browser can reach; only Origin shows it.
         if not are_allowed(request.headers.get_all("Origin"), request.headers.get_all("Host"), self._origins):
-            return self._protocol.reject(403, "This server takes no connections from pages of this origin.\n")
+            return self._protocol.reject(403, "This server does not accept connections from this origin.\n")
         if self._refusal:
             return self._protocol.reject(503, f"{self._refusal}.\n")
         return self._protocol.accept(request)
 
     def _choose(self, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-        """Choose a subprotocol. Many clients offer none, and are let in."""
+        """Choose a subprotocol. Clients that offer none are accepted, because many do not."""
         known = self._subprotocol
         if known is None or not offered:
             return None
         if known in offered:
             return Subprotocol(known)
-        raise NegotiationError(f"{known} is spoken here")
+        raise NegotiationError(f"this server supports only the subprotocol {known}")

@@ -1,7 +1,7 @@
-"""The fast way through WebSocket frames, which only the compiled build has; see `websocket_runs.pyx`.
+"""The fast path for WebSocket frames, which only the compiled build has; see `websocket_runs.pyx`.
 
-Nearly every frame is a whole binary message. Each function takes as many of these as follow each other, in one pass,
-and leaves the rest to :mod:`.websocket_frames`, which knows all frames. So does the plain build with all of them.
+Nearly every frame is a whole binary message. Each function processes consecutive frames of this kind in one pass. All
+other frames are left to :mod:`.websocket_frames`; in the plain build, these functions process none.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ __all__ = ["read_run", "write_run"]
 
 
 def read_run(data: bytes, at: int, masked: bool, max_bytes: int, width: int) -> tuple[bytes, int]:
-    """Take the binary messages that lie whole in `data`.
+    """Decode consecutive whole binary messages.
 
     Args:
-        data: What the network brought.
-        at: Where a frame begins.
-        masked: Its sender must have masked it.
-        max_bytes: The longest message that is taken.
-        width: Bytes of the length that is put before each: big-endian, and excluding itself. 0: none is.
+        data: The received data.
+        at: The start of a frame.
+        masked: Frames must be masked.
+        max_bytes: The maximum size of a message.
+        width: The width of the length prefix to add to each: big-endian, excluding itself. 0 adds none.
 
     Returns:
-        The messages, joined; and where the first frame begins that was not taken.
+        The messages, joined; and the start of the first frame that was not decoded.
 
     """
     if at < 0:
@@ -29,16 +29,16 @@ def read_run(data: bytes, at: int, masked: bool, max_bytes: int, width: int) -> 
 
 
 def write_run(data: bytes, width: int, masking: bool) -> tuple[bytes, int]:
-    """Return the messages that lie whole in `data` as frames.
+    """Return the frames of the whole messages in `data`.
 
     Args:
-        data: Messages, each with its length before it.
-        width: Bytes of that length, which is big-endian and excludes itself.
-        masking: As a client must: with a key for each frame that nobody can foresee (RFC 6455, 5.3).
+        data: Messages, each with a length prefix.
+        width: The width of this prefix, which is big-endian and excludes itself.
+        masking: Mask each frame with an unpredictable key, as clients must (RFC 6455, 5.3).
 
     Returns:
-        The frames, joined; and where the first message begins that was not taken: one that is not whole, or so long
-        that it is better handed on by itself.
+        The frames, joined; and the start of the first message that was not encoded: it is incomplete, or so long that
+        it is faster to write separately.
 
     """
     if not 1 <= width <= 4:

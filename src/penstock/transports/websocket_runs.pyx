@@ -1,4 +1,4 @@
-"""Whole binary messages, many at a time: `websocket_runs.py` tells what each function does."""
+"""The compiled `websocket_runs.py`, which documents the functions."""
 
 from os import urandom
 
@@ -18,7 +18,7 @@ cdef enum:
     LENGTH_16 = 126
     LENGTH_64 = 127
     KEY_BYTES = 4
-    # Longer messages are written by themselves.
+    # Longer messages are written separately.
     LONG_BYTES = 32_768
 
 
@@ -97,7 +97,7 @@ def write_run(bytes data not None, int width, bint masking):
 
 
 cdef inline Frame _whole(Bytes p, Py_ssize_t at, Py_ssize_t size, bint masked, Py_ssize_t max_bytes) noexcept nogil:
-    """Return where the payload is of the frame at `at`, if that is a whole binary message in all ways right."""
+    """Return the payload's position of the frame at `at`, if it is a valid, whole binary message; otherwise -1."""
     cdef Py_ssize_t length, start = at + 2
     cdef Frame none = Frame(-1, -1)
     if size - at < 2 or p[at] != WHOLE or p[at + 1] & MASKED != (MASKED if masked else 0):
@@ -109,7 +109,7 @@ cdef inline Frame _whole(Bytes p, Py_ssize_t at, Py_ssize_t size, bint masked, P
         length = p[at + 2] << 8 | p[at + 3]
         start += 2
     elif length == LENGTH_64:
-        # A length that is too long for the memory is too long here, too.
+        # Lengths of more than 32 bits always exceed the limit.
         if size - at < 10 or p[at + 2] | p[at + 3] | p[at + 4] | p[at + 5]:
             return none
         length = <Py_ssize_t>p[at + 6] << 24 | p[at + 7] << 16 | p[at + 8] << 8 | p[at + 9]
@@ -122,7 +122,7 @@ cdef inline Frame _whole(Bytes p, Py_ssize_t at, Py_ssize_t size, bint masked, P
 
 
 cdef inline Py_ssize_t _message(Bytes p, Py_ssize_t at, Py_ssize_t size, int width) noexcept nogil:
-    """Return the length of the message at `at`, if it lies there whole and is none of the long ones; else -1."""
+    """Return the length of the message at `at`, if it is complete and not long; otherwise -1."""
     cdef Py_ssize_t length = 0
     cdef int index
     if size - at < width:
@@ -133,12 +133,12 @@ cdef inline Py_ssize_t _message(Bytes p, Py_ssize_t at, Py_ssize_t size, int wid
 
 
 cdef inline int _head_bytes(Py_ssize_t length) noexcept nogil:
-    """Return how many bytes `_put_head` writes."""
+    """Return the number of bytes that `_put_head` writes."""
     return 2 if length <= SHORT else 4
 
 
 cdef inline unsigned char* _put_head(unsigned char* to, Py_ssize_t length, bint masking) noexcept nogil:
-    """Write the first bytes of a frame, up to its key; `LONG_BYTES` fit into 16 bits."""
+    """Write a frame's header without its key; lengths below `LONG_BYTES` fit into 16 bits."""
     cdef unsigned char mask_bit = MASKED if masking else 0
     to[0] = WHOLE
     if length <= SHORT:

@@ -140,7 +140,7 @@ class ReactiveStreamsDump:
     framings: Final = {"none": 0}
     codecs: Final[tuple[str, ...]] = ()
     unit: Final = "message"
-    apart: Final = False
+    self_contained: Final = False
 
     def __init__(self, version: str) -> None:
         self._version = version

@@ -167,7 +167,7 @@ class RiverDump:
     framings: Final = {"none": 0, "u32": PREFIX_BYTES}
     codecs: Final = CODEC_NAMES
     unit: Final = "message"
-    apart: Final = True
+    self_contained: Final = True
 
     def __init__(self, version: str) -> None:
         pass
