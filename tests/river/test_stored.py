@@ -25,14 +25,14 @@ def late() -> Kept:
 
 def test_nothing_leaves_and_nothing_begins_before_it_is_durable() -> None:
     raw = late()
-    assert raw.shake() == [] and not raw.session.settled and not raw.session.kept
+    assert raw.shake() == [] and not raw.session.durable.settled and not raw.session.durable.kept
     raw.logs.sync()
-    assert len(raw.said()) == 2 and raw.session.settled and raw.session.kept
+    assert len(raw.said()) == 2 and raw.session.durable.settled and raw.session.durable.kept
     raw.say("a", 10, {}, **ADD)
-    assert [type(event) for event in raw.events] == [Established] and raw.session.withheld
+    assert [type(event) for event in raw.events] == [Established] and raw.session.durable.withheld
     raw.logs.sync()
     raw.said()
-    assert not raw.session.withheld
+    assert not raw.session.durable.withheld
     assert [type(event) for event in raw.events] == [Established, Requested]
 
 
@@ -71,7 +71,7 @@ def test_who_watches_learns_when_the_disk_is_behind() -> None:
     raw = Kept()
     raw.shake()
     told: list[bool] = []
-    raw.session.watch(told.append)
+    raw.session.durable.watch(told.append)
     raw.logs.late = True
     raw.say("a", 2, {}, **ECHO)
     raw.session.request(1, 1)
@@ -108,7 +108,7 @@ def test_streams_of_an_earlier_process_end() -> None:
 def test_a_session_that_is_left_stays_on_the_disk() -> None:
     raw = Kept()
     raw.shake()
-    raw.session.detach()
-    assert not raw.session.kept and len(raw.disk.logs) == 1
+    raw.session.durable.detach()
+    assert not raw.session.durable.kept and len(raw.disk.logs) == 1
     raw.restart()
     assert body_of(raw.shake(expected=1)[0])["status"]["ok"]

@@ -122,7 +122,7 @@ class World:
 
     def output(self) -> bytes:
         data = b"".join(self.server.take_output())
-        if self.server.settled:
+        if self.server.durable.settled:
             self.left.update(self.serving)
         return data
 

@@ -141,7 +141,7 @@ class World:
 
     def output(self) -> bytes:
         data = b"".join(self.server.take_output())
-        if self.server.settled:
+        if self.server.durable.settled:
             self.left.update(dict(self.serving.values()))
         return data
 

@@ -47,12 +47,13 @@ class Logged(NamedTuple):
 
 
 class WriteAhead(Outbox):
-    """An outbox whose output leaves when everything that it says is durable.
+    """An outbox whose output leaves when everything that it says is durable; a :class:`penstock.session.Durable`.
 
     Args:
         observe: Returns what the log should hold now; None: the session has not begun, and nothing is written.
         encode: Returns the record that leads from one state of the log to the next; from None: the whole session.
         fail: Ends the session because a record cannot be written. None of its output may leave.
+        is_open: Returns whether the session takes new streams.
         high_bytes: More output than this must not wait for the disk.
 
     Attributes:
@@ -63,9 +64,9 @@ class WriteAhead(Outbox):
     """
 
     __slots__ = (
-        "_afterwards", "_encode", "_fail", "_held_events", "_held_output", "_high_bytes", "_logged", "_observe",
-        "_ready_events", "_ready_output", "_rewrite_at", "_run", "_storage_full", "_unsynced", "_watcher", "_writing",
-        "begun", "log", "waiting",
+        "_afterwards", "_encode", "_fail", "_held_events", "_held_output", "_high_bytes", "_is_open", "_logged",
+        "_observe", "_ready_events", "_ready_output", "_rewrite_at", "_run", "_storage_full", "_unsynced", "_watcher",
+        "_writing", "begun", "log", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -73,12 +74,14 @@ class WriteAhead(Outbox):
         observe: Callable[[], Logged | None],
         encode: Callable[[Logged, Logged | None], bytes],
         fail: Callable[[Exception], None],
+        is_open: Callable[[], bool],
         high_bytes: int,
     ) -> None:
         super().__init__()
         self._observe = observe
         self._encode = encode
         self._fail = fail
+        self._is_open = is_open
         self._high_bytes = high_bytes
         self._logged: Logged | None = None
         # What the record holds that is being written, if any, and what becomes of the log afterwards.
@@ -113,6 +116,11 @@ class WriteAhead(Outbox):
     def watch(self, watcher: Callable[[bool], None]) -> None:
         """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
         self._watcher = watcher
+
+    @property
+    def kept(self) -> bool:
+        """Whether the next process can resume the session. See :class:`penstock.session.Durable`."""
+        return self.log is not None and self.begun and self._is_open()
 
     @property
     def settled(self) -> bool:

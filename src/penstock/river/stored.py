@@ -156,19 +156,16 @@ class StoredRiverSession(RiverSession):
 
     Attributes:
         begin: Keeps the session in a log from now on. See :meth:`penstock.core.write_ahead.WriteAhead.begin`.
-        watch: See :class:`penstock.session.Durable`, as for the next one.
-        detach: Leaves the session to the next process.
 
     """
 
     def __init__(self, settings: Settings, *arguments: Any) -> None:
         super().__init__(settings, *arguments)
-        storage = WriteAhead(self._observe, self._record, self._finish, settings.output_high_bytes)
+        high_bytes = settings.output_high_bytes
+        storage = WriteAhead(self._observe, self._record, self._finish, self._is_open, high_bytes)
         self._outbound.outbox = self._storage = storage
         self.take_output = storage.take
         self.begin = storage.begin
-        self.watch = storage.watch
-        self.detach = storage.detach
         self._opening: Opening | None = None
         # The streams that an earlier process had open; None: they have ended, or there was no such process.
         self._orphans: dict[str, int] | None = None
@@ -176,24 +173,12 @@ class StoredRiverSession(RiverSession):
     # From one process to the next.
 
     @property
-    def durable(self) -> StoredRiverSession:
-        """This session. See :class:`penstock.session.Session`."""
-        return self
+    def durable(self) -> WriteAhead:
+        """The session's outbox, which writes its log."""
+        return self._storage
 
-    @property
-    def kept(self) -> bool:
-        """Whether another process can go on with it. See :class:`penstock.session.Durable`."""
-        return self._storage.log is not None and self._storage.begun and self._state == OPENED
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing waits for the disk. See :class:`penstock.session.Durable`."""
-        return self._storage.settled
-
-    @property
-    def withheld(self) -> set[int]:
-        """The streams of which events wait for the disk. See :class:`penstock.session.Durable`."""
-        return self._storage.withheld
+    def _is_open(self) -> bool:
+        return self._state == OPENED
 
     @property
     def full(self) -> bool:
@@ -244,7 +229,7 @@ class StoredRiverSession(RiverSession):
     def decline(self) -> None:
         """Leave a session on the disk that its client cannot have. See :meth:`RiverSession.decline`."""
         if self._orphans is not None:
-            self.detach()
+            self._storage.detach()
 
     def _end_orphan(self, name: str, open_halves: int) -> None:
         """End a stream whose handler died with the earlier process, after all that was sent on it."""

@@ -61,7 +61,7 @@ class StoredSessions(Sessions[RiverSession]):
 
         """
         stored = cast(StoredRiverSession, session)
-        if not stored.kept:
+        if not stored.durable.kept:
             log = self._logs.create(name_of(session.session_id))
             if log is None:
                 raise SetupRejected("the session that the client would go on with is not known here", MISMATCH)

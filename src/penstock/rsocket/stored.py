@@ -7,7 +7,6 @@ handler begins. Nobody has heard of what a killed process had not written.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final, cast
 
@@ -42,7 +41,8 @@ class StoredSession(RSocketSession):
 
     def __init__(self, settings: Settings, *parts: Any) -> None:
         super().__init__(settings, *parts)
-        self._storage = WriteAhead(self._observe, self._record, self._storage_failed, settings.output_high_bytes)
+        high_bytes = settings.output_high_bytes
+        self._storage = WriteAhead(self._observe, self._record, self._storage_failed, self._is_open, high_bytes)
         self._outbound.outbox = self._storage
         self._opening: Opening | None = None
         # An earlier process began it, and its client has not resumed it yet.
@@ -55,37 +55,17 @@ class StoredSession(RSocketSession):
         self._storage.begin(log, run)
 
     @property
-    def durable(self) -> StoredSession:  # type: ignore[override]
-        """This session. See :class:`penstock.session.Session`."""
-        return self
+    def durable(self) -> WriteAhead:  # type: ignore[override]
+        """The session's outbox, which writes its log."""
+        return self._storage
 
-    def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
-        self._storage.watch(watcher)
-
-    @property
-    def kept(self) -> bool:
-        """Whether another process can go on with it. See :class:`penstock.session.Durable`."""
-        return self._storage.log is not None and self._storage.begun and self._life.state == OPENED
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing waits for the disk. See :class:`penstock.session.Durable`."""
-        return self._storage.settled
-
-    @property
-    def withheld(self) -> set[int]:
-        """The streams of which events wait for the disk. See :class:`penstock.session.Durable`."""
-        return self._storage.withheld
+    def _is_open(self) -> bool:
+        return self._life.state == OPENED
 
     @property
     def full(self) -> bool:  # type: ignore[override]  # asked after each batch: a constant where nothing waits
         """Whether so many requests wait for the disk that nothing more should be read."""
         return len(self._storage.waiting) >= self._settings.max_streams
-
-    def detach(self) -> None:
-        """Leave the session to the next process. See :meth:`penstock.session.Durable.detach`."""
-        self._storage.detach()
 
     def revive(self, retained: Retained, log: SessionLog, run: Run) -> None:
         """Take over what an earlier process left, instead of a set-up; the client has to resume it.
@@ -131,7 +111,7 @@ class StoredSession(RSocketSession):
             super().resume(frame, now)
         except ResumeRejected:
             if self._revived:
-                self.detach()
+                self._storage.detach()
             raise
         if self._revived and self._store is not None and self._life.token is not None and self._opening is not None:
             self._revived = False
