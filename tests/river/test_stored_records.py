@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from penstock.errors import SessionStoreError
-from penstock.river.stored import SENDING, VERSION, Opening, Record, Retained, encode_record
+from penstock.river.stored import SENDING, VERSION, Opening, Record, Retained
 
 OPENING = Opening(VERSION, "json", "SERVER", "client", b"digest", False, "session")
 
 
 def record(first: int, *messages: bytes, **more: object) -> bytes:
     fields: dict[str, object] = {"ack": 0, "opened": {}, "ended": [], **more}
-    return encode_record(Record(first=first, messages=list(messages), **fields))  # type: ignore[arg-type]
+    return msgspec.msgpack.encode(Record(first=first, messages=list(messages), **fields))  # type: ignore[arg-type]
 
 
 def test_records_add_up() -> None:

@@ -7,16 +7,19 @@ the next record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
+from ..errors import SessionStoreError
 from ..events import Event, Requested
 from ..session import Run, SessionLog
 from .outbox import Outbox
 
-__all__ = ["Logged", "WriteAhead", "digest", "without_requests"]
+__all__ = ["Logged", "WriteAhead", "decode_records", "digest", "without_requests"]
 
 REWRITE_BYTES: Final = 1 << 20
 """A log is rewritten when it has grown to twice what it held then, and this much."""
@@ -44,6 +47,38 @@ class Logged(NamedTuple):
     def ended_since(self, before: Logged | None) -> list[Any]:
         """Return the streams that were open `before`, and are not now."""
         return [name for name in before.streams if name not in self.streams] if before is not None else []
+
+
+def decode_records(
+    decoder: msgspec.msgpack.Decoder[Any], data: Iterable[bytes], version: int, protocol: str
+) -> tuple[list[Any], dict[Any, int]]:
+    """Return the records of a log, and the streams that are open after them.
+
+    Only the first record has an `opening`; each has the streams `opened` and `ended` since the one before it.
+
+    Raises:
+        SessionStoreError: A record is invalid or of another version, or the first one has no `opening`.
+
+    """
+    records = []
+    streams: dict[Any, int] = {}
+    for each in data:
+        try:
+            record = decoder.decode(each)
+        except msgspec.DecodeError as error:
+            raise SessionStoreError(
+                f"invalid record in a {protocol} session log ({len(each)} bytes): {error}"
+            ) from error
+        if record.opening is not None and record.opening.version != version:
+            found = record.opening.version
+            raise SessionStoreError(f"{protocol} session log has version {found}; this release reads version {version}")
+        records.append(record)
+        streams.update(record.opened)
+        for name in record.ended:
+            streams.pop(name, None)
+    if not records or records[0].opening is None:
+        raise SessionStoreError(f"{protocol} session log does not begin with a whole session")
+    return records, streams
 
 
 class WriteAhead(Outbox):

@@ -23,8 +23,8 @@ import msgspec
 from msgspec import UNSET
 
 from ..core.halves import OPEN
-from ..core.write_ahead import Logged, WriteAhead, digest, without_requests
-from ..errors import SessionStoreError, SetupRejected
+from ..core.write_ahead import Logged, WriteAhead, decode_records, digest, without_requests
+from ..errors import SetupRejected
 from ..events import Event
 from ..session import Run, SessionLog
 from ..settings import Settings
@@ -92,23 +92,6 @@ class Record(msgspec.Struct, array_like=True):
 _decoder = msgspec.msgpack.Decoder(Record)
 
 
-def encode_record(record: Record) -> bytes:
-    """Return `record` as bytes."""
-    return msgspec.msgpack.encode(record)
-
-
-def _decoded(data: bytes) -> Record:
-    try:
-        record = _decoder.decode(data)
-    except msgspec.DecodeError as error:
-        raise SessionStoreError(f"these {len(data)} bytes are not a record of a River session: {error}") from error
-    if record.opening is not None and record.opening.version != VERSION:
-        raise SessionStoreError(
-            f"a River session was kept in version {record.opening.version}; this release reads version {VERSION}"
-        )
-    return record
-
-
 class Retained:
     """What the records of a log add up to.
 
@@ -128,22 +111,16 @@ class Retained:
     """
 
     def __init__(self, data: Iterable[bytes]) -> None:
-        records = [_decoded(each) for each in data]
-        if not records or records[0].opening is None:
-            raise SessionStoreError("the log of a River session does not tell how it began")
-        self.opening = records[0].opening
-        self.first = records[0].first
+        records, self.streams = decode_records(_decoder, data, VERSION, "River")
+        self.opening: Opening = records[0].opening
+        self.first: int = records[0].first
         self.messages: list[bytes] = []
-        self.streams: dict[str, int] = {}
         for record in records:
-            self.ack = record.ack
+            self.ack: int = record.ack
             if record.first != self.seq:
                 # What lies between was acknowledged before it was written down.
                 self.first, self.messages = record.first, []
             self.messages += record.messages
-            self.streams.update(record.opened)
-            for name in record.ended:
-                self.streams.pop(name, None)
 
     @property
     def seq(self) -> int:
@@ -290,12 +267,13 @@ class StoredRiverSession(RiverSession):
         """Return the record that leads from `before` to `now`; from None: the whole session."""
         sequence = self.sequence
         first = sequence.first if before is None else max(sequence.first, before.sent)
-        record = Record(
-            ack=now.received,
-            first=first,
-            messages=sequence.since(first),
-            opened=now.opened_since(before),
-            ended=now.ended_since(before),
-            opening=self._opening if before is None else None,
+        return msgspec.msgpack.encode(
+            Record(
+                ack=now.received,
+                first=first,
+                messages=sequence.since(first),
+                opened=now.opened_since(before),
+                ended=now.ended_since(before),
+                opening=self._opening if before is None else None,
+            )
         )
-        return encode_record(record)

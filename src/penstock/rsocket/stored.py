@@ -10,6 +10,8 @@ import hmac
 from hashlib import sha256
 from typing import Any, Final, cast
 
+import msgspec
+
 from ..core.halves import OPEN
 from ..core.replay import Replay
 from ..core.streams import Stream
@@ -25,7 +27,7 @@ from .codes import Code
 from .dialect import DIALECTS, RSOCKET_1_0
 from .extensions.metadata import Router
 from .lifecycle import CLOSED, OPENED
-from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained, encode_record
+from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained
 from .resume import SessionStore
 from .session import RSocketSession
 
@@ -174,16 +176,17 @@ class StoredSession(RSocketSession):
         """Return the record that leads from `before` to `now`; from None: the whole session."""
         replay = cast(Replay, self._outbound.replay)
         sent = replay.first if before is None else max(replay.first, before.sent)
-        record = Record(
-            received=now.received,
-            sent=sent,
-            frames=b"".join(replay.since(sent)),
-            next_id=self._streams.next_id,
-            opened=now.opened_since(before),
-            ended=now.ended_since(before),
-            opening=self._opening if before is None else None,
+        return msgspec.msgpack.encode(
+            Record(
+                received=now.received,
+                sent=sent,
+                frames=b"".join(replay.since(sent)),
+                next_id=self._streams.next_id,
+                opened=now.opened_since(before),
+                ended=now.ended_since(before),
+                opening=self._opening if before is None else None,
+            )
         )
-        return encode_record(record)
 
 
 class StoredSessions(SessionStore[RSocketSession]):
