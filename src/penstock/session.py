@@ -20,6 +20,7 @@ All times are seconds of one monotonic clock. Below `transports` nothing else kn
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -211,32 +212,43 @@ class Session(Protocol):
         """End the session: at once with `error`, else when the streams that are open have ended."""
 
 
-class Detector(Protocol):
-    """Reads the first bytes of a new link until it knows which session they belong to."""
+class Detector(ABC):
+    """Reads the first bytes of a new link until it knows which session they belong to.
+
+    Args:
+        timeout: Seconds within which the peer must begin a session.
+
+    Attributes:
+        farewell: Bytes to write before the link is closed without a session, also after `receive` has raised.
+        identity: The peer's identity, as far as its link proves it. Only the same peer may resume a session.
+
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._since = 0.0
+        self.farewell = b""
+        self.identity = b""
 
     def link_up(self, now: float) -> None:
-        """A link was accepted: the peer must say who it is before `next_timer`."""
-
-    def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought; return the session it belongs to, or None while that is unknown.
-
-        The session has been told of the link and of the bytes: go on with its events and output.
-
-        The session may be one that an earlier link brought, and that a new link takes over.
-
-        Raises:
-            ProtocolError: The bytes belong to nobody who is served here. Write `farewell`, then close.
-
-        """
+        """Start the time limit: a link was accepted."""
+        self._since = now
 
     def next_timer(self) -> float | None:
-        """Return when the peer must have said who it is."""
+        """Return when to close the link if it has no session yet."""
+        return self._since + self._timeout
 
-    farewell: bytes
-    """What to write before the link is closed without a session, also where `receive` has raised; often nothing."""
+    @abstractmethod
+    def receive(self, data: bytes, now: float) -> Session | None:
+        """Return the session that the link belongs to, or None while that is unknown.
 
-    identity: bytes
-    """Who the peer is, as far as its link proves it: a session is resumed by the same peer alone."""
+        The session has already received `link_up` and the bytes; handle its events and output next. It may be a
+        session that an earlier link began, and that this link resumes.
+
+        Raises:
+            ProtocolError: No session served here begins with these bytes. Write `farewell`, then close.
+
+        """
 
 
 class Durable(Protocol):

@@ -53,7 +53,7 @@ def test_what_was_never_written_down_is_a_beginning_anew() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\x80", msgspec.msgpack.encode(record(0, 0, 1))[:-1]])
 def test_what_is_no_record_is_refused(data: bytes) -> None:
-    with pytest.raises(SessionStoreError, match="invalid record in a RSocket session log"):
+    with pytest.raises(SessionStoreError, match="RSocket session log has an invalid record"):
         Retained([data], 1000, 3)
 
 

@@ -67,7 +67,7 @@ def decode_records(
             record = decoder.decode(each)
         except msgspec.DecodeError as error:
             raise SessionStoreError(
-                f"invalid record in a {protocol} session log ({len(each)} bytes): {error}"
+                f"{protocol} session log has an invalid record ({len(each)} bytes): {error}"
             ) from error
         if record.opening is not None and record.opening.version != version:
             found = record.opening.version

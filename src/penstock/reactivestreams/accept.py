@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..errors import ProtocolError
-from ..session import ServerStart, Session
+from ..session import Detector, ServerStart, Session
 from ..settings import Settings
 from ..wire.reactivestreams.codec import LAYOUTS, NAMES, Message, Type, encode
 from .session import ReactiveStreamsSession
@@ -27,23 +27,14 @@ OPENING: Final = (Type.CLIENT_HELLO, Type.GOODBYE)
 NO_HELLO: Final = b"the server closes the connection, and no clientHello has come"
 
 
-class ReactiveStreamsDetector:
+class ReactiveStreamsDetector(Detector):
     """Waits for the first byte, which is the type of a message: clientHello."""
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__(settings.first_frame_timeout)
         self._settings = settings
-        self._since = 0.0
         # docs/reference/rs-0.md, Hello 3: a server that closes, or has waited too long, refuses whoever is silent.
         self.farewell = encode(Message(Type.GOODBYE, 0, 0, NO_HELLO))
-        self.identity = b""
-
-    def link_up(self, now: float) -> None:
-        """A link was accepted: the peer must say who it is before `next_timer`."""
-        self._since = now
-
-    def next_timer(self) -> float | None:
-        """Return when the peer must have said who it is."""
-        return self._since + self._settings.first_frame_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
         """Take what the link brought. See :meth:`penstock.session.Detector.receive`.

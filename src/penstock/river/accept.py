@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import ProtocolError, SetupRejected
-from ..session import ServerStart, Session
+from ..session import Detector, ServerStart, Session
 from ..settings import Settings
 from ..wire.framing import deframer, framed
 from ..wire.river.codec import codec_of
@@ -18,7 +18,7 @@ from .sessions import Sessions
 __all__ = ["RiverDetector", "detectors"]
 
 
-class RiverDetector:
+class RiverDetector(Detector):
     """Waits for a whole handshake, and finds the session that it belongs to.
 
     Args:
@@ -36,23 +36,13 @@ class RiverDetector:
         sessions: Sessions[RiverSession],
         session_class: type[RiverSession] = RiverSession,
     ) -> None:
+        super().__init__(settings.handshake_timeout)
         self._session_class = session_class
         self._settings = settings
         self._codec = codec_of(identity.codec)
         self._name = identity.server
         self._sessions = sessions
         self._deframer = deframer(settings.max_setup_frame_bytes)
-        self._since = 0.0
-        self.farewell = b""
-        self.identity = b""
-
-    def link_up(self, now: float) -> None:
-        """A link was accepted: the peer must say who it is before `next_timer`."""
-        self._since = now
-
-    def next_timer(self) -> float | None:
-        """Return when the peer must have said who it is."""
-        return self._since + self._settings.handshake_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
         """Take what the link brought. See :meth:`penstock.session.Detector.receive`.

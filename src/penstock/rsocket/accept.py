@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import FrameError, ProtocolError, ResumeRejected
-from ..session import ServerStart, Session
+from ..session import Detector, ServerStart, Session
 from ..settings import Settings
 from ..wire.rsocket.frames import ErrorFrame, ResumeFrame
 from .codes import Code
@@ -23,7 +23,7 @@ RESUME_BYTES: Final = MAX_TOKEN_BYTES + 64
 """No RESUME is longer: until it is whole, it is gathered byte by byte."""
 
 
-class RSocketDetector:
+class RSocketDetector(Detector):
     """Waits for enough bytes to tell whose a new link is: which dialect, and a new session or one to be resumed.
 
     Args:
@@ -41,22 +41,12 @@ class RSocketDetector:
         served: Container[str] = frozenset(DIALECTS),
         begin: Callable[..., RSocketSession] = RSocketSession.server,
     ) -> None:
+        super().__init__(settings.first_frame_timeout)
         self._settings = settings
         self._store = store
         self._served = served
         self._begin = begin
         self._head = b""
-        self._since = 0.0
-        self.farewell = b""
-        self.identity = b""
-
-    def link_up(self, now: float) -> None:
-        """A link was accepted: the peer must say who it is before `next_timer`."""
-        self._since = now
-
-    def next_timer(self) -> float | None:
-        """Return when the peer must have said who it is."""
-        return self._since + self._settings.first_frame_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
         """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
