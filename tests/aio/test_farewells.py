@@ -134,7 +134,7 @@ async def test_server_refuses_who_has_said_nothing(protocol: str) -> None:
         writer.transport.abort()
         if protocol == "reactive-streams":
             # Goodbye in place of hello. Of RSocket nobody knows yet which version the client speaks.
-            assert said == goodbye(b"the server closes the connection, and no clientHello has come")
+            assert said == goodbye(b"the server closes the connection: no clientHello was received")
         else:
             assert said == b""
 

@@ -55,13 +55,13 @@ def test_who_says_nothing_is_refused_with_goodbye() -> None:
     # docs/reference/rs-0.md, Hello 3: also when the server closes, or has waited for too long.
     acceptor = make()
     assert acceptor.receive(b"", 100.0) is None
-    assert acceptor.farewell[:1] == b"\x0d" and acceptor.farewell.endswith(b"no clientHello has come")
+    assert acceptor.farewell[:1] == b"\x0d" and acceptor.farewell.endswith(b"no clientHello was received")
 
 
 def test_a_message_before_hello_is_answered_with_goodbye() -> None:
     # THREATS 71.
     acceptor = make()
-    with pytest.raises(ProtocolError, match="request, and not clientHello"):
+    with pytest.raises(ProtocolError, match="request instead of clientHello"):
         acceptor.receive(b"\x04\x01\x01", 100.0)
     assert acceptor.farewell.startswith(b"\x0d") and b"the first message is request" in acceptor.farewell
 

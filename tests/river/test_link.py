@@ -11,7 +11,7 @@ from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river.connect import new_client
 from penstock.river.identity import Identity
-from penstock.river.link import HANG_UPS
+from penstock.river.link import MAX_UNANSWERED
 from penstock.settings import Settings
 from penstock.wire.framing import framed
 from penstock.wire.river.message import Message
@@ -150,13 +150,13 @@ def test_servers_open_nothing() -> None:
 
 def test_a_server_that_hangs_up_on_every_first_handshake_is_not_asked_again() -> None:
     client = new_client(Settings(), Identity(), b"", RANDOM)
-    for attempt in range(HANG_UPS):
+    for attempt in range(MAX_UNANSWERED):
         assert client.link_wanted
         client.link_up(attempt)
         client.link_down(attempt + 0.1, None)
     (closed,) = client.take_events()
     assert isinstance(closed, Closed) and isinstance(closed.error, LinkLost)
-    assert "both sides must have one codec, ours is json" in str(closed.error)
+    assert "both sides must use the same codec, ours is json" in str(closed.error)
     assert not client.link_wanted
 
 
@@ -251,7 +251,7 @@ def test_links_that_bring_no_acknowledgement_wear_a_session_out(moved: bool, siz
         duo.link()
     assert duo.links == links
     [failed] = duo.of("client", "Failed")
-    assert re.search(rf"{size // 1_000}\d\d\d bytes to SERVER was sent again and again", str(failed.error))
+    assert re.search(rf"{size // 1_000}\d\d\d bytes to SERVER was sent repeatedly", str(failed.error))
 
 
 def test_a_servers_answer_that_gets_lost_wears_its_session_out() -> None:
@@ -272,7 +272,7 @@ def test_a_servers_answer_that_gets_lost_wears_its_session_out() -> None:
     while not duo.of("server", "Closed"):
         duo.link()
     assert duo.links == 8
-    assert re.search(r"10\d\d\d bytes to client-1 was sent again", str(duo.of("server", "Closed")[0].error))
+    assert re.search(r"10\d\d\d bytes to client-1 was sent repeatedly", str(duo.of("server", "Closed")[0].error))
 
 
 def test_heartbeats_that_acknowledge_nothing_newer_do_not_reset_the_count() -> None:

@@ -10,14 +10,14 @@ def test_what_is_acknowledged_is_forgotten() -> None:
     sequence = Sequence(10, 1_000)
     for message in (b"a", b"bb", b"ccc"):
         sequence.sent(message)
-    assert (sequence.seq, sequence.first, sequence.octets) == (3, 0, 6)
+    assert (sequence.seq, sequence.first, sequence.unacked_bytes) == (3, 0, 6)
     sequence.acknowledged(2)
-    assert (sequence.first, sequence.unacked, sequence.octets) == (2, [b"ccc"], 3)
+    assert (sequence.first, sequence.unacked, sequence.unacked_bytes) == (2, [b"ccc"], 3)
     # An older one says nothing new.
     sequence.acknowledged(1)
     assert sequence.first == 2
     sequence.acknowledged(3)
-    assert (sequence.first, sequence.unacked, sequence.octets) == (3, [], 0)
+    assert (sequence.first, sequence.unacked, sequence.unacked_bytes) == (3, [], 0)
 
 
 def test_the_largest_message_is_told() -> None:
@@ -33,7 +33,7 @@ def test_the_largest_message_is_told() -> None:
 def test_what_was_never_sent_cannot_be_acknowledged() -> None:
     sequence = Sequence(10, 1_000)
     sequence.sent(b"a")
-    with pytest.raises(ProtocolError, match="acknowledges 2 messages, and 1 were sent"):
+    with pytest.raises(ProtocolError, match="acknowledges 2 messages, but only 1 were sent"):
         sequence.acknowledged(2)
     assert sequence.first == 0
 
@@ -65,4 +65,4 @@ def test_a_message_that_nobody_has_can_be_replaced() -> None:
     sequence.acknowledged(1)
     sequence.replace(1, b"bb")
     assert (sequence.seq, sequence.first, sequence.unacked) == (4, 1, [b"bb", b"ccc", b"d"])
-    assert sequence.octets == 6 and sequence.room == 2
+    assert sequence.unacked_bytes == 6 and sequence.room == 2

@@ -65,16 +65,16 @@ def test_a_request_that_the_server_refuses_fails_alone(codec: str) -> None:
     duo.reconnect()
     [failed] = duo.of("client", "Failed")
     assert (failed.stream_id, type(failed.error)) == (number, Invalid)
-    assert "SERVER refused a message of 1001" in str(failed.error) and "1009" in str(failed.error)
+    assert "SERVER rejected a message of 1001" in str(failed.error) and "1009" in str(failed.error)
     assert duo.refused == 1 and duo.links == 2
     # What came after it is there, and it never was.
     assert len(duo.of("server", "Requested")) == 2
     duo.server.send(duo.of("server", "Requested")[1].stream_id, duo.payload("too"))
     answered(duo, other, theirs)
     assert duo.items("client", behind) == ["too"]
-    assert duo.client.sequence.octets < LIMIT
+    assert duo.client.sequence.unacked_bytes < LIMIT
     # Now it is known.
-    with pytest.raises(LocalError, match="SERVER refused one of"):
+    with pytest.raises(LocalError, match="SERVER rejected one of"):
         duo.client.open(Kind.CALL, "demo.add", duo.payload(LARGE + "more"))
     duo.client.open(Kind.CALL, "demo.add", duo.payload(LARGE[:1_000]))
     duo.drive()
@@ -104,7 +104,7 @@ def test_an_answer_that_the_client_refuses_fails_its_call(codec: str) -> None:
     duo.drive()
     duo.reconnect()
     [failed] = duo.of("client", "Failed")
-    assert failed.stream_id == number and "refused a message of 1001" in str(failed.error)
+    assert failed.stream_id == number and "rejected a message of 1001" in str(failed.error)
     answered(duo, other, theirs)
 
 

@@ -77,7 +77,7 @@ def test_positions_in_the_future_are_refused_without_harm(build, position) -> No
     for server_position, client_position in ((position, 0), (0, position)):
         acceptor = world.accept()
         acceptor.link_up(world.now)
-        with pytest.raises(build.module("penstock.errors").ProtocolError, match="RESUME refused"):
+        with pytest.raises(build.module("penstock.errors").ProtocolError, match="RESUME rejected"):
             acceptor.receive(codec.frame(frames.ResumeFrame(TOKEN, server_position, client_position)), world.now)
         assert codec.decode(acceptor.farewell, 3, len(acceptor.farewell)).code == 0x004
     call = world.client.open(world.kind.CALL, "x", world.payload())

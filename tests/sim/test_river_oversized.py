@@ -170,7 +170,7 @@ async def test_a_server_that_closes_with_1009_fails_the_call_and_no_other(tmp_pa
             slow = asyncio.create_task(peer.call("demo.slow", b"1"))
             # More often than there are tries to reconnect.
             for size in (90_000, 80_000, 70_000, 60_000, 55_000, 52_000, 51_500):
-                with pytest.raises(Invalid, match=rf"refused a message of {size // 1_000}\d\d\d bytes as too large"):
+                with pytest.raises(Invalid, match=rf"rejected a message of {size // 1_000}\d\d\d bytes as too large"):
                     await peer.call("demo.size", b'"' + b"x" * size + b'"')
                 assert (await peer.call("demo.size", b"1")).data == b"1"
             with pytest.raises(penstock.LocalError, match="is not sent"):

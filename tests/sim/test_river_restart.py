@@ -17,7 +17,7 @@ from penstock.core import write_ahead
 from penstock.errors import Canceled, ProtocolError
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river.link import HANG_UPS
+from penstock.river.link import MAX_UNANSWERED
 from penstock.settings import Settings
 from penstock.wire.river.values import decode_value, encode_value
 from tests.sim.stored import Died, Disk, Logs
@@ -77,8 +77,8 @@ class World:
 
     @property
     def patient(self) -> bool:
-        """Whether the client stays if a link breaks, and the server dies as well: it gives up after `HANG_UPS`."""
-        return self.established or self.hung_up < HANG_UPS - 2
+        """Whether the client survives a lost link and a killed server: it gives up after `MAX_UNANSWERED`."""
+        return self.established or self.hung_up < MAX_UNANSWERED - 2
 
     def cut(self, killed: bool = False) -> None:
         self.hung_up += not self.established

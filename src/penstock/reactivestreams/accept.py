@@ -1,4 +1,4 @@
-"""The first byte of a new link: is this reactive-streams-io at all?"""
+"""Detects reactive-streams-io on a new link of a server."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ FOREIGN: Final = {
     ord("S"): "SSH",
     0x00: "a frame of RSocket",
 }
-"""What else people point at a port, by its first byte."""
+"""Other protocols that clients may send by mistake, by their first byte."""
 OPENING: Final = (Type.CLIENT_HELLO, Type.GOODBYE)
-"""A session takes what begins so; a goodbye in place of hello is answered, and that is all."""
-NO_HELLO: Final = b"the server closes the connection, and no clientHello has come"
+"""First messages that begin a session. A session answers a goodbye without a hello, and ends."""
+NO_HELLO: Final = b"the server closes the connection: no clientHello was received"
 
 
 class ReactiveStreamsDetector(Detector):
@@ -33,14 +33,14 @@ class ReactiveStreamsDetector(Detector):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings.first_frame_timeout)
         self._settings = settings
-        # docs/reference/rs-0.md, Hello 3: a server that closes, or has waited too long, refuses whoever is silent.
+        # docs/reference/rs-0.md, Hello 3: sent to a silent client when the server closes, or after the time limit.
         self.farewell = encode(Message(Type.GOODBYE, 0, 0, NO_HELLO))
 
     def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
+        """Return the session of the link. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
-            ProtocolError: It is no clientHello. What is another message is answered with goodbye, junk with nothing.
+            ProtocolError: The first message is not clientHello. Goodbye answers another message, nothing answers junk.
 
         """
         if not data:
@@ -51,7 +51,7 @@ class ReactiveStreamsDetector(Detector):
             self.farewell = b""
             if type in LAYOUTS:
                 # THREATS 71.
-                what = f"{NAMES[type]}, and not clientHello"
+                what = f"{NAMES[type]} instead of clientHello"
                 self.farewell = encode(Message(Type.GOODBYE, 0, 0, f"the first message is {what}".encode()))
             raise ProtocolError(f"the link begins with {what}, not with reactive-streams-io")
         session = ReactiveStreamsSession.server(self._settings)
@@ -62,5 +62,5 @@ class ReactiveStreamsDetector(Detector):
 
 
 def detectors(start: ServerStart) -> Callable[[], ReactiveStreamsDetector]:
-    """Return what makes the detectors of one server. See :func:`penstock.protocols.detectors`."""
+    """Return a factory of detectors for one server. See :func:`penstock.protocols.detectors`."""
     return lambda: ReactiveStreamsDetector(start.settings)
