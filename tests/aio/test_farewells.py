@@ -146,7 +146,7 @@ async def test_client_that_is_refused_before_hello_learns_why() -> None:
         writer.transport.abort()
 
     listener = await asyncio.start_server(refuse, "127.0.0.1", 0)
-    with pytest.raises(penstock.SetupRejected, match="the server refused us: the server closes"):
+    with pytest.raises(penstock.SetupRejected, match="the server rejected the connection: the server closes"):
         await penstock.connect(f"reactive-streams+tcp://127.0.0.1:{listener.sockets[0].getsockname()[1]}", confirm=True)
     listener.close()
 

@@ -135,7 +135,7 @@ def test_the_end_of_a_publisher_that_was_canceled_is_the_last_of_it() -> None:
     assert [type(event).__name__ for event in raw.events()] == ["ItemReceived"]
     raw.heard()
     raw.say(b"\x09\x01\x04oops")
-    raw.ended(ProtocolError, "onError came for subscriber 1 before subscribed")
+    raw.ended(ProtocolError, "onError for subscriber 1 before subscribed")
 
 
 @early
@@ -172,14 +172,14 @@ def test_a_subscription_canceled_before_its_fence_may_still_be_heard_behind_it()
         ([Message(Type.ON_NEXT_PART, 1, each, b"x") for each in range(65)], LimitExceeded, "max_open_elements (64)"),
         ([Message(Type.ON_NEXT_PART, 1, 1, b"")] * 18, LimitExceeded, "max_empty_fragments"),
         ([Message(Type.ON_NEXT_PART, 1, 1, bytes(400))] * 3, LimitExceeded, "max_payload_bytes"),
-        ([Message(Type.ON_NEXT_PART, 1, 1), Message(Type.ON_COMPLETE, 1)], ProtocolError, "lacks its last part"),
+        ([Message(Type.ON_NEXT_PART, 1, 1), Message(Type.ON_COMPLETE, 1)], ProtocolError, "before the last part"),
         # THREATS 69.
-        ([Message(Type.SUBSCRIBED, 1)], ProtocolError, "of which none was due"),
-        ([Message(Type.SUBSCRIBED, 77, 8)], ProtocolError, "of which none was due"),
+        ([Message(Type.SUBSCRIBED, 1)], ProtocolError, "unexpected subscribed for"),
+        ([Message(Type.SUBSCRIBED, 77, 8)], ProtocolError, "unexpected subscribed for"),
         # THREATS 70.
-        ([Message(Type.SUBSCRIBE, 5, 1, b"x")] * 2, ProtocolError, "used again while its subscription is open"),
-        ([Message(Type.ON_NEXT, 9, 0, b"x")], ProtocolError, "never been a subscriber 9"),
-        ([Message(Type.ON_COMPLETE, 0)], ProtocolError, "never been a subscriber 0"),
+        ([Message(Type.SUBSCRIBE, 5, 1, b"x")] * 2, ProtocolError, "reused while its subscription is open"),
+        ([Message(Type.ON_NEXT, 9, 0, b"x")], ProtocolError, "subscriber 9 has never existed"),
+        ([Message(Type.ON_COMPLETE, 0)], ProtocolError, "subscriber 0 has never existed"),
         ([Message(Type.CANCEL, 9)] * 60, LimitExceeded, "max_stray_frames"),
         ([Message(Type.ON_NEXT_METADATA, 1, 0, b"m")], ProtocolError, "nobody agreed on its extension"),
         (
@@ -219,14 +219,14 @@ def test_more_packed_than_was_asked_for_ends_the_session() -> None:
     raw = Raw()
     raw.open(3, size=4)
     raw.say(b"\x0a\x01\x04" + bytes(16))
-    raw.ended(ProtocolError, "brought 4 elements, and 3 were asked for")
+    raw.ended(ProtocolError, "has 4 elements, but only 3 were requested")
 
 
 def test_parts_of_a_wrong_size_end_the_session() -> None:
     raw = Raw()
     raw.open(3, size=4)
     raw.say(Message(Type.ON_NEXT_PART, 1, 0, b"abc"), Message(Type.ON_NEXT_LAST_PART, 1, 0, b"de"))
-    raw.ended(ProtocolError, "has 5 bytes, and 4 were announced")
+    raw.ended(ProtocolError, "has 5 bytes instead of 4")
 
 
 def test_parts_of_a_fixed_size_are_measured_with_the_last() -> None:
@@ -236,7 +236,7 @@ def test_parts_of_a_fixed_size_are_measured_with_the_last() -> None:
     raw.say(Message(Type.ON_NEXT_PART, 1, 0, bytes(9)), Message(Type.ON_NEXT_PART, 1, 0, bytes(9)))
     assert raw.events() == [] and raw.session.link_wanted
     raw.say(Message(Type.ON_NEXT_LAST_PART, 1, 0, b"x"))
-    raw.ended(ProtocolError, "has 19 bytes, and 4 were announced")
+    raw.ended(ProtocolError, "has 19 bytes instead of 4")
 
 
 def test_a_size_above_the_limit_is_refused_with_subscribed() -> None:
@@ -269,7 +269,7 @@ def test_an_item_that_is_never_whole_is_not_waited_for() -> None:
     raw.say(Message(Type.ON_NEXT_PART, 1, 8, b"x"))
     assert raw.session.next_timer() == 61.0
     raw.session.handle_timer(61.0)
-    raw.ended(LimitExceeded, "not whole within 60 s")
+    raw.ended(LimitExceeded, "not complete within 60 s")
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_an_item_that_is_never_whole_is_not_waited_for() -> None:
     [
         (b"x", {"max_streams": 1}, "max_streams (1)"),
         (b"x", {"max_open_rate": 1}, "max_open_rate"),
-        (b"x?!", {}, "no base64url"),
+        (b"x?!", {}, "not valid base64url"),
     ],
 )
 def test_a_subscription_is_refused_behind_its_fence(publisher: bytes, settings: dict[str, Any], why: str) -> None:

@@ -60,7 +60,7 @@ def test_a_server_that_says_nothing_has_refused_nobody() -> None:
 def test_a_second_hello_is_an_error(octets: str) -> None:
     raw = Raw(False)
     raw.say(bytes.fromhex(octets))
-    raw.ended(ProtocolError, "Hello came a second time")
+    raw.ended(ProtocolError, "Hello was sent twice")
 
 
 def test_a_server_that_refuses_says_goodbye_in_place_of_hello() -> None:
@@ -163,4 +163,4 @@ def test_silence_is_noticed_where_it_is_asked_for() -> None:
     raw.session.handle_timer(10.0)
     assert raw.session.next_timer() == 11.0
     raw.session.handle_timer(11.0)
-    assert "nothing was heard" in str(raw.events()[-1].error)
+    assert "nothing was received" in str(raw.events()[-1].error)

@@ -73,7 +73,7 @@ def test_items_of_one_size_are_packed(cut: Cut) -> None:
     assert len(pair.server_sent) - before == 8 + 2
     short = PayloadRun.of([Payload(b"12345678"), Payload(b"short")])
     for wrong in (lambda: pair.server.send(there, Payload(b"short")), lambda: pair.server.send_run(there, short)):
-        with pytest.raises(LocalError, match=r"has 5 bytes, and Settings\.element_sizes"):
+        with pytest.raises(LocalError, match=r"has 5 bytes, but Settings\.element_sizes"):
             wrong()
     assert pair.server.take_output() == []
 

@@ -39,7 +39,7 @@ def test_the_lowest_free_number_is_given_once_its_fence_has_come() -> None:
     assert table.fence(2) is None
     assert table.open(Kind.STREAM, 1).number == 2
     assert table.fence(9) is None
-    assert [table.was_given(number) for number in (0, 4, 5)] == [False, True, False]
+    assert [table.was_used(number) for number in (0, 4, 5)] == [False, True, False]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["open", "end", "fence"]), st.integers(0, 5)), max_size=60))
