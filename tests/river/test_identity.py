@@ -16,6 +16,6 @@ def test_options_of_a_url() -> None:
         Identity.of({"client": "x" * 2_000})
 
 
-def test_numbers_in_few_characters() -> None:
+def test_base36() -> None:
     assert [base36(number) for number in (0, 35, 36, 36**3)] == ["0", "z", "10", "1000"]
     assert all(int(base36(number), 36) == number for number in range(5_000))

@@ -14,7 +14,7 @@ def record(first: int, *messages: bytes, **more: object) -> bytes:
     return msgspec.msgpack.encode(Record(first=first, messages=list(messages), **fields))  # type: ignore[arg-type]
 
 
-def test_records_add_up() -> None:
+def test_retained_combines_records() -> None:
     retained = Retained(
         [
             record(3, b"a", ack=1, opened={"x": SENDING}, opening=OPENING),
@@ -26,7 +26,7 @@ def test_records_add_up() -> None:
     assert (retained.ack, retained.streams, retained.opening) == (7, {"y": SENDING}, OPENING)
 
 
-def test_what_was_acknowledged_before_it_was_written_is_left_out() -> None:
+def test_retained_omits_acknowledged_messages() -> None:
     retained = Retained([record(0, b"a", opening=OPENING), record(5, b"f")])
     assert (retained.first, retained.messages) == (5, [b"f"])
 
@@ -41,6 +41,6 @@ def test_what_was_acknowledged_before_it_was_written_is_left_out() -> None:
         [record(0, opening=OPENING), b"\xc0"],
     ],
 )
-def test_what_does_not_begin_with_a_session_is_refused(records: list[bytes]) -> None:
+def test_invalid_log_is_rejected(records: list[bytes]) -> None:
     with pytest.raises(SessionStoreError, match="River"):
         Retained(records)
