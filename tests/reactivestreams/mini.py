@@ -58,8 +58,8 @@ class Reader:
 
     """
 
-    def __init__(self, octets: bytes, by_client: bool, metadata: bool) -> None:
-        self.octets = octets
+    def __init__(self, data: bytes, by_client: bool, metadata: bool) -> None:
+        self.data = data
         self.at = 0
         self.metadata = metadata
         self.told: dict[int, list[Told]] = {}
@@ -68,7 +68,7 @@ class Reader:
         self.annotated: tuple[int, bytes] | None = None
         self.types: set[int] = set()
         self.hello(1 if by_client else 2)
-        while self.at < len(octets):
+        while self.at < len(data):
             self.message(self.varint())
 
     # Fields.
@@ -85,10 +85,10 @@ class Reader:
         raise Wrong("a varint of more than 9 bytes")
 
     def take(self, count: int) -> bytes:
-        if self.at + count > len(self.octets):
+        if self.at + count > len(self.data):
             raise Wrong("the last message is not whole")
         self.at += count
-        return self.octets[self.at - count : self.at]
+        return self.data[self.at - count : self.at]
 
     def bytes(self) -> bytes:
         return self.take(self.varint())

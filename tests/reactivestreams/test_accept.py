@@ -34,7 +34,7 @@ def test_hello_may_be_followed_immediately() -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "what"),
+    ("data", "what"),
     [
         # THREATS 10.
         (b"GET / HTTP/1.1\r\n", "an HTTP request"),
@@ -44,10 +44,10 @@ def test_hello_may_be_followed_immediately() -> None:
         (b"\xff", "the byte 0xff"),
     ],
 )
-def test_junk_is_recognized_and_not_answered(octets: bytes, what: str) -> None:
+def test_junk_is_recognized_and_not_answered(data: bytes, what: str) -> None:
     acceptor = make()
     with pytest.raises(ProtocolError, match=what):
-        acceptor.receive(octets, 100.0)
+        acceptor.receive(data, 100.0)
     assert acceptor.farewell == b""
 
 

@@ -73,7 +73,7 @@ EARLY = {
     "onNextMetadata": b"\x41\x01\x01m",
 }
 """Messages that a publisher may not send for subscriber 1 before subscribed."""
-early = pytest.mark.parametrize("octets", EARLY.values(), ids=EARLY)
+early = pytest.mark.parametrize("data", EARLY.values(), ids=EARLY)
 
 
 def unconfirmed(kind: Kind, is_client: bool = True) -> Raw:
@@ -88,10 +88,10 @@ def unconfirmed(kind: Kind, is_client: bool = True) -> Raw:
 @early
 @pytest.mark.parametrize("kind", [Kind.CALL, Kind.STREAM])
 @pytest.mark.parametrize("is_client", [True, False], ids=["client", "server"])
-def test_messages_before_the_first_subscribed_end_the_session(octets: bytes, kind: Kind, is_client: bool) -> None:
+def test_messages_before_the_first_subscribed_end_the_session(data: bytes, kind: Kind, is_client: bool) -> None:
     # THREATS 101: nothing is dropped silently, and no call waits forever.
     raw = unconfirmed(kind, is_client)
-    raw.say(octets)
+    raw.say(data)
     failed, closed = raw.ended(ProtocolError, "for subscriber 1 before subscribed, which must be first")
     assert (failed.stream_id, failed.error) == (1, closed.error)
 
@@ -104,25 +104,25 @@ def test_packed_elements_before_subscribed_end_the_session() -> None:
 
 
 @early
-def test_cancel_does_not_allow_messages_before_subscribed(octets: bytes) -> None:
+def test_cancel_does_not_allow_messages_before_subscribed(data: bytes) -> None:
     # THREATS 101
     raw = unconfirmed(Kind.STREAM)
     raw.session.cancel(1)
     raw.heard()
-    raw.say(octets)
+    raw.say(data)
     raw.ended(ProtocolError, "before subscribed")
 
 
 @early
 @pytest.mark.parametrize("end", [b"\x08\x01", b"\x09\x01\x00"], ids=["completed", "failed"])
-def test_ended_publisher_may_not_precede_the_next_subscribed(octets: bytes, end: bytes) -> None:
+def test_ended_publisher_may_not_precede_the_next_subscribed(data: bytes, end: bytes) -> None:
     # THREATS 101: a server that sends onError without subscribed, from its second response on.
     raw = unconfirmed(Kind.CALL)
     raw.say(b"\x06\x01\x00", end)
     assert raw.session.open(Kind.CALL, "y", Payload()) == 2
     raw.events()
     raw.heard()
-    raw.say(octets)
+    raw.say(data)
     raw.ended(ProtocolError, "before subscribed")
 
 
@@ -139,13 +139,13 @@ def test_end_of_a_canceled_publisher_is_its_last_message() -> None:
 
 
 @early
-def test_late_messages_of_a_canceled_publisher_are_dropped(octets: bytes) -> None:
+def test_late_messages_of_a_canceled_publisher_are_dropped(data: bytes) -> None:
     # THREATS 70
     raw = unconfirmed(Kind.STREAM)
     raw.say(b"\x06\x01\x00")
     raw.session.cancel(1)
     assert raw.session.open(Kind.STREAM, "y", Payload(), 5) == 2
-    raw.say(octets)
+    raw.say(data)
     # No late messages follow subscribed.
     raw.say(b"\x06\x01\x00", b"\x07\x01\x01z")
     assert [event.payload.data for event in raw.events()] == [b"z"]
@@ -198,11 +198,11 @@ def test_hostile_messages_end_the_session(messages: list[Message], error: type[E
 
 def test_excess_items_end_only_their_stream() -> None:
     # THREATS 37.
-    for octets in (b"\x07\x01\x01a" * 5, *[b"\x07\x01\x01a"] * 1):
+    for data in (b"\x07\x01\x01a" * 5, *[b"\x07\x01\x01a"] * 1):
         raw = Raw()
         raw.open(3)
-        for _ in range(5 if len(octets) < 9 else 1):
-            raw.say(octets)
+        for _ in range(5 if len(data) < 9 else 1):
+            raw.say(data)
         *items, failed = raw.events()
         assert [event.payload.data for event in items] == [b"a"] * 3
         assert "more items than were asked for" in str(failed.error)

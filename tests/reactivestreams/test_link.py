@@ -38,11 +38,11 @@ def test_other_version_is_answered_with_goodbye(is_client: bool) -> None:
     raw.ended(SetupRejected, "version 1")
 
 
-@pytest.mark.parametrize("octets", ["01", "0100c0843d" + "01" * 10])
-def test_endless_or_long_hello_ends_the_session(octets: str) -> None:
+@pytest.mark.parametrize("data", ["01", "0100c0843d" + "01" * 10])
+def test_endless_or_long_hello_ends_the_session(data: str) -> None:
     # THREATS 1 and 71.
-    raw = Raw(False, bytes.fromhex(octets), first_frame_timeout=5.0)
-    if octets == "01":
+    raw = Raw(False, bytes.fromhex(data), first_frame_timeout=5.0)
+    if data == "01":
         assert raw.session.next_timer() == 5.0
         raw.session.handle_timer(5.0)
         raw.ended(SetupRejected, "no hello from the peer within 5 s")
@@ -56,10 +56,10 @@ def test_silent_server_has_not_rejected_the_client() -> None:
     raw.ended(LinkLost, "no hello from the peer within 5 s")
 
 
-@pytest.mark.parametrize("octets", ["010000", "020000"])
-def test_second_hello_is_an_error(octets: str) -> None:
+@pytest.mark.parametrize("data", ["010000", "020000"])
+def test_second_hello_is_an_error(data: str) -> None:
     raw = Raw(False)
-    raw.say(bytes.fromhex(octets))
+    raw.say(bytes.fromhex(data))
     raw.ended(ProtocolError, "Hello was sent twice")
 
 

@@ -176,7 +176,7 @@ def test_goodbye_is_the_last_message_of_both(build: Build) -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "what"),
+    ("data", "what"),
     [
         ("010000070100", "subscribed must come first"),
         ("010000" + "060100" + "07010000", "of type 0"),
@@ -192,6 +192,6 @@ def test_goodbye_is_the_last_message_of_both(build: Build) -> None:
         ("010000" + "ff" * 9, "more than 9"),
     ],
 )
-def test_reader_rejects_invalid_messages(octets: str, what: str) -> None:
+def test_reader_rejects_invalid_messages(data: str, what: str) -> None:
     with pytest.raises(Wrong, match=what):
-        Reader(bytes.fromhex(octets), True, False)
+        Reader(bytes.fromhex(data), True, False)

@@ -149,8 +149,8 @@ async def test_numbers_are_sent_as_they_are_in_memory(url: str) -> None:
         async with penstock.connect(server.urls[0]) as peer:
             for way in many:
                 async with peer.stream("numbers", way.encode(), credit=1 << 20) as items:
-                    octets = b"".join([buffers_of(batch) async for batch in items.batches()])
-                got = numpy.frombuffer(octets, "<i8")
+                    data = b"".join([buffers_of(batch) async for batch in items.batches()])
+                got = numpy.frombuffer(data, "<i8")
                 assert got.tolist() == [*range(count), 5, 6, 7, 8, 9]
 
 

@@ -292,7 +292,7 @@ class Machine(RuleBasedStateMachine):
     def what_is_kept_is_bounded(self) -> None:
         for session in self.sessions.values():
             if session is not None:
-                assert session.sequence.octets == sum(map(len, session.sequence.unacked))
+                assert session.sequence.unacked_bytes == sum(map(len, session.sequence.unacked))
                 assert session.open_streams <= len(self.calls)
 
     def teardown(self) -> None:
