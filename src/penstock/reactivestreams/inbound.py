@@ -320,9 +320,7 @@ class Inbound:
             payload = self.reassembly.finish(serial).payload()
             size = subscription.element_size
             if size and len(payload.data) != size:
-                raise ProtocolError(
-                    f"an element in parts has {len(payload.data)} bytes instead of {size}"
-                )
+                raise ProtocolError(f"an element in parts has {len(payload.data)} bytes instead of {size}")
             self._deliver(subscription, payload)
             return
         excess = self.reassembly.excess()

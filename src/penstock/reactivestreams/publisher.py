@@ -28,9 +28,7 @@ def publisher_of(route: str, data: bytes, max_bytes: int) -> bytes:
 
     """
     if SEPARATOR in route:
-        raise LocalError(
-            f"the route {route[:100]!r} contains {SEPARATOR!r}, which separates routes from data"
-        )
+        raise LocalError(f"the route {route[:100]!r} contains {SEPARATOR!r}, which separates routes from data")
     publisher = route.encode()
     if data:
         publisher += b"?" + b2a_base64(data, newline=False).translate(_TO_URL).rstrip(b"=")

@@ -7,7 +7,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from ..core.ends import Ends
 
-__all__ = ["Sessions"]
+__all__ = ["NOT_KNOWN", "Sessions"]
 
 NOT_KNOWN: Final = "the session that the client wants to resume is not known here"
 
