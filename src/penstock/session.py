@@ -20,6 +20,7 @@ All times are in seconds of one monotonic clock. Sessions have no other source o
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -211,31 +212,43 @@ class Session(Protocol):
         """End the session: with `error` at once, otherwise when the open streams have ended."""
 
 
-class Detector(Protocol):
-    """Reads the first bytes of a new link until they identify its session."""
+class Detector(ABC):
+    """Reads the first bytes of a new link until it knows which session they belong to.
+
+    Args:
+        timeout: Seconds within which the peer must begin a session.
+
+    Attributes:
+        farewell: Bytes to write before the link is closed without a session, also after `receive` has raised.
+        identity: The peer's identity, as far as its link proves it. Only the same peer may resume a session.
+
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._since = 0.0
+        self.farewell = b""
+        self.identity = b""
 
     def link_up(self, now: float) -> None:
-        """Start with an accepted link: the peer must identify its session before `next_timer`."""
-
-    def receive(self, data: bytes, now: float) -> Session | None:
-        """Process bytes from the link; return its session, or None while it is unknown.
-
-        The session has already received the link and the bytes: continue with its events and output. It may be the
-        session of an earlier link, which this link replaces.
-
-        Raises:
-            ProtocolError: The bytes do not start a session of this server. Write `farewell`, then close the link.
-
-        """
+        """Start the time limit: a link was accepted."""
+        self._since = now
 
     def next_timer(self) -> float | None:
-        """Return the time limit for the peer to identify its session."""
+        """Return when to close the link if it has no session yet."""
+        return self._since + self._timeout
 
-    farewell: bytes
-    """Output to write before a link without a session is closed, also after `receive` has raised; often empty."""
+    @abstractmethod
+    def receive(self, data: bytes, now: float) -> Session | None:
+        """Return the session that the link belongs to, or None while that is unknown.
 
-    identity: bytes
-    """The peer's identity, as proven by its link: only the same peer can resume a session."""
+        The session has already received `link_up` and the bytes; handle its events and output next. It may be a
+        session that an earlier link began, and that this link resumes.
+
+        Raises:
+            ProtocolError: No session served here begins with these bytes. Write `farewell`, then close.
+
+        """
 
 
 class Durable(Protocol):

@@ -134,7 +134,7 @@ async def test_closing_server_refuses_a_silent_client(protocol: str) -> None:
         writer.transport.abort()
         if protocol == "reactive-streams":
             # Goodbye instead of hello. For RSocket, the client's version is not known yet.
-            assert said == goodbye(b"the server closes the connection, and no clientHello has come")
+            assert said == goodbye(b"the server closes the connection: no clientHello was received")
         else:
             assert said == b""
 
@@ -146,7 +146,7 @@ async def test_client_rejected_before_hello_gets_the_reason() -> None:
         writer.transport.abort()
 
     listener = await asyncio.start_server(refuse, "127.0.0.1", 0)
-    with pytest.raises(penstock.SetupRejected, match="the server refused us: the server closes"):
+    with pytest.raises(penstock.SetupRejected, match="the server rejected the connection: the server closes"):
         await penstock.connect(f"reactive-streams+tcp://127.0.0.1:{listener.sockets[0].getsockname()[1]}", confirm=True)
     listener.close()
 

@@ -100,7 +100,7 @@ def test_errors_are_one_line(
 
 def test_wrong_codec_is_refused(penstock: Penstock, places: dict[str, str]) -> None:
     result = penstock("call", places["tcp"].partition("?")[0], "interop.echo")
-    assert result.code == 3 and "both sides must have one codec, ours is json" in result.err
+    assert result.code == 3 and "both sides must use the same codec, ours is json" in result.err
     assert_one_line(result)
 
 

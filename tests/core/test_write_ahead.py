@@ -41,7 +41,7 @@ class Books:
         self.failed: list[Exception] = []
         self.told: list[bool] = []
         self.started: list[tuple[Callable[[], None], Callable[[Exception | None], None]]] = []
-        self.outbox = WriteAhead(lambda: self.now, self.encode, self.failed.append, high_bytes)
+        self.outbox = WriteAhead(lambda: self.now, self.encode, self.failed.append, lambda: True, high_bytes)
         self.outbox.watch(self.told.append)
         self.outbox.begin(self.log, lambda work, done: self.started.append((work, done)))
 

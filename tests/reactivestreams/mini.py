@@ -1,6 +1,6 @@
-"""A reader of reactive-streams-io, written from docs/reference/rs-0.md alone: it shares no code with the package.
+"""A reader of reactive-streams-io, written only from docs/reference/rs-0.md. It shares no code with the package.
 
-It reads all that one side has sent, and refuses whatever the page does not allow that side to send.
+It reads everything that one side has sent, and rejects what the page does not permit.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 
 
 class Wrong(Exception):
-    """The page does not allow this."""
+    """The page does not permit this."""
 
 
 @dataclass
 class Told:
-    """What a publisher told one subscription.
+    """The messages of a publisher to one subscription.
 
     Attributes:
         size: The announced size of its elements.
-        elements: Those that are whole, with their metadata.
-        end: "", "onComplete", or "onError" with the text behind it.
+        elements: The complete elements, with their metadata.
+        end: "", "onComplete", or "onError" followed by its text.
 
     """
 
@@ -38,7 +38,7 @@ class Told:
 
 @dataclass
 class Asked:
-    """What a subscriber asked of one publisher."""
+    """The requests of a subscriber to one publisher."""
 
     publisher: str
     demand: int
@@ -47,19 +47,19 @@ class Asked:
 
 
 class Reader:
-    """All that one side has sent.
+    """Everything that one side has sent.
 
     Attributes:
-        version, extensions: Of its hello.
-        told: By id of a subscription, what was told to each that had it, in order.
-        asked: By id, each subscription of the side's own, in order.
-        goodbye: Its reason.
-        types: Of all messages.
+        version, extensions: The fields of its hello.
+        told: By number, the messages to each subscription that had it, in order.
+        asked: By number, the side's own subscriptions, in order.
+        goodbye: The reason of its goodbye.
+        types: The types of all messages.
 
     """
 
-    def __init__(self, octets: bytes, by_client: bool, metadata: bool) -> None:
-        self.octets = octets
+    def __init__(self, data: bytes, by_client: bool, metadata: bool) -> None:
+        self.data = data
         self.at = 0
         self.metadata = metadata
         self.told: dict[int, list[Told]] = {}
@@ -68,7 +68,7 @@ class Reader:
         self.annotated: tuple[int, bytes] | None = None
         self.types: set[int] = set()
         self.hello(1 if by_client else 2)
-        while self.at < len(octets):
+        while self.at < len(data):
             self.message(self.varint())
 
     # Fields.
@@ -85,10 +85,10 @@ class Reader:
         raise Wrong("a varint of more than 9 bytes")
 
     def take(self, count: int) -> bytes:
-        if self.at + count > len(self.octets):
+        if self.at + count > len(self.data):
             raise Wrong("the last message is not whole")
         self.at += count
-        return self.octets[self.at - count : self.at]
+        return self.data[self.at - count : self.at]
 
     def bytes(self) -> bytes:
         return self.take(self.varint())

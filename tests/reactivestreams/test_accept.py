@@ -13,12 +13,12 @@ def make() -> ReactiveStreamsDetector:
     return acceptor
 
 
-def test_the_first_byte_is_enough_and_the_rest_has_its_time() -> None:
+def test_first_byte_starts_a_session_with_the_links_deadline() -> None:
     acceptor = make()
     assert acceptor.receive(b"", 101.0) is None
     session = acceptor.receive(b"\x01", 102.0)
     assert session is not None
-    # THREATS 1: the clock of the first byte goes on.
+    # THREATS 1: the deadline of the first byte remains.
     assert session.next_timer() == 105.0
     session.receive(b"\x00\x00", 103.0)
     assert [type(event).__name__ for event in session.take_events()] == ["Established"]
@@ -26,7 +26,7 @@ def test_the_first_byte_is_enough_and_the_rest_has_its_time() -> None:
     assert session.next_timer() is None
 
 
-def test_the_hello_may_be_followed_by_anything_at_once() -> None:
+def test_hello_may_be_followed_immediately() -> None:
     session = make().receive(bytes.fromhex("01000003057469636b730100"), 100.0)
     assert session is not None
     assert [type(event).__name__ for event in session.take_events()] == ["Established", "Requested"]
@@ -34,7 +34,7 @@ def test_the_hello_may_be_followed_by_anything_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "what"),
+    ("data", "what"),
     [
         # THREATS 10.
         (b"GET / HTTP/1.1\r\n", "an HTTP request"),
@@ -44,29 +44,29 @@ def test_the_hello_may_be_followed_by_anything_at_once() -> None:
         (b"\xff", "the byte 0xff"),
     ],
 )
-def test_junk_is_recognised_and_nothing_is_answered(octets: bytes, what: str) -> None:
+def test_junk_is_recognized_and_not_answered(data: bytes, what: str) -> None:
     acceptor = make()
     with pytest.raises(ProtocolError, match=what):
-        acceptor.receive(octets, 100.0)
+        acceptor.receive(data, 100.0)
     assert acceptor.farewell == b""
 
 
-def test_who_says_nothing_is_refused_with_goodbye() -> None:
-    # docs/reference/rs-0.md, Hello 3: also when the server closes, or has waited for too long.
+def test_silent_client_is_rejected_with_goodbye() -> None:
+    # docs/reference/rs-0.md, Hello 3: also when the server closes, or after the time limit.
     acceptor = make()
     assert acceptor.receive(b"", 100.0) is None
-    assert acceptor.farewell[:1] == b"\x0d" and acceptor.farewell.endswith(b"no clientHello has come")
+    assert acceptor.farewell[:1] == b"\x0d" and acceptor.farewell.endswith(b"no clientHello was received")
 
 
-def test_a_message_before_hello_is_answered_with_goodbye() -> None:
+def test_message_before_hello_is_answered_with_goodbye() -> None:
     # THREATS 71.
     acceptor = make()
-    with pytest.raises(ProtocolError, match="request, and not clientHello"):
+    with pytest.raises(ProtocolError, match="request instead of clientHello"):
         acceptor.receive(b"\x04\x01\x01", 100.0)
     assert acceptor.farewell.startswith(b"\x0d") and b"the first message is request" in acceptor.farewell
 
 
-def test_a_goodbye_in_place_of_hello_is_answered() -> None:
+def test_goodbye_instead_of_hello_is_answered() -> None:
     session = make().receive(b"\x0d\x00", 100.0)
     assert session is not None and not session.link_wanted
     assert b"".join(session.take_output()) == b"\x0d\x07goodbye"

@@ -7,7 +7,7 @@ from penstock.reactivestreams.handshake import EXTENSIONS, METADATA, agreed, che
 from penstock.wire.reactivestreams.codec import LAYOUTS, Message, Type, encode
 
 
-def test_hello_says_version_and_extensions() -> None:
+def test_hello_has_version_and_extensions() -> None:
     assert encode(hello(True, [])).hex() == "010000"
     assert encode(hello(False, [METADATA])).hex() == "02000101"
 
@@ -21,19 +21,19 @@ def test_extensions_are_off_unless_both_sides_list_them() -> None:
     assert agreed(Message(Type.SERVER_HELLO, ids=(1,)), []) == []
 
 
-def test_an_extension_that_nobody_knows_is_refused() -> None:
+def test_unknown_extension_is_rejected() -> None:
     with pytest.raises(LocalError, match="'metdata'; known are metadata"):
         ours(Settings(extensions=("metdata",)))
 
 
-def test_the_registry_gives_nothing_twice() -> None:
+def test_extensions_have_unique_ids_and_types() -> None:
     types = [type for extension in EXTENSIONS.values() for type in extension.layouts]
     assert len(set(types)) == len(types)
     assert min(types) >= 64 and not set(types) & LAYOUTS.keys()
     assert len({extension.id for extension in EXTENSIONS.values()}) == len(EXTENSIONS)
 
 
-def test_another_version_is_refused() -> None:
+def test_other_version_is_rejected() -> None:
     check_version(Message(Type.CLIENT_HELLO))
     with pytest.raises(SetupRejected, match="version 1 of reactive-streams-io"):
         check_version(Message(Type.CLIENT_HELLO, number=1))

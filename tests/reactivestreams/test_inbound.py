@@ -17,12 +17,12 @@ from tests.sim.reactive import Raw, make, opened
 # Ids.
 
 
-def test_late_messages_stop_at_the_fence() -> None:
+def test_late_messages_end_with_subscribed() -> None:
     raw = Raw()
     stream = raw.open(5)
     raw.session.cancel(stream)
     again = raw.session.open(Kind.STREAM, "y", Payload(), 2)
-    # The number is the same on the wire, and the stream another one.
+    # The number on the wire is the same; the stream is another one.
     assert (stream, again) == (1, 2)
     # THREATS 70: dropped, and without using the new stream's credit.
     late = [Message(Type.ON_NEXT, 1, 0, b"late")] * 3
@@ -32,7 +32,7 @@ def test_late_messages_stop_at_the_fence() -> None:
     assert [(event.stream_id, event.payload.data) for event in raw.events()] == [(again, b"new")]
 
 
-def test_a_size_outlives_its_stream_until_the_fence() -> None:
+def test_element_size_applies_until_the_next_subscribed() -> None:
     raw = Raw()
     raw.open(5, size=4)
     raw.session.cancel(1)
@@ -42,7 +42,7 @@ def test_a_size_outlives_its_stream_until_the_fence() -> None:
     assert [event.payload.data for event in raw.events()] == [b"new"]
 
 
-def test_an_id_waits_for_its_own_fence() -> None:
+def test_number_is_free_after_its_own_subscribed() -> None:
     raw = Raw()
     raw.heard()
     raw.session.open(Kind.STREAM, "a", Payload(), 1)
@@ -53,7 +53,7 @@ def test_an_id_waits_for_its_own_fence() -> None:
     assert [message.subscriber for message in raw.heard() if message.type == Type.SUBSCRIBE] == [1, 2, 1]
 
 
-def test_a_handler_never_sends_to_the_stream_that_has_its_number_next() -> None:
+def test_handler_never_sends_to_the_next_stream_of_its_number() -> None:
     raw = Raw(False)
     subscribe = Message(Type.SUBSCRIBE, 5, 3, b"x")
     raw.say(subscribe, Message(Type.CANCEL, 5), subscribe)
@@ -72,12 +72,12 @@ EARLY = {
     "onNextLastPart": b"\x0c\x01\x00\x01a",
     "onNextMetadata": b"\x41\x01\x01m",
 }
-"""What a publisher may not say for subscriber 1 before subscribed."""
-early = pytest.mark.parametrize("octets", EARLY.values(), ids=EARLY)
+"""Messages that a publisher may not send for subscriber 1 before subscribed."""
+early = pytest.mark.parametrize("data", EARLY.values(), ids=EARLY)
 
 
-def unfenced(kind: Kind, is_client: bool = True) -> Raw:
-    """Return a session with one subscription, whose `subscribed` has not come."""
+def unconfirmed(kind: Kind, is_client: bool = True) -> Raw:
+    """Return a session with one subscription whose `subscribed` is pending."""
     raw = Raw(is_client, b"\x02\x00\x01\x01" if is_client else b"\x01\x00\x01\x01", extensions=("metadata",))
     assert raw.session.open(kind, "x", Payload(), 5) == 1
     raw.heard()
@@ -88,73 +88,73 @@ def unfenced(kind: Kind, is_client: bool = True) -> Raw:
 @early
 @pytest.mark.parametrize("kind", [Kind.CALL, Kind.STREAM])
 @pytest.mark.parametrize("is_client", [True, False], ids=["client", "server"])
-def test_messages_before_the_first_subscribed_end_the_session(octets: bytes, kind: Kind, is_client: bool) -> None:
-    # THREATS 101: nothing is dropped without a word, and no call waits for ever.
-    raw = unfenced(kind, is_client)
-    raw.say(octets)
+def test_messages_before_the_first_subscribed_end_the_session(data: bytes, kind: Kind, is_client: bool) -> None:
+    # THREATS 101: nothing is dropped silently, and no call waits forever.
+    raw = unconfirmed(kind, is_client)
+    raw.say(data)
     failed, closed = raw.ended(ProtocolError, "for subscriber 1 before subscribed, which must be first")
     assert (failed.stream_id, failed.error) == (1, closed.error)
 
 
-def test_packed_elements_before_the_first_subscribed_end_the_session() -> None:
-    # THREATS 101: nobody can know how long they are.
-    raw = unfenced(Kind.STREAM)
+def test_packed_elements_before_subscribed_end_the_session() -> None:
+    # THREATS 101: their length is unknown.
+    raw = unconfirmed(Kind.STREAM)
     raw.say(b"\x0a\x01\x02abcdefgh")
     raw.ended(ProtocolError, "no fixed size")
 
 
 @early
-def test_a_cancel_does_not_allow_messages_before_the_first_subscribed(octets: bytes) -> None:
+def test_cancel_does_not_allow_messages_before_subscribed(data: bytes) -> None:
     # THREATS 101
-    raw = unfenced(Kind.STREAM)
+    raw = unconfirmed(Kind.STREAM)
     raw.session.cancel(1)
     raw.heard()
-    raw.say(octets)
+    raw.say(data)
     raw.ended(ProtocolError, "before subscribed")
 
 
 @early
 @pytest.mark.parametrize("end", [b"\x08\x01", b"\x09\x01\x00"], ids=["completed", "failed"])
-def test_no_message_of_a_publisher_that_has_ended_may_precede_the_next_subscribed(octets: bytes, end: bytes) -> None:
-    # THREATS 101: a server that refuses with onError alone, from its second answer on.
-    raw = unfenced(Kind.CALL)
+def test_ended_publisher_may_not_precede_the_next_subscribed(data: bytes, end: bytes) -> None:
+    # THREATS 101: a server that sends onError without subscribed, from its second response on.
+    raw = unconfirmed(Kind.CALL)
     raw.say(b"\x06\x01\x00", end)
     assert raw.session.open(Kind.CALL, "y", Payload()) == 2
     raw.events()
     raw.heard()
-    raw.say(octets)
+    raw.say(data)
     raw.ended(ProtocolError, "before subscribed")
 
 
-def test_the_end_of_a_publisher_that_was_canceled_is_the_last_of_it() -> None:
-    # THREATS 101: a call is canceled with its item; its onComplete crosses with that.
-    raw = unfenced(Kind.CALL)
+def test_end_of_a_canceled_publisher_is_its_last_message() -> None:
+    # THREATS 101: a call is canceled with its item, and its onComplete crosses the cancel.
+    raw = unconfirmed(Kind.CALL)
     raw.say(b"\x06\x01\x00", b"\x07\x01\x01a")
     assert raw.session.open(Kind.CALL, "y", Payload()) == 2
     raw.say(b"\x07\x01\x01b", b"\x08\x01")
     assert [type(event).__name__ for event in raw.events()] == ["ItemReceived"]
     raw.heard()
     raw.say(b"\x09\x01\x04oops")
-    raw.ended(ProtocolError, "onError came for subscriber 1 before subscribed")
+    raw.ended(ProtocolError, "onError for subscriber 1 before subscribed")
 
 
 @early
-def test_late_messages_of_a_canceled_publisher_are_dropped(octets: bytes) -> None:
+def test_late_messages_of_a_canceled_publisher_are_dropped(data: bytes) -> None:
     # THREATS 70
-    raw = unfenced(Kind.STREAM)
+    raw = unconfirmed(Kind.STREAM)
     raw.say(b"\x06\x01\x00")
     raw.session.cancel(1)
     assert raw.session.open(Kind.STREAM, "y", Payload(), 5) == 2
-    raw.say(octets)
-    # The fence ends what is late.
+    raw.say(data)
+    # No late messages follow subscribed.
     raw.say(b"\x06\x01\x00", b"\x07\x01\x01z")
     assert [event.payload.data for event in raw.events()] == [b"z"]
     assert raw.session.link_wanted
 
 
-def test_a_subscription_canceled_before_its_fence_may_still_be_heard_behind_it() -> None:
+def test_messages_after_an_early_cancel_are_dropped() -> None:
     # THREATS 70
-    raw = unfenced(Kind.STREAM)
+    raw = unconfirmed(Kind.STREAM)
     raw.session.cancel(1)
     raw.say(b"\x06\x01\x00")
     assert raw.session.open(Kind.STREAM, "y", Payload(), 5) == 2
@@ -172,14 +172,14 @@ def test_a_subscription_canceled_before_its_fence_may_still_be_heard_behind_it()
         ([Message(Type.ON_NEXT_PART, 1, each, b"x") for each in range(65)], LimitExceeded, "max_open_elements (64)"),
         ([Message(Type.ON_NEXT_PART, 1, 1, b"")] * 18, LimitExceeded, "max_empty_fragments"),
         ([Message(Type.ON_NEXT_PART, 1, 1, bytes(400))] * 3, LimitExceeded, "max_payload_bytes"),
-        ([Message(Type.ON_NEXT_PART, 1, 1), Message(Type.ON_COMPLETE, 1)], ProtocolError, "lacks its last part"),
+        ([Message(Type.ON_NEXT_PART, 1, 1), Message(Type.ON_COMPLETE, 1)], ProtocolError, "before the last part"),
         # THREATS 69.
-        ([Message(Type.SUBSCRIBED, 1)], ProtocolError, "of which none was due"),
-        ([Message(Type.SUBSCRIBED, 77, 8)], ProtocolError, "of which none was due"),
+        ([Message(Type.SUBSCRIBED, 1)], ProtocolError, "unexpected subscribed for"),
+        ([Message(Type.SUBSCRIBED, 77, 8)], ProtocolError, "unexpected subscribed for"),
         # THREATS 70.
-        ([Message(Type.SUBSCRIBE, 5, 1, b"x")] * 2, ProtocolError, "used again while its subscription is open"),
-        ([Message(Type.ON_NEXT, 9, 0, b"x")], ProtocolError, "never been a subscriber 9"),
-        ([Message(Type.ON_COMPLETE, 0)], ProtocolError, "never been a subscriber 0"),
+        ([Message(Type.SUBSCRIBE, 5, 1, b"x")] * 2, ProtocolError, "reused while its subscription is open"),
+        ([Message(Type.ON_NEXT, 9, 0, b"x")], ProtocolError, "subscriber 9 has never existed"),
+        ([Message(Type.ON_COMPLETE, 0)], ProtocolError, "subscriber 0 has never existed"),
         ([Message(Type.CANCEL, 9)] * 60, LimitExceeded, "max_stray_frames"),
         ([Message(Type.ON_NEXT_METADATA, 1, 0, b"m")], ProtocolError, "nobody agreed on its extension"),
         (
@@ -196,13 +196,13 @@ def test_hostile_messages_end_the_session(messages: list[Message], error: type[E
     raw.ended(error, what)
 
 
-def test_more_items_than_were_asked_for_end_their_stream_alone() -> None:
+def test_excess_items_end_only_their_stream() -> None:
     # THREATS 37.
-    for octets in (b"\x07\x01\x01a" * 5, *[b"\x07\x01\x01a"] * 1):
+    for data in (b"\x07\x01\x01a" * 5, *[b"\x07\x01\x01a"] * 1):
         raw = Raw()
         raw.open(3)
-        for _ in range(5 if len(octets) < 9 else 1):
-            raw.say(octets)
+        for _ in range(5 if len(data) < 9 else 1):
+            raw.say(data)
         *items, failed = raw.events()
         assert [event.payload.data for event in items] == [b"a"] * 3
         assert "more items than were asked for" in str(failed.error)
@@ -214,32 +214,32 @@ def test_more_items_than_were_asked_for_end_their_stream_alone() -> None:
     assert "more items" in str(raw.events()[-1].error)
 
 
-def test_more_packed_than_was_asked_for_ends_the_session() -> None:
+def test_excess_packed_elements_end_the_session() -> None:
     # THREATS 69.
     raw = Raw()
     raw.open(3, size=4)
     raw.say(b"\x0a\x01\x04" + bytes(16))
-    raw.ended(ProtocolError, "brought 4 elements, and 3 were asked for")
+    raw.ended(ProtocolError, "has 4 elements, but only 3 were requested")
 
 
 def test_parts_of_a_wrong_size_end_the_session() -> None:
     raw = Raw()
     raw.open(3, size=4)
     raw.say(Message(Type.ON_NEXT_PART, 1, 0, b"abc"), Message(Type.ON_NEXT_LAST_PART, 1, 0, b"de"))
-    raw.ended(ProtocolError, "has 5 bytes, and 4 were announced")
+    raw.ended(ProtocolError, "has 5 bytes instead of 4")
 
 
-def test_parts_of_a_fixed_size_are_measured_with_the_last() -> None:
+def test_parts_are_measured_with_the_last_one() -> None:
     # docs/reference/rs-0.md, Streams 8.
     raw = Raw()
     raw.open(3, size=4)
     raw.say(Message(Type.ON_NEXT_PART, 1, 0, bytes(9)), Message(Type.ON_NEXT_PART, 1, 0, bytes(9)))
     assert raw.events() == [] and raw.session.link_wanted
     raw.say(Message(Type.ON_NEXT_LAST_PART, 1, 0, b"x"))
-    raw.ended(ProtocolError, "has 19 bytes, and 4 were announced")
+    raw.ended(ProtocolError, "has 19 bytes instead of 4")
 
 
-def test_a_size_above_the_limit_is_refused_with_subscribed() -> None:
+def test_element_size_above_the_limit_is_rejected() -> None:
     # docs/reference/rs-0.md, Limits.
     raw = Raw()
     assert raw.session.open(Kind.STREAM, "x", Payload(), 5) == 1
@@ -251,7 +251,7 @@ def test_a_size_above_the_limit_is_refused_with_subscribed() -> None:
     raw.ended(LimitExceeded, "elements have 16777216 bytes, and at most 16777215 are accepted")
 
 
-def test_a_lone_last_part_is_an_item_and_parts_after_cancel_are_nothing() -> None:
+def test_single_last_part_is_an_item() -> None:
     # THREATS 52.
     raw = Raw()
     raw.open(3)
@@ -263,13 +263,13 @@ def test_a_lone_last_part_is_an_item_and_parts_after_cancel_are_nothing() -> Non
     assert raw.session.next_timer() is None
 
 
-def test_an_item_that_is_never_whole_is_not_waited_for() -> None:
+def test_incomplete_item_ends_the_session_in_time() -> None:
     raw = Raw(reassembly_timeout=60.0)
     raw.open(3)
     raw.say(Message(Type.ON_NEXT_PART, 1, 8, b"x"))
     assert raw.session.next_timer() == 61.0
     raw.session.handle_timer(61.0)
-    raw.ended(LimitExceeded, "not whole within 60 s")
+    raw.ended(LimitExceeded, "not complete within 60 s")
 
 
 @pytest.mark.parametrize(
@@ -277,10 +277,10 @@ def test_an_item_that_is_never_whole_is_not_waited_for() -> None:
     [
         (b"x", {"max_streams": 1}, "max_streams (1)"),
         (b"x", {"max_open_rate": 1}, "max_open_rate"),
-        (b"x?!", {}, "no base64url"),
+        (b"x?!", {}, "not valid base64url"),
     ],
 )
-def test_a_subscription_is_refused_behind_its_fence(publisher: bytes, settings: dict[str, Any], why: str) -> None:
+def test_subscription_is_rejected_after_subscribed(publisher: bytes, settings: dict[str, Any], why: str) -> None:
     raw = Raw(False, **settings)
     raw.say(*[Message(Type.SUBSCRIBE, each, 1, b"x") for each in range(1 if "max_streams" in settings else 2)])
     raw.heard()
@@ -292,7 +292,7 @@ def test_a_subscription_is_refused_behind_its_fence(publisher: bytes, settings: 
     assert raw.events() == [] and raw.session.link_wanted
 
 
-def test_calls_leave_no_strays_behind() -> None:
+def test_calls_cause_no_stray_messages() -> None:
     pair = make(client={"max_stray_frames": 5}, server={"max_stray_frames": 5})
     for _ in range(100):
         stream, there = opened(pair, 0, Kind.CALL)

@@ -16,11 +16,11 @@ def test_every_state_is_reached() -> None:
     assert reached == set(SessionState)
 
 
-def test_a_closed_session_stays_closed() -> None:
+def test_closed_session_stays_closed() -> None:
     assert all(before != SessionState.CLOSED for before, _ in TRANSITIONS)
 
 
-def test_a_session_passes_through_its_states(build: Build) -> None:
+def test_session_passes_through_its_states(build: Build) -> None:
     link = build.module("penstock.reactivestreams.link")
     made: list[tuple[str, str]] = []
 

@@ -20,7 +20,7 @@ from tests.sim.reactive import Raw, make, opened
 # Hello.
 
 
-def test_the_server_may_speak_first_and_the_client_may_go_on_at_once() -> None:
+def test_neither_side_waits_for_the_others_hello() -> None:
     client = ReactiveStreamsSession.client(Settings(), Payload())
     client.link_up(0.0)
     client.open(Kind.STREAM, "x", Payload(), 1)
@@ -32,17 +32,17 @@ def test_the_server_may_speak_first_and_the_client_may_go_on_at_once() -> None:
 
 
 @pytest.mark.parametrize("is_client", [True, False])
-def test_another_version_is_answered_with_goodbye(is_client: bool) -> None:
+def test_other_version_is_answered_with_goodbye(is_client: bool) -> None:
     # THREATS 71.
     raw = Raw(is_client, bytes.fromhex("020100" if is_client else "010100"))
     raw.ended(SetupRejected, "version 1")
 
 
-@pytest.mark.parametrize("octets", ["01", "0100c0843d" + "01" * 10])
-def test_a_hello_that_never_ends_or_is_too_long(octets: str) -> None:
+@pytest.mark.parametrize("data", ["01", "0100c0843d" + "01" * 10])
+def test_endless_or_long_hello_ends_the_session(data: str) -> None:
     # THREATS 1 and 71.
-    raw = Raw(False, bytes.fromhex(octets), first_frame_timeout=5.0)
-    if octets == "01":
+    raw = Raw(False, bytes.fromhex(data), first_frame_timeout=5.0)
+    if data == "01":
         assert raw.session.next_timer() == 5.0
         raw.session.handle_timer(5.0)
         raw.ended(SetupRejected, "no hello from the peer within 5 s")
@@ -50,20 +50,20 @@ def test_a_hello_that_never_ends_or_is_too_long(octets: str) -> None:
         raw.ended(LimitExceeded, "1000000 extensions")
 
 
-def test_a_server_that_says_nothing_has_refused_nobody() -> None:
+def test_silent_server_has_not_rejected_the_client() -> None:
     raw = Raw(True, b"\x02", first_frame_timeout=5.0)
     raw.session.handle_timer(5.0)
     raw.ended(LinkLost, "no hello from the peer within 5 s")
 
 
-@pytest.mark.parametrize("octets", ["010000", "020000"])
-def test_a_second_hello_is_an_error(octets: str) -> None:
+@pytest.mark.parametrize("data", ["010000", "020000"])
+def test_second_hello_is_an_error(data: str) -> None:
     raw = Raw(False)
-    raw.say(bytes.fromhex(octets))
-    raw.ended(ProtocolError, "Hello came a second time")
+    raw.say(bytes.fromhex(data))
+    raw.ended(ProtocolError, "Hello was sent twice")
 
 
-def test_a_server_that_refuses_says_goodbye_in_place_of_hello() -> None:
+def test_rejecting_server_sends_goodbye_instead_of_hello() -> None:
     raw = Raw(False, b"\x01\x00\x00")
     raw.session.close(1.0, SetupRejected("not you"))
     (only,) = raw.heard()
@@ -75,7 +75,7 @@ def test_a_server_that_refuses_says_goodbye_in_place_of_hello() -> None:
 # Goodbye.
 
 
-def test_closing_waits_for_streams_and_for_the_answer() -> None:
+def test_close_waits_for_streams_and_for_the_answer() -> None:
     pair = make()
     stream, there = opened(pair)
     pair.client.close(pair.now)
@@ -84,7 +84,7 @@ def test_closing_waits_for_streams_and_for_the_answer() -> None:
     refused = pair.server.open(Kind.STREAM, "back", Payload(), 1)
     pair.drive()
     (failed,) = pair.events("server", "Failed")
-    # READING rs/0, 4: `subscribed` came first, or the id could not be used again.
+    # READING rs/0, 4: `subscribed` comes first; otherwise the id could not be reused.
     assert failed.stream_id == refused and "closing" in str(failed.error)
     assert not pair.events("client", "Closed")
     pair.server.complete(there)
@@ -97,13 +97,13 @@ def test_closing_waits_for_streams_and_for_the_answer() -> None:
     assert pair.events("client", "Completed")[0].stream_id == stream
 
 
-def test_an_answer_that_does_not_come_is_waited_for_5_seconds() -> None:
+def test_answer_to_goodbye_has_a_time_limit() -> None:
     # THREATS 73.
     raw = Raw()
     raw.session.close(100.0)
     assert [message.type for message in raw.heard()] == [Type.GOODBYE]
     assert raw.session.next_timer() == 105.0
-    # What was under way is read over.
+    # Messages in transit are ignored.
     raw.say(Message(Type.SUBSCRIBE, 1, 1, b"x"), b"\x07\x05\x00\x07\x05\x00")
     assert (raw.events(), raw.heard(), raw.session.link_wanted) == ([], [], True)
     raw.session.handle_timer(105.0)
@@ -112,7 +112,7 @@ def test_an_answer_that_does_not_come_is_waited_for_5_seconds() -> None:
 
 
 @pytest.mark.parametrize("how", ["answer", "junk", "link"])
-def test_goodbye_is_over_with_whatever_comes(how: str) -> None:
+def test_any_end_of_the_link_completes_goodbye(how: str) -> None:
     raw = Raw()
     raw.session.close(100.0)
     raw.heard()
@@ -149,7 +149,7 @@ def test_goodbye_ends_all_streams_and_is_answered_once() -> None:
     assert "bye" in str(closed.error)
 
 
-def test_a_link_that_breaks_ends_the_session() -> None:
+def test_lost_link_ends_the_session() -> None:
     raw = Raw()
     raw.open()
     raw.session.link_down(1.0, None)
@@ -157,10 +157,10 @@ def test_a_link_that_breaks_ends_the_session() -> None:
     assert "without goodbye" in str(closed.error) and failed.error is closed.error
 
 
-def test_silence_is_noticed_where_it_is_asked_for() -> None:
+def test_idle_timeout_ends_a_silent_session() -> None:
     raw = Raw(idle_timeout=10.0)
     raw.say(b"\x05\x09")
     raw.session.handle_timer(10.0)
     assert raw.session.next_timer() == 11.0
     raw.session.handle_timer(11.0)
-    assert "nothing was heard" in str(raw.events()[-1].error)
+    assert "nothing was received" in str(raw.events()[-1].error)

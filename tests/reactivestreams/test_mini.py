@@ -1,4 +1,4 @@
-"""All that our sessions say is read by a reader that knows nothing but the page that describes the protocol."""
+"""All output of our sessions is read by a reader that was written only from the page of the protocol."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STEPS = st.lists(
 
 
 class Talk:
-    """Two sessions that do what a test's steps say, with whatever streams there are."""
+    """Two sessions that execute the steps of a test with the streams that are open."""
 
     def __init__(self, build: Build, cut: str, metadata: bool) -> None:
         both = {"extensions": ("metadata",) if metadata else (), "fragment_bytes": 64, "element_sizes": SIZES}
@@ -44,7 +44,7 @@ class Talk:
         self.pair.drive()
 
     def requests(self) -> list[tuple[Any, Any]]:
-        """Return who was asked for something, and the request."""
+        """Return the session that received a request, and the request."""
         pair = self.pair
         sides = ((pair.client, pair.client_events), (pair.server, pair.server_events))
         return [(side, event) for side, events in sides for event in events if type(event).__name__ == "Requested"]
@@ -102,7 +102,7 @@ class Talk:
 
 
 def check_demand(subscriber: Reader, publisher: Reader) -> None:
-    """Nothing comes that was not asked for, or for subscriptions that there never were."""
+    """Check that nothing arrives beyond the demand, or for unknown subscriptions."""
     for id, streams in publisher.told.items():
         assert len(streams) == len(subscriber.asked[id])
         for stream, asked in zip(streams, subscriber.asked[id], strict=True):
@@ -112,7 +112,7 @@ def check_demand(subscriber: Reader, publisher: Reader) -> None:
 
 
 def elements_for(events: list[Any], payloads: Any) -> dict[int, list[tuple[bytes, bytes | None]]]:
-    """Return what was delivered, by stream id; all subscriptions of one id together."""
+    """Return the delivered elements by stream id; all subscriptions of an id together."""
     found: dict[int, list[tuple[bytes, bytes | None]]] = {}
     for event in events:
         items = [event.payload] if type(event).__name__ == "ItemReceived" else list(getattr(event, "run", ()))
@@ -123,9 +123,7 @@ def elements_for(events: list[Any], payloads: Any) -> dict[int, list[tuple[bytes
 
 @settings(max_examples=60)
 @given(steps=STEPS, metadata=st.booleans(), cut=st.sampled_from([*CUTS]))
-def test_a_reader_of_the_page_understands_all_that_is_said(
-    build: Build, steps: list[Any], metadata: bool, cut: str
-) -> None:
+def test_reader_of_the_page_understands_all_messages(build: Build, steps: list[Any], metadata: bool, cut: str) -> None:
     talk = Talk(build, cut if len(steps) < 8 else "whole", metadata)
     for step in steps:
         talk.step(*step)
@@ -140,14 +138,14 @@ def test_a_reader_of_the_page_understands_all_that_is_said(
         for id, streams in publisher.told.items():
             sent = [element for stream in streams for element in stream.elements]
             if any(asked.canceled for asked in subscriber.asked[id]):
-                # What came after a cancel was dropped.
+                # Elements after a cancel were dropped.
                 assert len(delivered.get(id, [])) <= len(sent)
             else:
                 assert delivered.get(id, []) == sent
     assert client.goodbye is server.goodbye is None
 
 
-def test_each_message_is_among_them(build: Build) -> None:
+def test_all_message_types_occur(build: Build) -> None:
     talk = Talk(build, "random", True)
     talk.step("open", True, "four", 3, b"long data")
     talk.step("open", True, "any", 3, b"")
@@ -168,7 +166,7 @@ def test_each_message_is_among_them(build: Build) -> None:
     )  # fmt: skip
 
 
-def test_goodbye_is_the_last_word_of_both(build: Build) -> None:
+def test_goodbye_is_the_last_message_of_both(build: Build) -> None:
     talk = Talk(build, "whole", False)
     talk.step("open", True, "four", 3, b"")
     talk.step("drive", 0)
@@ -178,7 +176,7 @@ def test_goodbye_is_the_last_word_of_both(build: Build) -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "what"),
+    ("data", "what"),
     [
         ("010000070100", "subscribed must come first"),
         ("010000" + "060100" + "07010000", "of type 0"),
@@ -194,6 +192,6 @@ def test_goodbye_is_the_last_word_of_both(build: Build) -> None:
         ("010000" + "ff" * 9, "more than 9"),
     ],
 )
-def test_the_reader_refuses_what_is_wrong(octets: str, what: str) -> None:
+def test_reader_rejects_invalid_messages(data: str, what: str) -> None:
     with pytest.raises(Wrong, match=what):
-        Reader(bytes.fromhex(octets), True, False)
+        Reader(bytes.fromhex(data), True, False)

@@ -16,7 +16,7 @@ from tests.sim.reactive import CUT, Raw, make, opened
 # Large and small items.
 
 
-def test_a_large_item_travels_in_parts_with_others_between_them() -> None:
+def test_other_items_are_sent_between_parts() -> None:
     pair = make(server={"fragment_bytes": 1000})
     big, there = opened(pair)
     ticks, other = opened(pair)
@@ -26,7 +26,7 @@ def test_a_large_item_travels_in_parts_with_others_between_them() -> None:
     turns = 0
     while sent < 3:
         sent += pair.server.send_run(there, run, sent)
-        # A large item counts when its last part is sent, so that nobody waits for credit within it.
+        # A large item counts when its last part was sent, so that no sender waits for credit within it.
         assert pair.server.credit(there) == 10 - sent
         pair.server.send(other, Payload(b"tick %d" % turns)) if turns < 10 else None
         turns += 1
@@ -48,7 +48,7 @@ def test_parts_are_joined(cut: Cut) -> None:
         pair.server.send(there, Payload(item))
     run = PayloadRun.of([Payload(bytes(1000))])
     assert pair.server.send_run(there, run) == 0
-    # What is left of an item goes before the end.
+    # The rest of an item is sent before the end.
     pair.server.complete(there)
     pair.drive()
     assert pair.items("client", stream) == [*items, bytes(1000)]
@@ -73,12 +73,12 @@ def test_items_of_one_size_are_packed(cut: Cut) -> None:
     assert len(pair.server_sent) - before == 8 + 2
     short = PayloadRun.of([Payload(b"12345678"), Payload(b"short")])
     for wrong in (lambda: pair.server.send(there, Payload(b"short")), lambda: pair.server.send_run(there, short)):
-        with pytest.raises(LocalError, match=r"has 5 bytes, and Settings\.element_sizes"):
+        with pytest.raises(LocalError, match=r"has 5 bytes, but Settings\.element_sizes"):
             wrong()
     assert pair.server.take_output() == []
 
 
-def test_a_large_item_of_a_fixed_size_travels_in_parts_too() -> None:
+def test_large_item_of_a_fixed_size_is_sent_in_parts() -> None:
     pair = make(server={"element_sizes": (("ticks", 200),), "fragment_bytes": 64})
     stream, there = opened(pair, 5)
     pair.server.send(there, Payload(bytes(200)))
@@ -92,7 +92,7 @@ BOTH = {"client": {"extensions": ("metadata",)}, "server": {"extensions": ("meta
 
 
 @CUT
-def test_metadata_travels_where_both_sides_agree(cut: Cut) -> None:
+def test_metadata_is_sent_if_both_sides_agree(cut: Cut) -> None:
     pair = make(cut, **BOTH)
     stream = pair.client.open(Kind.STREAM, "ticks", Payload(b"q", b"about it"), 10)
     pair.drive()
@@ -113,7 +113,7 @@ def test_metadata_travels_where_both_sides_agree(cut: Cut) -> None:
 
 
 @pytest.mark.parametrize("side", ["client", "server", None])
-def test_metadata_is_refused_without_the_extension_on_both_sides(side: str | None) -> None:
+def test_metadata_is_rejected_without_the_extension(side: str | None) -> None:
     pair = make(**({side: {"extensions": ("metadata",)}} if side else {}))
     with pytest.raises(LocalError, match=r"Settings\.extensions"):
         pair.client.open(Kind.STREAM, "ticks", Payload(b"q", b""), 10)
@@ -132,13 +132,13 @@ def test_metadata_is_refused_without_the_extension_on_both_sides(side: str | Non
         Message(Type.CANCEL, 1),
     ],
 )
-def test_metadata_goes_right_before_its_subscribe(second: bytes | Message) -> None:
+def test_metadata_must_directly_precede_its_subscribe(second: bytes | Message) -> None:
     raw = Raw(False, b"\x01\x00\x01\x01", extensions=("metadata",))
     raw.say(Message(Type.SUBSCRIBE_METADATA, 1, 0, b"m"), second)
     raw.ended(ProtocolError, "subscribeMetadata was followed by")
 
 
-def test_an_element_has_metadata_once() -> None:
+def test_element_has_metadata_once() -> None:
     raw = Raw(True, b"\x02\x00\x01\x01", extensions=("metadata",))
     raw.open()
     raw.say(*[Message(Type.ON_NEXT_METADATA, 1, 0, b"m")] * 2)

@@ -14,29 +14,29 @@ from penstock.reactivestreams.publisher import publisher_of, read_publisher
         ("ticks", b"", b"ticks"),
         ("ticks", b"A", b"ticks?QQ"),
         ("", b"\xff\xfe\xfd", b"?__79"),
-        # THREATS 72: nothing of this means anything but itself.
+        # THREATS 72: none of this has a special meaning.
         ("../../etc/passwd", b"", b"../../etc/passwd"),
         ("http://h/x#y", b"", b"http://h/x#y"),
     ],
 )
-def test_a_publisher_is_a_route_and_data(route: str, data: bytes, publisher: bytes) -> None:
+def test_publisher_is_a_route_and_data(route: str, data: bytes, publisher: bytes) -> None:
     assert publisher_of(route, data, 100) == publisher
     assert read_publisher(publisher) == (route, data)
 
 
 @given(st.text(max_size=50).filter(lambda route: "?" not in route), st.binary(max_size=50))
-def test_what_was_written_is_read(route: str, data: bytes) -> None:
+def test_publisher_is_decoded_as_encoded(route: str, data: bytes) -> None:
     assert read_publisher(publisher_of(route, data, 1000)) == (route, data)
 
 
 @pytest.mark.parametrize("text", ["?A", "?QQ==", "?Q+", "?Q/", "? QQ", "?Q?", "?\u00e9"])
-def test_what_is_no_base64url_is_refused(text: str) -> None:
-    with pytest.raises(FrameError, match="no base64url"):
+def test_invalid_base64url_is_rejected(text: str) -> None:
+    with pytest.raises(FrameError, match="not valid base64url"):
         read_publisher(f"route{text}".encode())
 
 
-def test_what_does_not_fit_is_refused_before_it_is_sent() -> None:
-    with pytest.raises(LocalError, match=r"holds a '\?'"):
+def test_unsendable_publisher_is_rejected() -> None:
+    with pytest.raises(LocalError, match=r"contains '\?'"):
         publisher_of("what?", b"", 100)
     with pytest.raises(LocalError, match=r"take 102 bytes.* max_string_bytes \(100\)"):
         publisher_of("ticks", bytes(72), 100)

@@ -17,7 +17,7 @@ from tests.sim.reactive import Raw, make, opened
 # Demand.
 
 
-def test_demand_zero_is_legal_at_first_and_an_error_later() -> None:
+def test_demand_of_zero_is_legal_only_in_subscribe() -> None:
     pair = make()
     _stream, there = opened(pair, 0)
     assert (pair.server.credit(there), pair.server.send_run(there, PayloadRun.of([Payload()]))) == (0, 0)
@@ -30,7 +30,7 @@ def test_demand_zero_is_legal_at_first_and_an_error_later() -> None:
     assert raw.session.open_streams == 0
 
 
-def test_demand_saturates_and_is_never_used_up_then() -> None:
+def test_saturated_demand_is_never_used_up() -> None:
     # Reactive Streams 3.17, THREATS 39.
     raw = Raw(False)
     raw.say(Message(Type.SUBSCRIBE, 0, 5, b"x"), *[Message(Type.REQUEST, 0, UNBOUNDED)] * 1000)
@@ -44,7 +44,7 @@ def test_demand_saturates_and_is_never_used_up_then() -> None:
 
 
 @given(st.lists(st.one_of(st.integers(1, 5), st.just("send")), max_size=40))
-def test_no_more_items_arrive_than_were_asked_for(steps: list[Any]) -> None:
+def test_no_more_items_arrive_than_requested(steps: list[Any]) -> None:
     pair = make(CUTS["random"])
     stream, there = opened(pair, 0)
     asked = sent = 0

@@ -1,4 +1,4 @@
-"""Clients and servers of reactive-streams-io over real links, with everything that stands above a session."""
+"""Clients and servers of reactive-streams-io over real links, with all layers above the sessions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PLACES = {
 
 @pytest.fixture(params=PLACES)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Some of the transports in turn."""
+    """Return a URL for each of some transports."""
     return PLACES[request.param].format(folder=tmp_path)
 
 
@@ -61,7 +61,7 @@ async def test_calls_and_streams(url: str) -> None:
         await until(lambda: server.connections == 0)
 
 
-async def test_a_large_answer_travels_in_parts(url: str) -> None:
+async def test_large_response_is_sent_in_parts(url: str) -> None:
     data = bytes(range(256)) * (8 * MIB // 256)
     service = Service()
     service.call("large")(lambda request: data)
@@ -77,7 +77,7 @@ async def test_a_large_answer_travels_in_parts(url: str) -> None:
             assert (await peer.call("later")).data == data
 
 
-async def test_a_call_that_is_canceled_ends_its_handler(url: str) -> None:
+async def test_canceled_call_ends_its_handler(url: str) -> None:
     seen: list[object] = []
     reached = asyncio.Event()
     async with penstock.serve(make_service(seen, reached), url) as server:
@@ -92,7 +92,7 @@ async def test_a_call_that_is_canceled_ends_its_handler(url: str) -> None:
             await reached.wait()
 
 
-async def test_the_server_subscribes_too(url: str) -> None:
+async def test_server_can_subscribe(url: str) -> None:
     answering = Service()
     answering.call("name")(lambda request: b"client")
     async with penstock.serve(make_service([], asyncio.Event()), url) as server:
@@ -103,7 +103,7 @@ async def test_the_server_subscribes_too(url: str) -> None:
             assert [answer.data for answer in answers] == [b"client", b"server"]
 
 
-async def test_packed_items_are_arrow_columns(url: str) -> None:
+async def test_packed_items_become_arrow_columns(url: str) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     count = 100_000
     ticks = pyarrow.array([b"%08d" % number for number in range(count)], pyarrow.binary(8))
@@ -120,12 +120,12 @@ async def test_packed_items_are_arrow_columns(url: str) -> None:
 
 
 def buffers_of(batch: Any) -> bytes:
-    """Return the bytes of all its data, as they lie behind each other."""
+    """Return the bytes of all its data, in order."""
     column = batch.column("data")
     return bytes(column.buffers()[2])[: 8 * len(column)]
 
 
-async def test_numbers_go_out_and_come_in_as_they_lie_in_memory(url: str) -> None:
+async def test_numbers_are_sent_as_they_are_in_memory(url: str) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     numpy = pytest.importorskip("numpy")
     count = 70_000
@@ -149,12 +149,12 @@ async def test_numbers_go_out_and_come_in_as_they_lie_in_memory(url: str) -> Non
         async with penstock.connect(server.urls[0]) as peer:
             for way in many:
                 async with peer.stream("numbers", way.encode(), credit=1 << 20) as items:
-                    octets = b"".join([buffers_of(batch) async for batch in items.batches()])
-                got = numpy.frombuffer(octets, "<i8")
+                    data = b"".join([buffers_of(batch) async for batch in items.batches()])
+                got = numpy.frombuffer(data, "<i8")
                 assert got.tolist() == [*range(count), 5, 6, 7, 8, 9]
 
 
-async def test_a_long_run_of_numbers_goes_out_a_burst_at_a_time() -> None:
+async def test_long_run_of_numbers_is_sent_in_bursts() -> None:
     count = 1_000_000
     run = PayloadRun.fixed(bytes(8 * count), 8)
     service = Service()
@@ -168,14 +168,14 @@ async def test_a_long_run_of_numbers_goes_out_a_burst_at_a_time() -> None:
                     if not got:
                         [driver] = server._drivers.values()
                         waiting = driver.link.get_write_buffer_size()  # type: ignore[union-attr]
-                        # What pauses the pump, and the bursts that it sends before it asks.
+                        # The limit that pauses the pump, and the bursts that it sends before it checks.
                         assert waiting < settings.output_high_bytes + 8 * 61_000
                     assert batch.num_rows <= 1000
                     got += batch.num_rows
     assert got == count
 
 
-async def test_metadata_travels_where_both_sides_offer_it(url: str) -> None:
+async def test_metadata_is_sent_if_both_sides_offer_it(url: str) -> None:
     service = Service()
 
     @service.stream("echo")
@@ -190,7 +190,7 @@ async def test_metadata_travels_where_both_sides_offer_it(url: str) -> None:
                 assert [item async for item in items] == [Payload(b"data", b"about"), Payload(b"none")]
 
 
-async def test_a_client_that_is_refused_learns_why(url: str) -> None:
+async def test_rejected_client_reports_the_reason(url: str) -> None:
     def nobody(setup: Any) -> None:
         raise SetupRejected("nobody today")
 
@@ -199,7 +199,7 @@ async def test_a_client_that_is_refused_learns_why(url: str) -> None:
             await penstock.connect(server.urls[0], confirm=True)
 
 
-async def test_a_server_that_closes_lets_what_is_open_end() -> None:
+async def test_closing_server_lets_open_streams_end() -> None:
     async with penstock.serve(make_service([], asyncio.Event()), PLACES["tcp"]) as server:
         async with penstock.connect(server.urls[0]) as peer:
             await peer.call("echo")
@@ -232,7 +232,7 @@ async def test_interceptors_see_calls_as_calls() -> None:
 
 
 class Watched:
-    """The receiver of a link, with a note of what comes: parts of an element, or whole ones."""
+    """The receiver of a link, which records whether parts or whole elements arrive."""
 
     def __init__(self, driver: Any, arrivals: list[str]) -> None:
         self.driver = driver
@@ -254,8 +254,8 @@ class Watched:
 
 
 @pytest.mark.parametrize("place", ["tcp", "ws"])
-async def test_a_ticker_is_not_held_up_by_64_mib(place: str) -> None:
-    """Between the parts of one large item, the items of another stream arrive: counted, not timed."""
+async def test_ticker_is_not_delayed_by_64_mib(place: str) -> None:
+    """Items of another stream arrive between the parts of a large item. They are counted, not timed."""
     service = Service()
     large = bytes(64 * MIB)
 
@@ -282,12 +282,12 @@ async def test_a_ticker_is_not_held_up_by_64_mib(place: str) -> None:
                         break
                 assert len((await arrived).data) == 64 * MIB
     assert arrivals.count("part") == 64
-    # How many parts there are in a row is how many the sockets hold, because credit for more ticks crosses them.
+    # The sockets hold a number of consecutive parts, because credit for more ticks crosses them.
     longest = max(len(list(group)) for what, group in groupby(arrivals) if what == "part")
     assert longest <= 20
 
 
-async def test_a_collector_records_a_gap_for_each_link(tmp_path: Path) -> None:
+async def test_collector_records_a_gap_for_each_link(tmp_path: Path) -> None:
     service = Service()
     begun = 0
     held = asyncio.Event()
@@ -313,7 +313,7 @@ async def test_a_collector_records_a_gap_for_each_link(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [b"\x09\x01\x04oops", b"\x07\x01\x01a\x08\x01"], ids=["onError", "onNext"])
-async def test_a_call_answered_before_subscribed_fails_and_does_not_wait(words: bytes) -> None:
+async def test_call_answered_before_subscribed_fails(words: bytes) -> None:
     # THREATS 101
     heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
@@ -333,8 +333,8 @@ async def test_a_call_answered_before_subscribed_fails_and_does_not_wait(words: 
 
 
 @pytest.mark.parametrize("by_client", [True, False])
-async def test_a_half_close_of_tcp_is_a_close(by_client: bool) -> None:
-    # docs/reference/rs-0.md, Goodbye: what is open has failed, and nothing more is sent.
+async def test_half_close_of_tcp_is_a_close(by_client: bool) -> None:
+    # docs/reference/rs-0.md, Goodbye: open streams have failed, and nothing more is sent.
     seen: list[object] = []
     reached = asyncio.Event()
     if by_client:

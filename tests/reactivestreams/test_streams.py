@@ -9,12 +9,12 @@ from penstock.kinds import Kind
 from penstock.reactivestreams.streams import UNBOUNDED, Subscriptions, add, spend
 
 
-def test_demand_saturates_and_is_unbounded_then() -> None:
+def test_saturated_demand_is_unbounded() -> None:
     assert add(UNBOUNDED - 1, 5) == UNBOUNDED == (1 << 63) - 1
     assert (spend(UNBOUNDED, 1000), spend(5, 2)) == (UNBOUNDED, 3)
 
 
-def test_a_number_is_used_again_and_an_id_never() -> None:
+def test_numbers_are_reused_and_ids_are_not() -> None:
     table = Subscriptions()
     first = table.open(Kind.STREAM, 1)
     table.fence(first.number)
@@ -22,28 +22,28 @@ def test_a_number_is_used_again_and_an_id_never() -> None:
     second = table.open(Kind.STREAM, 1)
     assert (first.number, second.number) == (1, 1)
     assert first.id != second.id
-    # Whoever still has the first one's id does nothing to the second.
+    # The id of the first one does not affect the second.
     assert (table.of(first.id), table.of(second.id)) == (None, second)
 
 
-def test_the_lowest_free_number_is_given_once_its_fence_has_come() -> None:
+def test_number_is_reused_after_its_subscribed() -> None:
     table = Subscriptions()
     first, second, third = (table.open(Kind.STREAM, 1) for _ in range(3))
     assert [each.number for each in (first, second, third)] == [1, 2, 3]
     table.end(second)
     table.end(second)
     assert (table.live, table.get(2), table.get(3)) == (2, None, third)
-    # Its `subscribed` is under way: whatever comes before it is of no use.
+    # Its `subscribed` is pending, so earlier messages are ignored.
     assert table.open(Kind.STREAM, 1).number == 4
     assert table.fence(2) is second
     assert table.fence(2) is None
     assert table.open(Kind.STREAM, 1).number == 2
     assert table.fence(9) is None
-    assert [table.was_given(number) for number in (0, 4, 5)] == [False, True, False]
+    assert [table.was_used(number) for number in (0, 4, 5)] == [False, True, False]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["open", "end", "fence"]), st.integers(0, 5)), max_size=60))
-def test_numbers_are_the_lowest_that_are_free(steps: list[tuple[str, int]]) -> None:
+def test_numbers_are_the_lowest_free_ones(steps: list[tuple[str, int]]) -> None:
     table = Subscriptions()
     held: dict[int, set[str]] = {}
     for verb, choice in steps:

@@ -1,7 +1,7 @@
-"""Conversations that were recorded without the greeting: the heartbeat that our servers send behind their first answer.
+"""Replays conversations that were recorded without the greeting, the heartbeat after a server's first response.
 
-The recorded client is taken to have received it: it acknowledges one message more, and what our server says after it is
-counted without it. Nothing else is changed.
+The recorded client is made to acknowledge the greeting, and later messages of our server are numbered without it.
+Nothing else is changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.river.peers import is_greeting
 
 
 class Greeting:
-    """Moves the numbers of one recorded conversation.
+    """Shifts the numbers of one recorded conversation.
 
     Args:
         codec: ``json`` or ``msgpack``.
@@ -30,9 +30,9 @@ class Greeting:
         self._met: set[str] = set()
 
     def to_server(self, data: bytes) -> bytes:
-        """Return what the client would have said if it had been greeted."""
+        """Return the client's message as if it had received the greeting."""
         try:
-            # Not by our own codec: what the client gets wrong stays as wrong.
+            # Not by our own codec, so that a client's errors are preserved.
             said: Any = msgspec.msgpack.decode(data) if self._msgpack else json.loads(data)
         except ValueError:
             return data
@@ -49,7 +49,7 @@ class Greeting:
         return msgspec.msgpack.encode(said) if self._msgpack else json.dumps(said, ensure_ascii=False).encode()
 
     def from_server(self, message: Message) -> Message | None:
-        """Return what the server would have said if it had not greeted; None: nothing."""
+        """Return the server's message as if it had sent no greeting; None for the greeting."""
         if is_greeting(message):
             return None
         body = decode_value(bytes(message.payload), self._codec)

@@ -1,4 +1,4 @@
-"""A client's session and a server's, joined by links that the test makes and cuts, with a clock of its own."""
+"""A client's and a server's session, with links and a clock that the test controls."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def body_of(message: Message, codec: str = "json") -> Any:
 
 
 def is_greeting(message: Message) -> bool:
-    """Whether this is the heartbeat that a server sends directly behind its first answer."""
+    """Return whether this is the heartbeat that a server sends after its first response."""
     return message.control_flags == ACK and message.seq == 0
 
 
 class Raw:
-    """A client that the test writes by hand, and a server's session behind it.
+    """A hand-written client, and a server's session.
 
     Attributes:
-        session: The server's session, once there is one.
-        sent: What the server has said.
-        farewell: What it said when it refused.
+        session: The server's session; None before the first handshake.
+        sent: The messages that the server has sent.
+        farewell: The bytes that it sent with a rejection.
 
     """
 
@@ -78,7 +78,7 @@ class Raw:
         self.session = None
 
     def feed(self, data: bytes) -> list[Message]:
-        """Bring some bytes, with their length; return what the server says."""
+        """Deliver bytes with their length prefix; return the server's messages."""
         if self.session is None:
             try:
                 self.session = self.acceptor.receive(data, self.now)
@@ -92,18 +92,18 @@ class Raw:
         return self.said()
 
     def said(self) -> list[Message]:
-        """Return what the server says now."""
+        """Return the server's new messages."""
         self.events += self.session.take_events()
         return messages(self.session.take_output(), self.codec)
 
     def say(self, stream: str, flags: int, payload: object, **fields: object) -> list[Message]:
-        """Say a message, whose number is the next one unless `seq` says another; return what the server says."""
+        """Send a message, with the next number unless `seq` is given; return the server's messages."""
         fields.setdefault("seq", self.seq)
         self.seq = int(fields["seq"]) + 1  # type: ignore[call-overload]
         return self.feed(framed(self.encode({"streamId": stream, "controlFlags": flags, "payload": payload, **fields})))
 
     def encode(self, fields: dict[str, object]) -> bytes:
-        # What is said behind the handshake has seen the server's greeting.
+        # Messages after the handshake acknowledge the server's greeting.
         ack = int(self.session is not None)
         whole = {"id": "m", "from": "client-1", "to": "SERVER", "seq": 0, "ack": ack, **fields}
         return encode_value(whole, self.codec)
@@ -111,7 +111,7 @@ class Raw:
     def shake(
         self, session: str = "session-1", expected: object = 0, sent: object = 0, **more: object
     ) -> list[Message]:
-        """Say a handshake; return what the server says, without the heartbeat by which it greets a new session."""
+        """Send a handshake; return the server's messages, without its greeting."""
         payload = {
             "type": "HANDSHAKE_REQ",
             "protocolVersion": "v2.0",
@@ -124,7 +124,7 @@ class Raw:
 
 
 def shaken(codec: str) -> Raw:
-    """Return a client that is written by hand, whose handshake was answered."""
+    """Return a hand-written client whose handshake was accepted."""
     raw = Raw(codec)
     raw.shake()
     raw.events.clear()
@@ -132,13 +132,13 @@ def shaken(codec: str) -> Raw:
 
 
 class Duo:
-    """A client's session and a server's.
+    """A client's and a server's session.
 
     Attributes:
-        client, server: The sessions; the server's is there after the first handshake.
-        client_events, server_events: What they said, in order.
-        lose: Called with each message on its way and its direction. "before" loses it and all after it, with the link;
-            "after" brings it, and loses the rest; "twice" brings it twice; "" is no trouble.
+        client, server: The sessions; the server's is None before the first handshake.
+        client_events, server_events: Their events, in order.
+        lose: Called with each message and its direction. "before" loses it and later ones, with the link;
+            "after" delivers it and loses later ones; "twice" delivers it twice; "" delivers it.
 
     """
 
@@ -160,7 +160,7 @@ class Duo:
         self.link()
 
     def link(self) -> None:
-        """Open a link, and drive."""
+        """Open a link and call `drive`."""
         self.links += 1
         self.linked = True
         self.acceptor = RiverDetector(self.server_settings, Identity(self.codec, server="SERVER"), self.sessions)
@@ -169,7 +169,7 @@ class Duo:
         self.drive()
 
     def cut(self) -> None:
-        """Cut the link; what was on its way is lost."""
+        """Cut the link. Messages in transit are lost."""
         self.linked = False
         for session in (self.client, self.server):
             if session is not None:
@@ -216,7 +216,7 @@ class Duo:
             self.acceptor = None
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, with every timer that goes off in between."""
+        """Advance the time and run all timers in between."""
         end = self.now + seconds
         while True:
             sessions = [session for session in (self.client, self.server) if session is not None]
@@ -230,7 +230,7 @@ class Duo:
         self.now = end
 
     def of(self, side: str, name: str) -> list[Any]:
-        """Return the events of that class which a side has seen."""
+        """Return a side's events of that class."""
         return [event for event in getattr(self, f"{side}_events") if type(event).__name__ == name]
 
     def items(self, side: str, number: int) -> list[Any]:
@@ -247,14 +247,14 @@ class Duo:
 
 
 def client(settings: Settings | None = None) -> RiverSession:
-    """Return a client that waits for the answer to its handshake."""
+    """Return a client that waits for the response to its handshake."""
     session = new_client(settings or Settings(), Identity("json", "client-1"), b'{"token": 1}', RANDOM)
     session.link_up(0.0)
     return session
 
 
 def answer(session: RiverSession, status: object, **fields: object) -> list[object]:
-    """Answer the handshake of `session`; return what happened."""
+    """Answer the handshake of `session`; return its events."""
     message = {"id": "m", "from": "SERVER", "to": "client-1", "seq": 0, "ack": 0, "streamId": "x", "controlFlags": 0}
     body = {"payload": {"type": "HANDSHAKE_RESP", "status": status}}
     session.receive(framed(encode_value(message | body | fields, "json")), 0.0)
@@ -262,7 +262,7 @@ def answer(session: RiverSession, status: object, **fields: object) -> list[obje
 
 
 def split(output: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the messages in some output, each with its length."""
+    """Yield the messages in some output, each with its length prefix."""
     found = deframer(1 << 24)
     for piece in output:
         found.feed(piece)

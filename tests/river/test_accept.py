@@ -14,12 +14,12 @@ from tests.river.peers import Raw, body_of
 
 
 def code(raw: Raw, **handshake: Any) -> Any:
-    """Return the code with which a handshake is refused; None when it is accepted."""
+    """Return the code of a rejected handshake; None for an accepted one."""
     (answer,) = raw.shake(**handshake)
     return body_of(answer)["status"].get("code")
 
 
-def test_a_handshake_is_answered() -> None:
+def test_handshake_is_answered() -> None:
     raw = Raw()
     (answer,) = raw.shake(metadata={"token": 1})
     assert (answer.from_, answer.to, answer.seq, answer.ack, answer.control_flags) == ("SERVER", "client-1", 0, 0, 0)
@@ -28,7 +28,7 @@ def test_a_handshake_is_answered() -> None:
     assert isinstance(established, Established) and established.payload.data == b'{"token":1}'
 
 
-def test_metadata_may_be_written_as_the_document_has_it() -> None:
+def test_metadata_may_be_spelled_as_in_the_document() -> None:
     raw = Raw()
     raw.shake(metdata=[1])
     assert raw.events[0].payload.data == b"[1]"  # type: ignore[attr-defined]
@@ -54,11 +54,11 @@ def test_metadata_may_be_written_as_the_document_has_it() -> None:
         ({"expected": 0.0}, None),
     ],
 )
-def test_bad_handshakes_are_refused_with_a_code(handshake: dict[str, Any], expected: str | None) -> None:
+def test_bad_handshakes_are_rejected_with_a_code(handshake: dict[str, Any], expected: str | None) -> None:
     assert code(Raw(), **handshake) == expected
 
 
-def test_clients_of_an_older_version_are_served_where_that_is_wanted() -> None:
+def test_v1_1_clients_are_served_if_configured() -> None:
     raw = Raw(settings=Settings(river_v1_1=True))
     assert code(raw, protocolVersion="v1.1") is None
     raw.say("s", 2 | 4, {}, serviceName="demo", procedureName="add")
@@ -67,7 +67,7 @@ def test_clients_of_an_older_version_are_served_where_that_is_wanted() -> None:
     assert answer.control_flags == 4 and body_of(answer)["ok"]
 
 
-def test_early_clients_of_that_version_do_not_say_where_they_would_go_on() -> None:
+def test_v1_1_clients_may_omit_their_state() -> None:
     raw = Raw(settings=Settings(river_v1_1=True))
     early = {"protocolVersion": "v1.1", "expectedSessionState": msgspec.UNSET}
 
@@ -80,7 +80,7 @@ def test_early_clients_of_that_version_do_not_say_where_they_would_go_on() -> No
     assert shaken() == first
     raw.session.close(raw.now, SessionClosed("over"))
     raw.now += 1
-    # By another id it learns that the session which it would go on with is gone.
+    # Another id informs it that its earlier session is gone.
     assert shaken() != first
     assert code(Raw(), expectedSessionState=None) == "MALFORMED_HANDSHAKE"
     handshake = raw_handshake(raw, {"expectedSessionState": msgspec.UNSET})
@@ -96,7 +96,7 @@ def raw_handshake(raw: Raw, more: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("junk", [b"", b"{}", b"GET / HTTP/1.1\r\n", b"\xff" * 40])
-def test_what_is_no_message_is_not_answered(junk: bytes) -> None:
+def test_junk_is_not_answered(junk: bytes) -> None:
     raw = Raw()
     with pytest.raises(ProtocolError):
         raw.acceptor.receive(framed(junk), raw.now)
@@ -104,7 +104,7 @@ def test_what_is_no_message_is_not_answered(junk: bytes) -> None:
 
 
 @pytest.mark.parametrize("field", ["type", "protocolVersion", "sessionId", "expectedSessionState"])
-def test_a_handshake_lacks_nothing(field: str) -> None:
+def test_handshake_without_a_field_is_rejected(field: str) -> None:
     payload: dict[str, object] = {
         "type": "HANDSHAKE_REQ",
         "protocolVersion": "v2.0",
@@ -116,19 +116,19 @@ def test_a_handshake_lacks_nothing(field: str) -> None:
     assert body_of(answer)["status"]["code"] == "MALFORMED_HANDSHAKE"
 
 
-def test_a_message_that_is_no_handshake_is_refused() -> None:
+def test_other_first_message_is_rejected() -> None:
     (answer,) = Raw().say("s", 2, {}, serviceName="demo", procedureName="add")
     assert body_of(answer)["status"]["code"] == "MALFORMED_HANDSHAKE"
 
 
-def test_nothing_is_read_above_the_limit() -> None:
+def test_handshake_above_the_limit_is_rejected() -> None:
     raw = Raw()
     with pytest.raises(FrameError, match="the length says 4294967295"):
         raw.acceptor.receive(b"\xff\xff\xff\xff", raw.now)
     assert raw.acceptor.next_timer() == raw.now + 1.0
 
 
-def test_a_handshake_may_come_in_pieces_and_nothing_right_behind_it() -> None:
+def test_handshake_in_pieces_is_accepted_without_further_bytes() -> None:
     raw = Raw()
     payload = {"type": "HANDSHAKE_REQ", "protocolVersion": "v2.0", "sessionId": "s"}
     state = {"expectedSessionState": {"nextExpectedSeq": 0, "nextSentSeq": 0}}
@@ -139,14 +139,14 @@ def test_a_handshake_may_come_in_pieces_and_nothing_right_behind_it() -> None:
         raw.acceptor.receive(data[-1:] + b"\0", raw.now)
 
 
-def test_a_server_answers_to_its_own_name() -> None:
+def test_server_accepts_only_its_own_id() -> None:
     raw = Raw(server="OTHER")
     assert code(raw) == "MALFORMED_HANDSHAKE"
     raw = Raw(server="")
     assert code(raw) is None and raw.session.us == "SERVER"
 
 
-def test_a_session_belongs_to_the_client_that_began_it() -> None:
+def test_session_is_resumed_only_by_its_client() -> None:
     raw = Raw()
     raw.shake()
     raw.say("s", 10, {}, serviceName="demo", procedureName="add")
@@ -171,7 +171,7 @@ def test_a_session_belongs_to_the_client_that_began_it() -> None:
     assert raw.session is session
 
 
-def test_a_client_in_the_future_or_the_past_is_refused() -> None:
+def test_client_in_the_future_or_the_past_is_rejected() -> None:
     raw = Raw()
     raw.shake()
     raw.say("s", 10, {}, serviceName="demo", procedureName="add")
@@ -186,7 +186,7 @@ def test_a_client_in_the_future_or_the_past_is_refused() -> None:
     assert code(raw, sent=3, expected=2) is None
 
 
-def test_another_session_of_a_client_ends_the_first_once_it_is_used() -> None:
+def test_second_session_of_a_client_replaces_the_first_when_used() -> None:
     raw = Raw()
     raw.shake()
     first = raw.session
@@ -203,14 +203,14 @@ def test_sessions_have_a_limit() -> None:
     raw = Raw(settings=Settings(max_connections=0, max_sessions=1))
     raw.shake()
     raw.link()
-    # It may come back when there is room.
+    # It may retry when another session has ended.
     (refused,) = raw.shake(session="session-2")
     status = body_of(refused)["status"]
     assert status["code"] == "SESSION_STATE_MISMATCH" and "the server is full" in status["reason"]
     assert len(raw.sessions) == 1
 
 
-def test_who_is_refused_later_learns_the_code() -> None:
+def test_later_rejection_has_a_code() -> None:
     for given, expected in (
         (SetupRejected("no", "REJECTED_UNSUPPORTED_CLIENT"), "REJECTED_UNSUPPORTED_CLIENT"),
         (SetupRejected("no", 3), "REJECTED_BY_CUSTOM_HANDLER"),

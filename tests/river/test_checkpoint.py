@@ -11,7 +11,7 @@ from penstock.kinds import Kind
 from penstock.river.checkpoint import RESERVED, decode_checkpoint
 from penstock.river.connect import new_client, restored_client
 from penstock.river.identity import Identity
-from penstock.river.link import HANG_UPS
+from penstock.river.link import MAX_UNANSWERED
 from penstock.settings import Settings
 from penstock.wire.river.codec import ACK
 from penstock.wire.river.values import decode_value
@@ -21,7 +21,7 @@ AGAIN = b"another process..."
 
 
 def opened(codec: str = "json", credit: int = 100, **settings: Any) -> tuple[Duo, int, int]:
-    """Return both sides with a subscription, and what the client and the server call it."""
+    """Return both sides with a subscription, and its number on either side."""
     duo = Duo(codec, **settings)
     ours = duo.client.open(Kind.STREAM, "demo.count", duo.payload({}), credit)
     duo.drive()
@@ -35,7 +35,7 @@ def bring(duo: Duo, theirs: int, *items: object) -> None:
 
 
 def kill(duo: Duo, checkpoint: bytes | None, codec: str = "json") -> None:
-    """Put another process in the place of the client; its link is lost."""
+    """Replace the client by another process; the link is lost."""
     assert checkpoint is not None
     duo.client.take_output()
     duo.client = restored_client(Settings(), Identity(codec), b"", AGAIN, checkpoint, duo.client.secret)
@@ -52,7 +52,7 @@ def committed(duo: Duo, stream: int, count: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-def test_another_process_goes_on_where_the_checkpoint_was(codec: str) -> None:
+def test_another_process_resumes_at_the_checkpoint(codec: str) -> None:
     duo, ours, theirs = opened(codec)
     bring(duo, theirs, 0, 1)
     checkpoint = committed(duo, ours)
@@ -70,11 +70,11 @@ def test_another_process_goes_on_where_the_checkpoint_was(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-def test_another_process_is_patient_with_links_that_break_at_once(codec: str) -> None:
+def test_another_process_retries_when_links_break_immediately(codec: str) -> None:
     duo, ours, theirs = opened(codec)
     bring(duo, theirs, 0)
     kill(duo, committed(duo, ours), codec)
-    for attempt in range(3 * HANG_UPS):
+    for attempt in range(3 * MAX_UNANSWERED):
         duo.client.link_up(attempt)
         duo.client.link_down(attempt + 0.1, None)
         assert duo.client.link_wanted, attempt
@@ -84,7 +84,7 @@ def test_another_process_is_patient_with_links_that_break_at_once(codec: str) ->
     assert duo.items("client", ours) == [1]
 
 
-def test_the_server_is_told_no_more_than_what_is_committed() -> None:
+def test_only_committed_messages_are_acknowledged() -> None:
     duo, ours, theirs = opened()
     duo.client.checkpoint(ours, 0)
     bring(duo, theirs, 0)
@@ -94,7 +94,7 @@ def test_the_server_is_told_no_more_than_what_is_committed() -> None:
     assert duo.server.sequence.first == 1 and not duo.of("server", "Unlinked")
     duo.client.commit()
     duo.drive()
-    # What came behind the checkpoint is kept all the same.
+    # Items after the checkpoint are received as usual.
     assert duo.server.sequence.first == 2
     duo.client.commit()
     assert duo.client.take_output() == []
@@ -102,7 +102,7 @@ def test_the_server_is_told_no_more_than_what_is_committed() -> None:
     assert duo.server.sequence.first == duo.server.sequence.seq
 
 
-def test_heartbeats_that_were_answered_behind_the_checkpoint_are_made_up_for() -> None:
+def test_answers_after_the_checkpoint_are_compensated() -> None:
     duo, ours, theirs = opened()
     bring(duo, theirs, 0)
     checkpoint = committed(duo, ours)
@@ -113,7 +113,7 @@ def test_heartbeats_that_were_answered_behind_the_checkpoint_are_made_up_for() -
     duo.link()
     duo.drive()
     committed(duo, ours)
-    # Whatever is said now is heard: both sides count alike.
+    # Both sides agree on the next number.
     assert duo.server.sequence.ack == duo.client.sequence.seq > handled
     duo.client.cancel(ours)
     duo.drive()
@@ -122,7 +122,7 @@ def test_heartbeats_that_were_answered_behind_the_checkpoint_are_made_up_for() -
     assert not duo.of("server", "Unlinked")
 
 
-def test_no_more_is_said_than_a_checkpoint_has_reserved() -> None:
+def test_no_more_acknowledgements_than_reserved_are_sent() -> None:
     duo, ours, theirs = opened(session_grace=1e6)
     bring(duo, theirs, 0)
     checkpoint = committed(duo, ours)
@@ -133,14 +133,14 @@ def test_no_more_is_said_than_a_checkpoint_has_reserved() -> None:
         duo.server._outbound.send_heartbeat()
         duo.drive()
     assert duo.client.sequence.seq == duo.server.sequence.ack == end
-    # Another checkpoint, another reserve.
+    # The next checkpoint reserves more numbers.
     committed(duo, ours)
     duo.server._outbound.send_heartbeat()
     duo.drive()
     assert duo.client.sequence.seq == duo.server.sequence.ack == end + 2
 
 
-def test_a_process_that_took_over_says_nothing_of_its_own_before_it_has_a_checkpoint() -> None:
+def test_restored_session_is_silent_before_its_first_checkpoint() -> None:
     duo, ours, theirs = opened()
     bring(duo, theirs, 0)
     checkpoint = committed(duo, ours)
@@ -154,7 +154,7 @@ def test_a_process_that_took_over_says_nothing_of_its_own_before_it_has_a_checkp
         assert not duo.of("client", "Closed")
 
 
-def test_whoever_went_on_behind_the_checkpoint_is_found_out() -> None:
+def test_messages_sent_after_the_checkpoint_prevent_resumption() -> None:
     duo, ours, theirs = opened()
     bring(duo, theirs, 0)
     checkpoint = committed(duo, ours)
@@ -166,10 +166,10 @@ def test_whoever_went_on_behind_the_checkpoint_is_found_out() -> None:
     duo.server._outbound.send_heartbeat()
     duo.drive()
     error = duo.of("client", "Closed")[0].error
-    assert isinstance(error, ResumeRejected) and "more than was reserved" in str(error)
+    assert isinstance(error, ResumeRejected) and "sent after its checkpoint" in str(error)
 
 
-def test_what_nobody_asked_for_comes_again() -> None:
+def test_unrequested_items_are_sent_again() -> None:
     duo, ours, theirs = opened(credit=2)
     committed(duo, ours)
     bring(duo, theirs, 0, 1, 2, 3)
@@ -178,7 +178,7 @@ def test_what_nobody_asked_for_comes_again() -> None:
     assert duo.items("client", ours) == [0, 1]
     checkpoint = committed(duo, ours, 1)
     duo.listen()
-    # It was asked for by the commit, and no checkpoint covers it.
+    # The commit requested it, and no checkpoint covers it.
     assert duo.items("client", ours) == [0, 1, 2]
     kill(duo, checkpoint)
     duo.link()
@@ -188,7 +188,7 @@ def test_what_nobody_asked_for_comes_again() -> None:
     assert duo.items("client", ours) == [2, 3] and duo.of("client", "Completed")
 
 
-def test_streams_that_went_on_while_another_held_some_see_nothing_twice() -> None:
+def test_stream_sees_nothing_twice_while_another_holds_items() -> None:
     duo, ours, theirs = opened(credit=1)
     committed(duo, ours)
     bring(duo, theirs, 0, 1)
@@ -196,7 +196,7 @@ def test_streams_that_went_on_while_another_held_some_see_nothing_twice() -> Non
     duo.drive()
     bring(duo, duo.of("server", "Requested")[1].stream_id, "a", "b")
     kill(duo, committed(duo, other))
-    # Another checkpoint, before anything has come again.
+    # Another checkpoint, before any message was repeated.
     kill(duo, committed(duo, other))
     duo.link()
     bring(duo, duo.of("server", "Requested")[1].stream_id, "c")
@@ -206,7 +206,7 @@ def test_streams_that_went_on_while_another_held_some_see_nothing_twice() -> Non
     assert duo.items("client", ours) == [1]
 
 
-def test_messages_that_nobody_acknowledged_are_said_again() -> None:
+def test_unacknowledged_messages_are_sent_again() -> None:
     duo, ours, theirs = opened()
     bring(duo, theirs, 0)
     duo.cut()
@@ -219,7 +219,7 @@ def test_messages_that_nobody_acknowledged_are_said_again() -> None:
     duo.server.send(asked.stream_id, duo.payload("done"), True)
     duo.drive()
     assert duo.items("client", call) == ["done"]
-    # A new stream has a name and a number of its own.
+    # A new stream has a new name and a new number.
     committed(duo, ours)
     assert duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1) == call + 1
     duo.drive()
@@ -227,7 +227,7 @@ def test_messages_that_nobody_acknowledged_are_said_again() -> None:
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-def test_requests_are_in_the_private_part_until_they_are_acknowledged(codec: str) -> None:
+def test_unacknowledged_requests_are_in_the_private_part(codec: str) -> None:
     # THREATS 100
     duo, ours, theirs = opened(codec)
     bring(duo, theirs, 0)
@@ -238,7 +238,7 @@ def test_requests_are_in_the_private_part_until_they_are_acknowledged(codec: str
     assert checkpoint is not None
     public, private = split(checkpoint)
     assert (b"hidden" in public, b"hidden" in private) == (False, True)
-    # Heartbeats behind the last request are nobody's secret.
+    # Heartbeats after the last request are not secret.
     assert len(decode_checkpoint(join(public, b""), codec).unacked) == 1
     assert decode_checkpoint(checkpoint, codec).unacked == duo.client.sequence.unacked
     kill(duo, checkpoint, codec)
@@ -248,7 +248,7 @@ def test_requests_are_in_the_private_part_until_they_are_acknowledged(codec: str
     assert dissect(committed(duo, ours))[1].messages == []
 
 
-def test_a_private_part_that_was_stored_later_serves_an_earlier_checkpoint() -> None:
+def test_later_private_part_fits_an_earlier_checkpoint() -> None:
     duo, ours, theirs = opened()
     bring(duo, theirs, 0)
     duo.cut()
@@ -259,7 +259,7 @@ def test_a_private_part_that_was_stored_later_serves_an_earlier_checkpoint() -> 
     assert earlier is not None and later is not None
     mixed = join(split(earlier)[0], split(later)[1])
     assert decode_checkpoint(mixed, "json") == decode_checkpoint(earlier, "json")
-    # All of it is acknowledged, and forgotten: what is left begins behind it.
+    # Everything is acknowledged and dropped; the rest begins after it.
     duo.link()
     kept = decode_checkpoint(join(split(earlier)[0], b""), "json")
     assert kept.unacked == []
@@ -267,7 +267,7 @@ def test_a_private_part_that_was_stored_later_serves_an_earlier_checkpoint() -> 
     assert duo.client.sequence.first == kept.seq
 
 
-def test_what_a_client_says_of_itself_is_in_no_public_part() -> None:
+def test_metadata_of_the_client_is_not_in_the_public_part() -> None:
     # THREATS 100
     said = msgspec.json.encode({"token": "hidden"})
     duo = Duo()
@@ -278,14 +278,14 @@ def test_what_a_client_says_of_itself_is_in_no_public_part() -> None:
     duo.drive()
     bring(duo, duo.of("server", "Requested")[0].stream_id, 0)
     duo.server.rehandshake(duo.now)
-    # Asked for it, and has answered: nobody has acknowledged that yet.
+    # It has answered a rehandshake, which is not acknowledged yet.
     client.receive(b"".join(duo.server.take_output()), duo.now)
     checkpoint = client.checkpoint(ours, 0)
     assert checkpoint is not None
     assert [b"hidden" in part for part in split(checkpoint)] == [False, True]
 
 
-def test_what_fills_reserved_numbers_is_acknowledgements_alone() -> None:
+def test_reserved_numbers_are_filled_with_acknowledgements() -> None:
     duo, ours, theirs = opened()
     bring(duo, theirs, 0)
     checkpoint = committed(duo, ours)
@@ -294,20 +294,20 @@ def test_what_fills_reserved_numbers_is_acknowledgements_alone() -> None:
     said = [message for message in filled if message.seq >= decode_checkpoint(checkpoint, "json").seq]
     assert len(said) == RESERVED + 60
     assert {message.control_flags for message in said} == {ACK}
-    # The greeting, and the item.
+    # The greeting and the item.
     assert {message.ack for message in said} == {2}
 
 
-def test_a_session_that_nobody_answered_is_not_gone_on_with() -> None:
+def test_unanswered_session_is_not_restored() -> None:
     duo = Duo()
     duo.cut()
     duo.client = new_client(Settings(), Identity(), b"", RANDOM)
     ours = duo.client.open(Kind.STREAM, "demo.count", duo.payload({}), 1)
-    with pytest.raises(ResumeRejected, match="had not answered yet"):
+    with pytest.raises(ResumeRejected, match="had not answered before"):
         kill(duo, duo.client.checkpoint(ours, 0))
 
 
-def test_what_was_held_before_the_first_checkpoint_may_be_acknowledged() -> None:
+def test_first_checkpoint_is_none_while_items_are_held() -> None:
     duo, ours, theirs = opened(credit=1)
     bring(duo, theirs, 0, 1)
     assert duo.client.checkpoint(ours, 0) is None
@@ -315,7 +315,7 @@ def test_what_was_held_before_the_first_checkpoint_may_be_acknowledged() -> None
     assert duo.client.checkpoint(ours, 0) is not None
 
 
-def test_servers_and_sessions_that_are_over_have_no_checkpoint() -> None:
+def test_servers_and_closed_sessions_have_no_checkpoint() -> None:
     duo, ours, theirs = opened()
     assert duo.server.checkpoint(theirs, 0) is None
     duo.client.close(duo.now, ResumeRejected("over"))
@@ -324,7 +324,7 @@ def test_servers_and_sessions_that_are_over_have_no_checkpoint() -> None:
     assert duo.client.take_output() == []
 
 
-def test_what_is_no_checkpoint_is_refused() -> None:
+def test_invalid_checkpoint_is_rejected() -> None:
     duo, ours, _ = opened()
     checkpoint = duo.client.checkpoint(ours, 0)
     assert checkpoint is not None
@@ -337,11 +337,11 @@ def test_what_is_no_checkpoint_is_refused() -> None:
     fields["version"] = 1
     with pytest.raises(LocalError, match="of version 1"):
         decode_checkpoint(join(msgspec.msgpack.encode(fields), private), "json")
-    with pytest.raises(LocalError, match="no checkpoint of a River session"):
+    with pytest.raises(LocalError, match="not a checkpoint of a River session"):
         decode_checkpoint(join(b"junk", private), "json")
 
 
-def test_a_small_memory_reserves_few() -> None:
+def test_small_max_unacked_reserves_few_numbers() -> None:
     duo, ours, _ = opened(max_unacked=8)
     checkpoint = duo.client.checkpoint(ours, 0)
     assert checkpoint is not None and decode_checkpoint(checkpoint, "json").reserved == 2

@@ -11,7 +11,7 @@ from penstock.wire.river.values import decode_value, encode_value
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_errors_come_back(codec: str) -> None:
+def test_errors_are_decoded_as_encoded(codec: str) -> None:
     known = CODECS[codec]
     for error in (
         ApplicationError("ODD", "text"),
@@ -37,7 +37,7 @@ class Named(TypedError, code="NAMED"):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_the_extras_of_an_error_are_a_value(codec: str) -> None:
+def test_extras_of_an_error_are_a_value(codec: str) -> None:
     known = CODECS[codec]
     payload = decode_value(failure_of(known, Named("m", Extras(b"\xff")))[1], codec)["payload"]
     assert payload == {"code": "NAMED", "message": "m", "extras": {"data": b"\xff"}}
@@ -48,12 +48,12 @@ def test_the_extras_of_an_error_are_a_value(codec: str) -> None:
     ("error", "code"),
     [(Rejected(message="m"), "INVALID_REQUEST"), (Invalid(message="m"), "INVALID_REQUEST"), (Canceled(), "CANCEL")],
 )
-def test_errors_without_a_name_get_one_of_rivers(error: Exception, code: str) -> None:
+def test_errors_without_a_code_get_one_of_rivers(error: Exception, code: str) -> None:
     flags, body = failure_of(CODECS["json"], error)
     assert flags == 4 and decode_value(body, "json")["payload"]["code"] == code
 
 
-def test_errors_that_are_none_are_errors_all_the_same() -> None:
+def test_invalid_errors_become_errors() -> None:
     for body in (b"5", b"{}", b'{"code":1}'):
         assert error_of(CODECS["json"], Raw(body)).code == "UNCAUGHT_ERROR"
     assert error_of(CODECS["json"], Raw(b'{"code":"A"}')).message == ""
@@ -61,24 +61,24 @@ def test_errors_that_are_none_are_errors_all_the_same() -> None:
         CODECS["json"].value(Raw(b"[]"), Result)
 
 
-def test_what_cannot_travel_is_refused_here() -> None:
+def test_unencodable_error_raises_local_error() -> None:
     with pytest.raises(LocalError):
         failure_of(CODECS["json"], ApplicationError("A", "m", b"{"))
     with pytest.raises(LocalError):
         refusal(CODECS["json"], "A", "\udc80")
 
 
-def test_a_peers_words_steer_no_terminal() -> None:
+def test_control_characters_of_a_peer_are_escaped() -> None:
     codec = CODECS["json"]
     error = error_of(codec, Raw(b'{"code":"ODD","message":"a\\u001b[2J\\u009b"}'))
     assert error.message == "a\\x1b[2J\\x9b"
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_rejection_says_that_it_may_be_repeated(codec: str) -> None:
+def test_rejection_is_retriable(codec: str) -> None:
     known = CODECS[codec]
     payload = decode_value(rejection(known, "too many"), codec)["payload"]
-    # The reference holds extras against a schema of its own.
+    # The reference validates extras against its schema.
     assert payload["code"] == "INVALID_REQUEST"
     assert payload["extras"] == {"retriable": True, "totalErrors": 0, "firstValidationErrors": []}
     again = error_of(known, known.value(rejection(known, "too many"), Result).payload)
@@ -86,13 +86,13 @@ def test_a_rejection_says_that_it_may_be_repeated(codec: str) -> None:
 
 
 @pytest.mark.parametrize("extras", [b"5", b"[]", b'{"retriable":1}', b'{"totalErrors":1,"firstValidationErrors":[]}'])
-def test_other_extras_do_not_say_so(extras: bytes) -> None:
+def test_other_extras_are_not_retriable(extras: bytes) -> None:
     body = b'{"code":"INVALID_REQUEST","message":"","extras":' + extras + b"}"
     assert type(error_of(CODECS["json"], Raw(body))) is Invalid
     assert type(error_of(CODECS["json"], Raw(body.replace(b"INVALID_REQUEST", b"ODD")))) is ApplicationError
 
 
-def test_what_is_too_large_tells_its_size() -> None:
+def test_too_large_names_the_size() -> None:
     flags, body = failure_of(CODECS["json"], TooLarge("a message of 5 bytes"))
     assert flags == 4
     assert decode_value(body, "json")["payload"] == {"code": "UNCAUGHT_ERROR", "message": "a message of 5 bytes"}

@@ -9,7 +9,7 @@ from penstock.settings import Settings
 from tests.river.peers import RANDOM, Duo
 
 
-def test_a_client_needs_randomness_and_metadata_that_can_travel() -> None:
+def test_client_needs_randomness_and_valid_metadata() -> None:
     with pytest.raises(LocalError, match="random"):
         new_client(Settings(), Identity(), b"", b"x")
     with pytest.raises(LocalError, match="json"):
@@ -18,7 +18,7 @@ def test_a_client_needs_randomness_and_metadata_that_can_travel() -> None:
     assert made[0].session_id != made[1].session_id and made[0].us != made[1].us
 
 
-def test_a_restored_client_has_the_ids_of_its_checkpoint() -> None:
+def test_restored_client_has_the_ids_of_its_checkpoint() -> None:
     duo = Duo()
     checkpoint = duo.client.checkpoint(0, 0)
     assert checkpoint is not None

@@ -18,7 +18,7 @@ ANSWER = {"type": "REHANDSHAKE_RESP", "metadata": {"token": "new"}}
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_a_client_says_is_read(codec: str) -> None:
+def test_handshake_is_decoded(codec: str) -> None:
     known = CODECS[codec]
     sequence = Sequence(10, 1_000)
     sequence.sent(b"a")
@@ -37,7 +37,7 @@ def test_what_a_client_says_is_read(codec: str) -> None:
     ("expected", "sent", "fits"),
     [(2, 5, True), (3, 5, True), (3, 0, True), (1, 5, False), (4, 5, False), (3, 6, False)],
 )
-def test_both_sides_must_have_what_the_other_lacks(expected: int, sent: int, fits: bool) -> None:
+def test_check_state_compares_both_sides(expected: int, sent: int, fits: bool) -> None:
     sequence = Sequence(10, 1_000)
     for _ in range(3):
         sequence.sent(b"x")
@@ -51,7 +51,7 @@ def test_both_sides_must_have_what_the_other_lacks(expected: int, sent: int, fit
         assert refused.value.code == "SESSION_STATE_MISMATCH"
 
 
-def test_codes_of_others_are_not_said() -> None:
+def test_unknown_codes_are_not_sent() -> None:
     assert code_of(SetupRejected("", "REJECTED_UNSUPPORTED_CLIENT")) == "REJECTED_UNSUPPORTED_CLIENT"
     assert code_of(SetupRejected("", "SECRET")) == code_of(SetupRejected("", 3)) == "REJECTED_BY_CUSTOM_HANDLER"
 
@@ -64,10 +64,10 @@ def raw(request: pytest.FixtureRequest) -> Raw:
     return raw
 
 
-def test_a_server_asks_and_is_told(raw: Raw) -> None:
+def test_server_requests_a_rehandshake(raw: Raw) -> None:
     raw.session.rehandshake(raw.now)
     (asked,) = raw.said()
-    # As the reference sends it: a message like any other.
+    # The reference sends it as an ordinary message.
     assert (asked.stream_id, asked.control_flags, asked.seq) == ("rehandshake", 0, 1)
     assert body_of(asked, raw.codec) == {"type": "REHANDSHAKE_REQ"}
     raw.session.rehandshake(raw.now)
@@ -75,7 +75,7 @@ def test_a_server_asks_and_is_told(raw: Raw) -> None:
     assert raw.say("rehandshake", 0, ANSWER, ack=1) == []
     (established,) = raw.events
     assert isinstance(established, Established) and b"new" in established.payload.data
-    # It was asked once, and is over.
+    # Only one request was sent.
     raw.session.handle_timer(raw.now + 1.0)
     raw.said()
     assert not any(isinstance(event, Closed) for event in raw.events)
@@ -83,7 +83,7 @@ def test_a_server_asks_and_is_told(raw: Raw) -> None:
     assert body_of(refused, raw.codec)["payload"]["code"] == "INVALID_REQUEST"
 
 
-def test_who_does_not_answer_loses_the_session(raw: Raw) -> None:
+def test_unanswered_rehandshake_ends_the_session(raw: Raw) -> None:
     raw.session.rehandshake(raw.now)
     raw.say("a", 10, {}, **ADD)
     raw.session.handle_timer(raw.now + raw.settings.handshake_timeout)
@@ -94,20 +94,20 @@ def test_who_does_not_answer_loses_the_session(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("payload", [{}, {"type": "REHANDSHAKE_REQ"}, {"type": "CLOSE"}, None, [1]])
-def test_what_is_no_answer_ends_the_session(raw: Raw, payload: object) -> None:
+def test_invalid_rehandshake_ends_the_session(raw: Raw, payload: object) -> None:
     raw.session.rehandshake(raw.now)
     raw.say("rehandshake", 0, payload)
     closed = raw.events[-1]
     assert isinstance(closed, Closed) and isinstance(closed.error, ProtocolError)
 
 
-def test_an_answer_may_have_no_metadata(raw: Raw) -> None:
+def test_rehandshake_may_have_no_metadata(raw: Raw) -> None:
     raw.session.rehandshake(raw.now)
     raw.say("rehandshake", 0, {"type": "REHANDSHAKE_RESP"})
     assert raw.events[-1].payload.data == b""  # type: ignore[attr-defined]
 
 
-def test_who_is_refused_then_is_told_nothing(raw: Raw) -> None:
+def test_rejection_after_a_rehandshake_is_not_sent(raw: Raw) -> None:
     raw.session.rehandshake(raw.now)
     raw.say("rehandshake", 0, ANSWER)
     raw.said()
@@ -115,7 +115,7 @@ def test_who_is_refused_then_is_told_nothing(raw: Raw) -> None:
     assert raw.said() == [] and len(raw.sessions) == 0
 
 
-def test_who_comes_back_says_it_anyhow(raw: Raw) -> None:
+def test_reconnecting_client_sends_its_metadata_again(raw: Raw) -> None:
     raw.session.rehandshake(raw.now)
     raw.said()
     raw.session.link_down(raw.now, None)
@@ -126,19 +126,19 @@ def test_who_comes_back_says_it_anyhow(raw: Raw) -> None:
     answer, *_ = raw.shake(metadata={"token": "new"})
     assert raw.session is session and body_of(answer, raw.codec)["status"]["ok"]
     assert b"new" in raw.events[-1].payload.data  # type: ignore[attr-defined]
-    # And who is refused at that is told so.
+    # A rejection of that handshake is sent.
     raw.session.close(raw.now, SetupRejected("no"))
     assert body_of(raw.said()[-1], raw.codec)["status"]["code"] == "REJECTED_BY_CUSTOM_HANDLER"
 
 
-def test_the_time_to_answer_is_a_setting() -> None:
+def test_handshake_timeout_is_a_setting() -> None:
     raw = Raw(settings=Settings(handshake_timeout=0.5))
     raw.shake()
     raw.session.rehandshake(raw.now)
     assert raw.session.next_timer() == raw.now + 0.5
 
 
-def test_a_client_says_nothing_before_it_is_answered() -> None:
+def test_client_sends_nothing_before_the_response() -> None:
     session = client()
     session.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
     (handshake,) = messages(session.take_output())
@@ -162,7 +162,7 @@ def test_a_client_says_nothing_before_it_is_answered() -> None:
         ({"ok": "yes"}, FrameError, None),
     ],
 )
-def test_a_client_learns_why_it_is_refused(status: object, kind: type[Exception], code: str | None) -> None:
+def test_client_reports_the_reason_of_a_rejection(status: object, kind: type[Exception], code: str | None) -> None:
     session = client()
     number = session.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
     failed, closed = answer(session, status)
@@ -172,19 +172,19 @@ def test_a_client_learns_why_it_is_refused(status: object, kind: type[Exception]
 
 
 @pytest.mark.parametrize("payload", [{"status": {"ok": True, "sessionId": "s"}}, {"type": "ACK"}, None])
-def test_what_is_no_answer_to_a_handshake_is_refused(payload: object) -> None:
+def test_invalid_response_to_a_handshake_is_an_error(payload: object) -> None:
     session = client()
     (closed,) = answer(session, None, payload=payload)
     assert isinstance(closed.error, FrameError)  # type: ignore[attr-defined]
 
 
-def test_an_answer_from_somebody_else_is_refused() -> None:
+def test_response_from_another_server_is_an_error() -> None:
     session = client()
     (_,) = answer(session, {"ok": True, "sessionId": session.session_id}, **{"from": "OTHER"})
     assert not session.link_wanted
 
 
-def test_a_handshake_that_is_not_answered_is_tried_again() -> None:
+def test_unanswered_handshake_is_retried() -> None:
     session = client()
     session.handle_timer(1.0)
     (unlinked,) = session.take_events()

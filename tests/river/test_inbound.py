@@ -30,7 +30,7 @@ def is_invalid(said: list[Message]) -> bool:
     return answer.control_flags == 4 and body_of(answer)["payload"]["code"] == "INVALID_REQUEST"
 
 
-def test_a_request_says_what_it_is(raw: Raw) -> None:
+def test_request_has_kind_and_route(raw: Raw) -> None:
     raw.say("a", 10, {"a": 1}, **ADD)
     raw.say("b", 2, {}, **ECHO)
     raw.say("c", 2, {}, **COUNT)
@@ -45,13 +45,13 @@ def test_a_request_says_what_it_is(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("flags", [0, 8, 0b10000, 2**40])
-def test_a_stream_that_was_not_opened_is_refused_once(raw: Raw, flags: int) -> None:
+def test_unopened_stream_is_rejected_once(raw: Raw, flags: int) -> None:
     assert is_invalid(raw.say("x", flags, {}))
     assert raw.say("x", flags, {}) == []
     assert is_invalid(raw.say("y", flags, {}))
 
 
-def test_refused_ids_are_not_remembered_for_ever() -> None:
+def test_number_of_remembered_ids_is_limited() -> None:
     raw = Raw(settings=Settings(max_streams=10))
     raw.shake()
     for number in range(50):
@@ -61,16 +61,16 @@ def test_refused_ids_are_not_remembered_for_ever() -> None:
     assert len(raw.session._streams.finished) == 10
 
 
-def test_all_flags_at_once_are_a_heartbeat(raw: Raw) -> None:
+def test_message_with_all_flags_is_a_heartbeat(raw: Raw) -> None:
     assert raw.say("x", 0b11111, {}, **ADD) == [] and raw.events == []
 
 
 @pytest.mark.parametrize("missing", ["serviceName", "procedureName"])
-def test_a_request_names_a_procedure(raw: Raw, missing: str) -> None:
+def test_request_without_a_procedure_is_invalid(raw: Raw, missing: str) -> None:
     assert is_invalid(raw.say("x", 10, {}, **{name: ADD[name] for name in ADD if name != missing}))
 
 
-def test_a_stream_that_is_opened_twice_is_ended(raw: Raw) -> None:
+def test_stream_that_is_opened_twice_ends(raw: Raw) -> None:
     raw.say("x", 2, {}, **ECHO)
     assert is_invalid(raw.say("x", 2, {}, **ECHO))
     assert isinstance(raw.events[-1], Canceled) and raw.session.open_streams == 0
@@ -85,7 +85,7 @@ def test_streams_have_a_limit() -> None:
     assert is_invalid(raw.say("c", 2, {}, **ECHO))
 
 
-def test_procedures_that_take_no_items_get_none(raw: Raw) -> None:
+def test_further_requests_of_a_call_are_invalid(raw: Raw) -> None:
     raw.say("x", 2, {}, **ADD)
     assert is_invalid(raw.say("x", 0, {}))
     raw.say("y", 10, {}, **ECHO)
@@ -98,39 +98,39 @@ def test_items_and_their_end(raw: Raw) -> None:
     raw.say("x", 0, [1])
     raw.say("x", 0, {"type": "CLOSE"})
     raw.say("x", 8, {"type": "CLOSE"})
-    # THREATS 63: nobody minds a second one.
+    # THREATS 63: a second one has no effect.
     assert raw.say("x", 8, {"type": "CLOSE"}) == []
     assert [type(event) for event in raw.events] == [Requested, ItemReceived, Completed]
     raw.session.complete(1)
     assert raw.session.open_streams == 0
 
 
-def test_the_last_item_may_close(raw: Raw) -> None:
+def test_last_item_may_close(raw: Raw) -> None:
     raw.say("x", 2, {}, **ECHO)
     raw.session.request(1, 10)
     raw.say("x", 8, [1])
     assert isinstance(raw.events[-1], ItemReceived) and raw.events[-1].done
 
 
-def test_a_cancellation_ends_all(raw: Raw) -> None:
+def test_cancellation_ends_both_halves(raw: Raw) -> None:
     raw.say("x", 2, {}, **ECHO)
     (answer,) = raw.say("x", 4, {"garbage": 1})
     assert answer.control_flags == 8 and body_of(answer) == {"type": "CLOSE"}
     assert isinstance(raw.events[-1], Canceled)
     assert raw.session.open_streams == 0
-    # As the reference, and the document, have it for all that is not known: it is said once.
+    # The reference and the document reject an unknown stream once.
     for name in ("x", "never"):
         assert is_invalid(raw.say(name, 4, {}))
         for flags in (4, 8, 0):
             assert raw.say(name, flags, {}) == []
 
 
-def test_an_id_that_was_refused_opens_nothing(raw: Raw) -> None:
+def test_rejected_id_cannot_be_opened(raw: Raw) -> None:
     assert is_invalid(raw.say("x", 0, {}))
     assert raw.say("x", 10, {}, **ADD) == [] and raw.events == []
 
 
-def test_a_call_that_was_opened_half_leaves_nothing(raw: Raw) -> None:
+def test_half_open_call_is_removed_after_its_response(raw: Raw) -> None:
     raw.say("x", 2, {}, **ADD)
     raw.session.send(1, Payload(b"3"), True)
     assert raw.session.open_streams == 0
@@ -150,7 +150,7 @@ def duo_with(kind: Kind) -> tuple[Duo, int, Any]:
     return duo, number, duo.server
 
 
-def test_what_nobody_waits_for_is_dropped() -> None:
+def test_messages_of_unknown_streams_are_dropped() -> None:
     duo, number, server = duo_with(Kind.CALL)
     duo.client.cancel(number)
     server._outbound.send_message(b'"unheard of"', 0, b'{"ok":true,"payload":1}')
@@ -159,7 +159,7 @@ def test_what_nobody_waits_for_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("body", [b"1", b"{}", b'{"ok":1,"payload":1}', b'{"ok":true}'])
-def test_an_answer_that_is_no_result_fails_the_stream(body: bytes) -> None:
+def test_invalid_result_fails_the_stream(body: bytes) -> None:
     duo, number, server = duo_with(Kind.CHANNEL)
     server._outbound.send_message(duo.client._streams.get(number).encoded, 0, body)  # type: ignore[union-attr]
     duo.drive()
@@ -168,7 +168,7 @@ def test_an_answer_that_is_no_result_fails_the_stream(body: bytes) -> None:
     assert duo.of("server", "Canceled")
 
 
-def test_an_error_among_items_ends_the_stream() -> None:
+def test_error_among_items_ends_the_stream() -> None:
     duo, number, server = duo_with(Kind.STREAM)
     name = duo.client._streams.get(number).encoded  # type: ignore[union-attr]
     server.send(1, duo.payload(1))
@@ -181,7 +181,7 @@ def test_an_error_among_items_ends_the_stream() -> None:
     assert duo.client.open_streams == 0
 
 
-def test_a_protocol_error_ends_both_halves() -> None:
+def test_protocol_error_ends_both_halves() -> None:
     duo, number, server = duo_with(Kind.CHANNEL)
     server.fail(1, Invalid("INVALID_REQUEST", "no"))
     duo.drive()
@@ -189,7 +189,7 @@ def test_a_protocol_error_ends_both_halves() -> None:
     assert isinstance(failed.error, Invalid) and duo.client.credit(number) == 0
 
 
-def test_metadata_is_said_again_when_it_is_asked_for() -> None:
+def test_client_answers_a_rehandshake() -> None:
     duo, _, server = duo_with(Kind.CALL)
     duo.client._handshake._metadata = b'{"token":1}'
     server._outbound.send_message(b'"rehandshake"', 0, b'{"type":"REHANDSHAKE_REQ"}')
@@ -204,14 +204,14 @@ def test_metadata_is_said_again_when_it_is_asked_for() -> None:
 
 @pytest.fixture
 def old() -> Raw:
-    """A client of v1.1, whose closed bit is the one that cancels in v2.0."""
+    """Return a client of v1.1, whose closed bit is the cancel bit of v2.0."""
     raw = Raw(settings=Settings(river_v1_1=True))
     raw.shake(protocolVersion="v1.1")
     raw.events.clear()
     return raw
 
 
-def test_v1_1_the_end_of_a_stream_comes_alone(old: Raw) -> None:
+def test_v1_1_end_of_a_stream_is_a_separate_message(old: Raw) -> None:
     old.say("a", 2, {}, **COUNT)
     old.session.send(1, Payload(b"1"), True)
     item, end = old.said()
@@ -224,14 +224,14 @@ def test_v1_1_the_end_of_a_stream_comes_alone(old: Raw) -> None:
     assert (end.control_flags, body_of(end)) == (4, {"type": "CLOSE"})
 
 
-def test_v1_1_one_answer_has_the_closed_bit(old: Raw) -> None:
+def test_v1_1_single_response_has_the_closed_bit(old: Raw) -> None:
     old.say("a", 2 | 4, {"a": 1}, **ADD)
     old.session.fail(1, ValueError("a secret"))
     (answer,) = old.said()
     assert (answer.control_flags, body_of(answer)["payload"]["code"]) == (4, "UNCAUGHT_ERROR")
 
 
-def test_v1_1_who_closes_a_subscription_wants_no_more(old: Raw) -> None:
+def test_v1_1_close_of_a_subscription_cancels_it(old: Raw) -> None:
     old.say("a", 2, {}, **COUNT)
     (end,) = old.say("a", 4, {"type": "CLOSE"})
     assert (end.control_flags, body_of(end)) == (4, {"type": "CLOSE"})
@@ -243,7 +243,7 @@ def test_v1_1_who_closes_a_subscription_wants_no_more(old: Raw) -> None:
     assert isinstance(old.events[-1], Completed)
 
 
-def test_a_call_of_a_procedure_that_goes_on_cancels_it() -> None:
+def test_call_of_a_streaming_procedure_cancels_it() -> None:
     duo = Duo()
     number = duo.client.open(Kind.CALL, "demo.count", duo.payload({}), 1)
     duo.drive()

@@ -11,7 +11,7 @@ from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river.connect import new_client
 from penstock.river.identity import Identity
-from penstock.river.link import HANG_UPS
+from penstock.river.link import MAX_UNANSWERED
 from penstock.settings import Settings
 from penstock.wire.framing import framed
 from penstock.wire.river.message import Message
@@ -28,7 +28,7 @@ def raw() -> Raw:
     return raw
 
 
-def test_a_message_that_comes_again_is_dropped(raw: Raw) -> None:
+def test_repeated_message_is_dropped(raw: Raw) -> None:
     raw.say("a", 10, {}, **ADD)
     raw.events.clear()
     raw.say("a", 10, {}, seq=0, ack=2**53 - 1, **ADD)
@@ -36,9 +36,7 @@ def test_a_message_that_comes_again_is_dropped(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"seq": 5}, {"seq": 2**53 - 1}, {"ack": 2}])
-def test_a_gap_or_an_impossible_acknowledgement_closes_the_link_and_keeps_the_session(
-    raw: Raw, fields: dict[str, object]
-) -> None:
+def test_gap_or_invalid_ack_closes_only_the_link(raw: Raw, fields: dict[str, object]) -> None:
     assert raw.say("a", 10, {}, **fields, **ADD) == []
     assert not raw.session.link_wanted and len(raw.sessions) == 1
     assert not any(isinstance(event, Closed) for event in raw.events)
@@ -49,7 +47,7 @@ def test_a_gap_or_an_impossible_acknowledgement_closes_the_link_and_keeps_the_se
     assert body_of(answer)["status"]["ok"]
 
 
-def test_what_came_behind_a_gap_is_no_part_of_the_next_link(raw: Raw) -> None:
+def test_bytes_after_a_gap_are_not_part_of_the_next_link(raw: Raw) -> None:
     behind = [
         raw.encode({"streamId": name, "controlFlags": 10, "payload": {}, "seq": seq, **ADD})
         for seq, name in ((1, "b"), (2, "c"), (3, "d"))
@@ -63,7 +61,7 @@ def test_what_came_behind_a_gap_is_no_part_of_the_next_link(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-def test_a_link_that_breaks_within_a_message_leaves_nothing_of_it(codec: str) -> None:
+def test_half_a_message_is_dropped_with_its_link(codec: str) -> None:
     raw = Raw(codec)
     raw.shake()
     whole = framed(raw.encode({"streamId": "a", "controlFlags": 10, "payload": {}, **ADD}))
@@ -77,10 +75,10 @@ def test_a_link_that_breaks_within_a_message_leaves_nothing_of_it(codec: str) ->
     assert raw.session.sequence.ack == 1 and not any(isinstance(event, Closed) for event in raw.events)
 
 
-def test_messages_are_for_us_and_from_our_peer(raw: Raw) -> None:
+def test_messages_with_wrong_addresses_are_not_handled(raw: Raw) -> None:
     assert raw.say("a", 10, {}, to="SOMEONE", **ADD) == []
     assert not any(isinstance(event, Requested) for event in raw.events)
-    # It counts all the same.
+    # Its number counts.
     assert raw.session.sequence.ack == 1
     raw.say("a", 10, {}, **{"from": "evil"}, **ADD)
     closed = raw.events[-1]
@@ -89,24 +87,24 @@ def test_messages_are_for_us_and_from_our_peer(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("junk", [b"junk", b"[]", b"{}", b""])
-def test_what_is_no_message_ends_the_session(raw: Raw, junk: bytes) -> None:
+def test_invalid_message_ends_the_session(raw: Raw, junk: bytes) -> None:
     raw.feed(framed(junk))
     assert isinstance(raw.events[-1], Closed) and len(raw.sessions) == 0
-    # And nothing that comes behind it is looked at.
+    # Later bytes are ignored.
     assert raw.feed(framed(junk)) == []
 
 
-def test_a_server_echoes_no_heartbeats(raw: Raw) -> None:
+def test_server_does_not_answer_heartbeats(raw: Raw) -> None:
     for _ in range(100):
         assert raw.say("h", 1, {"type": "ACK"}) == []
 
 
-def test_a_second_handshake_is_a_stream_that_nobody_opened(raw: Raw) -> None:
+def test_second_handshake_is_an_unknown_stream(raw: Raw) -> None:
     (answer,) = raw.shake()
     assert body_of(answer)["payload"]["code"] == "INVALID_REQUEST"
 
 
-def test_a_server_that_hears_nothing_gives_the_link_up(raw: Raw) -> None:
+def test_server_abandons_a_silent_link(raw: Raw) -> None:
     session = raw.session
     end = raw.now + 1.5
     while (due := session.next_timer()) is not None and due <= raw.now + 10.0:
@@ -119,7 +117,7 @@ def test_a_server_that_hears_nothing_gives_the_link_up(raw: Raw) -> None:
     assert raw.now >= end + 5.0
 
 
-def test_what_was_sent_is_sent_again_byte_for_byte() -> None:
+def test_messages_are_sent_again_byte_for_byte() -> None:
     duo = Duo()
     duo.linked = False
     duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}), 1)
@@ -128,11 +126,11 @@ def test_what_was_sent_is_sent_again_byte_for_byte() -> None:
     duo.client.link_up(duo.now)
     duo.client.take_output()
     answer(duo.client, {"ok": True, "sessionId": duo.client.session_id})
-    # The echo of the server's greeting comes first.
+    # The answer to the server's greeting comes first.
     assert b"".join(duo.client.take_output()).endswith(b"".join(first))
 
 
-def test_a_link_that_brings_one_byte_at_a_time() -> None:
+def test_link_may_deliver_single_bytes() -> None:
     duo = Duo()
     duo.linked = False
     duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}), 1)
@@ -142,21 +140,21 @@ def test_a_link_that_brings_one_byte_at_a_time() -> None:
     assert [type(event).__name__ for event in duo.server.take_events()] == ["Requested"]
 
 
-def test_servers_open_nothing() -> None:
+def test_servers_open_no_streams() -> None:
     duo = Duo()
     with pytest.raises(UnsupportedKind):
         duo.server.open(Kind.CALL, "demo.add", Payload(), 1)
 
 
-def test_a_server_that_hangs_up_on_every_first_handshake_is_not_asked_again() -> None:
+def test_client_stops_after_unanswered_first_handshakes() -> None:
     client = new_client(Settings(), Identity(), b"", RANDOM)
-    for attempt in range(HANG_UPS):
+    for attempt in range(MAX_UNANSWERED):
         assert client.link_wanted
         client.link_up(attempt)
         client.link_down(attempt + 0.1, None)
     (closed,) = client.take_events()
     assert isinstance(closed, Closed) and isinstance(closed.error, LinkLost)
-    assert "both sides must have one codec, ours is json" in str(closed.error)
+    assert "both sides must use the same codec, ours is json" in str(closed.error)
     assert not client.link_wanted
 
 
@@ -167,8 +165,8 @@ def unlinked(events: list[Event]) -> bool:
     return any(isinstance(event, Unlinked) for event in events)
 
 
-def test_any_byte_shows_that_the_peer_lives(raw: Raw) -> None:
-    # THREATS 91: a message that takes longer than the watchdog.
+def test_any_byte_counts_as_life(raw: Raw) -> None:
+    # THREATS 91: a message that takes longer than the silence limit.
     message = framed(raw.encode({"streamId": "a", "controlFlags": 10, "payload": "x" * 100, **ADD}))
     for at, byte in enumerate(message):
         raw.now = 100.0 + 1.5 * at
@@ -181,7 +179,7 @@ def test_any_byte_shows_that_the_peer_lives(raw: Raw) -> None:
     assert unlinked(raw.session.take_events())
 
 
-def test_output_that_moves_shows_that_the_peer_lives(raw: Raw) -> None:
+def test_output_that_leaves_counts_as_life(raw: Raw) -> None:
     # THREATS 91
     for second in range(1, 20):
         raw.session.progressed(100.0 + second)
@@ -193,8 +191,8 @@ def test_output_that_moves_shows_that_the_peer_lives(raw: Raw) -> None:
     assert unlinked(raw.session.take_events())
 
 
-def test_a_client_says_that_it_lives_while_a_long_message_comes() -> None:
-    # The server's heartbeats, which it answers, are behind that message.
+def test_client_sends_heartbeats_during_a_long_message() -> None:
+    # The server's heartbeats, which it answers, follow that message.
     duo = Duo()
     sent = duo.client.sequence.seq
     said = []
@@ -202,14 +200,14 @@ def test_a_client_says_that_it_lives_while_a_long_message_comes() -> None:
         duo.client.receive(b"\0\0\1\0" if second == 1 else b"x", duo.now + second - 0.5)
         duo.client.handle_timer(duo.now + second)
         said.append([(message.seq, message.control_flags) for message in messages(duo.client.take_output())])
-    # The echo of the server's greeting has said it in the first second.
+    # The answer to the server's greeting counts in the first second.
     assert said == [[], *([(sent + at, 1)] for at in range(4))]
     assert not unlinked(duo.client.take_events())
 
 
 @pytest.mark.parametrize("begins", [at / 10 for at in range(20)])
-def test_a_client_is_heard_in_time_whenever_a_long_message_begins(begins: float) -> None:
-    # The pauses between its heartbeats leave a third of the server's watchdog, of 2 s, for the way there.
+def test_client_heartbeats_in_time_during_a_long_message(begins: float) -> None:
+    # The pauses between its heartbeats leave a third of the server's limit of 2 s for the transit.
     duo = Duo()
     said = []
     for tick in range(1, 600):
@@ -226,14 +224,14 @@ def test_a_client_is_heard_in_time_whenever_a_long_message_begins(begins: float)
     assert max(pauses) < 1.4
 
 
-def test_a_client_that_hears_nothing_says_nothing() -> None:
+def test_client_without_input_sends_nothing() -> None:
     duo = Duo()
     duo.client.handle_timer(duo.now + 1.0)
     assert duo.client.take_output() == []
 
 
 @pytest.mark.parametrize(("moved", "size", "links"), [(True, 10_000, 8), (True, 1_000, 128), (False, 10_000, 128)])
-def test_links_that_bring_no_acknowledgement_wear_a_session_out(moved: bool, size: int, links: int) -> None:
+def test_links_without_acknowledgement_end_the_session(moved: bool, size: int, links: int) -> None:
     # THREATS 91
     duo = Duo()
 
@@ -251,10 +249,10 @@ def test_links_that_bring_no_acknowledgement_wear_a_session_out(moved: bool, siz
         duo.link()
     assert duo.links == links
     [failed] = duo.of("client", "Failed")
-    assert re.search(rf"{size // 1_000}\d\d\d bytes to SERVER was sent again and again", str(failed.error))
+    assert re.search(rf"{size // 1_000}\d\d\d bytes to SERVER was sent repeatedly", str(failed.error))
 
 
-def test_a_servers_answer_that_gets_lost_wears_its_session_out() -> None:
+def test_lost_response_of_a_server_ends_its_session() -> None:
     # THREATS 91
     duo = Duo()
     number = duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}))
@@ -272,10 +270,10 @@ def test_a_servers_answer_that_gets_lost_wears_its_session_out() -> None:
     while not duo.of("server", "Closed"):
         duo.link()
     assert duo.links == 8
-    assert re.search(r"10\d\d\d bytes to client-1 was sent again", str(duo.of("server", "Closed")[0].error))
+    assert re.search(r"10\d\d\d bytes to client-1 was sent repeatedly", str(duo.of("server", "Closed")[0].error))
 
 
-def test_heartbeats_that_acknowledge_nothing_newer_do_not_reset_the_count() -> None:
+def test_heartbeats_do_not_reset_the_count_of_lost_links() -> None:
     # THREATS 91
     session = client()
     session.open(Kind.CALL, "demo.add", Payload(b'"%s"' % (b"x" * 10_000)), 1)
@@ -283,7 +281,7 @@ def test_heartbeats_that_acknowledge_nothing_newer_do_not_reset_the_count() -> N
         assert session.link_wanted
         session.link_up(0.0)
         answer(session, {"ok": True, "sessionId": session.session_id})
-        # Each link brings the server's next heartbeat, and the call is never acknowledged.
+        # Each link delivers the server's next heartbeat, and the call is never acknowledged.
         beat = {"id": "b", "from": "SERVER", "to": "client-1", "seq": link, "ack": 0, "streamId": "heartbeat"}
         session.receive(framed(encode_value(beat | {"controlFlags": 1, "payload": {"type": "ACK"}}, "json")), 0.0)
         assert session.sequence.ack == link + 1
@@ -293,11 +291,11 @@ def test_heartbeats_that_acknowledge_nothing_newer_do_not_reset_the_count() -> N
     assert isinstance(closed, Closed) and re.search(r"10\d\d\d bytes to SERVER", str(closed.error))
 
 
-def test_an_acknowledgement_makes_up_for_what_was_lost() -> None:
+def test_acknowledgement_resets_the_count_of_lost_links() -> None:
     duo = Duo()
     duo.lose = lambda message, direction: "after" if message.service_name else ""
     for number in range(30):
-        # Each call arrives, and its link is lost before the answer comes.
+        # Each call arrives, and its link is lost before the response.
         duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": number}))
         duo.drive()
         duo.now += 1.0
@@ -308,8 +306,8 @@ def test_an_acknowledgement_makes_up_for_what_was_lost() -> None:
     assert not duo.of("client", "Closed") and len(duo.of("server", "Requested")) == 30
 
 
-def test_links_that_lived_wear_nothing_out() -> None:
-    # A collector that waits for its disk, or for its readers, acknowledges nothing for a long time.
+def test_long_links_do_not_count_as_lost() -> None:
+    # A collector that waits for its disk or its readers acknowledges nothing for a long time.
     duo = Duo(session_grace=60.0)
     number = duo.client.open(Kind.STREAM, "demo.count", Payload(), 1)
     duo.drive()
@@ -328,8 +326,8 @@ def test_links_that_lived_wear_nothing_out() -> None:
     assert not duo.of("server", "Closed") and not duo.of("client", "Closed")
 
 
-def test_a_client_that_proves_nothing_is_read_no_further_than_may_be_held() -> None:
-    # Its requests wait, and each of them gives its place up at once.
+def test_reading_pauses_when_probation_exceeds_the_limit() -> None:
+    # Its requests wait, and each is canceled immediately.
     raw = Raw(settings=Settings(max_held_bytes=10_000))
     raw.shake()
     raw.events.clear()
@@ -344,7 +342,7 @@ def test_a_client_that_proves_nothing_is_read_no_further_than_may_be_held() -> N
     assert sum(isinstance(event, Requested) for event in raw.events) == 20
 
 
-def test_a_client_that_has_proved_itself_may_say_more_than_may_be_held() -> None:
+def test_reading_continues_after_probation() -> None:
     raw = Raw(settings=Settings(max_held_bytes=10_000))
     raw.shake()
     for number in range(20):

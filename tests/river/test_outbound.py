@@ -7,7 +7,7 @@ from penstock.kinds import Kind
 from tests.river.peers import Duo, Raw, messages
 
 
-def test_ids_are_never_said_twice() -> None:
+def test_ids_are_never_reused() -> None:
     duo = Duo()
     duo.client.take_output()
     for _ in range(50):
@@ -17,7 +17,7 @@ def test_ids_are_never_said_twice() -> None:
 
 
 @pytest.mark.parametrize("error", [None, LinkLost("gone")])
-def test_every_stream_fails_before_the_end(error: Exception | None) -> None:
+def test_streams_fail_before_closed(error: Exception | None) -> None:
     duo = Duo()
     numbers = [duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1) for _ in range(3)]
     duo.client._finish(error)
@@ -35,7 +35,7 @@ def test_every_stream_fails_before_the_end(error: Exception | None) -> None:
     assert duo.client.next_timer() is None
 
 
-def test_a_server_asks_for_acknowledgement_in_time() -> None:
+def test_server_requests_acknowledgements_in_time() -> None:
     raw = Raw()
     raw.shake()
     heartbeats = 0

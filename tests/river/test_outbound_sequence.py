@@ -6,21 +6,21 @@ from penstock.errors import ProtocolError
 from penstock.river.outbound import Sequence
 
 
-def test_what_is_acknowledged_is_forgotten() -> None:
+def test_acknowledged_messages_are_dropped() -> None:
     sequence = Sequence(10, 1_000)
     for message in (b"a", b"bb", b"ccc"):
         sequence.sent(message)
-    assert (sequence.seq, sequence.first, sequence.octets) == (3, 0, 6)
+    assert (sequence.seq, sequence.first, sequence.unacked_bytes) == (3, 0, 6)
     sequence.acknowledged(2)
-    assert (sequence.first, sequence.unacked, sequence.octets) == (2, [b"ccc"], 3)
-    # An older one says nothing new.
+    assert (sequence.first, sequence.unacked, sequence.unacked_bytes) == (2, [b"ccc"], 3)
+    # An older one has no effect.
     sequence.acknowledged(1)
     assert sequence.first == 2
     sequence.acknowledged(3)
-    assert (sequence.first, sequence.unacked, sequence.octets) == (3, [], 0)
+    assert (sequence.first, sequence.unacked, sequence.unacked_bytes) == (3, [], 0)
 
 
-def test_the_largest_message_is_told() -> None:
+def test_largest_is_the_largest_unacknowledged_message() -> None:
     sequence = Sequence(10, 1_000)
     assert sequence.largest == 0
     for message in (b"a", b"ccc", b"bb"):
@@ -30,15 +30,15 @@ def test_the_largest_message_is_told() -> None:
     assert sequence.largest == 2
 
 
-def test_what_was_never_sent_cannot_be_acknowledged() -> None:
+def test_acknowledgement_of_unsent_messages_is_an_error() -> None:
     sequence = Sequence(10, 1_000)
     sequence.sent(b"a")
-    with pytest.raises(ProtocolError, match="acknowledges 2 messages, and 1 were sent"):
+    with pytest.raises(ProtocolError, match="acknowledges 2 messages, but only 1 were sent"):
         sequence.acknowledged(2)
     assert sequence.first == 0
 
 
-def test_half_of_the_room_is_for_what_cannot_wait() -> None:
+def test_half_of_the_limit_is_reserved() -> None:
     sequence = Sequence(4, 1_000)
     rooms = []
     while not sequence.over():
@@ -47,7 +47,7 @@ def test_half_of_the_room_is_for_what_cannot_wait() -> None:
     assert rooms == [2, 1, 0, 0, 0]
 
 
-def test_bytes_count_as_well() -> None:
+def test_bytes_are_limited() -> None:
     sequence = Sequence(100, 1_000)
     sequence.sent(b"a" * 499)
     assert sequence.room == 49
@@ -57,7 +57,7 @@ def test_bytes_count_as_well() -> None:
     assert sequence.over()
 
 
-def test_a_message_that_nobody_has_can_be_replaced() -> None:
+def test_unacknowledged_message_can_be_replaced() -> None:
     sequence = Sequence(10, 1_000)
     for message in (b"a", b"b" * 600, b"ccc", b"d"):
         sequence.sent(message)
@@ -65,4 +65,4 @@ def test_a_message_that_nobody_has_can_be_replaced() -> None:
     sequence.acknowledged(1)
     sequence.replace(1, b"bb")
     assert (sequence.seq, sequence.first, sequence.unacked) == (4, 1, [b"bb", b"ccc", b"d"])
-    assert sequence.octets == 6 and sequence.room == 2
+    assert sequence.unacked_bytes == 6 and sequence.room == 2

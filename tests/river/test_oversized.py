@@ -1,4 +1,4 @@
-"""Messages that a peer refuses for their size. THREATS 92."""
+"""Messages that a peer rejects as too large. THREATS 92."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CODECS = pytest.mark.parametrize("codec", ["json", "msgpack"])
 
 
 class Refusing(Duo):
-    """A client and a server over WebSockets that one side closes with 1009 when a message is too large for it."""
+    """A client and a server over WebSockets, of which one side closes with 1009 after a message that is too large."""
 
     def __init__(self, codec: str, direction: str) -> None:
         self.direction = direction
@@ -40,7 +40,7 @@ class Refusing(Duo):
 
 
 def began(codec: str, direction: str) -> tuple[Refusing, int, int]:
-    """Return the two, with a call that is open: its number on the client and on the server."""
+    """Return both sides with an open call, and its numbers on the client and on the server."""
     duo = Refusing(codec, direction)
     other = duo.client.open(Kind.CALL, "demo.add", duo.payload(1))
     duo.drive()
@@ -48,7 +48,7 @@ def began(codec: str, direction: str) -> tuple[Refusing, int, int]:
 
 
 def answered(duo: Refusing, other: int, theirs: int) -> None:
-    """The call is answered, in the same session."""
+    """Check that the call is answered in the same session."""
     duo.server.send(theirs, duo.payload("fine"))
     duo.drive()
     assert duo.items("client", other) == ["fine"]
@@ -57,7 +57,7 @@ def answered(duo: Refusing, other: int, theirs: int) -> None:
 
 
 @CODECS
-def test_a_request_that_the_server_refuses_fails_alone(codec: str) -> None:
+def test_only_a_request_that_is_too_large_fails(codec: str) -> None:
     duo, other, theirs = began(codec, "c>s")
     number = duo.client.open(Kind.CALL, "demo.add", duo.payload(LARGE))
     behind = duo.client.open(Kind.CALL, "demo.add", duo.payload("small"))
@@ -65,16 +65,16 @@ def test_a_request_that_the_server_refuses_fails_alone(codec: str) -> None:
     duo.reconnect()
     [failed] = duo.of("client", "Failed")
     assert (failed.stream_id, type(failed.error)) == (number, Invalid)
-    assert "SERVER refused a message of 1001" in str(failed.error) and "1009" in str(failed.error)
+    assert "SERVER rejected a message of 1001" in str(failed.error) and "1009" in str(failed.error)
     assert duo.refused == 1 and duo.links == 2
-    # What came after it is there, and it never was.
+    # Later messages have arrived, and this one has not.
     assert len(duo.of("server", "Requested")) == 2
     duo.server.send(duo.of("server", "Requested")[1].stream_id, duo.payload("too"))
     answered(duo, other, theirs)
     assert duo.items("client", behind) == ["too"]
-    assert duo.client.sequence.octets < LIMIT
-    # Now it is known.
-    with pytest.raises(LocalError, match="SERVER refused one of"):
+    assert duo.client.sequence.unacked_bytes < LIMIT
+    # The limit is known now.
+    with pytest.raises(LocalError, match="SERVER rejected one of"):
         duo.client.open(Kind.CALL, "demo.add", duo.payload(LARGE + "more"))
     duo.client.open(Kind.CALL, "demo.add", duo.payload(LARGE[:1_000]))
     duo.drive()
@@ -82,7 +82,7 @@ def test_a_request_that_the_server_refuses_fails_alone(codec: str) -> None:
 
 
 @CODECS
-def test_an_item_that_the_server_refuses_cancels_its_stream(codec: str) -> None:
+def test_item_too_large_for_the_server_cancels_its_stream(codec: str) -> None:
     duo, other, theirs = began(codec, "c>s")
     number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 5)
     duo.drive()
@@ -96,7 +96,7 @@ def test_an_item_that_the_server_refuses_cancels_its_stream(codec: str) -> None:
 
 
 @CODECS
-def test_an_answer_that_the_client_refuses_fails_its_call(codec: str) -> None:
+def test_response_that_is_too_large_fails_its_call(codec: str) -> None:
     duo, other, theirs = began(codec, "s>c")
     number = duo.client.open(Kind.CALL, "demo.add", duo.payload(2))
     duo.drive()
@@ -104,12 +104,12 @@ def test_an_answer_that_the_client_refuses_fails_its_call(codec: str) -> None:
     duo.drive()
     duo.reconnect()
     [failed] = duo.of("client", "Failed")
-    assert failed.stream_id == number and "refused a message of 1001" in str(failed.error)
+    assert failed.stream_id == number and "rejected a message of 1001" in str(failed.error)
     answered(duo, other, theirs)
 
 
 @CODECS
-def test_an_item_that_the_client_refuses_ends_the_handler(codec: str) -> None:
+def test_item_too_large_for_the_client_ends_the_handler(codec: str) -> None:
     duo, other, theirs = began(codec, "s>c")
     number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 5)
     duo.drive()
@@ -124,7 +124,7 @@ def test_an_item_that_the_client_refuses_ends_the_handler(codec: str) -> None:
     answered(duo, other, theirs)
 
 
-def test_several_that_are_refused_end_one_after_another() -> None:
+def test_several_large_messages_fail_one_after_another() -> None:
     duo, other, theirs = began("json", "c>s")
     numbers = [duo.client.open(Kind.CALL, "demo.add", duo.payload(LARGE[: 60_000 + 10_000 * n])) for n in range(4)]
     numbers.append(duo.client.open(Kind.CALL, "demo.add", duo.payload(LARGE[:90_000])))
@@ -134,7 +134,7 @@ def test_several_that_are_refused_end_one_after_another() -> None:
     answered(duo, other, theirs)
 
 
-def test_a_close_that_no_message_explains_is_a_link_that_broke() -> None:
+def test_close_without_a_large_message_is_a_lost_link() -> None:
     duo, other, theirs = began("json", "c>s")
     duo.client.open(Kind.CALL, "demo.add", duo.payload("small"))
     duo.client.link_down(duo.now, LinkLost("closed", TOO_BIG))
@@ -145,7 +145,7 @@ def test_a_close_that_no_message_explains_is_a_link_that_broke() -> None:
     answered(duo, other, theirs)
 
 
-def test_a_handshake_that_is_refused_ends_the_session() -> None:
+def test_handshake_that_is_too_large_ends_the_session() -> None:
     class Silent(Duo):
         def _arrive(self, piece: bytes, direction: str) -> None:
             pass
@@ -157,7 +157,7 @@ def test_a_handshake_that_is_refused_ends_the_session() -> None:
     assert isinstance(closed.error, SetupRejected) and "1009" in str(closed.error)
 
 
-def test_a_link_that_ends_by_a_limit_ends_the_session_with_it() -> None:
+def test_link_that_exceeds_a_limit_ends_the_session() -> None:
     duo, _, _ = began("json", "c>s")
     error = LimitExceeded("a message has at most 5 bytes here")
     duo.client.link_down(duo.now, error)
@@ -167,7 +167,7 @@ def test_a_link_that_ends_by_a_limit_ends_the_session_with_it() -> None:
 
 
 @CODECS
-def test_a_message_whose_stream_cannot_be_found_ends_the_session_and_says_why(codec: str) -> None:
+def test_large_message_of_an_unknown_stream_ends_the_session(codec: str) -> None:
     raw = shaken(codec)
     junk = b"{" + bytes(20_000_000)
     raw.feed(framed(junk))
@@ -176,13 +176,13 @@ def test_a_message_whose_stream_cannot_be_found_ends_the_session_and_says_why(co
     assert "20000001 bytes" in str(closed.error) and "max_frame_bytes (16777215)" in str(closed.error)
 
 
-def test_what_is_sent_knows_its_own_limit() -> None:
+def test_own_limit_applies_to_sent_messages() -> None:
     duo = Duo("json", {"max_frame_bytes": 5_000, "fragment_bytes": 1_000})
     with pytest.raises(LocalError, match=r"exceeds the client's max_frame_bytes \(5000\)"):
         duo.client.open(Kind.CALL, "demo.add", duo.payload(LARGE))
 
 
-def test_an_answer_beyond_the_servers_limit_says_so() -> None:
+def test_response_above_the_servers_limit_fails_its_call() -> None:
     duo = Duo("json", {}, max_frame_bytes=5_000, fragment_bytes=1_000)
     number = duo.client.open(Kind.CALL, "demo.add", duo.payload(1))
     duo.drive()

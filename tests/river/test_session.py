@@ -21,7 +21,7 @@ from penstock.wire.river.codec import CANCEL, CLOSE
 from tests.river.peers import Duo, Raw, body_of, messages
 
 
-def test_what_river_does_not_have() -> None:
+def test_unsupported_verbs_raise() -> None:
     duo = Duo()
     with pytest.raises(UnsupportedKind, match="fire"):
         duo.client.open(Kind.FIRE, "demo.add", Payload())
@@ -35,28 +35,28 @@ def test_what_river_does_not_have() -> None:
 
 
 @pytest.mark.parametrize("route", ["", "add", ".add", "demo."])
-def test_routes_are_service_and_procedure(route: str) -> None:
+def test_route_must_have_service_and_procedure(route: str) -> None:
     with pytest.raises(LocalError, match=r"service\.procedure"):
         Duo().client.open(Kind.CALL, route, Payload(), 1)
 
 
-def test_the_last_dot_splits_a_route() -> None:
+def test_last_dot_splits_a_route() -> None:
     duo = Duo()
     duo.client.open(Kind.CALL, "a.b.c", Payload(), 1)
     (message,) = messages(duo.client.take_output())
     assert (message.service_name, message.procedure_name, message.control_flags) == ("a.b", "c", 10)
-    # No data at all is an object without fields.
+    # Empty data becomes an empty object.
     assert body_of(message) == {}
 
 
-def test_what_cannot_be_encoded_takes_no_number() -> None:
+def test_unencodable_message_uses_no_number() -> None:
     duo = Duo()
     for payload in (Payload(b"{"), Payload(b"\xff"), Payload(b'"' + b"x" * (16 << 20) + b'"')):
         with pytest.raises(LocalError):
             duo.client.open(Kind.CALL, "demo.add", payload, 1)
     with pytest.raises(LocalError):
         duo.client.open(Kind.CALL, "demo.\udc80", Payload(b"{}"), 1)
-    # Each side has said a heartbeat.
+    # Each side has sent a heartbeat.
     assert duo.client.sequence.seq == 1 and duo.client.open_streams == 0
     number = duo.client.open(Kind.CALL, "demo.add", duo.payload(1), 1)
     duo.drive()
@@ -74,7 +74,7 @@ def test_streams_need_credit(kind: Kind) -> None:
         Duo().client.open(kind, "demo.count", Payload(), 0)
 
 
-def test_uploads_and_channels_begin_half_open() -> None:
+def test_uploads_and_channels_set_the_open_flags() -> None:
     duo = Duo()
     number = duo.client.open(Kind.UPLOAD, "demo.sum", duo.payload({}), 1)
     assert messages(duo.client.take_output())[0].control_flags == 2
@@ -93,7 +93,7 @@ def test_runs_are_sent_item_by_item() -> None:
     assert duo.items("client", number) == list(range(2, 10))
 
 
-def test_credit_is_room_to_keep_what_is_sent() -> None:
+def test_credit_is_room_for_unacknowledged_messages() -> None:
     duo = Duo(max_unacked=20)
     number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 1)
     duo.linked = False
@@ -103,13 +103,13 @@ def test_credit_is_room_to_keep_what_is_sent() -> None:
     assert duo.client.credit(number) == 0
     with pytest.raises(CreditExceeded):
         duo.client.send(number, duo.payload(0))
-    # The last one may always go.
+    # The last item may always be sent.
     duo.client.send(number, duo.payload(0), True)
     with pytest.raises(StreamClosed):
         duo.client.send(number, duo.payload(0))
 
 
-def test_errors_travel_with_their_codes() -> None:
+def test_errors_are_sent_with_their_codes() -> None:
     for error, flags, said in (
         (ApplicationError("ODD", "m", b'{"n": 1}'), 8, {"code": "ODD", "message": "m", "extras": {"n": 1}}),
         (ApplicationError(0x301, "m"), 8, {"code": "0x301", "message": "m"}),
@@ -126,7 +126,7 @@ def test_errors_travel_with_their_codes() -> None:
         duo.server.fail(1, error)
 
 
-def test_a_client_that_gives_up_cancels_or_closes() -> None:
+def test_failing_client_cancels_or_closes() -> None:
     duo = Duo()
     number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 1)
     duo.drive()
@@ -137,13 +137,13 @@ def test_a_client_that_gives_up_cancels_or_closes() -> None:
     duo.drive()
     duo.server.send(2, duo.payload(1), True)
     duo.drive()
-    # The answer came early: there is nothing to cancel, and the half that is open is closed.
+    # The response came early, so there is nothing to cancel and the open half is closed.
     duo.client.fail(number, KeyError())
     (message,) = messages(duo.client.take_output())
     assert message.control_flags == 8 and duo.client.open_streams == 0
 
 
-def test_a_handler_that_wants_no_more_says_nothing() -> None:
+def test_server_that_stops_reading_sends_nothing() -> None:
     duo = Duo()
     number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 1)
     duo.drive()
@@ -162,7 +162,7 @@ def test_a_handler_that_wants_no_more_says_nothing() -> None:
     assert duo.client.open_streams == 0 and not duo.of("client", "Failed")
 
 
-def test_closing_waits_for_what_is_open() -> None:
+def test_close_waits_for_open_streams() -> None:
     duo = Duo()
     number = duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
     duo.drive()
@@ -180,7 +180,7 @@ def test_closing_waits_for_what_is_open() -> None:
     assert duo.of("server", "Closed")[0].error is None and len(duo.sessions) == 0
 
 
-def test_closing_at_once_fails_what_is_open() -> None:
+def test_close_with_an_error_fails_open_streams() -> None:
     duo = Duo()
     number = duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
     duo.client.close(duo.now, LocalError("enough"))
@@ -189,7 +189,7 @@ def test_closing_at_once_fails_what_is_open() -> None:
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-def test_requests_of_nothing_and_unknown_streams(codec: str) -> None:
+def test_invalid_counts_and_unknown_streams(codec: str) -> None:
     duo = Duo(codec)
     with pytest.raises(LocalError):
         duo.client.request(1, 0)
@@ -203,14 +203,14 @@ def test_requests_of_nothing_and_unknown_streams(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-def test_a_server_that_closes_says_goodbye(codec: str) -> None:
+def test_closing_server_sends_goodbye(codec: str) -> None:
     duo = Duo(codec)
     call = duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
     echo = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 1)
     duo.drive()
     duo.server.close(duo.now)
     duo.drive()
-    # What is open may end.
+    # Open streams may finish.
     assert not duo.of("client", "Failed") and not duo.of("client", "Closed")
     duo.server.close(duo.now, SessionError("the grace is over"))
     duo.drive()
@@ -223,7 +223,7 @@ def test_a_server_that_closes_says_goodbye(codec: str) -> None:
     assert isinstance(closed.error, PeerClosed) and not duo.client.link_wanted
 
 
-def test_a_server_with_nothing_open_says_goodbye_at_once() -> None:
+def test_server_without_streams_sends_goodbye_immediately() -> None:
     duo = Duo()
     duo.server.close(duo.now)
     duo.drive()
@@ -231,13 +231,13 @@ def test_a_server_with_nothing_open_says_goodbye_at_once() -> None:
     assert isinstance(closed.error, PeerClosed)
 
 
-def test_a_goodbye_is_no_stream() -> None:
+def test_goodbye_is_not_a_stream() -> None:
     raw = Raw()
     raw.shake()
     raw.say("a", 10, {}, serviceName="demo", procedureName="add")
     raw.session.close(raw.now, SessionError("over"))
     goodbye, canceled = raw.said()
-    # Clients that ignore the goodbye learn it for each stream.
+    # Clients that ignore the goodbye get a cancellation for each stream.
     assert (canceled.stream_id, canceled.control_flags) == ("a", CANCEL)
     assert body_of(canceled)["payload"]["code"] == "UNEXPECTED_DISCONNECT"
     assert (goodbye.stream_id, goodbye.control_flags, body_of(goodbye)) == ("goodbye", CLOSE, {"type": "CLOSE"})
@@ -245,7 +245,7 @@ def test_a_goodbye_is_no_stream() -> None:
 
 
 @pytest.mark.parametrize("error", [SetupRejected("no"), LimitExceeded("too much")])
-def test_who_is_refused_gets_no_goodbye(error: SessionError) -> None:
+def test_rejected_client_gets_no_goodbye(error: SessionError) -> None:
     raw = Raw()
     raw.shake()
     raw.session.close(raw.now, error)

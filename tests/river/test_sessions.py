@@ -9,7 +9,7 @@ def kept(session_id: str, peer: str = "c", identity: bytes = b"") -> SimpleNames
     return SimpleNamespace(session_id=session_id, peer=peer, identity=identity)
 
 
-def test_a_session_is_found_by_its_client_alone() -> None:
+def test_session_is_found_only_by_its_client() -> None:
     sessions: Sessions[SimpleNamespace] = Sessions(2)
     session = kept("s", "c", b"key")
     sessions.add(session)
@@ -21,7 +21,7 @@ def test_a_session_is_found_by_its_client_alone() -> None:
     assert len(sessions) == 0
 
 
-def test_a_new_session_ends_those_of_the_same_client_when_it_is_confirmed() -> None:
+def test_others_are_the_sessions_of_the_same_client() -> None:
     sessions: Sessions[SimpleNamespace] = Sessions(10)
     old, new, other, stranger = kept("1"), kept("2"), kept("3", "d"), kept("4", "c", b"key")
     for session in (old, other, stranger, new):
@@ -29,7 +29,7 @@ def test_a_new_session_ends_those_of_the_same_client_when_it_is_confirmed() -> N
     assert sessions.others(new) == [old]
 
 
-def test_forgetting_another_session_of_that_id_changes_nothing() -> None:
+def test_forget_ignores_another_session_of_that_id() -> None:
     sessions: Sessions[SimpleNamespace] = Sessions(1)
     sessions.add(kept("s"))
     sessions.forget(kept("s"), None)

@@ -1,4 +1,4 @@
-"""Every row of River's tables of states, by a session that goes from its first state to its second."""
+"""Each row of River's tables of states, with a session that makes the transition."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def served(open_streams: int = 0, draining: bool = False) -> Raw:
 
 
 def client(linked: bool = True) -> Duo:
-    """Return a client that has a link, or that waits for the answer to its handshake."""
+    """Return a client with a link, or one that waits for the response to its handshake."""
     duo = Duo()
     if not linked:
         duo.client.link_down(duo.now, None)
@@ -50,7 +50,7 @@ def again(raw: Raw) -> None:
 
 
 def step(state: Any, cause: str) -> Step:
-    """Return a session in `state`, and what makes `cause` happen to it."""
+    """Return a session in `state`, and a function that causes `cause`."""
     duo, waiting = client(), client(linked=False)
     idle, busy, draining = served(), served(1), served(1, draining=True)
     unlinked = Duo()
@@ -97,7 +97,7 @@ def test_each_row_happens(before: SessionState | LinkState, cause: str) -> None:
     assert state_of(session, type(before)) == TRANSITIONS[before, cause]
 
 
-def test_a_closed_session_stays_closed() -> None:
+def test_closed_session_stays_closed() -> None:
     raw = served(1)
     raw.session.close(raw.now, LocalError("enough"))
     raw.session.close(raw.now)

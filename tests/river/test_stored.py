@@ -1,4 +1,4 @@
-"""What a session does with its log; what a death costs at any moment is in tests/sim/test_river_restart.py."""
+"""Sessions and their logs. For servers that are killed, see tests/sim/test_river_restart.py."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def late() -> Kept:
     return raw
 
 
-def test_nothing_leaves_and_nothing_begins_before_it_is_durable() -> None:
+def test_output_and_requests_wait_until_they_are_durable() -> None:
     raw = late()
-    assert raw.shake() == [] and not raw.session.settled and not raw.session.kept
+    assert raw.shake() == [] and not raw.session.durable.settled and not raw.session.durable.kept
     raw.logs.sync()
-    assert len(raw.said()) == 2 and raw.session.settled and raw.session.kept
+    assert len(raw.said()) == 2 and raw.session.durable.settled and raw.session.durable.kept
     raw.say("a", 10, {}, **ADD)
-    assert [type(event) for event in raw.events] == [Established] and raw.session.withheld
+    assert [type(event) for event in raw.events] == [Established] and raw.session.durable.withheld
     raw.logs.sync()
     raw.said()
-    assert not raw.session.withheld
+    assert not raw.session.durable.withheld
     assert [type(event) for event in raw.events] == [Established, Requested]
 
 
-def test_a_write_that_fails_ends_the_session_without_a_word() -> None:
+def test_failed_write_ends_the_session_without_output() -> None:
     raw = late()
     raw.shake()
     _, done = raw.logs.asked.popleft()
@@ -46,7 +46,7 @@ def test_a_write_that_fails_ends_the_session_without_a_word() -> None:
     assert raw.disk.logs == {}
 
 
-def test_a_link_that_is_lost_meanwhile_costs_nothing() -> None:
+def test_link_lost_during_a_write_loses_nothing() -> None:
     raw = Kept()
     raw.shake()
     raw.logs.late = True
@@ -67,11 +67,11 @@ def test_a_link_that_is_lost_meanwhile_costs_nothing() -> None:
     assert [message.seq for message in again] == [0, 1]
 
 
-def test_who_watches_learns_when_the_disk_is_behind() -> None:
+def test_watcher_is_called_when_the_disk_is_slow() -> None:
     raw = Kept()
     raw.shake()
     told: list[bool] = []
-    raw.session.watch(told.append)
+    raw.session.durable.watch(told.append)
     raw.logs.late = True
     raw.say("a", 2, {}, **ECHO)
     raw.session.request(1, 1)
@@ -98,17 +98,17 @@ def test_streams_of_an_earlier_process_end() -> None:
     assert body_of(answer)["status"]["ok"]
     assert [(message.stream_id, message.control_flags, message.seq) for message in said] == [("a", 4, 1), ("b", 4, 2)]
     assert {body_of(message)["payload"]["code"] for message in said} == {"CANCEL"}
-    # What its client still sends for them is dropped, and a process that dies again ends nothing twice.
+    # Later messages of its client for them are dropped, and a second restart does not end them again.
     assert raw.say("b", 0, {"msg": 1}, seq=2, ack=3) == []
     raw.restart()
     (answer,) = raw.shake(expected=3, sent=2)
     assert body_of(answer)["status"]["ok"]
 
 
-def test_a_session_that_is_left_stays_on_the_disk() -> None:
+def test_detached_session_stays_on_the_disk() -> None:
     raw = Kept()
     raw.shake()
-    raw.session.detach()
-    assert not raw.session.kept and len(raw.disk.logs) == 1
+    raw.session.durable.detach()
+    assert not raw.session.durable.kept and len(raw.disk.logs) == 1
     raw.restart()
     assert body_of(raw.shake(expected=1)[0])["status"]["ok"]

@@ -1,19 +1,20 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from penstock.errors import SessionStoreError
-from penstock.river.stored import SENDING, VERSION, Opening, Record, Retained, encode_record
+from penstock.river.stored import SENDING, VERSION, Opening, Record, Retained
 
 OPENING = Opening(VERSION, "json", "SERVER", "client", b"digest", False, "session")
 
 
 def record(first: int, *messages: bytes, **more: object) -> bytes:
     fields: dict[str, object] = {"ack": 0, "opened": {}, "ended": [], **more}
-    return encode_record(Record(first=first, messages=list(messages), **fields))  # type: ignore[arg-type]
+    return msgspec.msgpack.encode(Record(first=first, messages=list(messages), **fields))  # type: ignore[arg-type]
 
 
-def test_records_add_up() -> None:
+def test_retained_combines_records() -> None:
     retained = Retained(
         [
             record(3, b"a", ack=1, opened={"x": SENDING}, opening=OPENING),
@@ -25,7 +26,7 @@ def test_records_add_up() -> None:
     assert (retained.ack, retained.streams, retained.opening) == (7, {"y": SENDING}, OPENING)
 
 
-def test_what_was_acknowledged_before_it_was_written_is_left_out() -> None:
+def test_retained_omits_acknowledged_messages() -> None:
     retained = Retained([record(0, b"a", opening=OPENING), record(5, b"f")])
     assert (retained.first, retained.messages) == (5, [b"f"])
 
@@ -40,6 +41,6 @@ def test_what_was_acknowledged_before_it_was_written_is_left_out() -> None:
         [record(0, opening=OPENING), b"\xc0"],
     ],
 )
-def test_what_does_not_begin_with_a_session_is_refused(records: list[bytes]) -> None:
+def test_invalid_log_is_rejected(records: list[bytes]) -> None:
     with pytest.raises(SessionStoreError, match="River"):
         Retained(records)

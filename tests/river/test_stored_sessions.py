@@ -16,7 +16,7 @@ from tests.sim.stored import Disk, Logs
 
 
 class Kept(Raw):
-    """A client that is written by hand, of servers that share a disk."""
+    """A hand-written client of servers that share a disk."""
 
     def __init__(self, codec: str = "json", settings: Settings | None = None, disk: Disk | None = None) -> None:
         self.disk = disk or Disk()
@@ -24,7 +24,7 @@ class Kept(Raw):
         self.restart()
 
     def restart(self) -> None:
-        """Begin another process."""
+        """Start another server process."""
         self.logs: Any = Logs(self.disk)
         self.sessions = StoredSessions(self.settings, cast(SessionLogs, self.logs), self.codec)
         self.link()
@@ -40,7 +40,7 @@ def code(raw: Raw, **fields: Any) -> str | None:
     return found
 
 
-def test_a_session_is_found_in_the_next_process() -> None:
+def test_session_is_found_in_the_next_process() -> None:
     raw = Kept()
     raw.shake()
     raw.restart()
@@ -48,7 +48,7 @@ def test_a_session_is_found_in_the_next_process() -> None:
     assert raw.sessions.taken("session-1")
 
 
-def test_its_name_is_not_on_the_disk() -> None:
+def test_session_id_is_not_on_the_disk() -> None:
     raw = Kept()
     raw.shake()
     assert list(raw.disk.logs) == [name_of("session-1")]
@@ -56,7 +56,7 @@ def test_its_name_is_not_on_the_disk() -> None:
 
 
 @pytest.mark.parametrize("change", ["certificate", "peer", "codec", "server"])
-def test_somebody_else_does_not_get_it(change: str) -> None:
+def test_another_client_does_not_get_the_session(change: str) -> None:
     # THREATS 57
     raw = Kept()
     raw.shake()
@@ -88,7 +88,7 @@ def test_somebody_else_does_not_get_it(change: str) -> None:
     assert code(raw, expected=1) is None
 
 
-def test_one_that_does_not_fit_stays_for_its_client() -> None:
+def test_session_stays_stored_after_a_mismatch() -> None:
     raw = Kept()
     raw.shake()
     raw.restart()
@@ -97,7 +97,7 @@ def test_one_that_does_not_fit_stays_for_its_client() -> None:
     assert code(raw, expected=1) is None
 
 
-def test_damage_is_told_without_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_log_is_reported_without_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = Kept()
     raw.shake()
     raw.restart()

@@ -17,7 +17,7 @@ def test_streams_have_numbers_and_names() -> None:
     assert streams.get(stream.number) is streams.named("abc") is None
 
 
-def test_the_oldest_names_are_forgotten_first() -> None:
+def test_oldest_names_are_forgotten_first() -> None:
     streams = RiverStreams(2)
     for name in ("a", "b", "a", "c"):
         streams.finish(name)

@@ -19,21 +19,21 @@ ADD = {"serviceName": "demo", "procedureName": "add"}
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 @pytest.mark.parametrize("kind", [Kind.CALL, Kind.STREAM, Kind.UPLOAD, Kind.CHANNEL])
-def test_a_request_brings_its_trace(codec: str, kind: Kind) -> None:
+def test_request_carries_its_trace_context(codec: str, kind: Kind) -> None:
     duo = Duo(codec)
     route = {Kind.CALL: "demo.add", Kind.STREAM: "demo.count", Kind.UPLOAD: "demo.sum", Kind.CHANNEL: "demo.echo"}[kind]
     duo.client.open(kind, route, Payload(duo.payload({}).data, json.dumps(TRACE).encode()), 1)
     duo.drive()
     (asked,) = duo.of("server", "Requested")
     assert json.loads(asked.payload.metadata) == TRACE
-    # What a handler sends back does not carry it.
+    # Responses do not carry it.
     duo.server.send(asked.stream_id, asked.payload, True)
     duo.drive()
     (item,) = duo.of("client", "ItemReceived")
     assert item.payload.metadata is None
 
 
-def test_it_travels_as_the_reference_has_it() -> None:
+def test_trace_context_is_encoded_as_in_the_reference() -> None:
     duo = Duo()
     duo.linked = False
     duo.client.open(Kind.CALL, "demo.add", Payload(b"{}", b'{"traceparent":"x"}'), 1)
@@ -48,7 +48,7 @@ def test_it_travels_as_the_reference_has_it() -> None:
     [
         (TRACE, TRACE),
         ({"traceparent": PARENT, "more": [1]}, {"traceparent": PARENT, "tracestate": ""}),
-        # A reference without a tracer.
+        # A reference client without a tracer.
         ({"traceparent": "", "tracestate": ""}, None),
         ({}, None),
         ({"traceparent": 5, "tracestate": ""}, None),
@@ -57,7 +57,7 @@ def test_it_travels_as_the_reference_has_it() -> None:
         ({"traceparent": {"__proto__": 1}}, None),
     ],
 )
-def test_what_is_no_trace_is_none(tracing: dict[str, Any], expected: object) -> None:
+def test_invalid_trace_context_is_dropped(tracing: dict[str, Any], expected: object) -> None:
     raw = Raw()
     raw.shake()
     raw.say("a", 10, {}, tracing=tracing, **ADD)
@@ -70,14 +70,14 @@ def test_what_is_no_trace_is_none(tracing: dict[str, Any], expected: object) -> 
 @pytest.mark.parametrize(
     "metadata", [b"", b"mine", b"{}", b'{"traceparent":5}', b'{"traceparent":"x","n":1}', b'{"traceparent":"\xff"}']
 )
-def test_there_is_no_other_metadata(metadata: bytes) -> None:
+def test_other_metadata_is_rejected(metadata: bytes) -> None:
     with pytest.raises(LocalError, match="put it into the item"):
         tracing_of(metadata)
     with pytest.raises(LocalError, match="put it into the item"):
         Duo().client.open(Kind.CALL, "demo.add", Payload(b"{}", metadata), 1)
 
 
-def test_a_trace_has_a_limit() -> None:
+def test_trace_context_has_a_limit() -> None:
     assert tracing_of(None) is None
     with pytest.raises(LocalError, match="longer"):
         tracing_of(json.dumps({"traceparent": "x" * (MAX_CHARACTERS + 1)}).encode())

@@ -14,7 +14,7 @@ def asked_river(metadata: bytes | None = None) -> Request:
 
 
 @pytest.mark.parametrize("carrier", [RiverCarrier(), AnyCarrier()])
-def test_river_has_a_field_for_traces(carrier: Carrier) -> None:
+def test_river_carries_the_trace_context(carrier: Carrier) -> None:
     asked = asked_river()
     carrier.write(asked, TRACE | {"baggage": "stays=behind"})
     assert asked.route_beside == "r.s" and asked.payload.data == b"data"

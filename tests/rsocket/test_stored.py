@@ -117,7 +117,7 @@ def test_clients_that_do_not_resume_cost_nothing() -> None:
     pair.server.send(pair.call(), Payload(b"!"))
     pair.drive()
     assert pair.disk.writes == 0
-    assert not pair.server.kept
+    assert not pair.server.durable.kept
 
 
 def test_keepalives_cost_nothing_where_nothing_has_changed() -> None:
@@ -133,20 +133,20 @@ def test_keepalives_cost_nothing_where_nothing_has_changed() -> None:
 def test_a_session_that_ends_leaves_nothing() -> None:
     pair = Pair()
     pair.call()
-    assert pair.disk.logs and pair.server.kept
+    assert pair.disk.logs and pair.server.durable.kept
     pair.client.close(0.0, SessionStoreError("enough"))
     pair.drive()
-    assert not pair.disk.logs and not pair.server.kept
+    assert not pair.disk.logs and not pair.server.durable.kept
 
 
 def test_a_session_that_is_left_may_be_resumed_by_the_next_process() -> None:
     pair = Pair()
     pair.call()
-    pair.server.detach()
-    pair.server.detach()
-    assert not pair.server.kept
+    pair.server.durable.detach()
+    pair.server.durable.detach()
+    assert not pair.server.durable.kept
     again = pair.again()
-    assert again.server.kept and again.client.link_wanted
+    assert again.server.durable.kept and again.client.link_wanted
 
 
 def test_leases_are_given_again() -> None:
@@ -203,18 +203,18 @@ def test_nothing_leaves_and_nothing_is_begun_before_it_is_durable() -> None:
     pair = late_pair()
     pair.client.open(Kind.CALL, "x", Payload(b"?"))
     pair.drive()
-    assert not any(isinstance(event, Requested) for event in pair.happened) and not pair.server.settled
-    assert pair.server.withheld == {1}
+    assert not any(isinstance(event, Requested) for event in pair.happened) and not pair.server.durable.settled
+    assert pair.server.durable.withheld == {1}
     assert pair.logs.sync()
     pair.drive()
-    assert not pair.server.withheld
+    assert not pair.server.durable.withheld
     (request,) = [event for event in pair.happened if isinstance(event, Requested)]
     pair.server.send(request.stream_id, Payload(b"!"))
     assert pair.server.take_output() == []
-    assert not pair.server.settled
+    assert not pair.server.durable.settled
     assert pair.logs.sync()
     assert b"!" in b"".join(pair.server.take_output())
-    assert pair.server.settled and not pair.logs.sync()
+    assert pair.server.durable.settled and not pair.logs.sync()
 
 
 def test_what_happens_while_the_disk_is_busy_is_one_record() -> None:
@@ -231,7 +231,7 @@ def test_what_happens_while_the_disk_is_busy_is_one_record() -> None:
 def test_who_watches_learns_when_the_disk_is_behind_and_when_it_has_caught_up() -> None:
     pair = late_pair()
     told: list[bool] = []
-    pair.server.watch(told.append)
+    pair.server.durable.watch(told.append)
     ids = [pair.client.open(Kind.CALL, "x", Payload(b"?")) for _ in range(3)]
     pair.drive()
     settle(pair)
@@ -272,7 +272,7 @@ def test_a_session_that_is_refused_while_the_disk_is_busy_says_nothing_but_that(
 def test_a_session_is_left_when_the_disk_has_done_its_work() -> None:
     pair = late_pair()
     pair.call()
-    pair.server.detach()
+    pair.server.durable.detach()
     assert pair.logs.open_now
     pair.logs.sync()
     assert not pair.logs.open_now

@@ -51,12 +51,12 @@ def silence_is_endured() -> Sabotage:
 
 
 def resent_for_ever() -> Sabotage:
-    return replaced((river_links.Link, "_end_if_worn_out", lambda self: None))
+    return replaced((river_links.Link, "_end_if_undeliverable", lambda self: None))
 
 
 def river_takes_twice() -> Sabotage:
     edit = (
-        "        # River, Transparent reconnections: it was taken already.\n",
+        "        # River, Transparent reconnections: it was handled already.\n",
         "        if not message.control_flags:\n            self._inbound.receive(message)\n",
     )
     return edited(river_links.Link, "_receive_message", edit)

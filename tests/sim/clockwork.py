@@ -1,11 +1,11 @@
-"""An event loop whose time the test owns, and a network of links for it: real drivers, and no second is waited for.
+"""An event loop with virtual time, and a network of links for it: tests use real drivers and never wait.
 
-Time passes only when nobody has anything to do, or when the loop is *late*: before each turn it may be, by a random
-amount, as if a handler had blocked it or the machine had been busy. What came from the network meanwhile, timers that
-went off, and tasks that were woken then have their turn together, in whatever order that gives. The same seed gives the
+Time passes only when there is nothing to do, or when the loop is *late*: each turn may be delayed by a random
+amount, as if a handler had blocked it or the machine had been busy. Input, expired timers and woken tasks of the
+meantime are then handled in one turn, in the order that results. The same seed gives the
 same order.
 
-A network stands in for `penstock.transports.memory`, so URLs are ``river+memory://somewhere``::
+A network replaces `penstock.transports.memory`, so URLs are ``river+memory://somewhere``::
 
     def test_it() -> None:
         with network(lambda number: (Road(rate=1e6), Road())):
@@ -32,15 +32,15 @@ T = TypeVar("T")
 
 
 class Stuck(Exception):
-    """Nobody has anything to do, and nothing will ever happen."""
+    """There is nothing to do, and no timer is set."""
 
 
 class Clockwork(asyncio.BaseEventLoop):
-    """The loop.
+    """An event loop with virtual time.
 
     Args:
-        seed: Of what is random.
-        late: Seconds that a turn of the loop is late on average, where it is; 0: it never is.
+        seed: The seed of all random choices.
+        late: The mean delay of late turns, in seconds; 0: no turn is late.
 
     """
 
@@ -49,9 +49,9 @@ class Clockwork(asyncio.BaseEventLoop):
         self._time = 1000.0
         self._random = random.Random(seed)
         self._late = late
-        # What BaseEventLoop asks for events of the system's: there are none.
+        # The selector of BaseEventLoop: there are no system events.
         self._selector = self
-        # Threads: one work after another, at once.
+        # Work for threads is done immediately, one after another.
         self.works = 0
 
     def time(self) -> float:
@@ -59,14 +59,14 @@ class Clockwork(asyncio.BaseEventLoop):
         return self._time
 
     def select(self, timeout: float | None) -> list[Any]:
-        """Let time pass until the next timer."""
+        """Advance the time to the next timer."""
         if timeout is None:
             raise Stuck
         self._time += timeout
         return []
 
     def run_in_executor(self, executor: Any, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:  # type: ignore[override]
-        """Do the work of another thread now; who waits for it learns so later."""
+        """Run the work of another thread now; its future is resolved later."""
         self.works += 1
         future = self.create_future()
         try:
@@ -78,7 +78,7 @@ class Clockwork(asyncio.BaseEventLoop):
         return future
 
     def lateness(self) -> float:
-        """Return after how many seconds somebody is woken whose time has come."""
+        """Return the delay of a turn, in seconds."""
         return self._random.random() * self._late
 
     def _run_once(self) -> None:
@@ -87,10 +87,10 @@ class Clockwork(asyncio.BaseEventLoop):
         super()._run_once()  # type: ignore[misc]
 
     def _process_events(self, events: list[Any]) -> None:
-        """Nothing: there are none."""
+        """Do nothing: there are no system events."""
 
     def _write_to_self(self) -> None:
-        """Nothing: nobody sleeps."""
+        """Do nothing: the loop never sleeps."""
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
@@ -103,7 +103,7 @@ def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -
 
 
 def run(main: Coroutine[Any, Any, T], seed: int = 0, late: float = 0.0, limit: float = 100_000.0) -> T:
-    """Run `main` in a loop of its own; it fails with TimeoutError after `limit` seconds of that loop's time."""
+    """Run `main` in a new loop. Raises TimeoutError after `limit` seconds of virtual time."""
 
     async def limited() -> T:
         async with asyncio.timeout(limit):
@@ -114,21 +114,21 @@ def run(main: Coroutine[Any, Any, T], seed: int = 0, late: float = 0.0, limit: f
 
 
 async def passing(condition: Callable[[], bool], step: float = 0.05) -> None:
-    """Let time pass, in steps, until `condition` holds."""
+    """Advance the time in steps until `condition` holds."""
     while not condition():  # noqa: ASYNC110  # Time costs nothing here.
         await asyncio.sleep(step)
 
 
 class Network:
-    """Where links are made.
+    """A factory of links.
 
     Args:
-        roads: Called with the number of each link; returns its directions, from the client and to it.
+        roads: Called with the number of each link; returns its two directions, first that from the client.
 
     Attributes:
-        made: How many links there were.
-        tries: How often somebody wanted one.
-        down: None gets through, and no other link is made.
+        made: The number of links so far.
+        tries: The number of attempts to connect.
+        down: Whether all attempts to connect fail.
 
     """
 
@@ -147,7 +147,7 @@ class Network:
         if self.down:
             raise ConnectError(f"cannot connect to {url.place}: the network is down")
         await _connect(url, receiver, settings, ssl)
-        # Whoever waits for a socket goes on in a later turn of the loop: what it has brought may be read before.
+        # A task that waits for a socket continues in a later turn, so input may be read before.
         loop = asyncio.get_running_loop()
         assert isinstance(loop, Clockwork)
         await asyncio.sleep(loop.lateness())
@@ -165,12 +165,12 @@ class Network:
         left.link_made(client)
 
     def cut(self) -> None:
-        """Break all links, and let both ends know."""
+        """Break all links; both ends notice it."""
         for link in list(self.links):
             link.lose(LinkLost("the connection broke"))
 
     async def outage(self, seconds: float) -> None:
-        """Be down for a while."""
+        """Reject attempts to connect for a while."""
         self.down = True
         self.cut()
         await asyncio.sleep(seconds)
@@ -231,7 +231,7 @@ class NetworkLink:
         return None
 
     def lose(self, error: Exception | None) -> None:
-        """Be gone, with all that was on its way."""
+        """Break the link and drop everything in transit."""
         if self._lost:
             return
         self._lost = self._closing = True
@@ -262,7 +262,7 @@ class NetworkLink:
             self._end()
 
     def bring(self, data: bytes) -> None:
-        """Take what has arrived."""
+        """Deliver what has arrived."""
         self._held.append(data)
         self._deliver()
 
@@ -273,7 +273,7 @@ class NetworkLink:
             self.other._end()
 
     def _end(self) -> None:
-        """End in order, once everything has been read."""
+        """Close after everything was read."""
         if self._out.next() == inf and not self.other._held:
             self.lose(None)
             self.other.lose(None)
@@ -284,7 +284,7 @@ _connect = memory.connect
 
 @contextmanager
 def network(roads: Callable[[int], tuple[Road, Road]] = lambda number: (Road(), Road())) -> Iterator[Network]:
-    """Have the memory transport's links made by a network."""
+    """Replace the links of the memory transport by those of a network."""
     made = Network(roads)
     with mock.patch.object(memory, "pair", made.pair), mock.patch.object(memory, "connect", made.connect):
         yield made

@@ -1,4 +1,4 @@
-"""A client and a server of RSocket whose session outlives its links, and links that are cut."""
+"""An RSocket client and server with a resumable session, and links that are cut."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TOKEN = b"t" * 16
 
 
 class World:
-    """A resumable client and its server, over links that are cut when a budget of bytes is used up."""
+    """A resumable client and its server, over links that are cut after a number of bytes."""
 
     def __init__(self, build, client=None, checkpoint=None, accept=None, **settings) -> None:
         self.build = build
@@ -27,7 +27,7 @@ class World:
         self.closed: list[object] = []
         self.refused = False
         self.up = False
-        # What is under way on the link.
+        # Bytes in transit.
         self.there = b""
         self.back = b""
 
@@ -46,7 +46,7 @@ class World:
         self.there = self.back = b""
 
     def drive(self, budget: int = 1 << 60) -> int:
-        """Move bytes, each way in turn, until nothing moves or the budget is used; return what is left of it."""
+        """Move bytes in both directions until nothing moves or `budget` is used up; return the rest of it."""
         while True:
             self.collect()
             if self.up:

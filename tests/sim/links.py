@@ -1,6 +1,6 @@
-"""Links with a bandwidth, a delay and buffers, which break, stall and are slow, on a clock that the test turns.
+"""Links with bandwidth, delay and buffers that break, stall and are slow, with virtual time.
 
-:class:`Pipe` is one direction of a link. :class:`Line` joins two sessions of any protocol by two of them, without a
+:class:`Pipe` is one direction of a link. :class:`Line` joins two sessions of any protocol by two pipes, without a
 driver; `tests.sim.clockwork` puts real drivers at their ends.
 """
 
@@ -17,21 +17,21 @@ from penstock.protocols import client_session, detectors
 from penstock.settings import Settings
 
 PIECE = 8_192
-"""Bytes that arrive at once at most."""
+"""The maximum size of a delivered chunk."""
 BACKLOG = 4_096
 """See `penstock.aio.flow.BACKLOG_BYTES`."""
 
 
 @dataclass(frozen=True)
 class Road:
-    """What one direction of a link is like.
+    """The properties of one direction of a link.
 
     Attributes:
-        rate: Bytes a second.
-        delay: Seconds that each byte travels.
-        buffer: Bytes that somebody in between takes at once and passes on at that rate.
-        cut: The link breaks after so many bytes; None: it does not.
-        stall: After so many bytes nothing moves any more, and nobody is told.
+        rate: Bytes per second.
+        delay: The latency, in seconds.
+        buffer: The size of an intermediate buffer, which is filled immediately and drained at `rate`.
+        cut: The link breaks after this many bytes; None: never.
+        stall: The link silently stops after this many bytes; None: never.
 
     """
 
@@ -43,11 +43,11 @@ class Road:
 
 
 class Pipe:
-    """One direction of a link: what is written waits until the link has carried what was written before."""
+    """One direction of a link. Written data waits until earlier data was carried."""
 
     def __init__(self, road: Road) -> None:
         self._road = road
-        # When each piece has left the sender, when it arrives, and it; None: there the link breaks.
+        # For each piece: when it has left the sender, when it arrives, and its bytes; None: the link breaks there.
         self._pieces: deque[tuple[float, float, bytes | None]] = deque()
         self._free = 0.0
         self._written = 0
@@ -56,13 +56,13 @@ class Pipe:
         self._cut = False
 
     def write(self, data: bytes, now: float) -> None:
-        """Have `data` carried."""
+        """Send `data`."""
         road = self._road
         for at in range(0, len(data), PIECE):
             piece = data[at : at + PIECE]
             room = inf if road.cut is None else road.cut - self._written
             if self._cut or (road.stall is not None and self._written >= road.stall):
-                # It waits for good.
+                # It never arrives.
                 self._left.append((inf, len(piece)))
                 continue
             piece = piece[: int(min(room, len(piece)))]
@@ -76,21 +76,21 @@ class Pipe:
                 self._pieces.append((self._free, self._free + road.delay, None))
 
     def waiting(self, now: float) -> int:
-        """Return how many bytes the link has not taken, which includes none that somebody in between holds."""
+        """Return how many bytes wait at the sender. Bytes in the intermediate buffer do not count."""
         self._settle(now)
         return max(0, sum(size for _, size in self._left) - self._road.buffer)
 
     def taken(self, now: float) -> int:
-        """Return how many bytes the link has taken."""
+        """Return how many bytes have left the sender."""
         self._settle(now)
         return self._carried + min(self._road.buffer, sum(size for when, size in self._left if when < inf))
 
     def next(self) -> float:
-        """Return when something arrives next."""
+        """Return the time of the next arrival."""
         return self._pieces[0][1] if self._pieces else inf
 
     def arrived(self, now: float) -> Iterator[bytes | None]:
-        """Yield what has arrived by `now`; None: there the link has broken."""
+        """Yield the data that has arrived by `now`; None: the link has broken."""
         while self._pieces and self._pieces[0][1] <= now:
             yield self._pieces.popleft()[2]
 
@@ -109,7 +109,7 @@ class Side:
     taken: int = 0
 
     def look(self, now: float) -> None:
-        """Tell the session that output moves, as a driver does before each timer."""
+        """Call `progressed` if output has moved, as a driver does before each timer."""
         taken = self.out.taken(now)
         if self.waited and taken > self.taken and self.session is not None:
             self.session.progressed(now)
@@ -118,20 +118,20 @@ class Side:
 
 
 class Line:
-    """A client's session and a server's, joined by one link after another.
+    """A client's and a server's session, joined by consecutive links.
 
     Args:
-        protocol: What they speak.
-        there, back: The directions of each link, from its number on: 0 is the first.
-        client, server: What differs from the default settings.
-        answer: Called with each `Requested` of the server's, and the server's session.
-        again: Seconds until there is another link.
+        protocol: The protocol of both.
+        there, back: Return the directions of the link of a number; the first is 0.
+        client, server: Settings.
+        answer: Called with each `Requested` of the server, and the server's session.
+        again: Seconds until the next link.
 
     Attributes:
-        client, server: The sessions; the server's is there after its first handshake.
-        client_events, server_events: What they said.
-        links: How many there were.
-        hangs: The server's process hangs: its system takes what comes, and nobody reads it.
+        client, server: The sessions; the server's is None before its first handshake.
+        client_events, server_events: Their events.
+        links: The number of links so far.
+        hangs: Whether the server's process hangs: its system accepts bytes that are not read.
         now: The time.
 
     """
@@ -164,14 +164,14 @@ class Line:
         self.restart()
 
     def restart(self) -> None:
-        """Put a server in the place of the one there is, which has forgotten everything."""
+        """Replace the server by one without any state."""
         self._accept = detectors(self._protocol, self._server_settings)
         self.server = None
         if self._linked:
             self._lose(LinkLost("the server was stopped"))
 
     def run(self, seconds: float, done: Callable[[], bool] = lambda: False) -> bool:
-        """Let time pass, until `done` at most; return whether it is."""
+        """Advance the time until `done()` or the limit; return `done()`."""
         end = self.now + seconds
         self._flush()
         while not done():
@@ -184,7 +184,7 @@ class Line:
         return True
 
     def of(self, side: str, name: str) -> list[Any]:
-        """Return the events of that class which a side has seen."""
+        """Return a side's events of that class."""
         return [event for event in getattr(self, f"{side}_events") if type(event).__name__ == name]
 
     def _next(self) -> float:

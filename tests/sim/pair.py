@@ -1,7 +1,7 @@
-"""Two sessions, a client's and a server's, joined by a link that the test controls, with a clock of its own.
+"""A client's and a server's session, with a link and a clock that the test controls.
 
-Nothing here touches a socket or waits. `drive` moves bytes until nothing moves any more; `cut` says how the
-link cuts them. Every module of ours comes from the build that the test runs on.
+Nothing here uses sockets or waits. `drive` moves bytes until nothing moves; `cut` determines how the
+link cuts them. All modules of Penstock come from the build that the test runs on.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ Cut = Callable[[bytes], Iterable[bytes]]
 
 
 def whole(data: bytes) -> Iterable[bytes]:
-    """Bring the bytes as they were sent."""
+    """Deliver the bytes as they were sent."""
     return [data] if data else []
 
 
 def byte_by_byte(data: bytes) -> Iterable[bytes]:
-    """Bring each byte alone."""
+    """Deliver single bytes."""
     return [data[at : at + 1] for at in range(len(data))]
 
 
 def randomly(seed: int) -> Cut:
-    """Bring pieces of random length."""
+    """Deliver pieces of random length."""
     rng = random.Random(seed)
 
     def cut(data: bytes) -> Iterable[bytes]:
@@ -43,13 +43,13 @@ CUTS: dict[str, Cut] = {"whole": whole, "byte by byte": byte_by_byte, "random": 
 
 
 class Pair:
-    """A client's session and a server's.
+    """A client's and a server's session.
 
     Attributes:
         client, server: The sessions.
-        server_dialect: What they speak, in the RSocket family.
-        client_events, server_events: What they said, in order.
-        client_sent, server_sent: The bytes that left each.
+        server_dialect: Their dialect, in the RSocket family.
+        client_events, server_events: Their events, in order.
+        client_sent, server_sent: The bytes that each has sent.
         now: The time.
 
     """
@@ -104,7 +104,7 @@ class Pair:
             moved = bool(there or back)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, with every timer that goes off in between."""
+        """Advance the time and run all timers in between."""
         end = self.now + seconds
         while True:
             due = [when for when in (self.client.next_timer(), self.server.next_timer()) if when is not None]
@@ -117,11 +117,11 @@ class Pair:
         self.now = end
 
     def events(self, side: str, name: str) -> list[Any]:
-        """Return the events of that class which a side has seen."""
+        """Return a side's events of that class."""
         return [event for event in getattr(self, f"{side}_events") if type(event).__name__ == name]
 
     def items(self, side: str, stream_id: int) -> list[bytes]:
-        """Return the data of all items that a side received on a stream, single ones and runs alike."""
+        """Return the data of all items that a side received on a stream, from single items and runs."""
         found: list[bytes] = []
         for event in getattr(self, f"{side}_events"):
             if event.stream_id != stream_id:

@@ -1,4 +1,4 @@
-"""Two sessions of reactive-streams-io, or one of them against a peer that says what a test wants."""
+"""Two sessions of reactive-streams-io, or one session and a scripted peer."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def make(cut: Cut = whole, **options: Any) -> Pair:
 
 
 def opened(pair: Pair, demand: int = 10, kind: Kind = Kind.STREAM, data: bytes = b"") -> tuple[int, int]:
-    """Open a stream of the client's and return its number on both sides."""
+    """Open a stream of the client and return its id on both sides."""
     stream = pair.client.open(kind, "ticks", Payload(data), demand)
     pair.drive()
     return stream, pair.events("server", "Requested")[-1].stream_id
 
 
 class Raw:
-    """One session, against a peer that says what the test wants. Hellos have been said."""
+    """One session with a scripted peer, after both hellos."""
 
     def __init__(self, is_client: bool = True, hello: bytes | None = None, **settings: Any) -> None:
         make = ReactiveStreamsSession.client if is_client else None
@@ -69,7 +69,7 @@ class Raw:
         return list(self.session.take_events())
 
     def ended(self, error: type[Exception], what: str) -> list[Any]:
-        """Check that the peer was told goodbye, and why; return the events."""
+        """Check that the session sent goodbye with this reason; return the events."""
         *_, last = self.heard()
         events = self.events()
         closed = events[-1]

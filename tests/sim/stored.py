@@ -1,4 +1,4 @@
-"""A disk for the logs of a server's sessions, which may die at any write."""
+"""A disk for the logs of a server's sessions. The server may be killed at any write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Died(BaseException):
 
 
 class Disk:
-    """What is durable, and when the next process dies: before or after it writes once more."""
+    """The durable data, and the write before or after which the next process is killed."""
 
     def __init__(self) -> None:
         self.logs: dict[str, list[bytes]] = {}
@@ -43,7 +43,7 @@ class Logs:
             self.sync()
 
     def sync(self) -> bool:
-        """Do one thing that was asked of the disk; return whether there was one."""
+        """Do one pending write; return whether there was one."""
         if not self.asked:
             return False
         work, done = self.asked.popleft()

@@ -1,4 +1,4 @@
-"""One session of reactive-streams-io that subscribes, against a publisher that says anything, in either build."""
+"""One subscribing session of reactive-streams-io and a scripted publisher, in either build."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tests.builds import Build
 
 
 class Subscriber:
-    """A session whose peer says what a test wants. Hellos have been said.
+    """A session with a scripted peer, after both hellos.
 
     Args:
-        build: Ours.
-        is_client: Whose session it is; servers subscribe, too.
+        build: The build of the session.
+        is_client: Whether the session is a client's.
         limits: Settings.
 
     """
@@ -32,7 +32,7 @@ class Subscriber:
         self.session.take_events()
 
     def subscribe(self, demand: int = 10) -> int:
-        """Open a stream, and let its `subscribed` come."""
+        """Open a stream and deliver its `subscribed`."""
         kind = self.build.module("penstock.kinds").Kind.STREAM
         stream: int = self.session.open(kind, "x", self.payload(), demand)
         self.session.receive(bytes([6, stream, 0]), 1.0)
@@ -46,12 +46,12 @@ class Subscriber:
         return bytes(self.wire.encode(self.wire.Message(type, stream, element, data)))
 
     def say(self, *said: bytes, now: float = 1.0) -> None:
-        """Let the peer say it, all in one read."""
+        """Deliver it from the peer, in one read."""
         self.session.receive(b"".join(said), now)
 
     @property
     def held(self) -> int:
-        """How many bytes its unfinished elements count."""
+        """Return the counted size of its incomplete elements."""
         count: int = self.process.held - self.before
         return count
 
@@ -59,7 +59,7 @@ class Subscriber:
         return list(self.session.take_events())
 
     def ended(self, what: str) -> None:
-        """Check that the session was ended by a limit, that the peer knows which, and that nothing is held."""
+        """Check that a limit ended the session, that goodbye names it, and that nothing is held."""
         *_, failed, closed = self.events()
         assert [type(failed).__name__, type(closed).__name__] == ["Failed", "Closed"]
         assert isinstance(closed.error, self.errors.LimitExceeded)

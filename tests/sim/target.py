@@ -1,4 +1,4 @@
-"""One session that is told anything, in any dialect."""
+"""One session with a scripted peer, in any dialect."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ DIALECTS = (V1, V02, V00)
 
 
 class Target:
-    """A session, set up unless it is to be told how, and the words of its hostile peer.
+    """A session, set up unless the test does that, and the frames of its hostile peer.
 
     Args:
-        build: Ours.
-        dialect: What both speak.
-        side: Whose session it is: the server's, or the client's.
-        set_up: Whether a server has heard SETUP.
+        build: The build of the session.
+        dialect: The dialect of both sides.
+        side: The side of the session: "server" or "client".
+        set_up: Whether a server has received SETUP.
         limits: Settings.
 
     Attributes:
         session: The session.
-        frames: The module of frames, to make some.
+        frames: The module of frame classes.
         now: The time.
 
     """
@@ -55,7 +55,7 @@ class Target:
         self.session.take_output()
 
     def setup(self, **changes: Any) -> bytes:
-        """Return a SETUP, of which some fields are changed."""
+        """Return a SETUP with some fields changed."""
         major, minor = self.dialect.version
         frame = self.frames.SetupFrame(
             0,
@@ -71,12 +71,12 @@ class Target:
         return bytes(self.codec.frame(frame))
 
     def prefixed(self, body: bytes) -> bytes:
-        """Return a body with its length before it."""
+        """Return a body with its length prefix."""
         width = self.codec.prefix_bytes
         return (len(body) + (4 if width == 4 else 0)).to_bytes(width, "big") + body
 
     def frame(self, type: str, stream: int, flags: int = 0, **fields: Any) -> bytes:
-        """Return a frame of a type that has no class of its own."""
+        """Return a frame of a type without a class."""
         return bytes(self.codec.frame(self.frames.Frame(self.frames.FrameType[type], stream, flags, **fields)))
 
     def request(self, type: str, stream: int, n: int = 5, data: bytes = b"q", flags: int = 0) -> bytes:
@@ -84,7 +84,7 @@ class Target:
         return bytes(self.codec.request_frame(self.frames.FrameType[type], stream, flags, n, None, data))
 
     def item(self, stream: int, data: bytes = b"x", flags: int = 0x20) -> bytes:
-        """Return an item, or what other flags make of it."""
+        """Return a PAYLOAD with these flags."""
         return bytes(self.codec.payload_frame(stream, flags, None, data))
 
     def request_n(self, stream: int, count: int) -> bytes:
@@ -96,12 +96,12 @@ class Target:
         return bytes(self.codec.frame(self.frames.ErrorFrame(stream, 0x201, data)))
 
     def say(self, *said: bytes) -> tuple[list[tuple[int, int]], list[str]]:
-        """Say it all at once, and return stream and code of the errors that it answers, and the names of its events."""
+        """Deliver the frames in one read; return stream and code of its errors, and the names of its events."""
         self.session.receive(b"".join(said), self.now)
         return self.told()
 
     def told(self) -> tuple[list[tuple[int, int]], list[str]]:
-        """Return stream and code of the errors that it has sent meanwhile, and the names of its events."""
+        """Return stream and code of its new errors, and the names of its new events."""
         sent = b"".join(self.session.take_output())
         read = self.build.module("penstock.wire.rsocket.dump").read_frames
         errors = [
@@ -112,22 +112,22 @@ class Target:
         return errors, [type(event).__name__ for event in self.session.take_events()]
 
     def open(self, kind: str, credit: int = 5) -> int:
-        """Let the session open a stream; return its number."""
+        """Open a stream of the session; return its id."""
         stream: int = self.session.open(self.kinds[kind], "r", self.payload(), credit)
         self.session.take_output()
         return stream
 
     def number(self, stream: int) -> int:
-        """Return what the session calls a stream that its peer opened."""
+        """Return the session's id of a stream that its peer opened."""
         return -stream if self.dialect.own_ids else stream
 
     @property
     def held(self) -> int:
-        """How many bytes its unfinished items count."""
+        """Return the counted size of its incomplete items."""
         count: int = self._process.held - self._before
         return count
 
     @property
     def goodbye(self) -> list[tuple[int, int]]:
-        """What it says when the peer has broken the protocol."""
+        """Return its error for a protocol violation of the peer."""
         return [(0, 0x001 if self.dialect.own_ids else 0x101)]

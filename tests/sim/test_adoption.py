@@ -1,4 +1,4 @@
-"""A session that another process left: what its first link brings at once has an owner before anybody adopts it."""
+"""Restored sessions: the first events of their streams have an owner before the streams are adopted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENDS = ["goes on", "completes", "fails"]
 
 
 class Publisher:
-    """A server's session that outlives its links, and what reaches a client of it in one read."""
+    """A server's resumable session, and the bytes that its client gets in one read."""
 
     def __init__(self, build: Build, url: str) -> None:
         self.build = build
@@ -40,14 +40,14 @@ class Publisher:
         self.secret = b""
 
     def link(self) -> None:
-        """Lose the link, and take another one."""
+        """Lose the link and open another one."""
         if self.session is not None:
             self.session.link_down(0.0, None)
         self.acceptor = self.accept()
         self.acceptor.link_up(0.0)
 
     def answer(self, data: bytes) -> bytes:
-        """Take what a client wrote; return all that it gets for it."""
+        """Process a client's output; return the server's output."""
         if self.acceptor is None:
             self.session.receive(data, 0.0)
         else:
@@ -60,7 +60,7 @@ class Publisher:
         return b"".join(self.session.take_output())
 
     def refusal_or_answer(self, data: bytes) -> bytes:
-        """Do the same where the client may be refused."""
+        """Do the same for a client that may be rejected."""
         acceptor = self.acceptor
         try:
             return self.answer(data)
@@ -68,7 +68,7 @@ class Publisher:
             return bytes(acceptor.farewell)
 
     def checkpoint(self, client: Any) -> tuple[bytes, int]:
-        """Let a first process open the stream, and keep a checkpoint; return that, and the stream's number there."""
+        """Open the stream in a first process; return its checkpoint and the stream's id."""
         self.secret = client.secret
         self.link()
         client.link_up(0.0)
@@ -76,7 +76,7 @@ class Publisher:
         self.drive(client)
         stream_id = client.open(kind, ROUTE, self.payload(), 1 + CREDIT)
         self.drive(client)
-        # River resumes no session of which nothing has come.
+        # River does not restore a session without any received message.
         self.session.send(self.stream, self.payload(b"9"))
         client.receive(b"".join(self.session.take_output()), 0.0)
         client.take_events()
@@ -91,7 +91,7 @@ class Publisher:
             client.take_events()
 
     def send(self, first: int, count: int) -> None:
-        """Send numbers of one digit, which any codec takes."""
+        """Send numbers of one digit, which are valid in all codecs."""
         for number in range(first, first + count):
             self.session.send(self.stream, self.payload(b"%d" % number))
 
@@ -103,7 +103,7 @@ class Publisher:
 
 
 def resumed(publisher: Publisher, monkeypatch: pytest.MonkeyPatch, checkpoint: bytes) -> tuple[Any, list[FakeLink]]:
-    """Return what connects to `publisher`, whose whole answer is read before the connection is there."""
+    """Return a connect function for `publisher`, whose output is read before the connection is reported."""
     build = publisher.build
     links: list[FakeLink] = []
 
@@ -152,7 +152,7 @@ def test_only_the_private_part_of_a_checkpoint_holds_requests(build: Build, plac
     publisher.link()
     client.link_up(0.0)
     publisher.drive(client)
-    # This one has come, and that is not known here.
+    # This one has arrived, which this side does not know.
     data = b'"password"' if "json" in place else b"\xa8password"
     stream_id = client.open(kind, ROUTE, payload(data), 5)
     unheard = b"".join(client.take_output())
@@ -162,7 +162,7 @@ def test_only_the_private_part_of_a_checkpoint_holds_requests(build: Build, plac
     assert (b"password" in public, b"password" in private) == (False, True)
     assert b"set-up" not in checkpoint
     publisher.answer(unheard)
-    # Credit that was asked for later is nobody's secret.
+    # Credit that was requested later is not secret.
     again, same = checkpoints.split(client.checkpoint(stream_id, 9))
     assert same == private
     assert again != public
@@ -181,7 +181,7 @@ def test_a_request_that_was_lost_comes_again_or_the_session_ends(build: Build, p
     checkpoint = client.checkpoint(stream_id, 0)
     if not kept:
         checkpoint = checkpoints.join(checkpoints.split(checkpoint)[0], b"")
-    # Neither the request nor anything behind it has left the process that was killed.
+    # The killed process sent neither the request nor anything after it.
     again = dialects.client_session(
         publisher.protocol,
         publisher.settings,
@@ -209,7 +209,7 @@ async def test_items_and_end_in_the_first_read_are_kept_until_adoption(
     # THREATS 96
     publisher = Publisher(build, PLACES[place])
     checkpoint, stream_id = first_process(publisher)
-    # All of the credit is used while no process is there.
+    # The whole credit is used while no process runs.
     publisher.send(0, CREDIT)
     publisher.end(how)
     connecting, links = resumed(publisher, monkeypatch, checkpoint)
@@ -239,7 +239,7 @@ async def test_items_and_end_in_the_first_read_are_kept_until_adoption(
 
 
 def taken(publisher: Publisher, stream: Any) -> list[bytes]:
-    """Return the items that are here already, as a collector takes them."""
+    """Return the items that have arrived, as a collector takes them."""
     builder = publisher.build.module("penstock.wire.columns").ColumnBuilder()
     stream.take(builder)
     return builder.finish()["data"].to_pylist() if len(builder) else []
@@ -255,7 +255,7 @@ async def test_a_session_that_ends_before_adoption_fails_its_stream(
     connecting, links = resumed(publisher, monkeypatch, checkpoint)
     peer = await connecting
     [link] = links
-    # A frame, or a message, that nobody may send.
+    # A frame or a message that is always invalid.
     link.receiver.received(b"\x00\x00\x00\x01\x00" * 100)
     assert peer.closed
     stream = peer.adopt()
@@ -275,7 +275,7 @@ async def test_a_stream_that_nobody_adopts_holds_what_was_granted_at_most(
     peer = await connecting
     [link] = links
     if publisher.protocol == "river":
-        # Its peers know no credit: what nobody asked for is held by the session, up to max_held_bytes.
+        # River has no credit: the session holds unrequested items, up to max_held_bytes.
         publisher.send(CREDIT, 5)
     else:
         with pytest.raises(publisher.build.module("penstock.errors").CreditExceeded):

@@ -1,4 +1,4 @@
-"""What the two drafts do otherwise than RSocket 1.0, between two sessions, with the bytes cut in every way."""
+"""Differences of the two drafts from RSocket 1.0, between two sessions, with the bytes cut in every way."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def names(build: Build) -> tuple[Any, Any]:
 
 
 def sent(build: Build, data: bytes, dialect: str) -> list[dict[str, Any]]:
-    """Return the frames that a side wrote, as they are shown."""
+    """Return the frames that a side has sent, as text."""
     dump = build.module("penstock.wire.rsocket.dump")
     prefix = 4 if dialect == V00 else 3
     return [dump.to_object(frame, dialect) for _, frame in dump.read_frames(data, dialect, prefix)]
 
 
 def at_server(dialect: str, stream: int) -> int:
-    """Return what the server calls a stream of the client's."""
+    """Return the server's id of a stream of the client."""
     return -stream if dialect == V00 else stream
 
 
@@ -81,7 +81,7 @@ def test_large_items_travel_in_fragments(build: Build, dialect: str) -> None:
     (request,) = pair.events("server", "Requested")
     assert request.payload.data == b"q" * 1000
     requests = [frame["type"] for frame in sent(build, pair.client_sent, dialect)]
-    # ReactiveSocket 0.0, Fragmentation And Reassembly: responses alone.
+    # ReactiveSocket 0.0, Fragmentation And Reassembly: only responses.
     assert requests == (["SETUP", "REQUEST_RESPONSE"] if dialect == V00 else requests)
     assert len(requests) == (2 if dialect == V00 else 12)
     pair.server.send(at_server(dialect, call), payload(b"a" * 1000, b"m" * 150))
@@ -308,7 +308,7 @@ def test_others_push_to_connections_alone(build: Build) -> None:
     [
         # THREATS 22: a request before SETUP.
         ("00000015 00000011 0000000000000001 68656c6c6f", 0x0001),
-        # A lease nobody grants.
+        # A lease that is never granted.
         ("00000014 00200001 0000000000000000 00 00 0000", 0x0100),
     ],
 )

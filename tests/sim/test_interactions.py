@@ -68,7 +68,7 @@ def test_channel_closes_half_by_half(build, cut) -> None:
     stream = pair.client.open(kind.CHANNEL, "c", payload(b"first"), 10)
     pair.drive()
     assert pair.client.credit(stream) == 0
-    # The payload that opens a channel is one of the items that the responder asks for.
+    # The payload that opens a channel is one of the items that the responder requests.
     pair.server.request(stream, 3)
     pair.drive()
     assert pair.client.credit(stream) == 2
@@ -91,7 +91,7 @@ def test_cancels_of_either_side(build, cut) -> None:
     channel = pair.client.open(kind.CHANNEL, "c", payload(), 5)
     pair.drive()
     pair.client.cancel(stream)
-    # The responder's CANCEL ends the requester's half alone.
+    # The responder's CANCEL ends only the requester's half.
     pair.server.cancel(channel)
     pair.drive()
     assert [(event.stream_id, event.done) for event in pair.events("server", "Canceled")] == [(stream, True)]
@@ -153,7 +153,7 @@ def test_keepalive_keeps_a_silent_session_alive_and_death_is_noticed(build) -> N
     pair = Pair(build, client={"keepalive_interval": 1.0, "keepalive_lifetime": 3.0})
     pair.advance(30.0)
     assert pair.client.link_wanted and pair.server.link_wanted
-    # The server's answers are lost from now on.
+    # The server's responses are lost from now on.
     pair.client.take_output()
     while pair.client.link_wanted:
         pair.now = pair.client.next_timer()

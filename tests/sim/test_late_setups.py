@@ -1,4 +1,4 @@
-"""Set-ups that come too late, because of the link or because the server closes: nobody was refused for what it is."""
+"""Set-ups that are late, because of the link or because the server closes. Such a rejection is temporary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LATE = 30.0
 
 
 class Meeting:
-    """A client whose set-up is on its way, and the detector of a server."""
+    """A client whose set-up is in transit, and the detector of a server."""
 
     def __init__(self, build: Build, protocol: str) -> None:
         protocols = build.module("penstock.protocols")
@@ -47,5 +47,5 @@ def test_a_set_up_whose_end_comes_too_late_is_a_temporary_refusal(build: Build, 
 def test_a_server_that_closes_before_the_set_up_has_come_refuses_for_a_time(build: Build, protocol: str) -> None:
     meeting = Meeting(build, protocol)
     error = meeting.end(meeting.detector.farewell)
-    # RSocket has no word for it: the link is lost, which is worth another try.
+    # RSocket has no message for it: the link is lost, and a retry may succeed.
     assert isinstance(error, build.module("penstock.errors").LinkError) or error.temporary

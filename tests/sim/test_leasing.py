@@ -95,7 +95,7 @@ def test_a_request_without_a_lease_is_rejected(build: Build, dialect: str) -> No
     sent = b"".join(pair.server.take_output())
     frames = list(build.module("penstock.wire.rsocket.dump").read_frames(sent, dialect, codec.prefix_bytes))
     errors = [frame for _, frame in frames if frame.type == 0x0B]
-    # Nobody waits for an answer to what was fired.
+    # A fire-and-forget request has no response.
     assert [abs(frame.stream_id) for frame in errors] == [3, 5]
     assert all(frame.code == (0x201 if dialect == "reactivesocket-0.0" else 0x202) for frame in errors)
 
@@ -108,7 +108,7 @@ def test_a_server_mirrors_its_clients_leases_but_in_the_first_draft(build: Build
     assert [refuses(build, pair.server) for _ in range(2)] == [False, waits]
     pair.drive()
     assert len(pair.events("client", "Requested")) == (1 if waits else 2)
-    # What the server grants is everything.
+    # The server's grant is the limit.
     assert not any(refuses(build, pair.client) for _ in range(50))
 
 
@@ -127,7 +127,7 @@ def test_leases_that_nobody_asked_for_are_ignored(build: Build) -> None:
     assert not any(refuses(build, pair.client) for _ in range(5))
 
 
-# THREATS 32: a flood of leases is an attack like any other.
+# THREATS 32: a flood of leases is an attack.
 def test_too_many_leases_end_the_session(build: Build) -> None:
     pair = leased(build, "rsocket-1.0", "FixedLease", 5, 60.0, max_stray_frames=50)
     frame = build.module("penstock.wire.rsocket.frames").LeaseFrame(1000, 1)

@@ -1,7 +1,7 @@
-"""Whatever a link does, every call ends, and what arrives has come once (THREATS 58, 91).
+"""On any link, every call ends, and every item arrives at most once (THREATS 58, 91).
 
-Size of messages, rate, delay, buffers, cuts at any byte, stalls, watchdogs, restarts of either side, and a loop that is
-late at any await: all of it comes from one seed. ``pytest -k "river and 17"`` runs one again.
+One seed determines the size of messages, rate, delay, buffers, cuts at any byte, stalls, timeouts, restarts of either
+side, and delays of the loop at any await. ``pytest -k "river and 17"`` repeats one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ITEMS = 40
 
 
 class World:
-    """A server, what it has been asked for, and what its clients have got."""
+    """A server, its requests, and the items of its clients."""
 
     def __init__(self, protocol: str, seed: int) -> None:
         self.rng = rng = random.Random(seed)
@@ -59,7 +59,7 @@ class World:
         self.service.stream("demo.numbers")(self.numbers)
 
     def roads(self, number: int) -> tuple[Road, Road]:
-        """Return what the next link is like."""
+        """Return the properties of the next link."""
         return self._road(), self._road()
 
     def _road(self) -> Road:
@@ -94,9 +94,9 @@ class World:
 
     @property
     def forgetful(self) -> bool:
-        """Whether the server may have forgotten a session that its client went on with.
+        """Whether the server may have lost a session that its client resumed.
 
-        River: a session of which the client has heard nothing yet may begin anew unnoticed.
+        River: a session from which the client has received nothing may begin again unnoticed.
         """
         return self.restarts > 0 or self.known > self.begun
 
@@ -109,7 +109,7 @@ class World:
         return penstock.serve(self.service, self.url, settings=self.settings, on_connection=count)
 
     async def _client(self) -> None:
-        """Ask for everything, over a second connection as well: a client that was started again."""
+        """Send all requests, also over a second connection, like a restarted client."""
         for life in range(2):
             self.begun += 1
             try:
@@ -117,7 +117,7 @@ class World:
                     calls = [self._call(peer, f"{life}-{at}", size) for at, size in enumerate(self.sizes)]
                     await asyncio.gather(*calls, self._stream(peer))
             except (penstock.ConnectError, penstock.SessionError):
-                # Nobody listened while it was restarted.
+                # The server was not listening during its restart.
                 continue
 
     async def _call(self, peer: Any, name: str, size: int) -> None:
@@ -147,7 +147,7 @@ def test_every_call_ends_and_nothing_comes_twice(protocol: str, seed: int) -> No
     # THREATS 58, 91
     world = World(protocol, seed)
     if protocol == "reactive-streams":
-        # A link that stalls for good is found by an idle timeout, which is off unless it is asked for.
+        # A stalled link is detected by an idle timeout, which is off by default.
         world.settings = Settings(idle_timeout=10.0, close_grace=0.0)
     with network(world.roads) as net:
         run(world.main(net), seed=seed, late=world.late, limit=LIMIT)

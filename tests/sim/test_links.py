@@ -1,4 +1,4 @@
-"""The link model itself, and watchdogs on links that are slow, stall, or move in one direction only (THREATS 91)."""
+"""The link model, and timeouts on links that are slow, stall, or work in one direction only (THREATS 91)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = b'"x"'
 
 
 def line(protocol: str, there: Road, back: Road, answer: bytes = SMALL, **settings: Any) -> Line:
-    """Return a client and a server that answers calls, over links that are all alike."""
+    """Return a client and a server that answers calls, over equal links."""
     given = WATCHED[protocol] | settings
     return Line(
         protocol,
@@ -79,7 +79,7 @@ def test_a_link_that_stalls_holds_the_rest_for_good() -> None:
     assert (list(pipe.arrived(1e9)), pipe.waiting(1e9), pipe.taken(1e9)) == ([b"x" * 10], 10, 10)
 
 
-# Watchdogs.
+# Timeouts.
 
 
 @pytest.mark.parametrize("protocol", WATCHED)
@@ -97,21 +97,21 @@ def test_a_message_that_takes_longer_than_the_watchdog_arrives(protocol: str, re
 @pytest.mark.parametrize("protocol", WATCHED)
 @pytest.mark.parametrize("stalled", ["there", "back", "both"])
 def test_a_link_that_moves_no_more_is_found_dead(protocol: str, stalled: str) -> None:
-    # THREATS 91: in the middle of a large message, with megabytes that wait.
+    # THREATS 91: within a large message, while megabytes wait.
     stops = Road(rate=50_000.0, stall=100_000)
     moves = Road(rate=50_000.0)
     there, back = (stops if stalled in (way, "both") else moves for way in ("there", "back"))
     lab = line(protocol, there, back, LARGE, resume=False)
     call(lab, LARGE)
     begun = lab.now
-    # Two seconds until it stalls, and a watchdog's two after that, with what is looked at in between.
+    # Two seconds until it stalls, then a timeout of two seconds, plus the interval of the checks.
     assert lab.run(30.0, lambda: lab.links > 1 or ended(lab))
     assert lab.now - begun < 2.0 + 10.0 + (10.0 if stalled == "back" else 0.0)
 
 
 @pytest.mark.parametrize("protocol", WATCHED)
 def test_what_hangs_is_found_dead_though_its_system_takes_heartbeats(protocol: str) -> None:
-    # Nothing comes back, and everything that is sent is taken by somebody's buffers.
+    # Nothing is received, and intermediate buffers accept all output.
     lab = line(protocol, Road(delay=0.3), Road(delay=0.3))
     assert lab.run(10.0, lambda: lab.server is not None)
     lab.run(0.5)

@@ -1,4 +1,4 @@
-"""Two sessions under any sequence of verbs, with bytes under way in both directions, and links cut anywhere."""
+"""Two sessions with any sequence of verbs, bytes in transit in both directions, and links cut anywhere."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Way:
 
 
 class Machine(RuleBasedStateMachine):
-    """Opens streams of all kinds on both sides, uses them in any order, and moves bytes as it likes.
+    """Opens streams of all kinds on both sides, and uses them and moves bytes in any order.
 
     Args:
-        build: Ours.
-        protocol: As URLs name it.
-        resume: The session outlives its links, which are cut at any byte.
+        build: The build of both sessions.
+        protocol: The protocol's name in URLs.
+        resume: Whether the session is resumable and its links are cut at any byte.
 
     """
 
@@ -47,7 +47,7 @@ class Machine(RuleBasedStateMachine):
         self.payload: Any = build.module("penstock.payload")
         self.errors: Any = build.module("penstock.errors")
         kinds: Any = build.module("penstock.kinds").Kind
-        # ReactiveSocket 0.0: it has no channels, and each side may use all numbers.
+        # ReactiveSocket 0.0 has no channels, and each side may use all numbers.
         self.first_draft = protocol.endswith("0.0")
         self.kinds = [kinds.CALL, kinds.STREAM] if self.first_draft else [kind for kind in kinds if kind != kinds.FIRE]
         self.half_close = protocol == "rsocket"
@@ -59,15 +59,15 @@ class Machine(RuleBasedStateMachine):
         }
         self.acceptor: Any = None
         self.now = 0.0
-        # Bytes that have left a side and have not arrived.
+        # Bytes in transit.
         self.under_way = {side: b"" for side in SIDES}
         self.ways: dict[tuple[str, int], Way] = {}
         self.open: list[int] = []
         # Calls of the first draft.
         self.calls: set[int] = set()
-        # Streams that somebody canceled or failed: not all that was sent need arrive.
+        # Canceled or failed streams, of which items may be lost.
         self.given_up: set[int] = set()
-        # Halves that the responder's end has cut short, where there is no half-close.
+        # Halves that the responder's end has ended, without half-close.
         self.cut_short: set[tuple[str, int]] = set()
         self.connect()
         self.settle()
@@ -79,19 +79,19 @@ class Machine(RuleBasedStateMachine):
         self.sessions["client"].link_up(self.now)
 
     def number(self, side: str, stream: int) -> int:
-        """Return what a side calls a stream."""
+        """Return a side's id of a stream."""
         ours = (stream % 2 == 1) == (side == "client")
         return -stream if self.first_draft and not ours else stream
 
     # Bytes and events.
 
     def collect(self, side: str) -> None:
-        # Before a new link is known to be the session's, nothing of the server's is meant for it.
+        # The server sends nothing over a new link before the session is known.
         if side == "client" or self.acceptor is None:
             self.under_way[side] += b"".join(self.sessions[side].take_output())
 
     def bring(self, side: str, count: int) -> None:
-        """Let some bytes of a side arrive, and note what the other side says."""
+        """Deliver some bytes of a side, and record the other side's events."""
         data, self.under_way[side] = self.under_way[side][:count], self.under_way[side][count:]
         other = OTHER[side]
         if other == "server" and self.acceptor is not None:
@@ -105,7 +105,7 @@ class Machine(RuleBasedStateMachine):
             name = type(event).__name__
             assert name != "Closed", event
             way = self.ways.setdefault((side, abs(event.stream_id)), Way())
-            # A failure ends both halves: nothing comes behind it.
+            # A failure ends both halves; no event follows it.
             assert not way.failed, event
             if name == "ItemReceived":
                 way.received.append(event.payload.data)
@@ -117,7 +117,7 @@ class Machine(RuleBasedStateMachine):
             assert name != "Failed" or abs(event.stream_id) in self.given_up, event
 
     def settle(self) -> None:
-        """Let everything arrive."""
+        """Deliver everything."""
         moved = True
         while moved:
             for side in SIDES:
@@ -147,7 +147,7 @@ class Machine(RuleBasedStateMachine):
         ]
 
     def responds(self, side: str, stream: int) -> bool:
-        """Whether a side answers on a stream, and without half-close ends all of it when it ends."""
+        """Whether a side is the responder of a stream without half-close, so that its end ends both halves."""
         return not self.half_close and (stream % 2 == 1) == (side == "server")
 
     @precondition(sendable)
@@ -193,7 +193,7 @@ class Machine(RuleBasedStateMachine):
         elif self.responds(side, stream):
             self.cut_short.add((OTHER[side], stream))
             if stream in self.calls and self.sessions[side].credit(self.number(side, stream)):
-                # ReactiveSocket 0.0: an answer may be empty, and is nothing but the end then.
+                # ReactiveSocket 0.0: an empty response is only the end.
                 self.ways.setdefault((side, stream), Way()).sent.append(b"")
         arguments = (self.errors.ApplicationError(0x301, "no"),) if verb == "fail" else ()
         getattr(self.sessions[side], verb)(self.number(side, stream), *arguments)
@@ -206,7 +206,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.resume)
     @rule(back=st.booleans())
     def cut(self, back: bool) -> None:
-        """Break the link with all that is under way on it, and make another one."""
+        """Break the link, drop everything in transit, and open another one."""
         sides = SIDES if back else SIDES[::-1]
         for side in sides:
             self.under_way[side] = b""
@@ -215,14 +215,14 @@ class Machine(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from((0.1, 5.0, 25.0)))
     def wait(self, seconds: float) -> None:
-        # Everything arrives before time goes on: nobody falls silent.
+        # Everything arrives before the time advances, so no side is silent.
         self.settle()
         self.now += seconds
         for side in SIDES:
             self.sessions[side].handle_timer(self.now)
         self.settle()
 
-    # What holds.
+    # Invariants.
 
     @invariant()
     def items_arrive_once_and_in_order(self) -> None:
@@ -234,7 +234,7 @@ class Machine(RuleBasedStateMachine):
         assert all(way.ended <= 1 for way in self.ways.values())
 
     def teardown(self) -> None:
-        """End everything; then all has arrived, and nothing is left on either side."""
+        """End everything; check that all items have arrived and that no state remains."""
         self.settle()
         for (side, stream), way in self.ways.items():
             excused = stream in self.given_up or (side, stream) in self.cut_short

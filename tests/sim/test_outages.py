@@ -1,4 +1,4 @@
-"""Outages shorter than a session's grace, and cuts in quick succession: nothing is lost, and nobody waits for long."""
+"""Outages shorter than the grace period, and rapid cuts: nothing is lost, and no caller waits for long."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.sim.links import Road
 PATIENT = Settings(session_grace=60.0, resume=True)
 WATCHFUL = replace(PATIENT, heartbeat_interval=0.5, keepalive_interval=0.5, keepalive_lifetime=5.0)
 SECONDS = 3.0
-"""Within so many of the link's return things go on."""
+"""Seconds after the link's return within which streams continue."""
 
 
 def items(count: int, pause: float) -> Service:
@@ -42,7 +42,7 @@ def items(count: int, pause: float) -> Service:
 
 
 async def flapping(net: Network, cuts: int, pause: float) -> None:
-    """Cut all links again and again, each a moment after it was made."""
+    """Repeatedly cut all links, each shortly after it was opened."""
     for _ in range(cuts):
         before = net.made
         net.cut()
@@ -113,7 +113,7 @@ def test_a_collector_records_no_gap_for_a_short_outage(protocol: str, trouble: s
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_call_waits_for_the_last_try_of_the_budget(seed: int) -> None:
-    # The tries are made 0, 0.15, 0.45, 1.05 and 2.25 s after the end, or up to 1 s later: the fifth one finds a server.
+    # The attempts are made 0, 0.15, 0.45, 1.05 and 2.25 s after the end, or up to 1 s later; the fifth one succeeds.
     url = "river+memory://deploy"
 
     async def main() -> Payload:
@@ -133,7 +133,7 @@ def test_a_call_waits_for_the_last_try_of_the_budget(seed: int) -> None:
 
 
 def test_an_ordinary_river_client_stops_at_its_budget() -> None:
-    # As the reference does; what is asked for after the last try fails at once, and not at the end of the grace.
+    # As in the reference, requests after the last attempt fail immediately, and not after the grace period.
     url = "river+memory://outage"
 
     async def main(net: Network) -> None:
@@ -164,7 +164,7 @@ def test_an_ordinary_river_client_stops_at_its_budget() -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("protocol", ["river", "rsocket", "reactivesocket-0.2"])
 def test_a_message_that_is_cut_again_and_again_ends_its_session(protocol: str, seed: int) -> None:
-    # THREATS 91. Each link breaks in the middle of the request.
+    # THREATS 91. Each link breaks within the request.
     url = f"{protocol}+memory://cut"
     large = json.dumps("x" * 200_000).encode()
 
@@ -183,6 +183,6 @@ def test_a_message_that_is_cut_again_and_again_ends_its_session(protocol: str, s
     with network(lambda number: (Road(50_000.0, 0.01, cut=100_000 + seed), Road(50_000.0, 0.01))) as net:
         error = run(main(), seed=seed, limit=300.0)
     assert isinstance(error, penstock.LinkLost)
-    assert re.search(r"\b200\d\d\d bytes .*sent again and again", str(error))
-    # The first link of an RSocket session tells nothing: only when it is resumed is it known what had come.
+    assert re.search(r"\b200\d\d\d bytes .*sent (again and again|repeatedly)", str(error))
+    # The first link of an RSocket session does not count: the received position is known only after resuming.
     assert net.made == (8 if protocol == "river" else 9)

@@ -1,4 +1,4 @@
-"""A server that dies anywhere, and is built anew from what was durable: nothing is lost, repeated or begun twice."""
+"""A server that is killed at any point and restored from its logs: nothing is lost, repeated or started twice."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ITEMS = 12
 
 
 class World:
-    """A client, and servers that come and go on one disk.
+    """A client, and consecutive servers that share a disk.
 
-    The server's application sends `ITEMS` numbered items on every stream and channel, each time it is let, as many as
-    there is credit for; it answers calls, and uploads when they end. Where its disk is `late`, it goes on before
-    what it wrote is durable.
+    The server's application sends `ITEMS` numbered items on each stream and channel, in each turn as many as
+    the credit permits. It answers calls, and uploads when they end. If its disk is `late`, it continues before
+    its writes are durable.
     """
 
     def __init__(self, build, protocol="rsocket", late=False, **limits) -> None:
@@ -33,7 +33,7 @@ class World:
         self.disk = Disk()
         self.client = self.dialects.client_session(protocol, self.settings, random=TOKEN)
         self.begun: list[tuple[str, int]] = []
-        # Whom the server answers: how many items were sent, and said to have left.
+        # The streams that the server answers: the items sent, and those known to have left.
         self.serving: dict[int, int] = {}
         self.left: dict[int, int] = {}
         self.items: dict[int, list[bytes]] = {}
@@ -44,7 +44,7 @@ class World:
         self.up = False
         self.server = None
         self.start()
-        # A session that is not durable yet cannot be resumed: the first words pass.
+        # A session that is not durable cannot be resumed, so its first bytes always pass.
         self.connect()
         self.open("call")
         self.drive()
@@ -82,7 +82,7 @@ class World:
             self.opened[stream_id] = kind
             self.items[stream_id] = []
 
-    # The server's side; all of it may die.
+    # The server, which may be killed in any of these.
 
     def serve(self) -> None:
         server = self.server
@@ -100,7 +100,7 @@ class World:
                 self.serving.pop(event.stream_id, None)
 
     def work(self) -> None:
-        """Let the application of the server send what it may."""
+        """Let the server's application send items within the credit."""
         self.serve()
         for stream_id, sent in list(self.serving.items()):
             kind = self.opened[stream_id].name
@@ -116,24 +116,24 @@ class World:
                 self.end(stream_id)
 
     def end(self, stream_id: int) -> None:
-        """Forget a stream that is answered, and want nothing more of it."""
+        """Remove an answered stream, and cancel its inbound half."""
         del self.serving[stream_id]
         self.server.cancel(stream_id)
 
     def output(self) -> bytes:
         data = b"".join(self.server.take_output())
-        if self.server.settled:
+        if self.server.durable.settled:
             self.left.update(self.serving)
         return data
 
     def sync(self) -> bool:
-        """Let the disk do one thing, if there is one."""
+        """Do one pending write, if there is one."""
         asked = bool(self.logs.asked)
         self.safely(self.logs.sync)
         return asked
 
     def safely(self, act: Callable[[], object]) -> None:
-        """Do something in the server's process, which may die of it."""
+        """Run `do` in the server's process, which may be killed by it."""
         try:
             act()
         except Died:
@@ -151,7 +151,7 @@ class World:
         if session is not None:
             self.server, self.acceptor = session, None
 
-    # The client's side.
+    # The client.
 
     def take(self) -> None:
         for event in self.client.take_events():
@@ -211,7 +211,7 @@ class World:
             self.take()
 
     def finish(self) -> None:
-        """Let everything come to its end, and look at what became of it."""
+        """Let everything end, and check the result."""
         for _ in range(30):
             if not self.up:
                 self.connect()
@@ -219,7 +219,7 @@ class World:
             self.safely(self.work)
             self.grant()
         self.drive()
-        # Both sides agree on their positions: else the session would not be resumed.
+        # Both sides agree on their positions; otherwise the session would not be resumed.
         self.disk.dies_at = -1
         self.writes = self.disk.writes
         self.cut()
@@ -246,7 +246,7 @@ class World:
                 assert got == whole
             else:
                 assert self.restarts
-                # What says that nothing was done must be true; the other may be said of what was not begun, too.
+                # "Nothing was done" must be true. The other text may also be sent for requests that did not start.
                 assert isinstance(error, errors.Canceled if stream_id in begun else errors.Canceled | errors.Rejected)
         assert (self.client.open_streams, self.server.open_streams) == (0, 0)
 
@@ -304,7 +304,7 @@ def test_whatever_happens_nothing_is_lost_repeated_or_begun_twice(builds, action
         with build.active():
             world = World(build, late=late)
             if small:
-                # Every log is written anew all the time.
+                # Each log is rewritten at every write.
                 build.module("penstock.core.write_ahead").REWRITE_BYTES = -(1 << 20)
             try:
                 for action, *arguments in actions:

@@ -1,4 +1,4 @@
-"""Sessions that outlive their links: cut at every boundary, every item arrives once and in order."""
+"""Resumable sessions: cut at each boundary, every item arrives once and in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.sim.cut_links import TOKEN, World
 
 
 def exchange(build, boundary: int) -> World:
-    """Play a stream and a channel at once, with one cut after `boundary` bytes."""
+    """Use a stream and a channel together, with one cut after `boundary` bytes."""
     world = World(build, fragment_bytes=64)
     payload, kind = world.payload, world.kind
     world.connect()
@@ -49,7 +49,7 @@ def exchange(build, boundary: int) -> World:
 
 @pytest.mark.parametrize("offset", range(7))
 def test_a_cut_anywhere_loses_and_repeats_nothing(build, offset) -> None:
-    # The set-up itself cannot be resumed before the server has it: the first cut comes behind it.
+    # The first cut is after the set-up, which cannot be resumed before the server has received it.
     for boundary in range(150 + offset, 2600, 7):
         exchange(build, boundary)
 
@@ -77,7 +77,7 @@ def test_positions_in_the_future_are_refused_without_harm(build, position) -> No
     for server_position, client_position in ((position, 0), (0, position)):
         acceptor = world.accept()
         acceptor.link_up(world.now)
-        with pytest.raises(build.module("penstock.errors").ProtocolError, match="RESUME refused"):
+        with pytest.raises(build.module("penstock.errors").ProtocolError, match="RESUME rejected"):
             acceptor.receive(codec.frame(frames.ResumeFrame(TOKEN, server_position, client_position)), world.now)
         assert codec.decode(acceptor.farewell, 3, len(acceptor.farewell)).code == 0x004
     call = world.client.open(world.kind.CALL, "x", world.payload())
@@ -148,7 +148,7 @@ def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) 
 
     for turn in range(6):
         send(4)
-        # Stop in the middle of what is under way: the last item may be half there.
+        # Stop with bytes in transit: the last item may be incomplete.
         world.drive(300 + 97 * turn)
         fresh = world.items.pop(("client", stream), [])
         checkpoint = world.client.checkpoint(stream, len(fresh))
@@ -158,7 +158,7 @@ def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) 
         if died == "commit arrived":
             world.drive()
             fresh = world.items.pop(("client", stream), [])
-        # The process dies: whatever it had received after the checkpoint is gone with it.
+        # The process is killed, and what it received after the checkpoint is lost.
         world.cut()
         session = build.module("penstock.protocols").client_session(
             "rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN
@@ -194,7 +194,7 @@ def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragmen
     items = [b"%04d" % number * 50 for number in range(8)]
     for item in items[:6]:
         world.server.send(stream, world.payload(item))
-    # The disk is full, so there is no other checkpoint; and the links break.
+    # The disk is full, so there is no other checkpoint, and the links break.
     world.drive(1_000)
     for budget in (second_cut, 1 << 60):
         world.cut()
@@ -204,7 +204,7 @@ def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragmen
         world.server.send(stream, world.payload(item))
     world.drive()
     assert world.items["client", stream] == items
-    # Whoever is killed now goes on from the checkpoint.
+    # A process that is killed now resumes at the checkpoint.
     world.cut()
     dialects = build.module("penstock.protocols")
     world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
@@ -228,7 +228,7 @@ def test_a_client_that_is_killed_again_and_again_finds_its_session_unless_a_fram
         world.server.send(stream, world.payload(b"%03d" % number + bytes(size)))
     protocols = build.module("penstock.protocols")
     for _ in range(20):
-        # Some of it is on its way, and the client is killed before it has kept any.
+        # Items are in transit, and the client is killed before it has stored any.
         world.drive(1_000)
         world.server.progressed(world.now)
         world.cut()

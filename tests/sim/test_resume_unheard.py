@@ -8,10 +8,10 @@ from tests.sim.cut_links import World
 
 
 class Unheard(World):
-    """A client that has opened a call and a stream, and whose first link was lost before it heard of its server.
+    """A client with a call and a stream, whose first link was lost before it received anything.
 
     Attributes:
-        lost: What was under way on that link.
+        lost: The bytes in transit on that link.
 
     """
 
@@ -28,7 +28,7 @@ class Unheard(World):
         self.cut()
 
     def relink(self) -> bool:
-        """Make another link; return whether the session goes on over it. Else it is lost as well."""
+        """Open another link; return whether it resumes the session. If not, the link is lost as well."""
         self.refused = False
         self.connect()
         self.drive()
@@ -38,7 +38,7 @@ class Unheard(World):
         return False
 
     def finish(self) -> None:
-        """Answer both requests, which were handled once each."""
+        """Answer both requests, each of which was handled once."""
         assert [request.stream_id for request in self.requests] == [self.call, self.stream]
         self.server.send(self.call, self.payload(b"answer"), True)
         for number in range(5):
@@ -51,7 +51,7 @@ class Unheard(World):
 
 def test_a_set_up_that_no_server_has_read_is_said_again(build) -> None:
     world = Unheard(build)
-    # No server knows the session; the next link begins it.
+    # No server has the session; the next link begins it.
     assert [world.relink() for _ in range(2)] == [False, True]
     world.finish()
 
@@ -73,7 +73,7 @@ def test_a_set_up_that_a_server_has_read_is_not_said_again(build) -> None:
         world = Unheard(build, read)
         if world.server is None:
             continue
-        # Whatever part of the set-up and the requests the server has read, it gets the rest.
+        # The server has read a part of the set-up and the requests, and gets the rest.
         assert world.relink() or world.relink()
         world.finish()
 
@@ -81,12 +81,12 @@ def test_a_set_up_that_a_server_has_read_is_not_said_again(build) -> None:
 def test_a_set_up_that_is_read_late_is_not_begun_twice(build) -> None:
     world = Unheard(build)
     assert not world.relink()
-    # The first link brings it all the same, once a server has refused to resume it.
+    # After a server has rejected the resumption, the first link's bytes are sent again.
     late = world.first.receive(world.lost, world.now)
     late.link_down(world.now, None)
     world.server = late
     world.collect()
-    # The server knows the token by now: what is said again is refused, and the session is resumed.
+    # The server knows the token: a second set-up is rejected, and the session is resumed.
     assert not world.relink()
     world.server = late
     assert world.relink()
@@ -119,7 +119,7 @@ def test_a_session_of_which_something_was_heard_or_forgotten_is_not_begun_anew(b
 
 
 def test_what_a_server_has_begun_and_given_up_is_not_begun_again(build) -> None:
-    # All was read, no answer came through, and the server ended the session for want of room.
+    # Everything was read, no response arrived, and the server ended the session because of a limit.
     world = Unheard(build, 1 << 20)
     assert len(world.requests) == 2
     limit = build.module("penstock.errors").LimitExceeded("max_sessions")

@@ -15,12 +15,12 @@ UPTO = 4
 
 
 class World(Duo):
-    """Both sides, and handlers on the server.
+    """Both sides, with handlers on the server.
 
     Args:
         codec: ``json`` or ``msgpack``.
-        at: The bytes that arrive in both directions together, before the link is cut in the middle of a message.
-        seed: The links that replace it are cut, too, after random times; None: they hold.
+        at: The bytes that arrive in both directions together before the link is cut.
+        seed: The seed of random cuts of the later links; None: they are not cut.
 
     """
 
@@ -38,7 +38,7 @@ class World(Duo):
             room = self.at - self.arrived
             if room < len(piece):
                 self.arrived = self.at
-                # Long enough that now and then all arrives that has to be sent again: else there is no progress.
+                # Long enough that sometimes all repeated messages arrive; otherwise there is no progress.
                 self.at += 1 << 60 if self.rng is None else self.rng.randrange(6_000)
                 self.cuts += 1
                 self._arrive_in_part(piece[:room], direction)
@@ -56,7 +56,7 @@ class World(Duo):
             assert self.acceptor.receive(part, self.now) is None
 
     def go_on(self) -> None:
-        """Let everything happen that can; open another link when one is cut."""
+        """Run until nothing moves; open another link when one is cut."""
         while True:
             self.drive()
             quiet = self.looked == len(self.server_events)
@@ -68,7 +68,7 @@ class World(Duo):
                 return
 
     def handle(self) -> None:
-        """Answer what was asked, as handlers of each kind do."""
+        """Answer requests like handlers of each kind."""
         while self.looked < len(self.server_events):
             event = self.server_events[self.looked]
             self.looked += 1
@@ -96,11 +96,11 @@ class World(Duo):
 
     @property
     def echo(self) -> int:
-        """What the server calls the channel."""
+        """The server's number of the channel."""
         return next((event.stream_id for event in self.of("server", "Requested") if event.route == "demo.echo"), 0)
 
     def play(self) -> list[Any]:
-        """Use every kind at once; return what both sides saw."""
+        """Use all kinds together; return the events of both sides."""
         client = self.client
         numbers = [
             client.open(Kind.CALL, "demo.add", self.payload({"a": 1}), 1),

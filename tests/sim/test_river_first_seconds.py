@@ -1,4 +1,4 @@
-"""A server that is restarted while a session begins: what was asked for is begun once, or fails and says so."""
+"""A server that is restarted while a session begins: each request is started once, or fails with an error."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.river.peers import KINDS, RANDOM, Raw
 
 
 class Beginning:
-    """A client and a server with a new session, one byte after the other.
+    """A client and a server with a new session, which exchange single bytes.
 
     Args:
-        codec: Of the messages.
-        dies_at: After how many bytes, of both directions, the server is killed and another one takes its place.
-        late: The client asks when it knows that it is connected.
-        stops: Which direction carries nothing until then.
+        codec: The codec of the messages.
+        dies_at: The number of bytes, of both directions, after which the server is killed and replaced.
+        late: Whether the client sends its request only when it is connected.
+        stops: The direction that carries nothing until then.
 
     """
 
@@ -61,7 +61,7 @@ class Beginning:
         self.asked = self.client.open(Kind.CALL, "demo.add", Payload(encode_value({}, self.codec)))
 
     def run(self) -> None:
-        """Go on until the client's call has ended, or nothing moves any more."""
+        """Run until the client's call has ended or nothing moves."""
         while self.end is None:
             if not self.step() and not self.answer():
                 return
@@ -80,7 +80,7 @@ class Beginning:
             return True
         if not (there or back):
             if self.moved < self.dies_at and (self.begun or self.stops):
-                # The handler is at it, or nothing goes on: this is the moment, and the last one.
+                # The handler runs, or nothing moves: the last point for a kill.
                 self.moved = self.dies_at
                 self.last = True
                 return True
@@ -114,7 +114,7 @@ class Beginning:
             self.server.ask_kinds(KINDS.get)
 
     def answer(self) -> bool:
-        """Let the handler end, which takes a while; return whether there is one."""
+        """Let the handler end; return whether there is one."""
         waiting, self.waiting = self.waiting, []
         for number in waiting:
             self.server.send(number, Payload(encode_value(1, self.codec)), True)

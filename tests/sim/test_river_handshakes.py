@@ -1,4 +1,4 @@
-"""Handshakes of clients that come back, of clients that do not, and of those who are not let in."""
+"""Handshakes of clients that resume, of new clients, and of clients that are rejected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CODES = ["json", "msgpack"]
 
 
 def answered(codec: str = "json") -> Raw:
-    """Return a client whose server expects 2, has sent 4, its greeting included, and keeps those from 2."""
+    """Return a client whose server expects 2, has sent 4 with its greeting, and keeps those from 2 on."""
     raw = Raw(codec)
     raw.shake()
     raw.say("a", 10, {}, **ADD)
@@ -48,16 +48,16 @@ def test_every_state_that_a_client_may_come_back_with(codec: str, expected: int,
     raw.link()
     answer, *again = raw.shake(expected=expected, sent=sent)
     status = body_of(answer, codec)["status"]
-    # The client would send what we have not got to; we would send what it has not got to, or claims to have.
+    # The numbers of one side are ahead of what the other side has sent.
     if sent > 2 or not 2 <= expected <= 4:
         assert status["code"] == "SESSION_STATE_MISMATCH" and again == [] and raw.session is None
-        # The session waits for a client that fits.
+        # The session waits for a matching client.
         assert len(raw.sessions) == 1
         raw.link()
         answer, *again = raw.shake(expected=2, sent=2)
         status = body_of(answer, codec)["status"]
     assert status == {"ok": True, "sessionId": "session-1"} and raw.session is session
-    # All that is not acknowledged comes again; what the client has, it drops.
+    # All unacknowledged messages are sent again; the client drops those that it has.
     assert [message.seq for message in again] == [2, 3]
 
 
@@ -74,16 +74,16 @@ def test_a_session_that_nobody_knows_begins_at_nothing(expected: int, sent: int)
 @pytest.mark.parametrize("codec", CODES)
 @pytest.mark.parametrize(("there", "back"), list(itertools.product(range(4), range(4))))
 def test_a_client_says_where_it_would_go_on(codec: str, there: int, back: int) -> None:
-    """It has sent three messages of which the server got `there`, and the server three of which it got `back`.
+    """Both sides have sent three messages, of which the server received `there` and the client `back`.
 
-    Before that each side has said a heartbeat.
+    Before that, each side has sent a heartbeat.
     """
     duo = Duo(codec, heartbeat_interval=100.0)
     number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 10)
     duo.drive()
 
     def at_most(direction: str, most: int) -> None:
-        """Bring so many messages, and lose the others."""
+        """Deliver this many messages and lose the others."""
         source = duo.client if direction == "c>s" else duo.server
         pieces = list(source.take_output())
         stream = b"".join(pieces)
@@ -120,7 +120,7 @@ def _messages(duo: Duo) -> list[Message]:
     return found
 
 
-# Those who are not let in.
+# Rejected clients.
 
 
 class Token(msgspec.Struct):
@@ -128,7 +128,7 @@ class Token(msgspec.Struct):
 
 
 class Hand:
-    """A client that is written by hand, on a real socket."""
+    """A hand-written client on a real socket."""
 
     def __init__(self, port: int, name: str) -> None:
         self.port = port
@@ -138,7 +138,7 @@ class Hand:
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
 
     def say(self, stream: str, flags: int, payload: object, seq: int = 0, **fields: object) -> None:
-        # What follows the handshake acknowledges the server's greeting.
+        # Messages after the handshake acknowledge the server's greeting.
         ack = int(stream != "hs")
         whole = {"id": "m", "from": self.name, "to": "S", "seq": seq, "ack": ack, "streamId": stream}
         data = encode_value(whole | {"controlFlags": flags, "payload": payload} | fields, "json")
@@ -197,7 +197,7 @@ async def test_what_is_said_before_the_validator_has_ended_is_not_handled() -> N
             for seq in range(100):
                 evil.say(f"s{seq}", 10, {"evil": seq}, seq, **ADD)
             await evil.writer.drain()
-            # Neither is it handled, nor does it end the session of the one whose name it uses.
+            # It is not handled, and does not end the session of the client whose id it uses.
             assert (await peer.call("demo.add", b"1")).data == b"1"
             decided.set()
             assert (await evil.heard())["status"]["code"] == "REJECTED_BY_CUSTOM_HANDLER"
@@ -226,11 +226,11 @@ async def test_a_client_that_comes_back_while_the_validator_thinks_is_asked_abou
         await until(lambda: seen == ["one"])
         await second.connect()
         second.shake("s", metadata={"token": last})
-        # The first link is given up for it, and nothing was said on it.
+        # It replaces the first link, on which nothing was sent.
         assert await first.reader.read() == b""
         decided.set()
         assert (await second.heard())["status"]["ok"]
-        # It is not asked twice about the same.
+        # It is sent only one request.
         assert seen == (["one"] if last == "one" else ["one", "two"])
         second.say("x", 10, {}, **ADD)
         assert (await second.heard()) == {"ok": True, "payload": {}}
@@ -278,12 +278,12 @@ def test_a_refused_handshake_costs_no_session() -> None:
     assert not any(isinstance(event, Requested) for event in raw.events)
 
 
-# What clients do when they are refused.
+# Clients that are rejected.
 
 
 @asynccontextmanager
 async def refusing(statuses: Iterator[dict[str, object]]) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
-    """Serve by hand: answer each handshake by the next status; yield the URL, and the handshakes."""
+    """Serve by hand: answer each handshake with the next status; yield the URL and the handshakes."""
     shakes: list[dict[str, Any]] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""River over real sockets: what an old connection still brings when a new one has taken its place."""
+"""River over real sockets: late input of an old connection after a new one has replaced it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from penstock.wire.framing import framed
 from penstock.wire.river.values import decode_value, encode_value
 from tests.waiting import until
 
-# Nobody is to be taken for dead here, nor asked for anything.
+# No timeouts and no heartbeats here.
 PATIENT = Settings(heartbeat_interval=60.0, session_grace=60.0)
 
 
 class Client:
-    """A client that is written by hand, over as many connections as it likes.
+    """A hand-written client with any number of connections.
 
     Attributes:
-        heard: The bodies of the results that came, in order, and once each.
+        heard: The bodies of the received results, in order, without repetitions.
 
     """
 
@@ -35,7 +35,7 @@ class Client:
 
     @asynccontextmanager
     async def link(self, sent: int = 0) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """Connect, and shake hands."""
+        """Connect and do the handshake."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             state = {"nextExpectedSeq": self.ack, "nextSentSeq": sent}
@@ -63,7 +63,7 @@ class Client:
         return decode_value(await reader.readexactly(size), self.codec)
 
     async def hear(self, reader: asyncio.StreamReader, count: int) -> None:
-        """Read until so many results have come in all."""
+        """Read until this many results were received in total."""
         while len(self.heard) < count:
             message = await self.read(reader)
             if message["seq"] == self.ack:
@@ -92,7 +92,7 @@ async def test_what_an_old_link_brings_late_is_not_heard(codec: str, part: int |
         item = {type: client.message(1, "s", 0, {"n": type}) for type in ("old", "new")}
         async with client.link() as (_, old):
             old.write(client.message(0, "s", 2, {}, "demo.note"))
-            # The end of the message comes when nobody waits for it any more; None: all of it does.
+            # The end of the message arrives after the new connection; None: the whole message does.
             old.write(b"" if part is None else item["old"][:part])
             await old.drain()
             session: Any
@@ -102,7 +102,7 @@ async def test_what_an_old_link_brings_late_is_not_heard(codec: str, part: int |
                 old.write(item["old"] if part is None else item["old"][part:])
                 old.write(client.message(2, "s", 8, {"type": "CLOSE"}))
                 new.write(item["new"])
-                # Twice, which is no trouble either.
+                # A repetition has no effect.
                 new.write(item["new"] + client.message(2, "s", 0, {"n": 2}) * 2)
                 new.write(client.message(3, "s", 8, {"type": "CLOSE"}))
                 await client.hear(reader, 1)
@@ -123,7 +123,7 @@ async def test_an_old_link_that_still_hears_does_not_hear_what_is_for_the_new_on
             async with client.link(sent=1) as (reader, new):
                 new.write(client.message(1, "s", 8, {"type": "CLOSE"}))
                 await client.hear(reader, 1)
-                # It is closed, and has brought nothing.
+                # It is closed and has delivered nothing.
                 with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
                     await client.read(old_reader)
         assert client.heard == ["noted"]

@@ -30,7 +30,7 @@ async def world(url: str, seen: list[object] | None = None, **options: Any) -> A
     async with penstock.serve(make_service([] if seen is None else seen), url) as server:
         with noted_drivers() as drivers:
             async with penstock.connect(server.urls[0], **options) as peer:
-                # Tests break links by the client's own driver.
+                # Tests break links through the client's driver.
                 vars(server)["noted"] = drivers
                 yield server, peer
 
@@ -145,7 +145,7 @@ async def test_a_server_that_restarts_is_connected_to_anew(tmp_path: Path) -> No
         assert (await peer.call("demo.add", b'{"a":1,"b":2}')).data == b'{"sum":3}'
         call = asyncio.ensure_future(peer.call("demo.never"))
         await until(lambda: peer.outstanding == 1)
-        # The answer acknowledges it: the session has moved on at the server.
+        # The response acknowledges it, so the server's session has proceeded.
         await peer.call("demo.nothing")
         await server.close(0)
         server = await penstock.serve(make_service([]), url)

@@ -1,4 +1,4 @@
-"""Two River sessions under any sequence of verbs, with bytes under way in both directions, and links cut anywhere."""
+"""Two River sessions with any sequence of verbs, bytes in transit in both directions, and links cut anywhere."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ sides = st.sampled_from(SIDES)
 
 @dataclass
 class Way:
-    """One direction of a stream, as its sender and its receiver saw it."""
+    """One direction of a stream, as seen by its sender and its receiver."""
 
     sent: list[Any] = field(default_factory=list)
     closed: bool = False
@@ -46,12 +46,12 @@ class Call:
 
     Attributes:
         kind: What travels each way.
-        names: What each side calls it; the server's is there once it knows of it.
-        ways: By who sends.
-        given_up: Somebody canceled or failed it: not all that was sent need arrive.
-        deaf: The server reads no more.
-        ignored: The client reads no more.
-        over: A side was told that nothing more happens.
+        names: Its number on each side; the server's is missing until it knows the stream.
+        ways: The directions, by sender.
+        given_up: Whether a side canceled or failed it, so that items may be lost.
+        deaf: Whether the server stopped reading.
+        ignored: Whether the client stopped reading.
+        over: Whether a side has seen the end of the stream.
 
     """
 
@@ -65,7 +65,7 @@ class Call:
 
 
 class Machine(RuleBasedStateMachine):
-    """A client and a server, and what should become of all that they say.
+    """A client and a server, with a model of their streams.
 
     Args:
         codec: ``json`` or ``msgpack``.
@@ -102,12 +102,12 @@ class Machine(RuleBasedStateMachine):
         if session is None:
             return
         output = b"".join(session.take_output())
-        # Before a new link is known to be the session's, what the server says goes to the old one, and is lost.
+        # Before a new link belongs to the session, the server's output goes to the old one and is lost.
         if side == "client" or self.acceptor is None:
             self.under_way[side] += output
 
     def bring(self, side: str, count: int) -> None:
-        """Let some bytes of a side arrive."""
+        """Deliver some bytes of a side."""
         data, self.under_way[side] = self.under_way[side][:count], self.under_way[side][count:]
         other = OTHER[side]
         if other == "client" or self.acceptor is None:
@@ -130,10 +130,10 @@ class Machine(RuleBasedStateMachine):
             assert session.link_wanted
 
     def note(self, side: str, event: Event) -> None:
-        """Check what a side was told."""
+        """Check an event of a side."""
         assert not isinstance(event, Closed | Unlinked), event
         if isinstance(event, Requested):
-            # Every request once, in order.
+            # Each request arrives once, in order.
             call = self.calls[self.asked]
             assert decode_value(event.payload.data, self.codec) == self.asked
             assert KINDS[event.route] == call.kind
@@ -155,7 +155,7 @@ class Machine(RuleBasedStateMachine):
                 call.over.add(side)
 
     def settle(self) -> None:
-        """Let everything arrive."""
+        """Deliver everything."""
         moved = True
         while moved:
             for side in SIDES:
@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
         return Payload(encode_value(value, self.codec))
 
     def open_at(self, side: str) -> list[Call]:
-        """Return the streams that a side may still do something with."""
+        """Return the streams that a side may still use."""
         return [call for call in self.calls if side in call.names and side not in call.over and not call.given_up]
 
     def sendable(self) -> list[tuple[str, Call]]:
@@ -230,28 +230,28 @@ class Machine(RuleBasedStateMachine):
             return
         call = data.draw(st.sampled_from(calls))
         if self.sessions[side]._streams.get(call.names[side]) is None:
-            # It is over on this side, and nothing happens.
+            # It has ended on this side, and the call has no effect.
             self.sessions[side].cancel(call.names[side])
             return
         if verb == "cancel" and side == "server":
-            # River has no word for it: the client is told nothing.
+            # River has no message for it, so the client does not notice.
             self.sessions[side].cancel(call.names[side])
             call.deaf = True
             return
         arguments = (ApplicationError("NO", "no"),) if verb == "fail" else ()
         getattr(self.sessions[side], verb)(call.names[side], *arguments)
         if call.names["client"] in self.sessions["client"].streams() and side == "client":
-            # All had come, asked for or not; our own half goes on.
+            # All items had arrived, requested or not; our own half continues.
             call.ignored = True
             return
         call.over.add(side)
         if side == "server" and call.ways["server"].closed:
-            # Whoever has closed says nothing any more, so the client is not told.
+            # A side that has closed sends nothing more, so the client does not notice.
             call.deaf = True
         else:
             call.given_up = True
 
-    # The network, and time.
+    # The network and the time.
 
     @rule(side=sides, count=st.sampled_from((1, 3, 50, 200, 100_000, 100_000, 100_000)))
     def arrive(self, side: str, count: int) -> None:
@@ -260,7 +260,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(first=st.sampled_from(("client", "server", "client alone")))
     def cut(self, first: str) -> None:
-        """Break the link with all that is under way, and make another one; the server may not know of it yet."""
+        """Break the link, drop everything in transit, and open another one, perhaps before the server notices."""
         order = {"client": SIDES, "server": SIDES[::-1], "client alone": ("client",)}[first]
         for side in order:
             if self.sessions[side] is not None:
@@ -269,7 +269,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from((0.1, 0.9, 5.0)))
     def wait(self, seconds: float) -> None:
-        # All arrives before time goes on: nobody falls silent.
+        # Everything arrives before the time advances, so no side is silent.
         self.settle()
         end = self.now + seconds
         while (due := min(session.next_timer() for session in self.sessions.values())) <= end:
@@ -279,7 +279,7 @@ class Machine(RuleBasedStateMachine):
             self.settle()
         self.now = end
 
-    # What holds.
+    # Invariants.
 
     @invariant()
     def items_arrive_once_and_in_order(self) -> None:
@@ -292,15 +292,15 @@ class Machine(RuleBasedStateMachine):
     def what_is_kept_is_bounded(self) -> None:
         for session in self.sessions.values():
             if session is not None:
-                assert session.sequence.octets == sum(map(len, session.sequence.unacked))
+                assert session.sequence.unacked_bytes == sum(map(len, session.sequence.unacked))
                 assert session.open_streams <= len(self.calls)
 
     def teardown(self) -> None:
-        """End everything; then all has arrived, and nothing is left on either side."""
+        """End everything; check that all items have arrived and that no state remains."""
         self.settle()
         for _ in range(2):
             for side in SIDES:
-                # What was given up may still be taken where it has come.
+                # Items of a canceled stream may have been received.
                 for call in self.calls:
                     self.sessions[side].request(call.names[side], 10_000)
                 for call in self.open_at(side):

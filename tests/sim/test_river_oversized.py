@@ -1,4 +1,4 @@
-"""Messages above `max_frame_bytes` over every transport, both ways, and peers that refuse them. THREATS 92."""
+"""Messages above `max_frame_bytes` over every transport, in both directions, and peers that reject them. THREATS 92."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def test_an_answer_above_the_servers_own_limit_says_so(
 
 @asynccontextmanager
 async def refusing(url: str, to_server: int | None, to_client: int | None) -> AsyncIterator[str]:
-    """A WebSocket proxy of another make before a server: it closes with 1009 what is too large for it."""
+    """A third-party WebSocket proxy before a server, which closes with 1009 after a message that is too large."""
     target = url.removeprefix("river+")
 
     async def relay(client: ServerConnection) -> None:
@@ -168,9 +168,9 @@ async def test_a_server_that_closes_with_1009_fails_the_call_and_no_other(tmp_pa
             assert (await peer.call("demo.size", b"1")).data == b"1"
             never = asyncio.create_task(peer.call("demo.never", b"1"))
             slow = asyncio.create_task(peer.call("demo.slow", b"1"))
-            # More often than there are tries to reconnect.
+            # More often than the client retries.
             for size in (90_000, 80_000, 70_000, 60_000, 55_000, 52_000, 51_500):
-                with pytest.raises(Invalid, match=rf"refused a message of {size // 1_000}\d\d\d bytes as too large"):
+                with pytest.raises(Invalid, match=rf"rejected a message of {size // 1_000}\d\d\d bytes as too large"):
                     await peer.call("demo.size", b'"' + b"x" * size + b'"')
                 assert (await peer.call("demo.size", b"1")).data == b"1"
             with pytest.raises(penstock.LocalError, match="is not sent"):

@@ -1,4 +1,4 @@
-"""A payload that cannot be used costs one stream; a message that is too long costs its stream, too. THREATS 92, 93."""
+"""An invalid payload or a message that is too long ends only its stream. THREATS 92, 93."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.wire.river.values import encode_value
 from tests.river.peers import Duo
 
 FILL = "@" * 300
-# What stands in the place of a string of 300 characters.
+# Replacements for a string of 300 characters.
 FAULTS = {
     ("json", "a bad byte"): b'"' + b"\xff" * 300 + b'"',
     ("json", "a surrogate in UTF-8"): b'"' + b"\xed\xa0\x80" * 100 + b'"',
@@ -38,7 +38,7 @@ POSITIONS = ("request", "item to the server", "answer", "item to the client")
 
 
 class Tampered(Duo):
-    """A client and a server between which one string is replaced by something else of the same length."""
+    """A client and a server between which one string is replaced by other bytes of the same length."""
 
     def __init__(self, codec: str, instead: bytes) -> None:
         self.instead = instead
@@ -53,7 +53,7 @@ class Tampered(Duo):
 
 
 def play(duo: Duo, position: str) -> int:
-    """Bring a message with the string to where it is wanted; return its stream's number on the client."""
+    """Deliver a message with the string as `where` says; return its stream's number on the client."""
     fill = duo.payload(FILL)
     if position == "request":
         number = duo.client.open(Kind.CALL, "demo.add", fill)
@@ -72,7 +72,7 @@ def play(duo: Duo, position: str) -> int:
 
 
 def check_the_session(duo: Duo, other: int, theirs: int) -> None:
-    """A call that was open before is answered over the same link, and all is acknowledged."""
+    """Check that an earlier call is answered over the same link, and that everything is acknowledged."""
     assert duo.linked and duo.links == 1
     duo.server.send(theirs, duo.payload("fine"))
     duo.drive()
@@ -139,7 +139,7 @@ def test_a_mended_string_can_be_sent_back() -> None:
 def test_an_envelope_that_is_none_still_ends_the_session(codec: str, bad: bytes) -> None:
     class Broken(Duo):
         def _arrive(self, piece: bytes, direction: str) -> None:
-            # The first message of a stream has the number 0.
+            # The first message has the number 0.
             good = b'"seq":0' if codec == "json" else b"\xa3seq\x00"
             super()._arrive(
                 piece.replace(good, bad) if self.acceptor is None and direction == "c>s" else piece, direction

@@ -1,4 +1,4 @@
-"""Links that are dead and do not say so: the watchdog of both sides, over real sockets.
+"""Links that are dead without notice: the timeouts of both sides, over real sockets.
 
 River, Detecting phantom disconnects.
 """
@@ -21,11 +21,11 @@ FAST = Settings(heartbeat_interval=0.05, heartbeats_until_dead=2, session_grace=
 
 
 class Proxy:
-    """Passes bytes on, until it swallows those of the links that there are.
+    """A proxy that can drop the bytes of its current links.
 
     Attributes:
-        links: How many there were.
-        swallows: Directions in which the present ones lead nowhere.
+        links: The number of links so far.
+        swallows: The directions whose bytes are dropped.
 
     """
 
@@ -37,7 +37,7 @@ class Proxy:
         self._writers: list[asyncio.StreamWriter] = []
 
     def swallow(self, *directions: str) -> None:
-        """Bring nothing more of the newest link in these directions."""
+        """Drop the bytes of the newest link in these directions."""
         self.swallows |= {(self.links, direction) for direction in directions}
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -55,7 +55,7 @@ class Proxy:
                     writer.write(data)
         except ConnectionError:
             pass
-        # A phantom does not tell of its end, either.
+        # A phantom does not report its end, either.
         if (link, where) not in self.swallows:
             writer.close()
 
@@ -117,7 +117,7 @@ async def test_a_phantom_is_found_and_nothing_is_lost(directions: tuple[str, ...
 
 
 async def test_each_side_finds_out_by_itself() -> None:
-    # A client that waits long, and a server that does not: the server lets go of the link, and keeps the session.
+    # The client has a longer limit than the server: the server abandons the link and keeps the session.
     patient = Settings(heartbeat_interval=0.05, heartbeats_until_dead=10_000, session_grace=30.0)
     for client, server in ((patient, FAST), (FAST, patient)):
         async with through(Service(), client, server) as (serving, peer, proxy):
@@ -155,7 +155,7 @@ async def test_a_session_dies_when_its_grace_is_over() -> None:
             with pytest.raises(penstock.ApplicationError) as failed:
                 await call
             assert failed.value.code == "UNEXPECTED_DISCONNECT"
-            # And the server's handler is not left behind.
+            # The server's handler has ended.
             await ended.wait()
             await until(lambda: serving.connections == 0)
         await proxy.close()

@@ -1,7 +1,7 @@
-"""The reference's recorded conversations, with a whole server of ours: `serve`, its handlers, and what types they take.
+"""The reference's recorded conversations, with a complete server of ours: `serve`, handlers, and their types.
 
-What the reference's client said is said to it, and it must answer as the reference's server did. The handlers are
-those of the reference's demo service. Here nothing is asked of a session by hand, as in the tests beside these.
+The server receives what the reference's client sent, and must answer like the reference's server. The handlers are
+those of the reference's demo service. `test_river_transcripts` tests the sessions without handlers.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ NOT_LIVE = {
     "41": "v1.1: here with its own tests",
 }
 LOST = ("22", "23", "24", "25", "26", "27", "28", "29")
-"""Here links break at moments that only a clock of our own can hit: the sessions are tested beside this."""
+"""Links break at times that need a virtual clock; `test_river_transcripts` covers these."""
 LEFT_OPEN = {("56", 2)}
-"""Links that our server does not close: that of a session whose client has begun another, and said nothing in it."""
+"""Links that our server keeps open: the client has begun another session, and sent nothing in it."""
 NAMES = [name for name in transcripts() if name[:2] not in {*NOT_LIVE, *LOST, "01"}]
 TEXTS = ("UNCAUGHT_ERROR", "INVALID_REQUEST")
-"""Errors whose texts are our own: docs/deviations.md."""
+"""Errors with different texts: docs/deviations.md."""
 
 
 def number(*names: str) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def demo(items_of: dict[str, int]) -> Service:
     """Return the reference's demo service.
 
     Args:
-        items_of: How many items the subscription yields that is asked for by a request, before it waits for ever.
+        items_of: Returns how many items a subscription yields before it waits forever.
 
     """
     service = Service()
@@ -127,7 +127,7 @@ class Token(msgspec.Struct):
 
 
 def validate(said: Token, setup: Setup) -> str:
-    """Do as the reference's own validator did."""
+    """Do the same as the reference's validator."""
     if said.token == "throw":
         raise RuntimeError("validator broke")
     if said.token != "good":
@@ -136,10 +136,10 @@ def validate(said: Token, setup: Setup) -> str:
 
 
 class Conversation:
-    """A recorded conversation, in which our server takes part.
+    """A recorded conversation with our server.
 
     Attributes:
-        connections: Those of the server, in order.
+        connections: The connections of the server, in order.
 
     """
 
@@ -153,7 +153,7 @@ class Conversation:
 
     @property
     def counted(self) -> int:
-        """How many items the recorded subscription had."""
+        """The number of items of the recorded subscription."""
         frames = [event for event in self.record["events"] if event["dir"] == "s>c" and event["kind"] == "frame"]
         values = [decode_value(bytes(CODECS[self.codec].decode(recorded(each)).payload), self.codec) for each in frames]
         return sum("i" in value["payload"] for value in values if value.get("ok") is True)
@@ -180,7 +180,7 @@ class Conversation:
                 task.cancel()
 
     async def happen(self, event: Any) -> None:
-        """Take part in one event."""
+        """Replay one event."""
         kind, direction, link = event["kind"], event["dir"], event["conn"]
         if direction == "--" and "ws open" in event["note"]:
             self.links[link] = await asyncio.open_connection(*self.place)
@@ -197,13 +197,13 @@ class Conversation:
             await self.expect(self.links[link][0], CODECS[self.codec].decode(recorded(event)))
 
     async def expect(self, reader: asyncio.StreamReader, due: Message) -> None:
-        """Check that our server says `due`."""
+        """Check that our server sends `due`."""
         said = None
         while said is None:
             size = int.from_bytes(await reader.readexactly(4), "big")
             said = self.greeting.from_server(CODECS[self.codec].decode(await reader.readexactly(size)))
         assert (said.from_, said.to, said.seq, said.control_flags) == (due.from_, due.to, due.seq, due.control_flags)
-        # The reference had read what was under way; we may answer before.
+        # The reference had read all messages in transit; our server may answer earlier.
         assert said.ack <= due.ack
         assert (said.service_name, said.procedure_name, said.tracing) == (
             due.service_name, due.procedure_name, due.tracing,
@@ -220,7 +220,7 @@ class Conversation:
                 for each in payload.get("extras", {}).get("firstValidationErrors", []):
                     assert each.pop("message")
             if "extras" not in theirs["payload"]:
-                # The reference says what is wrong with a request, and not with an init: docs/deviations.md.
+                # The reference describes the error of a request, but not of an init: docs/deviations.md.
                 ours["payload"].pop("extras", None)
         assert ours == theirs
 

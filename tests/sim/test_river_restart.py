@@ -1,6 +1,6 @@
-"""A River server that dies anywhere, and is built again from what was durable.
+"""A River server that is killed at any point and restored from its logs.
 
-Nothing is lost, repeated or begun twice, and the session lives.
+Nothing is lost, repeated or started twice, and the session survives.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.core import write_ahead
 from penstock.errors import Canceled, ProtocolError
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river.link import HANG_UPS
+from penstock.river.link import MAX_UNANSWERED
 from penstock.settings import Settings
 from penstock.wire.river.values import decode_value, encode_value
 from tests.sim.stored import Died, Disk, Logs
@@ -29,10 +29,10 @@ ALL = tuple(KINDS)
 
 
 class World:
-    """A client, and servers that come and go on one disk.
+    """A client, and consecutive servers that share a disk.
 
-    The server's application sends `ITEMS` numbered items on every stream and channel, a few each time it is let; it
-    answers calls and uploads. Where its disk is `late`, it goes on before what it wrote is durable.
+    The server's application sends `ITEMS` numbered items on each stream and channel, a few in each turn. It
+    answers calls and uploads. If its disk is `late`, it continues before its writes are durable.
     """
 
     def __init__(self, codec: str = "json", late: bool = False) -> None:
@@ -45,14 +45,14 @@ class World:
             "river", self.settings, random=bytes(range(16)), options=self.options
         )
         self.begun: list[int] = []
-        # The request that each stream of the server answers, and how many items were sent; and what has surely left.
+        # The request of each stream of the server, and the items sent; and those known to have left.
         self.serving: dict[int, tuple[int, int]] = {}
         self.left: dict[int, int] = {}
         self.kinds: dict[int, Kind] = {}
         self.items: dict[int, list[Any]] = {}
         self.ends: dict[int, Exception | None] = {}
         self.restarts = self.writes = 0
-        # First handshakes that were cut off before their answer came.
+        # First handshakes that were cut before their response.
         self.hung_up = 0
         self.established = False
         self.now = 0.0
@@ -77,8 +77,8 @@ class World:
 
     @property
     def patient(self) -> bool:
-        """Whether the client stays if a link breaks, and the server dies as well: it gives up after `HANG_UPS`."""
-        return self.established or self.hung_up < HANG_UPS - 2
+        """Whether the client survives a lost link and a killed server: it gives up after `MAX_UNANSWERED`."""
+        return self.established or self.hung_up < MAX_UNANSWERED - 2
 
     def cut(self, killed: bool = False) -> None:
         self.hung_up += not self.established
@@ -102,7 +102,7 @@ class World:
         self.kinds[number] = kind
         self.items[number] = []
 
-    # The server's side; all of it may die.
+    # The server, which may be killed in any of these.
 
     def serve(self) -> None:
         for event in self.server.take_events() if self.server is not None else ():
@@ -117,7 +117,7 @@ class World:
                 self.serving.pop(event.stream_id, None)
 
     def work(self) -> None:
-        """Let the application of the server send what it may."""
+        """Let the server's application send items."""
         self.serve()
         for stream, (number, sent) in list(self.serving.items()):
             if self.kinds[number].name not in ("STREAM", "CHANNEL"):
@@ -141,18 +141,18 @@ class World:
 
     def output(self) -> bytes:
         data = b"".join(self.server.take_output())
-        if self.server.settled:
+        if self.server.durable.settled:
             self.left.update(dict(self.serving.values()))
         return data
 
     def sync(self) -> bool:
-        """Let the disk do one thing, if there is one."""
+        """Do one pending write, if there is one."""
         asked = bool(self.logs.asked)
         self.safely(self.logs.sync)
         return asked
 
     def safely(self, act: Callable[[], object]) -> None:
-        """Do something in the server's process, which may die of it."""
+        """Run `do` in the server's process, which may be killed by it."""
         try:
             act()
         except Died:
@@ -171,7 +171,7 @@ class World:
             session.ask_kinds(KINDS.get)
             self.server, self.acceptor = session, None
 
-    # The client's side.
+    # The client.
 
     def take(self) -> None:
         for event in self.client.take_events():
@@ -227,7 +227,7 @@ class World:
             self.take()
 
     def finish(self) -> None:
-        """Let everything come to its end, and look at what became of it."""
+        """Let everything end, and check the result."""
         for _ in range(30):
             if not self.up:
                 self.connect()
@@ -236,12 +236,12 @@ class World:
                 self.safely(self.work)
             self.grant()
         for number in self.kinds:
-            # What the server wants no more of may stay open on this side.
+            # Streams that the server stopped reading may stay open on this side.
             self.client.complete(number)
         self.drive()
         self.disk.dies_at = -1
         self.writes = self.disk.writes
-        # Both sides count alike: else the session would not be resumed, neither here nor by another process.
+        # Both sides agree on the numbers; otherwise neither this nor another process could resume the session.
         for again in (self.cut, self.kill):
             again()
             self.connect()
@@ -329,7 +329,7 @@ def test_whatever_happens_nothing_is_lost_repeated_or_begun_twice(actions: Any, 
     world = World(late=late)
     with pytest.MonkeyPatch.context() as patch:
         if small:
-            # Every log is rewritten all the time.
+            # Each log is rewritten at every write.
             patch.setattr(write_ahead, "REWRITE_BYTES", -(1 << 20))
         for action, *arguments in actions:
             if action in ("die", "cut", "kill") and not world.patient:

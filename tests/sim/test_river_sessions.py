@@ -1,4 +1,4 @@
-"""Two River sessions and links that break: exactly once, in order, whatever is lost."""
+"""Two River sessions with links that break: every message arrives exactly once, in order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UPTO = 5
 
 
 class World(Duo):
-    """Both sides, and handlers on the server."""
+    """Both sides, with handlers on the server."""
 
     def __init__(self, codec: str = "json", **settings: Any) -> None:
         self.looked = 0
@@ -37,7 +37,7 @@ class World(Duo):
         super().__init__(codec, **settings)
 
     def go_on(self) -> None:
-        """Let everything happen that can; open another link when one is lost."""
+        """Run until nothing moves; open another link when one is lost."""
         for _ in range(100):
             self.drive()
             done = self.looked == len(self.server_events)
@@ -49,7 +49,7 @@ class World(Duo):
                 return
 
     def handle(self) -> None:
-        """Answer what was asked."""
+        """Answer requests."""
         while self.looked < len(self.server_events):
             event = self.server_events[self.looked]
             self.looked += 1
@@ -71,7 +71,7 @@ class World(Duo):
                 self.server.complete(number)
 
     def play(self) -> list[Any]:
-        """Use every kind; return what both sides saw."""
+        """Use all kinds; return the events of both sides."""
         client = self.client
         numbers = [client.open(Kind.CALL, "demo.add", self.payload({"a": 1}), 1)]
         self.go_on()
@@ -100,7 +100,7 @@ def test_trouble_at_every_message_changes_nothing(codec: str, trouble: str) -> N
         def lose(message: Message, direction: str) -> str:
             nonlocal seen
             seen += 1
-            # A handshake that comes twice is another thing.
+            # A repeated handshake is a different case.
             return trouble if seen == at + 1 and (trouble != "twice" or message.ack or message.seq) else ""  # noqa: B023
 
         world.lose = lose
@@ -282,7 +282,7 @@ def test_a_peer_that_acknowledges_nothing_is_given_up() -> None:
     world.cut()
     for _ in range(11):
         assert not world.of("client", "Closed")
-        # What cannot wait: an answer, here a cancellation.
+        # A message that cannot wait, here a cancellation.
         late = world.client.open(Kind.CALL, "demo.add", Payload(), 1) if world.client.sequence.room else 0
         world.client.cancel(late)
         world.client._outbound.send_heartbeat()

@@ -1,4 +1,4 @@
-"""River over real sockets, with somebody on one side who takes nothing: who else waits, and what is held meanwhile."""
+"""River over real sockets with one side that reads nothing: which streams wait, and how much is held."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.waiting import turns, until
 
 LITTLE = Settings(max_held_bytes=20_000)
 READ = 256 * 1024
-"""What one read may bring at most."""
+"""The maximum size of one read."""
 
 
 def url_of(transport: str, folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""A client's process that keeps checkpoints is killed at every moment; the next one has every item once, in order."""
+"""A client with checkpoints is killed at each step; the next process has every item once, in order."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ MOMENTS = ("in flight", "covered", "durable", "committed", "told in part", "told
 
 
 class Killed(Exception):
-    """The client's process has ended."""
+    """The client's process was killed."""
 
 
 class Process(Duo):
-    """A subscription, and a client that keeps what comes in a journal: as a collector does.
+    """A subscription, and a client that stores its items in a journal like a collector.
 
     Attributes:
-        journal: Items that are on the disk, with the newest checkpoint.
-        kill_at: The round and the moment at which the client is killed.
+        journal: The stored items, with the newest checkpoint.
+        kill_at: The round and the step at which the client is killed.
 
     """
 
@@ -50,14 +50,14 @@ class Process(Duo):
             raise Killed
 
     def taken(self) -> list[Any]:
-        """Take the items that have come."""
+        """Take the items that have arrived."""
         self.listen()
         items = self.items("client", self.ours)
         self.client_events.clear()
         return items
 
     def record(self, grant: int) -> None:
-        """Append what has come, with a checkpoint, and tell the server."""
+        """Append the items with a checkpoint, and commit it."""
         items = self.taken()
         checkpoint = self.client.checkpoint(self.ours, grant + len(items))
         assert checkpoint is not None
@@ -74,7 +74,7 @@ class Process(Duo):
         self.moment("told")
 
     def play(self) -> None:
-        """Send everything; a process that is killed is followed by another one."""
+        """Send everything, and replace a killed process by another one."""
         for number in range(ITEMS):
             self.round = number + 1
             self.server.send(self.theirs, self.payload(number))
@@ -113,7 +113,7 @@ def test_a_kill_at_any_moment_loses_nothing(codec: str, credit: int, heartbeats:
         for at in range(4, ITEMS + 1):
             if moment != "in flight" and at % 3:
                 continue
-            # The next process may be killed before it has kept anything, and the one after that.
+            # The next process may be killed before it has stored anything, and so may the one after it.
             for times in (1, 3):
                 kills = {each: moment if each == at else "in flight" for each in range(at, min(at + times, ITEMS + 1))}
                 world = Process(codec, kills, credit, heartbeats)

@@ -1,7 +1,7 @@
-"""Conversations of the reference implementation, recorded on the wire: each side of ours takes part in them.
+"""Conversations of the reference implementation, recorded on the wire and replayed with our client and our server.
 
-What the other side said is fed as it was recorded. What our side would have been asked to do is read off what the
-reference said then; what our side says must be that, but for the ids of messages and the texts of errors.
+The other side's messages are delivered as recorded. The verbs of our side are derived from the reference's messages,
+and our messages must equal these, except for the ids of messages and the texts of errors.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ SETTINGS = Settings(heartbeats_until_dead=1_000_000, river_v1_1=True, session_gr
 TOKENS = {"bad": "REJECTED_BY_CUSTOM_HANDLER", "old": "REJECTED_UNSUPPORTED_CLIENT"}
 
 BY_HAND = {name for name in transcripts() if "-raw-" in name}
-"""Here the client was written by hand, and breaks the rules."""
+"""Conversations with a hand-written client that violates the protocol."""
 NOT_OURS = {
     "43-raw-text-frame.msgpack": "WebSocket's own tests: what is no binary frame never comes to a session",
     "45-raw-wrong-to.msgpack": "the reference lets a client in that calls it by another name; we refuse it",
 }
-"""What our server has no part in, and why: docs/deviations.md."""
+"""Conversations that our server does not replay; docs/deviations.md has the reasons."""
 ACKS_LATER = {"22-transparent-reconnect.msgpack"}
-"""Here messages came together, of which the reference acknowledged one by one."""
+"""Conversations in which the reference acknowledged single messages that arrived together."""
 
 
 def comparable(message: Message, codec: str) -> dict[str, Any]:
-    """Return what must be equal of a message."""
+    """Return the parts of a message that must be equal."""
     body = decode_value(message.payload, codec)
     if isinstance(body, dict):
         if body.get("ok") is False:
@@ -62,7 +62,7 @@ def comparable(message: Message, codec: str) -> dict[str, Any]:
         "to": message.to,
         "seq": message.seq,
         "ack": message.ack,
-        # The id of a handshake's stream means nothing.
+        # The id of a handshake's stream has no meaning.
         "stream": "" if control else message.stream_id,
         "flags": message.control_flags,
         "payload": body,
@@ -72,13 +72,13 @@ def comparable(message: Message, codec: str) -> dict[str, Any]:
 
 
 class Replay:
-    """One side of ours, among what was recorded.
+    """One side of a recorded conversation, replaced by ours.
 
     Attributes:
         session: The session of the newest link.
-        said: What it has said, and nobody has looked at.
+        said: Its messages that were not checked yet.
 
-        greetings: How many messages ours has said that the reference would not have.
+        greetings: How many messages our side has sent that the reference does not send.
 
     """
 
@@ -98,7 +98,7 @@ class Replay:
         self.link = -1
 
     def run(self) -> None:
-        """Go through the conversation."""
+        """Replay the conversation."""
         for index, event in enumerate(self.record["events"]):
             if event["dir"] == "app":
                 self.happened(event)
@@ -115,7 +115,7 @@ class Replay:
         assert self.said == []
 
     def expect(self, message: Message) -> None:
-        """Check that our side says `message`, by itself or because it is asked to."""
+        """Check that our side sends `message`, on its own or by a verb."""
         self.look()
         if not self.said:
             self.act(message)
@@ -127,13 +127,13 @@ class Replay:
         assert said == due
 
     def look(self) -> None:
-        """Take what our side has said."""
+        """Collect our side's messages."""
         if self.session is not None:
             self.said += messages(self.session.take_output(), self.codec)
             self.events += self.session.take_events()
 
     def happened(self, event: Any) -> None:
-        """Take a note of what the reference's user saw."""
+        """Record an event of the reference's user."""
 
     def linked(self) -> None:
         raise NotImplementedError
@@ -142,7 +142,7 @@ class Replay:
         raise NotImplementedError
 
     def closed(self, event: Any, rest: list[Any]) -> None:
-        """Lose the link; what was said meanwhile stands in what is recorded of the next one."""
+        """Lose the link. Messages of the meantime are recorded on the next one."""
         if self.session is None:
             return
         self.look()
@@ -167,7 +167,7 @@ class Replay:
 
 
 class Server(Replay):
-    """A server of ours."""
+    """Our server."""
 
     greetings = 1
 
@@ -217,7 +217,7 @@ class Server(Replay):
         return KINDS.get(route)
 
     def validate(self) -> None:
-        """Do as the reference's own validator did."""
+        """Do the same as the reference's validator."""
         if not self.validates:
             return
         said = self.session.take_events()[0].payload.data
@@ -262,12 +262,12 @@ class Server(Replay):
             data = None if extras is None else encode_value(extras, self.codec)
             session.fail(stream.number, errors.get(code) or ApplicationError(code, text, data))
         if message.control_flags & 8:
-            # The handler has ended, and takes no more items.
+            # The handler has ended and reads no more items.
             session.cancel(stream.number)
 
 
 class Client(Replay):
-    """A client of ours."""
+    """Our client."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "c>s")
@@ -305,7 +305,7 @@ class Client(Replay):
         flags = message.control_flags
         if flags & 2:
             route = f"{message.service_name}.{message.procedure_name}"
-            # What is opened half may be an upload as well: they begin alike.
+            # A half-open request may also be an upload, which begins in the same way.
             kind = (KINDS.get(route) or Kind.CALL) if flags & 8 else Kind.CHANNEL
             session.name = name
             self.numbers[name] = session.open(kind, route, self.payload(body), 1000)

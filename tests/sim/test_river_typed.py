@@ -1,4 +1,4 @@
-"""Typed handlers over River: what does not match its schema never reaches them, and whoever asked learns why."""
+"""Typed handlers over River: invalid data never reaches them, and the caller gets the reason."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ async def asking(service: Service, codec: str = "json", **options: Any) -> Async
 
 
 async def ask(peer: Peer, kind: str, init: object, items: list[object], codec: str) -> list[Any]:
-    """Ask for `kind`; return the values that are answered."""
+    """Send a request of `kind`; return the values of the response."""
     data, each = encode_value(init, codec), [encode_value(item, codec) for item in items]
     route = f"demo.{kind}"
     if kind == "call":
@@ -179,7 +179,7 @@ async def test_an_init_that_does_not_match_reaches_nobody(
         assert first["path"] == path and first["message"] and set(first) == {"path", "message"}
         await until(lambda: peer.outstanding == 0)
         assert seen == []
-        # The session is sound.
+        # The session still works.
         assert await ask(peer, kind, {"a": 3}, [{"n": 3}], codec) == [{"n": 3}]
 
 
@@ -214,7 +214,7 @@ async def test_an_error_has_its_extras(codec: str, kind: str) -> None:
         with pytest.raises(ApplicationError) as failed:
             await ask(peer, kind, {"a": -1}, [], codec)
         error = failed.value
-        # As anybody's client sees it: extras, and nothing around them.
+        # Any client sees only the extras.
         assert (error.code, error.message) == ("NEGATIVE", "the sum is negative")
         assert decode_value(error.data, codec) == {"n": -1}
         asked = typed(peer)

@@ -1,4 +1,4 @@
-"""Clients of River v1.1, as their messages are: the bit that closes a stream is 4 there, and none cancels it."""
+"""Clients of River v1.1, in which the bit 4 closes a stream and no bit cancels it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_subscription_that_its_server_ends(old: Raw) -> None:
         old.session.complete(number)
         assert summary(old, old.said()) == [(f"s{number}", 0, {"ok": True, "payload": 0}), (f"s{number}", 4, CLOSE)]
     assert old.session.open_streams == 0
-    # What its client still says of it concerns nobody.
+    # Later messages of its client are ignored.
     assert old.say("s1", 4, CLOSE) == []
 
 

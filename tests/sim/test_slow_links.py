@@ -1,4 +1,4 @@
-"""Messages that take long to transfer, over links that live: they arrive (THREATS 91)."""
+"""Messages that take long to transfer over working links arrive (THREATS 91)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.sim.links import Road
 
 MIB = 1024 * 1024
 SLOW = 100_000.0
-"""Bytes a second."""
+"""Bytes per second."""
 
 
 def body(size: int) -> bytes:
@@ -37,7 +37,7 @@ WATCHED = {
     "rsocket": Settings(keepalive_interval=1.0, keepalive_lifetime=2.0),
     "reactivesocket-0.2": Settings(keepalive_interval=1.0, keepalive_lifetime=2.0),
 }
-"""With each protocol, settings by which a peer is taken for dead after two seconds."""
+"""For each protocol, settings with a timeout of two seconds."""
 
 
 @pytest.mark.parametrize("protocol", WATCHED)
@@ -61,7 +61,7 @@ def test_a_large_message_arrives_over_a_slow_link(
 
 
 def test_an_idle_timeout_waits_for_output_that_moves() -> None:
-    # THREATS 91: reactive-streams has no heartbeats; a server hears nothing of a client that receives a large item.
+    # THREATS 91: reactive-streams has no heartbeats; a server gets nothing from a client that receives a large item.
     calls: list[int] = []
     url, settings = "reactive-streams+memory://slow", Settings(idle_timeout=2.0)
 

@@ -241,7 +241,7 @@ def test_lying_composite_metadata_fails_its_request_alone(build) -> None:
 
 
 def test_a_large_frame_is_refused_before_it_is_there(build) -> None:
-    # THREATS 3: before the set-up one mebibyte is the most
+    # THREATS 3: before the set-up, the limit is one mebibyte.
     session = server(build)
     session.receive(bytes.fromhex("ffffff00000000"), 0.0)
     assert not session.link_wanted

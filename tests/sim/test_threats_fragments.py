@@ -15,12 +15,12 @@ NEXT = 0x20
 FOLLOWS = 0x80
 REJECTED = 0x202
 OVERHEAD = 64
-"""What a fragment counts beyond its bytes."""
+"""The counted overhead of a fragment."""
 
 
 @pytest.fixture(autouse=True)
 def nothing_held() -> None:
-    """Let go of the sessions of other tests, and of what they hold."""
+    """Release the sessions of other tests, and the bytes that they hold."""
     gc.collect()
 
 
@@ -46,7 +46,7 @@ def test_a_request_in_fragments_without_end_is_given_up(
     errors, events = target.say(target.request("REQUEST_RESPONSE", 1, flags=FOLLOWS), fragment(target, 1, data) * 60)
     assert (errors, events) == ([(1, REJECTED)], [])
     assert target.held == 0
-    # The number may be used again, and the connection is sound.
+    # The id may be reused, and the connection still works.
     assert target.say(target.request("REQUEST_RESPONSE", 1)) == ([], ["Requested"])
 
 
@@ -82,10 +82,10 @@ def test_of_a_thousand_unfinished_requests_the_oldest_go_first(build: Build, dia
     errors, events = target.say(*begun)
     kept = target.held // (1000 + OVERHEAD)
     assert events == []
-    # In the order in which they came.
+    # In the order of arrival.
     assert errors == [(2 * number + 1, REJECTED) for number in range(1000 - kept)]
     assert (80 < kept < 100, target.held <= 100_000) == (True, True)
-    # A minute later nobody waits for the others, either.
+    # A minute later, the others have expired as well.
     target.session.handle_timer(target.now + 60.0)
     assert len(target.told()[0]) == kept
     assert target.held == 0
@@ -122,16 +122,16 @@ def test_a_request_that_is_interrupted_is_dropped(build: Build, dialect: str, wh
         assert target.say(interruption) == ([], ["Requested"])
         return
     errors, events = target.say(interruption)
-    # Whoever canceled, or failed, waits for no answer.
+    # A stream that was canceled or failed gets no response.
     assert errors == ([] if what in ("cancel", "error") else [(1, REJECTED)])
     assert (events, target.held) == ([], 0)
-    # What would have been the rest of it is nothing.
+    # The rest of it is ignored.
     assert target.say(target.item(1, b"rest")) == ([], [])
 
 
 @COUNTED
 def test_credit_between_the_fragments_of_an_item_is_no_interruption(build: Build, dialect: str) -> None:
-    # THREATS 50: it is about the other direction.
+    # THREATS 50: it concerns the other direction.
     target = Target(build, dialect)
     target.say(target.request("REQUEST_CHANNEL", 1))
     target.session.request(1, 6)
@@ -159,7 +159,7 @@ def test_a_stream_that_ends_takes_its_unfinished_item_along(build: Build, dialec
 
 @ALL
 def test_an_item_of_many_fragments_is_put_together_in_one_go(build: Build, dialect: str) -> None:
-    # THREATS 51: what it costs is measured in tests/core/test_fragments.py.
+    # THREATS 51: tests/core/test_fragments.py measures the cost.
     target = Target(build, dialect, "client")
     stream = target.open("STREAM")
     target.session.receive(fragment(target, stream, bytes(1024)) * 5_000, target.now)
@@ -170,7 +170,7 @@ def test_an_item_of_many_fragments_is_put_together_in_one_go(build: Build, diale
 
 
 def test_the_first_draft_has_no_requests_in_fragments(build: Build) -> None:
-    # THREATS 47: FOLLOWS means nothing on them, so there is nothing to hold.
+    # THREATS 47: FOLLOWS has no meaning on them, so nothing is held.
     target = Target(build, V00)
     body = bytearray(target.request("REQUEST_RESPONSE", 1)[4:])
     body[1] |= 0x20

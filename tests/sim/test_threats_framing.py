@@ -43,7 +43,7 @@ def test_a_length_that_no_header_fits_ends_the_session(build: Build, dialect: st
 
 
 def test_a_length_below_its_own_four_bytes_ends_the_session(build: Build) -> None:
-    # THREATS 5: there is no way to go on from there, and above all no loop.
+    # THREATS 5: parsing cannot continue, and must not loop.
     for length in range(4):
         target = Target(build, V00)
         assert target.say(length.to_bytes(4, "big") * 1000) == (target.goodbye, ["Closed"])
@@ -70,7 +70,7 @@ def test_nothing_is_set_aside_for_what_is_only_announced(build: Build, dialect: 
         tracemalloc.stop()
     assert peak < 100_000
     assert target.told() == ([], [])
-    # Nobody goes on with it: silence ends the session.
+    # It stays incomplete, and silence ends the session.
     target.session.handle_timer(target.now + 90.0)
     assert target.told() == (target.goodbye, ["Closed"])
 
@@ -127,7 +127,7 @@ def test_frames_are_the_same_however_they_are_cut(build: Build, dialect: str, si
 
 @COUNTED
 def test_what_stands_behind_a_frame_of_fixed_size_is_ignored(build: Build, dialect: str) -> None:
-    # THREATS 11: and never read as the next frame.
+    # THREATS 11: it is never read as the next frame.
     target = Target(build, dialect)
     target.say(target.request("REQUEST_STREAM", 1, n=1))
     trailing = target.request("REQUEST_RESPONSE", 9)

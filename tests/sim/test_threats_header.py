@@ -66,17 +66,17 @@ def test_metadata_that_runs_past_its_frame(build: Build, dialect: str) -> None:
     target.say(target.request("REQUEST_STREAM", 1))
     lies = [b"\xff\xff\xff", b"\x00\x00\x09", b"\x00"]
     if dialect == V00:
-        # It counts itself, and a byte of a type stands before it.
+        # It counts itself, and follows a type byte.
         lies = [b"\x00\xff\xff\xff", b"\x00\x00\x00\x09", *(bytes((0, 0, 0, size)) for size in range(4)), b"\x00\x00"]
     for lie in lies:
         octets = body(target, target.request("REQUEST_RESPONSE", 3, data=lie))
         octets[1 if dialect == V00 else 4] |= 0x40 if dialect == V00 else 0x01
         if dialect == V1:
-            # Only what says that it may be ignored is.
+            # Only frames with the IGNORE flag are ignored.
             assert Target(build, dialect).say(target.prefixed(bytes(octets))) == (target.goodbye, ["Closed"])
             octets[4] |= 0x02
         assert target.say(target.prefixed(bytes(octets))) == ([], [])
-    # It is as if it had not come; and it was counted.
+    # It is ignored, and counted.
     assert target.session.credit(target.number(1)) == 5
     assert target.say(target.request("REQUEST_RESPONSE", 3)) == ([], ["Requested"])
     assert target.say(*[target.prefixed(bytes(octets))] * 20) == (target.goodbye, ["Failed", "Failed", "Closed"])
@@ -147,7 +147,7 @@ def test_a_mime_type_of_255_bytes_is_just_long(build: Build, dialect: str) -> No
     (established,) = target.session.take_events()
     assert (established.metadata_mime, established.data_mime) == (mime.decode(), mime.decode())
     assert established.payload.data == b"d"
-    # And it must be there.
+    # It is mandatory.
     target = Target(build, dialect, set_up=False)
     cut = body(target, target.setup(metadata_mime=mime, data_mime=b"", data=b""))[:-100]
     assert target.say(target.prefixed(bytes(cut))) == ([(0, 0x001)], ["Closed"])

@@ -29,7 +29,7 @@ def test_data_that_must_be_sent_back_has_a_limit(build: Build, dialect: str, sid
 
 @COUNTED
 def test_an_answer_is_not_answered(build: Build, dialect: str) -> None:
-    # THREATS 53: or two peers would never be done.
+    # THREATS 53: otherwise two peers would answer each other forever.
     target = Target(build, dialect)
     target.session.receive(keepalive(target, b"d", 0) * 100, target.now)
     assert target.session.take_output() == []
@@ -45,7 +45,7 @@ def test_a_peer_that_does_nothing_but_live_is_left_to_the_application(build: Bui
         target.session.handle_timer(target.now)
         target.say(keepalive(target, b"", 0))
     assert (target.session.open_streams, target.session.link_wanted) == (1, True)
-    # It has had enough of that, and the server hears so.
+    # It ends the session and informs the server.
     target.session.cancel(stream)
     assert b"".join(target.session.take_output()) == target.codec.cancel_frame(stream)
     assert target.session.open_streams == 0
@@ -54,7 +54,7 @@ def test_a_peer_that_does_nothing_but_live_is_left_to_the_application(build: Bui
 @COUNTED
 @pytest.mark.parametrize("side", ["server", "client"])
 def test_a_machine_that_slept_finds_out_at_once(build: Build, dialect: str, side: str) -> None:
-    # THREATS 54: one jump of the clock is one timer, not as many as fit into it.
+    # THREATS 54: a jump of the clock causes one timer, not one per interval.
     target = Target(build, dialect, side)
     target.now += 1e9
     target.session.handle_timer(target.now)

@@ -1,4 +1,4 @@
-"""Each limit on what is put together of parts, in each protocol that has them: just within it, and one beyond."""
+"""Each limit of reassembly, in each protocol that has it: exactly at the limit, and one beyond it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.sim.target import DIALECTS, Target
 
 NEXT_AND_FOLLOWS = 0xA0
 OVERHEAD = 64
-"""What a fragment counts beyond its bytes."""
+"""The counted overhead of a fragment."""
 REACTIVE_STREAMS = "reactive-streams-0"
 
 
@@ -23,9 +23,9 @@ class Case:
     """A limit.
 
     Args:
-        value: What it is set to.
-        within: The fragments of one item that it lets pass.
-        beyond: The one that it does not.
+        value: The value of the setting.
+        within: The fragments of one item that are accepted.
+        beyond: The fragment that is rejected.
 
     """
 
@@ -49,7 +49,7 @@ ELSEWHERE = {
 
 
 class Rsocket:
-    """A client of the RSocket family that gets the fragments of an answer.
+    """A client of the RSocket family that receives the fragments of a response.
 
     Attributes:
         target: Its session.
@@ -65,7 +65,7 @@ class Rsocket:
 
 
 class Reactive:
-    """A subscriber of reactive-streams-io that gets the parts of an element."""
+    """A subscriber of reactive-streams-io that receives the parts of an element."""
 
     def __init__(self, build: Build, **limits: Any) -> None:
         self.target: Any = Subscriber(build, **limits)
@@ -81,7 +81,7 @@ def receiver(build: Build, protocol: str, **limits: Any) -> Rsocket | Reactive:
 
 
 def failures(target: Any) -> list[str]:
-    """Return why streams have failed meanwhile."""
+    """Return the errors of newly failed streams."""
     events = target.session.take_events()
     return [str(event.error) for event in events if type(event).__name__ == "Failed"]
 

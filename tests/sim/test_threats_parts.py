@@ -10,12 +10,12 @@ from tests.builds import Build
 from tests.sim.subscriber import Subscriber
 
 OVERHEAD = 64
-"""What a part counts beyond its bytes."""
+"""The counted overhead of a part."""
 
 
 @pytest.fixture(autouse=True)
 def nothing_held() -> None:
-    """Let go of the sessions of other tests, and of what they hold."""
+    """Release the sessions of other tests, and the bytes that they hold."""
     gc.collect()
 
 
@@ -59,12 +59,12 @@ def test_many_elements_without_end_are_given_up_at_the_limit(build: Build, is_cl
 
 
 def test_elements_that_are_whole_count_no_more(build: Build) -> None:
-    # THREATS 101: what is within the limit flows on for ever.
+    # THREATS 101: elements within the limit are accepted indefinitely.
     peer = Subscriber(build, max_reassembly_bytes=3_000)
     stream = peer.subscribe(demand=50)
     for element in range(50):
         peer.say(peer.part(stream, element, bytes(1000)), peer.part(stream, element, bytes(1000)))
-        # The last part makes it whole: it is delivered at once, whatever there was.
+        # The last part completes it, and it is delivered immediately.
         peer.say(peer.part(stream, element, bytes(1000), last=True))
         (item,) = peer.events()
         assert (len(item.payload.data), peer.held) == (3000, 0)
@@ -111,7 +111,7 @@ def test_elements_that_are_not_whole_in_time_are_given_up(build: Build) -> None:
     stream = peer.subscribe()
     peer.say(peer.part(stream, 0, b"x"))
     peer.session.handle_timer(60.9)
-    # Further parts give it no more time.
+    # Further parts do not extend the time.
     peer.say(peer.part(stream, 0, b"x"), now=60.9)
     assert peer.events() == []
     peer.session.handle_timer(61.0)
@@ -119,7 +119,7 @@ def test_elements_that_are_not_whole_in_time_are_given_up(build: Build) -> None:
 
 
 def test_an_element_of_many_parts_is_put_together_in_one_go(build: Build) -> None:
-    # THREATS 51: what it costs is measured in tests/core/test_fragments.py.
+    # THREATS 51: tests/core/test_fragments.py measures the cost.
     peer = Subscriber(build)
     stream = peer.subscribe()
     peer.say(*[peer.part(stream, 0, bytes(1024))] * 5_000, peer.part(stream, 0, b"end", last=True))

@@ -1,4 +1,4 @@
-"""Attacks on River's sessions, one by one, by a client that is written by hand."""
+"""Attacks on River's sessions by a hand-written client."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def invalid(said: list[Message], codec: str) -> bool:
 
 
 def peak_of(attack: Callable[[], None]) -> int:
-    """Return how many bytes are allocated at once at most while `attack` goes on."""
+    """Return the peak of allocated bytes during `attack`."""
     tracemalloc.start()
     try:
         attack()
@@ -80,7 +80,7 @@ def test_a_peer_that_acknowledges_nothing_costs_a_bounded_session() -> None:
     raw.say("a", 10, {}, **COUNT)
 
     def attack() -> None:
-        # Each of them is answered, and no answer is acknowledged.
+        # Each is answered, and no response is acknowledged.
         for number in range(20_000):
             raw.say(f"x{number}", 0, {"n": number})
             raw.events[:-1] = []
@@ -155,7 +155,7 @@ def test_unknown_ids_are_answered_once_and_remembered_in_bounded_memory() -> Non
 
     def attack() -> None:
         for number in range(10_000):
-            # Every answer is acknowledged: what it costs is what is remembered.
+            # Each response is acknowledged, so the cost is what is remembered.
             assert raw.say("x" * 900 + str(number), 0, None, ack=raw.session.sequence.seq)
 
     assert peak_of(attack) < 1_000 * KIB
@@ -210,7 +210,7 @@ def test_a_stream_that_is_over_stays_over(raw: Raw) -> None:
     raw.session.request(1, 10)
     raw.say("x", 4, {"ok": False, "payload": {"code": "CANCEL", "message": "m"}})
     raw.events.clear()
-    # Nobody knows it any more, and that is said once.
+    # It is unknown now, and is rejected once.
     assert invalid(raw.say("x", 8, {"type": "CLOSE"}), raw.codec)
     for flags in (8, 0, 4, 2, 8):
         assert raw.say("x", flags, {"type": "CLOSE"}, **ECHO) == []
@@ -231,7 +231,7 @@ def test_a_close_that_is_never_answered_keeps_no_stream_of_a_handler_that_has_en
         raw.say(f"x{number}", flags, {}, **route)
         raw.session.send(number, Payload(b"1" if raw.codec == "json" else b"\x01"), True)
     assert raw.session.open_streams == 0
-    # Where the client may still send items, its handler has said that it reads no more of them.
+    # If the client may still send items, its handler has stopped reading.
     raw.say("e", 2, {}, **ECHO)
     raw.session.complete(5)
     raw.session.cancel(5)
@@ -287,7 +287,7 @@ def test_extensions_that_nobody_knows_do_not_reach_a_type(codec: str) -> None:
     mark = b'"payload":77' if codec == "json" else b"\xa7payload\x4d"
     assert mark in whole
     raw.feed(framed(whole.replace(mark, mark[:-2] + body if codec == "json" else mark[:-1] + body)))
-    # A body is bytes here; whoever decodes it, decodes it strictly.
+    # A body is bytes here; it is decoded strictly later.
     assert isinstance(raw.events[-1], Requested) and raw.events[-1].payload.data == body
 
 
@@ -304,7 +304,7 @@ def test_heartbeats_are_answered_by_clients_alone() -> None:
 
     duo.lose = note
     duo.advance(10.0)
-    # One of ours a second, one answer to each, and no answer to that.
+    # One heartbeat of ours per second, one answer to each, and no answer to that.
     assert seen == ["s>c", "c>s"] * 10
 
 
@@ -318,7 +318,7 @@ def test_a_flood_of_heartbeats_is_answered_by_nothing_and_costs_nothing(raw: Raw
 
 
 def test_a_server_that_floods_heartbeats_costs_its_client_little() -> None:
-    # THREATS 59, 65: each is echoed, and no echo is acknowledged.
+    # THREATS 59, 65: each is answered, and no answer is acknowledged.
     duo = Duo(max_unacked=1_000)
     duo.linked = False
     name, client = duo.server.us, duo.client
@@ -358,7 +358,7 @@ def test_a_length_that_lies_costs_no_memory(length: bytes) -> None:
 
     def attack() -> None:
         raw.feed(length)
-        # What is too long is passed over, and not held.
+        # Messages that are too long are skipped and not held.
         for _ in range(200):
             raw.feed(piece)
 

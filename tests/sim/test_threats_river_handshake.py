@@ -1,4 +1,4 @@
-"""Attacks on River's handshakes, one by one, by a client that is written by hand."""
+"""Attacks on River's handshakes by a hand-written client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def raw(request: pytest.FixtureRequest) -> Raw:
 
 
 def code(said: list[Message], codec: str) -> str | None:
-    """Return the code with which a handshake is refused; None when it is accepted."""
+    """Return the code of a rejected handshake; None for an accepted one."""
     (answer,) = said
     found: str | None = body_of(answer, codec)["status"].get("code")
     return found
@@ -96,7 +96,7 @@ def test_numbers_of_a_handshake_are_whole(number: bytes, field: str) -> None:
     except FrameError:
         said = []
     assert raw.session is None and len(raw.sessions) == 0
-    # What is no JSON at all is not answered.
+    # Invalid JSON is not answered.
     assert not said or code(said, "json") in ("SESSION_STATE_MISMATCH", "MALFORMED_HANDSHAKE")
 
 
@@ -129,7 +129,7 @@ def test_a_session_cannot_be_taken_over(codec: str) -> None:
         raw.link()
         fields: dict[str, object] = {"streamId": "hs", "controlFlags": 0, "payload": shake, "from": thief}
         assert code(raw.feed(framed(raw.encode(fields))), codec) == "SESSION_STATE_MISMATCH"
-    # The name without the id is another session, and ends the first one only when it has said something.
+    # The same client with another session id ends the first session only after its first message.
     raw.link()
     raw.shake(session="guess")
     assert len(raw.sessions) == 2 and raw.session is not victim

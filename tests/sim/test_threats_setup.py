@@ -41,7 +41,7 @@ def test_a_second_set_up_is_ignored_and_resets_nothing(build: Build, dialect: st
     assert target.say(target.setup(metadata_mime=b"other", keepalive_ms=1, lifetime_ms=1)) == ([], [])
     assert target.session.credit(target.number(1)) == 5
     if dialect != V00:
-        # The times of the first one hold.
+        # The times of the first one apply.
         assert target.session.next_timer() == target.now + 45.0
     assert target.say(target.request("REQUEST_RESPONSE", 3)) == ([], ["Requested"])
 
@@ -106,7 +106,7 @@ def test_the_longest_and_the_shortest_times_are_times(build: Build, dialect: str
     assert target.session.next_timer() == pytest.approx(target.now + (2**31 - 1) / 2000)
     target = Target(build, dialect, set_up=False)
     assert target.say(target.setup(keepalive_ms=1, lifetime_ms=1)) == ([], ["Established"])
-    # It is the client's own wish; and it is no loop: each timer is later than the one before.
+    # The client requested it, and it is not a loop: each timer is later than the one before.
     first = target.session.next_timer()
     target.session.handle_timer(first)
     assert target.session.next_timer() > first
@@ -138,7 +138,7 @@ def test_a_token_of_somebody_else_is_worth_nothing(build: Build) -> None:
         codec = build.module("penstock.wire.rsocket.codec").Codec()
         with pytest.raises(build.module("penstock.errors").ProtocolError, match="no session of that token"):
             thief.receive(codec.frame(frame), world.now)
-        # The session that he asked for has not noticed: its old link still carries it.
+        # The session is unaffected: its old link still carries it.
         world.server.send(stream, world.payload(b"hers"))
         world.drive()
     assert world.items["client", stream] == [b"hers", b"hers"]
@@ -171,7 +171,7 @@ def test_a_server_that_confirms_what_was_never_sent_is_left(build: Build, positi
 
 
 def test_a_confirmation_of_less_than_before_trims_nothing(build: Build) -> None:
-    # THREATS 31: what is not confirmed yet can be sent again after it.
+    # THREATS 31: unconfirmed frames can be sent again after it.
     world = World(build)
     world.connect()
     world.drive()
@@ -207,7 +207,7 @@ def test_a_storm_of_half_resumed_sessions_is_capped_and_expires(build: Build) ->
     for session in taken:
         session.handle_timer(world.now + 60.0)
         assert not session.link_wanted
-    # There is room again.
+    # Another session is accepted again.
     world.connect()
     world.drive()
     assert world.server.link_wanted

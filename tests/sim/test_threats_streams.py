@@ -61,7 +61,7 @@ def test_streams_that_are_canceled_as_soon_as_opened_are_counted(build: Build, d
         assert target.say(target.request("REQUEST_RESPONSE", stream), cancel) == ([], ["Requested", "Canceled"])
     assert target.say(target.request("REQUEST_RESPONSE", 21), target.codec.cancel_frame(21))[0] == target.goodbye
     assert not target.session.link_wanted
-    # Those that lived for a while are no attack.
+    # Streams that lasted for a while are not an attack.
     target = Target(build, dialect, max_rapid_resets=10)
     for stream in range(1, 101, 2):
         target.say(target.request("REQUEST_RESPONSE", stream))
@@ -112,7 +112,7 @@ def test_request_n_of_nothing_ends_its_stream_alone(build: Build, dialect: str) 
 
 @COUNTED
 def test_a_negative_request_n_is_none(build: Build, dialect: str) -> None:
-    # THREATS 38: the top bit is reserved, and what is left counts.
+    # THREATS 38: the top bit is reserved, and the other bits count.
     target = Target(build, dialect)
     target.say(target.request("REQUEST_STREAM", 1, n=1))
     body = bytearray(target.request_n(1, 7)[3:])
@@ -157,7 +157,7 @@ def test_frames_for_no_stream_are_ignored_and_counted(build: Build, dialect: str
         target.say(target.item(used, flags=NEXT | COMPLETE))
     else:
         target.say(target.request("REQUEST_RESPONSE", used), target.codec.cancel_frame(used))
-    # One that is over, and one that never was.
+    # A stream that has ended, and one that never existed.
     for stream in (used, 77):
         assert target.say(stray(target, name, stream) * 50) == ([], [])
     assert target.say(stray(target, name, 77)) == (target.goodbye, ["Closed"])
@@ -165,7 +165,7 @@ def test_frames_for_no_stream_are_ignored_and_counted(build: Build, dialect: str
 
 @ALL
 def test_an_answer_to_a_call_is_its_only_one(build: Build, dialect: str) -> None:
-    # THREATS 43: without COMPLETE; and what follows is nobody's.
+    # THREATS 43: without COMPLETE; later frames have no stream.
     target = Target(build, dialect, "client")
     call = target.open("CALL")
     errors, events = target.say(target.item(call), target.item(call), target.item(call, flags=COMPLETE))
@@ -175,7 +175,7 @@ def test_an_answer_to_a_call_is_its_only_one(build: Build, dialect: str) -> None
 
 @ALL
 def test_complete_with_data_is_an_item_and_the_end(build: Build, dialect: str) -> None:
-    # THREATS 43: with COMPLETE, FOLLOWS means nothing.
+    # THREATS 43: with COMPLETE, FOLLOWS has no meaning.
     for flags in (COMPLETE, COMPLETE | FOLLOWS, COMPLETE | FOLLOWS | NEXT):
         target = Target(build, dialect, "client")
         stream = target.open("STREAM")
@@ -228,7 +228,7 @@ def test_metadata_that_is_pushed_on_a_stream(build: Build, dialect: str) -> None
     target.say(target.request("REQUEST_STREAM", 1))
     push = target.frame("METADATA_PUSH", 1, metadata=b"m")
     assert target.say(push) == ([], ["MetadataPushed"] if dialect == V00 else [])
-    # On one that is not there it is as stray as any other frame.
+    # On an unknown stream, it is a stray frame.
     elsewhere = target.frame("METADATA_PUSH", 5, metadata=b"m")
     assert target.say(elsewhere) == ([], [])
     assert target.say(elsewhere * 10)[0] == target.goodbye

@@ -1,4 +1,4 @@
-"""Large messages over real sockets and a slow proxy: what `test_slow_links` shows, with the buffers of a kernel."""
+"""Large messages over real sockets and a slow proxy: like `test_slow_links`, with the buffers of a kernel."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from penstock import Payload, Service, Settings
 pytestmark = pytest.mark.slow
 
 RATE = 400_000
-"""Bytes a second, in each direction."""
+"""Bytes per second, in each direction."""
 BUFFER = 32_768
 SIZE = 800_000
-"""Two seconds: five times as long as the watchdogs wait."""
+"""Two seconds of transfer, five times the timeouts."""
 HASTY = Settings(heartbeat_interval=0.2, heartbeats_until_dead=2, handshake_timeout=5.0)
 HASTY_KEEPALIVE = Settings(keepalive_interval=0.2, keepalive_lifetime=0.4)
 
 
 class Throttle:
-    """Passes bytes on at `RATE`, with small buffers."""
+    """A proxy that forwards bytes at `RATE`, with small buffers."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -31,7 +31,7 @@ class Throttle:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def listen(self) -> int:
-        """Accept links from now on; return the port."""
+        """Start accepting links; return the port."""
         listening = socket.create_server(("127.0.0.1", 0))
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
         listening.setblocking(False)

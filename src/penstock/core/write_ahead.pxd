@@ -7,6 +7,7 @@ cdef class WriteAhead(Outbox):
     cdef object _observe
     cdef object _encode
     cdef object _fail
+    cdef object _is_open
     cdef Py_ssize_t _high_bytes
     cdef object _logged
     cdef object _writing

@@ -7,16 +7,19 @@ the next record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
+from ..errors import SessionStoreError
 from ..events import Event, Requested
 from ..session import Run, SessionLog
 from .outbox import Outbox
 
-__all__ = ["Logged", "WriteAhead", "digest", "without_requests"]
+__all__ = ["Logged", "WriteAhead", "decode_records", "digest", "without_requests"]
 
 REWRITE_BYTES: Final = 1 << 20
 """A log is rewritten when it has grown to twice what it held then, and this much."""
@@ -46,13 +49,46 @@ class Logged(NamedTuple):
         return [name for name in before.streams if name not in self.streams] if before is not None else []
 
 
+def decode_records(
+    decoder: msgspec.msgpack.Decoder[Any], data: Iterable[bytes], version: int, protocol: str
+) -> tuple[list[Any], dict[Any, int]]:
+    """Return the records of a log, and the streams that are open after them.
+
+    Only the first record has an `opening`; each has the streams `opened` and `ended` since the one before it.
+
+    Raises:
+        SessionStoreError: A record is invalid or of another version, or the first one has no `opening`.
+
+    """
+    records = []
+    streams: dict[Any, int] = {}
+    for each in data:
+        try:
+            record = decoder.decode(each)
+        except msgspec.DecodeError as error:
+            raise SessionStoreError(
+                f"{protocol} session log has an invalid record ({len(each)} bytes): {error}"
+            ) from error
+        if record.opening is not None and record.opening.version != version:
+            found = record.opening.version
+            raise SessionStoreError(f"{protocol} session log has version {found}; this release reads version {version}")
+        records.append(record)
+        streams.update(record.opened)
+        for name in record.ended:
+            streams.pop(name, None)
+    if not records or records[0].opening is None:
+        raise SessionStoreError(f"{protocol} session log does not begin with a whole session")
+    return records, streams
+
+
 class WriteAhead(Outbox):
-    """An outbox whose output leaves when everything that it says is durable.
+    """An outbox whose output leaves when everything that it says is durable; a :class:`penstock.session.Durable`.
 
     Args:
         observe: Returns what the log should hold now; None: the session has not begun, and nothing is written.
         encode: Returns the record that leads from one state of the log to the next; from None: the whole session.
         fail: Ends the session because a record cannot be written. None of its output may leave.
+        is_open: Returns whether the session takes new streams.
         high_bytes: More output than this must not wait for the disk.
 
     Attributes:
@@ -63,9 +99,9 @@ class WriteAhead(Outbox):
     """
 
     __slots__ = (
-        "_afterwards", "_encode", "_fail", "_held_events", "_held_output", "_high_bytes", "_logged", "_observe",
-        "_ready_events", "_ready_output", "_rewrite_at", "_run", "_storage_full", "_unsynced", "_watcher", "_writing",
-        "begun", "log", "waiting",
+        "_afterwards", "_encode", "_fail", "_held_events", "_held_output", "_high_bytes", "_is_open", "_logged",
+        "_observe", "_ready_events", "_ready_output", "_rewrite_at", "_run", "_storage_full", "_unsynced", "_watcher",
+        "_writing", "begun", "log", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -73,12 +109,14 @@ class WriteAhead(Outbox):
         observe: Callable[[], Logged | None],
         encode: Callable[[Logged, Logged | None], bytes],
         fail: Callable[[Exception], None],
+        is_open: Callable[[], bool],
         high_bytes: int,
     ) -> None:
         super().__init__()
         self._observe = observe
         self._encode = encode
         self._fail = fail
+        self._is_open = is_open
         self._high_bytes = high_bytes
         self._logged: Logged | None = None
         # What the record holds that is being written, if any, and what becomes of the log afterwards.
@@ -113,6 +151,11 @@ class WriteAhead(Outbox):
     def watch(self, watcher: Callable[[bool], None]) -> None:
         """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
         self._watcher = watcher
+
+    @property
+    def kept(self) -> bool:
+        """Whether the next process can resume the session. See :class:`penstock.session.Durable`."""
+        return self.log is not None and self.begun and self._is_open()
 
     @property
     def settled(self) -> bool:

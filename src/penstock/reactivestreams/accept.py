@@ -1,4 +1,4 @@
-"""The first byte of a new link: is this reactive-streams-io at all?"""
+"""Detects reactive-streams-io on a new link of a server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..errors import ProtocolError
-from ..session import ServerStart, Session
+from ..session import Detector, ServerStart, Session
 from ..settings import Settings
 from ..wire.reactivestreams.codec import LAYOUTS, NAMES, Message, Type, encode
 from .session import ReactiveStreamsSession
@@ -21,35 +21,26 @@ FOREIGN: Final = {
     ord("S"): "SSH",
     0x00: "a frame of RSocket",
 }
-"""What else people point at a port, by its first byte."""
+"""Other protocols that clients may send by mistake, by their first byte."""
 OPENING: Final = (Type.CLIENT_HELLO, Type.GOODBYE)
-"""A session takes what begins so; a goodbye in place of hello is answered, and that is all."""
-NO_HELLO: Final = b"the server closes the connection, and no clientHello has come"
+"""First messages that begin a session. A session answers a goodbye without a hello, and ends."""
+NO_HELLO: Final = b"the server closes the connection: no clientHello was received"
 
 
-class ReactiveStreamsDetector:
+class ReactiveStreamsDetector(Detector):
     """Waits for the first byte, which is the type of a message: clientHello."""
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__(settings.first_frame_timeout)
         self._settings = settings
-        self._since = 0.0
-        # docs/reference/rs-0.md, Hello 3: a server that closes, or has waited too long, refuses whoever is silent.
+        # docs/reference/rs-0.md, Hello 3: sent to a silent client when the server closes, or after the time limit.
         self.farewell = encode(Message(Type.GOODBYE, 0, 0, NO_HELLO))
-        self.identity = b""
-
-    def link_up(self, now: float) -> None:
-        """A link was accepted: the peer must say who it is before `next_timer`."""
-        self._since = now
-
-    def next_timer(self) -> float | None:
-        """Return when the peer must have said who it is."""
-        return self._since + self._settings.first_frame_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
+        """Return the session of the link. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
-            ProtocolError: It is no clientHello. What is another message is answered with goodbye, junk with nothing.
+            ProtocolError: The first message is not clientHello. Goodbye answers another message, nothing answers junk.
 
         """
         if not data:
@@ -60,7 +51,7 @@ class ReactiveStreamsDetector:
             self.farewell = b""
             if type in LAYOUTS:
                 # THREATS 71.
-                what = f"{NAMES[type]}, and not clientHello"
+                what = f"{NAMES[type]} instead of clientHello"
                 self.farewell = encode(Message(Type.GOODBYE, 0, 0, f"the first message is {what}".encode()))
             raise ProtocolError(f"the link begins with {what}, not with reactive-streams-io")
         session = ReactiveStreamsSession.server(self._settings)
@@ -71,5 +62,5 @@ class ReactiveStreamsDetector:
 
 
 def detectors(start: ServerStart) -> Callable[[], ReactiveStreamsDetector]:
-    """Return what makes the detectors of one server. See :func:`penstock.protocols.detectors`."""
+    """Return a factory of detectors for one server. See :func:`penstock.protocols.detectors`."""
     return lambda: ReactiveStreamsDetector(start.settings)

@@ -1,4 +1,4 @@
-"""Errors on the wire, where they are texts, and as exceptions."""
+"""Converts errors between the texts of onError and exceptions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..texts import shown
 __all__ = ["error_of", "fitting", "text_of"]
 
 APPLICATION_ERROR: Final = 0x201
-"""The code of errors of which nothing but a text is known."""
+"""The code of errors that have only a text."""
 HANDLER_FAILED: Final = "the handler failed"
-"""All that a peer learns of an error that was not meant for it."""
+"""The text that is sent for any exception other than ApplicationError."""
 
 # docs/reference/rs-0.md, Publisher and errors.
 _CODED: Final = re.compile(r"\[0x([0-9A-Fa-f]{1,8})\](?: (.*))?", re.DOTALL)
@@ -21,9 +21,9 @@ _CLASSES: Final[dict[int, type[ApplicationError]]] = {0x202: Rejected, 0x203: Ca
 
 
 def text_of(error: Exception, max_bytes: int) -> bytes:
-    """Return the text by which `error` travels in onError, cut to `max_bytes`.
+    """Return the text of onError for `error`, cut to `max_bytes`.
 
-    Only an ApplicationError tells the peer its text. A code of its own stands before it in brackets.
+    Only the text of an ApplicationError is sent. A code other than 0x201 precedes it in brackets.
     """
     if not isinstance(error, ApplicationError):
         text = HANDLER_FAILED
@@ -35,13 +35,13 @@ def text_of(error: Exception, max_bytes: int) -> bytes:
 
 
 def fitting(text: str, max_bytes: int) -> bytes:
-    """Return `text` as UTF-8, cut between two characters where it is longer than `max_bytes`."""
+    """Return `text` as UTF-8, cut between two characters to at most `max_bytes`."""
     data = text.encode(errors="replace")
     return data if len(data) <= max_bytes else data[:max_bytes].decode(errors="ignore").encode()
 
 
 def error_of(text: bytes) -> ApplicationError:
-    """Return the exception that onError stands for: with the code that its text begins with, else with 0x201."""
+    """Return the exception for the text of onError, with the code in the text or 0x201."""
     coded = _CODED.fullmatch(text.decode())
     if coded is None:
         return ApplicationError(APPLICATION_ERROR, shown(text.decode()), text)

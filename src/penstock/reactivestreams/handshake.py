@@ -1,4 +1,4 @@
-"""Hello: the version, and which extensions both sides know. reactive-streams-io 0, Protocol negotiation."""
+"""Hello: the version and the extensions of both sides. reactive-streams-io 0, Protocol negotiation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ VERSION: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """What both sides must list in their hellos before it is used.
+    """An extension, which is used if both sides list it in their hellos.
 
     Attributes:
-        name: In `Settings.extensions`.
-        id: In hellos.
-        layouts: Its messages.
+        name: Its name in `Settings.extensions`.
+        id: Its id in hellos.
+        layouts: The layouts of its messages, by type.
 
     """
 
@@ -34,17 +34,17 @@ class Extension:
 METADATA: Final = Extension(
     "metadata", 1, {type: EXTENDED[type] for type in (Type.SUBSCRIBE_METADATA, Type.ON_NEXT_METADATA)}
 )
-"""Metadata beside requests and items, which the document has no place for."""
+"""Metadata of requests and items, which the document does not have."""
 
 EXTENSIONS: Final = {extension.name: extension for extension in (METADATA,)}
-"""All that we know, by name."""
+"""All supported extensions, by name."""
 
 
 def ours(settings: Settings) -> list[Extension]:
     """Return the extensions that this side offers.
 
     Raises:
-        LocalError: The settings name one that nobody knows.
+        LocalError: The settings name an unknown extension.
 
     """
     if unknown := [name for name in settings.extensions if name not in EXTENSIONS]:
@@ -53,16 +53,16 @@ def ours(settings: Settings) -> list[Extension]:
 
 
 def hello(is_client: bool, extensions: Iterable[Extension]) -> Message:
-    """Return the hello of a side."""
+    """Return the hello of a client or a server."""
     type = Type.CLIENT_HELLO if is_client else Type.SERVER_HELLO
     return Message(type, 0, VERSION, b"", tuple(extension.id for extension in extensions))
 
 
 def check_version(message: Message) -> None:
-    """Look at the version of the peer's hello.
+    """Check the version of the peer's hello.
 
     Raises:
-        SetupRejected: It is not ours: goodbye MUST be said, and the connection closed.
+        SetupRejected: It is not 0. This side MUST send goodbye and close the connection.
 
     """
     if message.number != VERSION:
@@ -70,5 +70,5 @@ def check_version(message: Message) -> None:
 
 
 def agreed(message: Message, offered: Iterable[Extension]) -> list[Extension]:
-    """Return the extensions that are listed by both hellos; those that nobody here knows mean nothing."""
+    """Return the extensions in both hellos. Unknown ids in the peer's are ignored."""
     return [extension for extension in offered if extension.id in message.ids]

@@ -6,7 +6,7 @@ from ..wire.reactivestreams.codec cimport Items, Message
 from .outbound cimport Outbound
 from .streams cimport Publication, Subscription, Subscriptions, add, spend
 
-cdef int64_t MOST_LATE, UNBOUNDED
+cdef int64_t MAX_LATE, UNBOUNDED
 cdef int _CALL, _ON_NEXT, _LAST_PART, _SUBSCRIBE
 
 
@@ -31,7 +31,7 @@ cdef class Inbound:
     cdef readonly object reassembly
 
     cpdef message(self, Message message, double now)
-    @cython.locals(run=PayloadRun, count=int64_t, asked=int64_t, subscription=Subscription)
+    @cython.locals(run=PayloadRun, count=int64_t, demand=int64_t, subscription=Subscription)
     cpdef items(self, Items items, double now)
     @cython.locals(late=int64_t)
     cpdef stray(self, double now, int64_t count=*)

@@ -1,7 +1,6 @@
-"""Messages of streams: each is judged by the state of its stream, and becomes events.
+"""Messages of streams: checks each against the state of its stream, and makes events of it.
 
-Messages for streams that are over are races, and mean nothing; we count them, because a peer that sends little
-else is an attack.
+Messages for ended streams are races and are ignored. They are counted, because a flood of them is an attack.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from .streams import UNBOUNDED, Publication, Subscription, Subscriptions, add, s
 __all__ = ["Inbound"]
 
 RAPID: Final = 1.0
-"""A stream that its opener cancels within this many seconds counts as a rapid reset."""
+"""A stream that is canceled within this many seconds after its opening counts as a rapid reset."""
 RATE_SECONDS: Final = 30.0
-MOST_LATE: Final = 1 << 62
-"""More than can come."""
+MAX_LATE: Final = 1 << 62
+"""An upper bound of late messages; more cannot arrive."""
 CROSSING: Final = 4
-"""Signals of a subscriber that may cross with the end of its stream: its cancel, and some requests."""
+"""Messages of a subscriber that may cross the end of its stream: its cancel, and some requests."""
 
 # Plain integers are compared faster than members of an enumeration.
 _CALL = int(Kind.CALL)
@@ -43,15 +42,15 @@ class Inbound:
 
     Args:
         settings: Limits.
-        outbound: Takes the messages that answer.
-        events: Where to put what happened.
+        outbound: Sends responses to messages.
+        events: The list to append events to.
 
     Attributes:
-        subscriptions: Those of this side.
-        publications: The peer's subscriptions, by its numbers.
-        published: The same, by what events call them.
-        draining: New streams of the peer are rejected.
-        reassembly: Elements of which not all parts are here, each by a number of its own.
+        subscriptions: The subscriptions of this side.
+        publications: The peer's subscriptions, by their numbers on the wire.
+        published: The peer's subscriptions, by their ids in events.
+        draining: Whether new streams of the peer are rejected.
+        reassembly: The incomplete elements, each by an id of its own.
 
     """
 
@@ -65,7 +64,7 @@ class Inbound:
         self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
         self._late = 0
         self._serial = 0
-        # The subscription, and the metadata, that came before its subscribe.
+        # A subscribeMetadata whose subscribe is pending.
         self._annotated: Message | None = None
         self.subscriptions = Subscriptions()
         self.publications: dict[int, Publication] = {}
@@ -87,11 +86,11 @@ class Inbound:
         }
 
     def message(self, message: Message, now: float) -> None:
-        """Take a message that belongs to a stream.
+        """Process a message of a stream. The session must end if this raises.
 
         Raises:
-            ProtocolError: The peer broke the protocol; the session must end.
-            LimitExceeded: It floods us; the same.
+            ProtocolError: The peer violated the protocol.
+            LimitExceeded: The peer exceeded a limit.
 
         """
         type = message.type
@@ -101,42 +100,42 @@ class Inbound:
         else:
             handler = self._handlers.get(type)
             if handler is None:
-                raise ProtocolError(f"{NAMES[type]} came a second time, or from the wrong side")
+                raise ProtocolError(f"{NAMES[type]} was sent twice, or by the wrong side")
             handler(message, now)
 
     def items(self, items: Items, now: float) -> None:
-        """Take consecutive elements of one stream. Raises as `message` does."""
+        """Process consecutive elements of one stream. Raises the same errors as `message`."""
         run = items.run
         count = len(run)
         self._check_annotated(_ON_NEXT, items.subscriber)
         subscription = self._receiving(_ON_NEXT, items.subscriber, count, now)
         if subscription is None:
             return
-        asked = subscription.granted
-        if items.announced > asked:
-            # THREATS 69: its count is what the publisher itself says, before the first of them is delivered.
-            raise ProtocolError(f"onNextPacked brought {items.announced} elements, and {asked} were asked for")
-        if count > asked or subscription.kind == _CALL or subscription.metadata is not None:
-            for payload in run.payloads(0, min(count, asked)):
+        demand = subscription.granted
+        if items.announced > demand:
+            # THREATS 69: the announced count is checked before the first element is delivered.
+            raise ProtocolError(f"onNextPacked has {items.announced} elements, but only {demand} were requested")
+        if count > demand or subscription.kind == _CALL or subscription.metadata is not None:
+            for payload in run.payloads(0, min(count, demand)):
                 if not subscription.over:
                     self._item(subscription, payload)
-            if count > asked and not subscription.over:
+            if count > demand and not subscription.over:
                 self._overrun(subscription)
             return
         subscription.granted = spend(subscription.granted, count)
         self._events.append(RunReceived(subscription.id, run))
 
     def stray(self, now: float, count: int = 1) -> None:
-        """Count messages that belong to no stream. Raises LimitExceeded when there are too many."""
+        """Count messages without a stream. Raises LimitExceeded if there are too many."""
         late = min(count, self._late)
         self._late -= late
         if count > late and self._stray.hit(now, count - late):
             limit = self._settings.max_stray_frames
-            raise LimitExceeded(f"more than max_stray_frames ({limit}) messages belonged to no stream")
+            raise LimitExceeded(f"more than max_stray_frames ({limit}) messages had no stream")
 
     def end_subscription(self, subscription: Subscription, late: int = 0) -> None:
-        """Remove a subscription of this side; `late`: messages that may still come for it, because it was canceled."""
-        self._late = MOST_LATE if late > MOST_LATE - self._late else self._late + late
+        """Remove a subscription of this side; up to `late` messages may still arrive if it was canceled."""
+        self._late = MAX_LATE if late > MAX_LATE - self._late else self._late + late
         for serial in subscription.elements.values():
             self.reassembly.drop(serial)
         subscription.elements.clear()
@@ -144,22 +143,22 @@ class Inbound:
 
     def end_publication(self, publication: Publication) -> None:
         """Remove a subscription of the peer."""
-        self._late = min(self._late + CROSSING, MOST_LATE)
+        self._late = min(self._late + CROSSING, MAX_LATE)
         if self.published.pop(publication.id, None) is not None:
             del self.publications[publication.subscriber]
 
     def cancel(self, subscription: Subscription) -> None:
         """Cancel a subscription, and remove it."""
         self._outbound.message(Message(Type.CANCEL, subscription.number))
-        self.end_subscription(subscription, min(subscription.granted, MOST_LATE) + 2)
+        self.end_subscription(subscription, min(subscription.granted, MAX_LATE) + 2)
 
     @property
     def open_streams(self) -> int:
-        """How many streams are open, of both sides."""
+        """The number of open streams."""
         return self.subscriptions.live + len(self.publications)
 
     def end_all(self) -> list[int]:
-        """End all streams; return what events call them."""
+        """End all streams and return their ids."""
         ended = [subscription.id for subscription in self.subscriptions.all()]
         ended += list(self.published)
         for subscription in self.subscriptions.all():
@@ -170,18 +169,18 @@ class Inbound:
         return ended
 
     def overdue(self, now: float) -> None:
-        """Raise LimitExceeded if an element has been waiting too long for its last part."""
+        """Raise LimitExceeded if an element has been incomplete for too long."""
         if self.reassembly.overdue(now):
             limit = self._settings.reassembly_timeout
-            raise LimitExceeded(f"an element in parts was not whole within {limit:g} s")
+            raise LimitExceeded(f"an element in parts was not complete within {limit:g} s")
 
-    # What a subscriber sends.
+    # Messages of subscribers.
 
     def _check_annotated(self, type: int, subscriber: int) -> None:
-        """Refuse what stands between subscribeMetadata and its subscribe."""
+        """Reject a message between subscribeMetadata and its subscribe."""
         annotated = self._annotated
         if annotated is not None and (type != _SUBSCRIBE or subscriber != annotated.subscriber):
-            raise ProtocolError(f"subscribeMetadata was followed by {NAMES[type]}, and not by its subscribe")
+            raise ProtocolError(f"subscribeMetadata was followed by {NAMES[type]} instead of its subscribe")
 
     def _annotate_subscribe(self, message: Message, now: float) -> None:
         self._annotated = message
@@ -191,8 +190,8 @@ class Inbound:
         metadata = None if self._annotated is None else self._annotated.data
         self._annotated = None
         if subscriber in self.publications:
-            # The Reactive Streams core protocol: an id is used again after its subscription was closed, and not before.
-            raise ProtocolError(f"subscriber {subscriber} is used again while its subscription is open")
+            # The Reactive Streams core protocol: an id is reused only after its subscription was closed.
+            raise ProtocolError(f"subscriber {subscriber} was reused while its subscription is open")
         refusal = self._refusal(now)
         route, data = "", b""
         if not refusal:
@@ -201,7 +200,7 @@ class Inbound:
             except FrameError as error:
                 refusal = error.message
         size = 0 if refusal else self._element_sizes.get(route, 0)
-        # READING rs/0, 4: `subscribed` comes first, also where the answer is no.
+        # READING rs/0, 4: `subscribed` comes first, also before a rejection.
         self._outbound.message(Message(Type.SUBSCRIBED, subscriber, size))
         if refusal:
             text = text_of(Rejected(message=refusal), self._settings.max_string_bytes)
@@ -215,7 +214,7 @@ class Inbound:
         self._events.append(Requested(publication.id, Kind.STREAM, route, payload, publication.credit, True))
 
     def _refusal(self, now: float) -> str:
-        """Return why a new stream of the peer is rejected; empty if it is accepted."""
+        """Return why a new stream of the peer is rejected, or an empty string."""
         settings = self._settings
         if self.draining:
             return "the connection is closing"
@@ -250,10 +249,10 @@ class Inbound:
         self.end_publication(publication)
         self._events.append(Canceled(publication.id, True))
 
-    # What a publisher sends.
+    # Messages of publishers.
 
     def _receiving(self, type: int, subscriber: int, count: int, now: float) -> Subscription | None:
-        """Return the subscription for which messages have come; None where they came too late, and mean nothing."""
+        """Return the subscription that messages are for; None if they arrived too late and must be ignored."""
         subscription = self.subscriptions.receiving(subscriber, type)
         if subscription is None:
             self.stray(now, count)
@@ -262,14 +261,14 @@ class Inbound:
     def _subscribed(self, message: Message, now: float) -> None:
         subscription = self.subscriptions.fence(message.subscriber)
         if subscription is None:
-            raise ProtocolError(f"subscribed came for subscriber {message.subscriber}, of which none was due")
+            raise ProtocolError(f"unexpected subscribed for subscriber {message.subscriber}")
         subscription.element_size = message.number
 
     def _annotate_element(self, message: Message, now: float) -> None:
         subscription = self._receiving(message.type, message.subscriber, 1, now)
         if subscription is not None:
             if subscription.metadata is not None:
-                raise ProtocolError(f"subscriber {message.subscriber} got metadata twice for one element")
+                raise ProtocolError(f"subscriber {message.subscriber} received metadata twice for one element")
             subscription.metadata = message.data
 
     def _next(self, message: Message, now: float) -> None:
@@ -282,7 +281,7 @@ class Inbound:
             self._item(subscription, Payload(message.data))
 
     def _item(self, subscription: Subscription, payload: Payload) -> None:
-        """Deliver a whole element that was asked for."""
+        """Report a whole element within the demand."""
         if subscription.granted != UNBOUNDED:
             subscription.granted -= 1
         if subscription.metadata is not None:
@@ -294,17 +293,17 @@ class Inbound:
         done = subscription.kind == _CALL
         self._events.append(ItemReceived(subscription.id, payload, done))
         if done:
-            # A call is over with its first item, and the publisher learns that nobody wants another.
+            # A call ends with its first item, so the publisher must not send another.
             self.cancel(subscription)
 
     def _overrun(self, subscription: Subscription) -> None:
-        """The publisher sends more than was asked for: the stream ends, and nothing of it is delivered."""
+        """End a stream whose publisher exceeded the demand. The excess items are not reported."""
         self.cancel(subscription)
         error = ProtocolError(f"stream {subscription.id} brought more items than were asked for")
         self._events.append(Failed(subscription.id, error))
 
     def _part(self, message: Message, now: float) -> None:
-        """Take a part of an element. Split messaging: parts are joined in the order in which they come."""
+        """Process a part of an element. Split messaging: parts are joined in the order of arrival."""
         subscription = self._receiving(message.type, message.subscriber, 1, now)
         if subscription is None:
             return
@@ -321,16 +320,16 @@ class Inbound:
             payload = self.reassembly.finish(serial).payload()
             size = subscription.element_size
             if size and len(payload.data) != size:
-                raise ProtocolError(f"an element in parts has {len(payload.data)} bytes, and {size} were announced")
+                raise ProtocolError(f"an element in parts has {len(payload.data)} bytes instead of {size}")
             self._deliver(subscription, payload)
             return
         excess = self.reassembly.excess()
         if excess is not None:
-            # THREATS 101. There is no way to give up one element, and the peer has overstepped for the connection.
+            # THREATS 101. The limit is the connection's, and a single element cannot be abandoned.
             raise excess[1]
 
     def _begin_element(self, subscription: Subscription, message: Message, now: float) -> int:
-        """Take the first part of an element, which uses one of the demand; return the element's number here."""
+        """Begin an element with its first part, which uses one item of demand; return its id in the reassembly."""
         limit = self._settings.max_open_elements
         if len(subscription.elements) >= limit:
             # THREATS 52.
@@ -348,7 +347,7 @@ class Inbound:
         if subscription is None:
             return
         if subscription.elements:
-            raise ProtocolError(f"stream {subscription.id} was completed, and an element lacks its last part")
+            raise ProtocolError(f"stream {subscription.id} was completed before the last part of an element")
         self.end_subscription(subscription)
         self._events.append(Completed(subscription.id))
 

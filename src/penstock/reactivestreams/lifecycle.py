@@ -9,18 +9,18 @@ __all__ = ["CLOSED", "DRAINING", "LEAVING", "NEW", "OPENED", "TRANSITIONS", "Ses
 
 
 class SessionState(IntEnum):
-    """What a session may do."""
+    """The state of a session."""
 
     NEW = 0
     """A server waits for clientHello; a client has had no link yet."""
     OPENED = 1
-    """Streams flow. A client need not wait for serverHello."""
+    """Streams may be opened. A client does not wait for serverHello."""
     DRAINING = 2
-    """Open streams may end; there are no new ones."""
+    """Open streams may finish. No new streams are opened."""
     LEAVING = 3
     """This side has sent goodbye, and waits for the peer's."""
     CLOSED = 4
-    """It is over."""
+    """The session has ended."""
 
 
 NEW, OPENED, DRAINING, LEAVING, CLOSED = map(int, SessionState)
@@ -35,4 +35,4 @@ TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
     (SessionState.DRAINING, "finished"): SessionState.CLOSED,
     (SessionState.LEAVING, "finished"): SessionState.CLOSED,
 }
-"""The state after each cause, from the state before it. All other combinations are mistakes in Penstock."""
+"""(State, cause) to next state. Any other combination is a bug in Penstock."""

@@ -29,4 +29,4 @@ cdef class Link:
     cdef _take(self, message, double now)
     cdef _hello(self, Message message)
     cdef _goodbye(self, Message message)
-    cpdef after(self)
+    cpdef update_timers(self)

@@ -31,7 +31,7 @@ from .outbound import Outbound
 __all__ = ["Link"]
 
 REASON_BYTES: Final = 1_000
-"""How many bytes of a reason travel in goodbye."""
+"""The maximum size of the reason in goodbye."""
 _GOODBYE: Final = int(Type.GOODBYE)
 _HELLOS: Final = (int(Type.CLIENT_HELLO), int(Type.SERVER_HELLO))
 
@@ -41,16 +41,16 @@ class Link:
 
     Args:
         settings: Limits and timeouts.
-        is_client: Which side this is.
-        events: Where to put what happened.
-        timers: Of the session.
-        outbound: Takes messages to send.
-        inbound: Takes messages of streams.
+        is_client: Whether this side is the client.
+        events: The list to append events to.
+        timers: The timers of the session.
+        outbound: Sends messages.
+        inbound: Receives messages of streams.
         finish: Ends the session with an error, or None.
 
     Attributes:
         state: A :class:`SessionState` as a number.
-        greeted: The peer's hello has come.
+        greeted: Whether the peer's hello has been received.
 
     """
 
@@ -85,11 +85,11 @@ class Link:
         self.greeted = False
 
     def move(self, cause: str) -> None:
-        """Go on to the next state."""
+        """Enter the next state."""
         self.state = int(TRANSITIONS[SessionState(self.state), cause])
 
     def link_up(self, now: float) -> None:
-        """A link is open; output made from now on belongs on it."""
+        """Start the timers, and send a client's hello."""
         if self.state != NEW:
             return
         self._last_received_at = now
@@ -101,15 +101,15 @@ class Link:
             self._timers.set(Timer.SILENCE, now + self._settings.idle_timeout)
 
     def link_down(self, now: float, error: Exception | None) -> None:
-        """The link is gone; `error` says why unless it ended in order."""
+        """End the session; `error` is the reason if the link failed."""
         if self.state == LEAVING:
             self._finish(None)
         elif self.state != CLOSED:
-            # Closing the connection: state is not reused after reconnecting.
+            # reactive-streams-io 0, Closing the connection: state is not reused after reconnecting.
             self._finish(error if error is not None else LinkLost("the peer closed the connection without goodbye"))
 
     def receive(self, data: bytes, now: float) -> None:
-        """Take what the link brought. It may be cut anywhere."""
+        """Process bytes from the link, which may end within a message."""
         if self.state == CLOSED:
             return
         self._last_received_at = now
@@ -123,14 +123,14 @@ class Link:
                 self._take(message, now)
         except (ProtocolError, LimitExceeded, SetupRejected) as error:
             if self.state == LEAVING:
-                # Goodbye was sent before.
+                # Goodbye was already sent.
                 self._finish(None)
             else:
                 self.abort(error)
-        self.after()
+        self.update_timers()
 
     def _take(self, message: Message | Items, now: float) -> None:
-        """Take one message."""
+        """Process a message."""
         if isinstance(message, Items):
             if self.state != LEAVING:
                 self._inbound.items(message, now)
@@ -139,7 +139,7 @@ class Link:
         if known.type == _GOODBYE:
             self._goodbye(known)
         elif self.state == LEAVING:
-            # Goodbye closed all streams: messages that the peer sent before it read that mean nothing.
+            # Goodbye closed all streams. Messages that the peer sent before it read goodbye are ignored.
             return
         elif not self.greeted and known.type in _HELLOS:
             self._hello(known)
@@ -147,17 +147,17 @@ class Link:
             self._inbound.message(known, now)
 
     def handle_timer(self, now: float) -> None:
-        """Do what is due by now."""
+        """Handle the timers that have expired."""
         for timer in self._timers.expired(now):
             if self.state == CLOSED:
                 return
             if timer is Timer.FIRST_FRAME:
                 limit = self._settings.first_frame_timeout
                 text = f"no hello from the peer within {limit:g} s"
-                # A silent server has not refused: another try may help.
+                # A silent server has not rejected the client, so a retry may succeed.
                 self.abort(LinkLost(text) if self._is_client else SetupRejected(text))
             elif timer is Timer.GOODBYE:
-                self.leave_or_give_up(now)
+                self.send_goodbye_or_finish(now)
             elif timer is Timer.SILENCE:
                 self._silence(now)
             elif timer is Timer.REASSEMBLY:
@@ -165,24 +165,24 @@ class Link:
                     self._inbound.overdue(now)
                 except LimitExceeded as error:
                     self.abort(error)
-        self.after()
+        self.update_timers()
 
     def _silence(self, now: float) -> None:
-        """Give up a peer that has been silent for too long."""
+        """End the session if the peer has been silent for too long."""
         due = self._last_received_at + self._settings.idle_timeout
         if now < due:
             self._timers.set(Timer.SILENCE, due)
         else:
-            self.abort(KeepaliveTimeout(f"nothing was heard of the peer for {now - self._last_received_at:.1f} s"))
+            self.abort(KeepaliveTimeout(f"nothing was received from the peer for {now - self._last_received_at:.1f} s"))
 
     def progressed(self, now: float) -> None:
-        """Output that had waited has left the link: the peer reads."""
+        """Record that pending output left the link, which shows that the peer reads."""
         self._last_received_at = now
 
     # Hello and goodbye.
 
     def _hello(self, message: Message) -> None:
-        """Take the peer's hello. Raises SetupRejected if it has another version."""
+        """Process the peer's hello. Raises SetupRejected if it has another version."""
         check_version(message)
         self.greeted = True
         self._timers.stop(Timer.FIRST_FRAME)
@@ -201,13 +201,13 @@ class Link:
         self._events.append(Established(Payload(), settings.metadata_mime, settings.data_mime))
 
     def _goodbye(self, message: Message) -> None:
-        """Take the peer's goodbye, which closes all streams and wants an answer, unless it is one."""
+        """Process the peer's goodbye, which closes all streams. Answer it unless it is an answer."""
         if self.state == LEAVING:
             self._finish(None)
             return
         reason = shown(message.data.decode())
         if self._is_client and not self.greeted:
-            self._finish(SetupRejected(f"the server refused us: {reason}"))
+            self._finish(SetupRejected(f"the server rejected the connection: {reason}"))
             return
         self._say_goodbye("goodbye")
         self._finish(PeerClosed(f"the peer closed the connection: {reason}"))
@@ -215,14 +215,14 @@ class Link:
     def _say_goodbye(self, reason: str) -> None:
         self._outbound.message(Message(Type.GOODBYE, 0, 0, fitting(reason, REASON_BYTES)))
 
-    # Ends.
+    # Closing.
 
-    def after(self) -> None:
-        """Do what any input, timer or verb may have made due."""
+    def update_timers(self) -> None:
+        """Update the timers after input, a timer or a verb."""
         if self.state == CLOSED:
             return
         if self.state == DRAINING and self._inbound.open_streams == 0:
-            # Verbs do not know the time, and goodbye needs a timer: so a timer sends it.
+            # Goodbye needs the time to set its timer. Verbs do not have it, so an immediate timer sends goodbye.
             self._timers.set(Timer.GOODBYE, self._last_received_at)
         deadline = self._inbound.reassembly.deadline() if self._inbound.reassembly.partials else None
         if deadline is not None:
@@ -231,8 +231,8 @@ class Link:
             self._timers.stop(Timer.REASSEMBLY)
         self._waits_for_parts = deadline is not None
 
-    def leave_or_give_up(self, now: float) -> None:
-        """Send goodbye if all streams have ended, and wait for the answer; the second time, wait no longer."""
+    def send_goodbye_or_finish(self, now: float) -> None:
+        """Send goodbye if all streams have ended, and wait for the answer. End the session at the second call."""
         if self.state == LEAVING:
             self._finish(None)
         elif self.state == DRAINING and self._inbound.open_streams == 0:
@@ -242,10 +242,10 @@ class Link:
             self._timers.set(Timer.GOODBYE, now + self._settings.close_grace)
 
     def abort(self, error: Exception) -> None:
-        """Tell the peer why the session ends, as far as it may know, and end it."""
+        """Send the reason to the peer, unless it may be secret, and end the session."""
         known = isinstance(error, SessionError) and not isinstance(error, LocalError)
         if isinstance(error, SetupRejected) and not self._outbound.outbox.taken:
-            # A goodbye in place of hello is a refusal.
+            # A goodbye instead of hello is a rejection.
             self._outbound.outbox.clear()
         self._say_goodbye(str(error) if known else "this side ended the connection")
         self._finish(error)

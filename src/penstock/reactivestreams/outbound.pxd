@@ -18,15 +18,15 @@ cdef class Outbound:
     cpdef Py_ssize_t run(self, Publication publication, PayloadRun run, Py_ssize_t start, Py_ssize_t stop) except -1
     cpdef part(self, Publication publication)
     @cython.locals(
-        view="const int[::1]", size=Py_ssize_t, most=Py_ssize_t, room=Py_ssize_t, at=Py_ssize_t, length=Py_ssize_t
+        view="const int[::1]", size=Py_ssize_t, max_size=Py_ssize_t, room=Py_ssize_t, at=Py_ssize_t, length=Py_ssize_t
     )
-    cdef Py_ssize_t _small(
+    cdef Py_ssize_t _send_small(
         self, Publication publication, PayloadRun run, Py_ssize_t start, Py_ssize_t stop
     ) except -1
-    @cython.locals(width=Py_ssize_t, most=Py_ssize_t, end=Py_ssize_t)
-    cdef Py_ssize_t _packed(
+    @cython.locals(width=Py_ssize_t, max_items=Py_ssize_t, end=Py_ssize_t)
+    cdef Py_ssize_t _send_packed(
         self, Publication publication, PayloadRun run, Py_ssize_t start, Py_ssize_t stop
     ) except -1
-    cdef _whole(self, Publication publication, bytes data)
-    cdef _referred(self, bytes head, bytes data)
+    cdef _send_whole(self, Publication publication, bytes data)
+    cdef _send(self, bytes head, bytes data)
     cdef bint _begin(self, Publication publication, Payload payload) except -1

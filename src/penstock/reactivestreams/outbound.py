@@ -1,4 +1,4 @@
-"""What leaves: messages, and items, which are packed where they are small and cut where they are large."""
+"""Sends messages and items. Small items are packed, large ones are sent in parts."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Outbound"]
 
 
 RUN_ITEMS: Final = 1_024
-"""Items that are joined into one piece of output at most."""
+"""The maximum number of items in one chunk of output."""
 
 
 class Outbound:
     """Writes messages to the outbox.
 
     Args:
-        settings: For `fragment_bytes`.
+        settings: Limits.
 
     Attributes:
-        outbox: Where the messages wait for the link.
-        metadata: Both sides have agreed on the extension that carries it.
+        outbox: The output for the link.
+        metadata: Whether both sides have agreed on the metadata extension.
 
     """
 
@@ -38,7 +38,7 @@ class Outbound:
         self.metadata = False
 
     def message(self, message: Message) -> None:
-        """Send a message that carries no items."""
+        """Send a message without items."""
         self.outbox.write(encode(message))
 
     def item(self, publication: Publication, payload: Payload) -> None:
@@ -49,23 +49,24 @@ class Outbound:
 
         """
         self._begin(publication, payload)
-        while publication.cut is not None:
+        while publication.unsent is not None:
             self.part(publication)
 
     def run(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
-        """Send items of `run` from `start` up to `stop` and return how many were; of a large one, a part alone.
+        """Send items of `run` from `start` up to `stop`, and return how many were sent.
 
-        So the other streams have their turn before its next part. While parts are left, it is not counted.
+        Of a large item, only the next part is sent, so that other streams have their turn before the one after it. The
+        item counts when its last part was sent.
 
         Raises:
-            LocalError: The stream cannot carry an item, or the run is no sound one.
+            LocalError: The stream cannot carry an item, or the run is invalid.
 
         """
         run.check(start, stop)
         at = start
         while at < stop:
-            if publication.cut is None:
-                small = self._small(publication, run, at, stop)
+            if publication.unsent is None:
+                small = self._send_small(publication, run, at, stop)
                 if small > at:
                     at = small
                     continue
@@ -75,27 +76,27 @@ class Outbound:
                     at += 1
                     continue
             self.part(publication)
-            return at - start + (1 if publication.cut is None else 0)
+            return at - start + (1 if publication.unsent is None else 0)
         return at - start
 
     def part(self, publication: Publication) -> None:
-        """Send the next part of the element that travels in parts."""
-        cut = publication.cut
-        if cut is None:
+        """Send the next part of the element that is sent in parts, if there is one."""
+        unsent = publication.unsent
+        if unsent is None:
             return
-        piece = bytes(cut[: self._fragment_bytes])
-        rest = cut[len(piece) :]
+        piece = bytes(unsent[: self._fragment_bytes])
+        rest = unsent[len(piece) :]
         last = len(rest) == 0
-        publication.cut = None if last else rest
-        self._referred(part_head(publication.subscriber, publication.cut_id, len(piece), last), piece)
+        publication.unsent = None if last else rest
+        self._send(part_head(publication.subscriber, publication.unsent_id, len(piece), last), piece)
 
-    def _small(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
-        """Send the items from `start` on that are small and without metadata; return where they end."""
+    def _send_small(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
+        """Send the items from `start` on that are small and have no metadata; return the index of the next one."""
         size = publication.element_size
         if run.width and size:
-            return self._packed(publication, run, start, stop)
+            return self._send_packed(publication, run, start, stop)
         view = run.offsets
-        most = min(self._fragment_bytes, BY_REFERENCE_BYTES)
+        max_size = min(self._fragment_bytes, BY_REFERENCE_BYTES)
         room = WRITE_BYTES
         at = start
         stop = stop if size else min(stop, start + RUN_ITEMS)
@@ -104,41 +105,41 @@ class Outbound:
             if size and length != size:
                 raise LocalError(_wrong_size(publication, length))
             room -= length
-            if length > most or (room < 0 and at > start):
+            if length > max_size or (room < 0 and at > start):
                 break
             at += 1
         if at - start > 1 and size:
-            # Packed messaging: the peer has asked for so many, and all of them are of one size.
+            # Packed messaging: the items have one size and are within the demand.
             self.outbox.write(packed_run(publication.subscriber, run, start, at))
         elif at > start and size:
-            self._whole(publication, run.payloads(start, at)[0].data)
+            self._send_whole(publication, run.payloads(start, at)[0].data)
         elif at > start:
             self.outbox.write(next_run(publication.subscriber, run, start, at))
         return at
 
-    def _packed(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
-        """Send the items of a run of one width, unless they are large; return where they end."""
+    def _send_packed(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
+        """Send the items of a run of one width, unless they are large; return the index of the next one."""
         width = run.width
         if width != publication.element_size:
             raise LocalError(_wrong_size(publication, width))
         if width > min(self._fragment_bytes, BY_REFERENCE_BYTES):
             return start
-        most = WRITE_BYTES // width
+        max_items = WRITE_BYTES // width
         while start < stop:
-            end = min(start + most, stop)
+            end = min(start + max_items, stop)
             if end - start > 1:
                 self.outbox.write(packed_run(publication.subscriber, run, start, end))
             else:
-                self._whole(publication, run.payloads(start, end)[0].data)
+                self._send_whole(publication, run.payloads(start, end)[0].data)
             start = end
         return start
 
-    def _whole(self, publication: Publication, data: bytes) -> None:
+    def _send_whole(self, publication: Publication, data: bytes) -> None:
         length = -1 if publication.element_size else len(data)
-        self._referred(next_head(publication.subscriber, length), data)
+        self._send(next_head(publication.subscriber, length), data)
 
-    def _referred(self, head: bytes, data: bytes) -> None:
-        """Send `data` behind its head; what is large is not copied."""
+    def _send(self, head: bytes, data: bytes) -> None:
+        """Send `head` and `data`. Large data is not copied."""
         if len(data) < BY_REFERENCE_BYTES:
             self.outbox.write(head + data)
         else:
@@ -146,7 +147,7 @@ class Outbound:
             self.outbox.write(data)
 
     def _begin(self, publication: Publication, payload: Payload) -> bool:
-        """Send an item, if it is small; return False where its parts are to be sent. Refuse what cannot be carried."""
+        """Send a small item and return True; of a large one, prepare the parts and return False."""
         if payload.metadata is not None and not self.metadata:
             raise LocalError(
                 "reactive-streams carries metadata only where both sides have it in Settings.extensions, "
@@ -157,14 +158,14 @@ class Outbound:
         if payload.metadata is not None:
             self.message(Message(Type.ON_NEXT_METADATA, publication.subscriber, 0, payload.metadata))
         if len(payload.data) <= self._fragment_bytes:
-            self._whole(publication, payload.data)
+            self._send_whole(publication, payload.data)
             return True
-        publication.cut = memoryview(payload.data)
-        publication.cut_id = publication.next_element
+        publication.unsent = memoryview(payload.data)
+        publication.unsent_id = publication.next_element
         publication.next_element += 1
         return False
 
 
 def _wrong_size(publication: Publication, length: int) -> str:
     size = publication.element_size
-    return f"an item has {length} bytes, and Settings.element_sizes says that all of its route have {size}"
+    return f"an item has {length} bytes, but Settings.element_sizes requires {size} for its route"

@@ -1,7 +1,7 @@
-"""The publisher of a `subscribe`: a route, and the data of the request.
+"""The publisher string of `subscribe`: a route, and the data of the request.
 
-The document leaves the string to the recipient. Ours is `route`, or `route?data` with the data in base64url without
-padding. It is a name among the handlers of a service, and nothing else: no path, URL or query (THREATS 72).
+The document does not define the string. Penstock uses `route`, or `route?data` with the data in base64url without
+padding. The route is only the name of a handler, and never a path, a URL or a query (THREATS 72).
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ _FROM_URL = bytes.maketrans(b"-_", b"+/")
 
 
 def publisher_of(route: str, data: bytes, max_bytes: int) -> bytes:
-    """Return what to subscribe to.
+    """Return the publisher string for a route and the data of a request.
 
     Raises:
-        LocalError: The route has the separator in it, or the whole is longer than a string may be.
+        LocalError: The route contains the separator, or the string is longer than `max_bytes`.
 
     """
     if SEPARATOR in route:
-        raise LocalError(f"the route {route[:100]!r} holds a {SEPARATOR!r}, behind which the request's data stands")
+        raise LocalError(f"the route {route[:100]!r} contains {SEPARATOR!r}, which separates routes from data")
     publisher = route.encode()
     if data:
         publisher += b"?" + b2a_base64(data, newline=False).translate(_TO_URL).rstrip(b"=")
     if len(publisher) > max_bytes:
         raise LocalError(
             f"route and data take {len(publisher)} bytes, and a publisher string has at most max_string_bytes "
-            f"({max_bytes}); send less, because this protocol has no place for large requests"
+            f"({max_bytes}); send less, because this protocol has no large requests"
         )
     return publisher
 
 
 def read_publisher(publisher: bytes) -> tuple[str, bytes]:
-    """Return the route and the data that a publisher string, which is UTF-8, stands for.
+    """Return the route and the data of a publisher string, which is UTF-8.
 
     Raises:
-        FrameError: What stands behind the separator is no base64url.
+        FrameError: The data is not valid base64url.
 
     """
     route, _, text = publisher.decode().partition(SEPARATOR)
     try:
         if not _BASE64URL.fullmatch(text):
-            raise Error("a character that is none of its own")
+            raise Error("invalid character")
         padded = text.encode().translate(_FROM_URL) + b"=" * (-len(text) % 4)
         return route, a2b_base64(padded, strict_mode=True)
     except Error as error:
-        raise FrameError(f"what stands behind {SEPARATOR!r} is no base64url: {error}") from None
+        raise FrameError(f"the data after {SEPARATOR!r} is not valid base64url: {error}") from None

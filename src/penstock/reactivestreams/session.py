@@ -1,4 +1,4 @@
-"""A session of reactive-streams: what its user may ask of it, and how it ends."""
+"""A session of reactive-streams-io: the verbs of the waist, and how the session ends."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = ["ReactiveStreamsSession", "client"]
 class ReactiveStreamsSession:
     """A :class:`penstock.session.Session` that speaks reactive-streams-io version 0.
 
-    Make one with :meth:`client` or :meth:`server`. Streams of the peer have negative numbers.
+    Create one with :meth:`client` or :meth:`server`. Streams of the peer have negative ids.
 
-    Moving bytes and time is the same as for its link and its outbox, so those methods are theirs.
+    The methods for bytes and time are those of its link and its outbox.
 
     Attributes:
         link_wanted: See :class:`penstock.session.Session`.
-        identity: Who the peer is, as far as its link proves it.
+        identity: The peer's identity, as far as its link proves it.
 
     """
 
@@ -60,15 +60,15 @@ class ReactiveStreamsSession:
         """Return a client's session.
 
         Raises:
-            LocalError: The settings, or `setup`, ask for what this protocol lacks.
+            LocalError: `settings` or `setup` require something that the protocol does not have.
 
         """
         if setup.data or setup.metadata is not None:
-            raise LocalError("reactive-streams has no set-up payload; leave `setup` out")
+            raise LocalError("reactive-streams has no set-up payload; omit `setup`")
         if settings.resume:
-            raise LocalError("reactive-streams cannot resume sessions; leave Settings.resume out")
+            raise LocalError("reactive-streams cannot resume sessions; omit Settings.resume")
         if settings.lease:
-            raise LocalError("reactive-streams has no leases; leave Settings.lease out")
+            raise LocalError("reactive-streams has no leases; omit Settings.lease")
         return cls(settings, True)
 
     @classmethod
@@ -77,12 +77,12 @@ class ReactiveStreamsSession:
         return cls(settings, False)
 
     def take_events(self) -> list[Event]:
-        """Return what happened since the last call, in order, and forget it."""
+        """Return the events since the last call, in order."""
         happened = self._events[:]
         self._events.clear()
         return happened
 
-    # Facts; see :class:`penstock.session.Session`.
+    # Constants; see :class:`penstock.session.Session`.
 
     linked_at = None
     excused = False
@@ -93,18 +93,18 @@ class ReactiveStreamsSession:
 
     @property
     def open_streams(self) -> int:
-        """How many streams are open, of both sides."""
+        """The number of open streams."""
         return self._inbound.open_streams
 
     def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
-        """Nothing: all that a subscriber requests is a stream."""
+        """Do nothing, because all requests are streams."""
 
     def streams(self) -> list[int]:
-        """Return the numbers of the streams that this side opened and that are still open."""
+        """Return the ids of the open streams that this side opened."""
         return [subscription.id for subscription in self._inbound.subscriptions.all()]
 
     def is_ours(self, stream_id: int) -> bool:
-        """Return whether a stream of that number is one that this side opens."""
+        """Return whether this side opened the stream of that id."""
         return stream_id > 0
 
     # Verbs.
@@ -133,10 +133,10 @@ class ReactiveStreamsSession:
         return subscription.id
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
-        """Send an item, which may be the last, and return the credit that is left."""
+        """Send an item and return the remaining credit; `done` marks the last item."""
         publication = self._sending(stream_id)
         if publication.credit == 0:
-            raise CreditExceeded(f"stream {stream_id}: the peer has not asked for another item; wait for CreditGranted")
+            raise CreditExceeded(f"stream {stream_id}: the peer has not requested another item; wait for CreditGranted")
         self._outbound.item(publication, payload)
         if publication.credit != UNBOUNDED:
             publication.credit -= 1
@@ -145,10 +145,10 @@ class ReactiveStreamsSession:
         return publication.credit
 
     def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
-        """Send the items of `run` from index `start`, as far as credit goes; return how many that were.
+        """Send items of `run` from index `start` while there is credit; return how many were sent.
 
-        A large item travels in parts, one in each call, so that other streams have their turn between them; it
-        counts when its last part is sent. Until then the caller comes back with the same item.
+        A large item is sent in parts, one in each call, so that other streams have their turn between them. It counts
+        when its last part was sent; until then, call this again with the same item.
         """
         publication = self._sending(stream_id)
         stop = start + min(publication.credit, len(run) - start)
@@ -159,10 +159,10 @@ class ReactiveStreamsSession:
         return count
 
     def complete(self, stream_id: int) -> None:
-        """End our half: no more items come. A half that is over already is left alone."""
+        """End our half of a stream. Does nothing if it has ended."""
         publication = self._publication(stream_id)
         if publication is not None:
-            while publication.cut is not None:
+            while publication.unsent is not None:
                 self._outbound.part(publication)
             self._outbound.message(Message(Type.ON_COMPLETE, publication.subscriber))
             self._end(publication)
@@ -179,7 +179,7 @@ class ReactiveStreamsSession:
         self._end(publication)
 
     def request(self, stream_id: int, count: int) -> None:
-        """Ask the peer for `count` more items. A stream that is over is left alone."""
+        """Request `count` more items. Does nothing if the stream has ended."""
         if count < 1:
             raise LocalError(f"stream {stream_id}: request at least 1 item, not {count}")
         subscription = self._inbound.subscriptions.of(stream_id)
@@ -189,41 +189,41 @@ class ReactiveStreamsSession:
             self._outbound.message(Message(Type.REQUEST, subscription.number, count))
 
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
-        """Want no more items. A stream that is over is left alone."""
+        """Cancel a stream. Does nothing if it has ended."""
         if metadata is not None:
-            raise LocalError("reactive-streams has no room for metadata in a cancel")
+            raise LocalError("reactive-streams carries no metadata in a cancel")
         subscription = self._inbound.subscriptions.of(stream_id)
         if subscription is not None:
             self._inbound.cancel(subscription)
-            self._link.after()
+            self._link.update_timers()
 
     def credit(self, stream_id: int) -> int:
-        """Return how many items `send` may still take; 0 for a stream that is over."""
+        """Return how many items may be sent now; 0 if our half has ended."""
         publication = self._publication(stream_id)
         return 0 if publication is None else publication.credit
 
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
-        """Return None: this protocol version does not specify reusing state after reconnecting."""
+        """Return None: this protocol version does not specify resumption."""
         return None
 
     def commit(self) -> None:
-        """Nothing: there is no checkpoint."""
+        """Do nothing, because there are no checkpoints."""
 
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
-        """Refuse: there is no such thing."""
+        """Raise UnsupportedKind: the protocol has no metadata push."""
         raise UnsupportedKind("reactive-streams has no way to push metadata")
 
     def rehandshake(self, now: float) -> None:
-        """Refuse: hello comes once, and holds nothing about the client."""
+        """Raise UnsupportedKind: hello is sent once, and does not identify the client."""
         raise UnsupportedKind("reactive-streams has no way to ask a client again who it is")
 
     def confirm(self) -> None:
-        """Ask for a sign that the server has accepted us: its hello, which it sends in any case."""
+        """Report `Established` again if the server's hello was received; otherwise the hello will report it."""
         if self._link.greeted and self._link.state == OPENED:
             self._link.establish()
 
     def close(self, now: float, error: Exception | None = None) -> None:
-        """End the session: at once with `error`, else when the streams that are open have ended."""
+        """End the session: immediately with `error`, otherwise after its open streams."""
         if self._link.state == CLOSED:
             return
         if error is not None:
@@ -234,10 +234,10 @@ class ReactiveStreamsSession:
         elif self._link.state < DRAINING:
             self._link.move("close()")
             self._inbound.draining = True
-            self._link.leave_or_give_up(now)
+            self._link.send_goodbye_or_finish(now)
 
     def _finish(self, error: Exception | None) -> None:
-        """End the session for good; every stream fails first."""
+        """Fail all streams and end the session."""
         self._link.move("finished")
         reason = error if error is not None else SessionClosed("the connection was closed")
         self._events += [Failed(stream_id, reason) for stream_id in self._inbound.end_all()]
@@ -251,17 +251,17 @@ class ReactiveStreamsSession:
     def _sending(self, stream_id: int) -> Publication:
         publication = self._publication(stream_id)
         if publication is None:
-            raise StreamClosed(f"stream {stream_id}: our half is over")
+            raise StreamClosed(f"stream {stream_id}: our half has ended")
         return publication
 
     def _end(self, publication: Publication) -> None:
         self._inbound.end_publication(publication)
         if self._link.state == DRAINING:
-            self._link.after()
+            self._link.update_timers()
 
 
 def client(start: ClientStart) -> ReactiveStreamsSession:
     """Return a client's session. See :func:`penstock.protocols.client_session`."""
     if start.checkpoint is not None:
-        raise LocalError("this is no checkpoint: reactive-streams has none")
+        raise LocalError("reactive-streams has no checkpoints; omit `checkpoint`")
     return ReactiveStreamsSession.client(start.settings, start.setup)

@@ -1,7 +1,7 @@
 import cython
 from libc.stdint cimport int64_t
 
-cdef int64_t _MOST
+cdef int64_t _MAX
 cdef int _COMPLETE, _ERROR
 
 cpdef int64_t add(int64_t demand, int64_t count)
@@ -13,7 +13,7 @@ cdef class Subscription:
     cdef readonly object number
     cdef readonly int kind
     cdef public int64_t granted
-    cdef public bint fenced
+    cdef public bint confirmed
     cdef public bint over
     cdef public object element_size
     cdef public bytes metadata
@@ -43,6 +43,6 @@ cdef class Publication:
     cdef public int64_t credit
     cdef readonly Py_ssize_t element_size
     cdef readonly double opened
-    cdef public object cut
-    cdef public object cut_id
+    cdef public object unsent
+    cdef public object unsent_id
     cdef public object next_element

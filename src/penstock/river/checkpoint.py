@@ -1,24 +1,24 @@
-"""Checkpoints: what another process needs to go on with a client's session after this one was killed.
+"""Checkpoints: what another process needs to resume a client's session after this process was killed.
 
-River, Transparent reconnections, speaks of links that break, and not of processes. What it has is enough, by two rules:
+River, Transparent reconnections, covers lost links, but not lost processes. Two rules make it sufficient:
 
-1. *What the server keeps.* A server forgets a message when it reads a number in `ack` that lies behind it. So from the
-   first checkpoint on, all that we send acknowledges what the last committed checkpoint covers, and not what has come:
-   the server sends the rest again, to a client whose handshake has `nextExpectedSeq` at that number. Items that came
-   and that nobody has requested yet are not covered. Where one stream holds some and another has gone on, `seen_until`
-   tells which of the messages that come twice each stream has seen.
+1. *The server keeps what no checkpoint covers.* A server drops a message when a later `ack` acknowledges it. From the
+   first checkpoint on, our messages acknowledge only what the last committed checkpoint covers. The next process puts
+   that number into `nextExpectedSeq` of its handshake, and the server sends the rest again. Items that arrived and
+   were not requested are not covered. If one stream holds items and another has proceeded, `seen_until` tells for
+   each stream which of the repeated messages it has seen.
 
-2. *What we say after the checkpoint.* The messages that it finds unacknowledged are part of it. Those that follow have
-   numbers, too, and the next process cannot know how many of them the server has handled: a message with a number that
-   was handled already is dropped in silence, and one beyond the next number closes the link. So a checkpoint reserves
-   numbers for what the session says by itself, which is acknowledgements alone: at most so many are sent before the
-   next checkpoint is committed, and then heartbeats stay unanswered. The next process says an acknowledgement under
-   each of them. The server drops those that it has handled and takes the others, and after the last one both sides
-   count alike, whatever was on its way. A reserved number costs some 150 bytes, once.
+2. *Numbers are reserved for messages after the checkpoint.* A checkpoint contains the unacknowledged messages. Later
+   ones have numbers, too, and the next process cannot know how many of them the server has handled: the server ignores
+   a number that it has handled, and closes the link for a number beyond the next one. So a checkpoint reserves numbers
+   for acknowledgements, which the session sends on its own. When they are used up before the next checkpoint is
+   committed, heartbeats stay unanswered. The next process sends an acknowledgement with each reserved number. The
+   server ignores those that it has handled, and after the last one both sides agree on the next number. A reserved
+   number costs about 150 bytes, once.
 
-What a user asks for between two checkpoints (opens, items, cancellations) takes numbers as well, and is nowhere kept:
-the next process says acknowledgements in their place. If it finds that the server has handled more than was reserved,
-it gives the session up with :exc:`~penstock.ResumeRejected` rather than be misunderstood.
+Requests of users between two checkpoints (opens, items, cancellations) use numbers as well and are not stored; the next
+process sends acknowledgements in their place. If the server has handled more than was reserved, the session ends with
+:exc:`~penstock.ResumeRejected`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from .streams import RiverStream
 __all__ = ["Checkpoint", "Promise", "StreamState", "decode_checkpoint", "restore", "take"]
 
 VERSION: Final = 3
-"""Version 1 held the session's id, too; in version 2 all was public."""
+"""Version 1 contained the session's id; version 2 had no private part."""
 RESERVED: Final = 64
-"""Numbers reserved in any case: a server asks for some acknowledgements while items come."""
+"""The minimum of reserved numbers, for the acknowledgements that a server requests while it sends items."""
 RESERVED_SECONDS: Final = 60.0
-"""For how long heartbeats are answered without another checkpoint."""
+"""How long heartbeats can be answered without another checkpoint."""
 
 
 class StreamState(msgspec.Struct, array_like=True):
@@ -60,26 +60,26 @@ class StreamState(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, stream: RiverStream, ack: int) -> StreamState:
-        """Return the state of `stream`, in a session that expects the message `ack` next."""
+        """Return the state of `stream`; `ack` is the number of the next expected message."""
         seen_until = stream.held_seqs[0] if stream.held_seqs else max(ack, stream.seen_until)
-        # An end that is held comes again.
+        # A held end is sent again.
         inbound = OPEN if stream.held else stream.inbound
         return cls(stream.number, stream.name, stream.kind, inbound, stream.outbound, stream.granted, seen_until)
 
 
 class Checkpoint(msgspec.Struct):
-    """A client's session at one moment; its id, which is its key, is kept apart from it.
+    """The state of a client's session, without its id, which is its key.
 
     Attributes:
-        version: Of this layout.
-        codec: Of its messages.
-        us: Our id.
-        peer: The server's.
-        covered: The number of the first message that the data this is stored with does not hold.
-        seq: The number of the first message that is reserved.
-        reserved: How many are.
-        unacked: What was sent before, and is not acknowledged.
-        streams: What is open.
+        version: The version of this layout.
+        codec: The name of the codec.
+        us: This side's id.
+        peer: The server's id.
+        covered: The number of the first message that the checkpoint does not cover.
+        seq: The first reserved number.
+        reserved: The count of reserved numbers.
+        unacked: The unacknowledged messages, encoded.
+        streams: The open streams.
 
     """
 
@@ -98,21 +98,23 @@ _decoder = msgspec.msgpack.Decoder(Checkpoint)
 
 
 def decode_checkpoint(data: bytes, codec: str) -> Checkpoint:
-    """Return the checkpoint that `data` holds, of a session that speaks `codec`.
+    """Return the checkpoint in `data`.
 
     Raises:
-        LocalError: It is not a checkpoint, or one of another version or codec.
+        LocalError: It is not a checkpoint, or has another version, or a codec other than `codec`.
 
     """
     public, private = dissect(data)
     try:
         checkpoint = _decoder.decode(public)
     except msgspec.DecodeError as error:
-        raise LocalError(f"these {len(data)} bytes are no checkpoint of a River session: {error}") from error
+        raise LocalError(f"not a checkpoint of a River session ({len(data)} bytes): {error}") from error
     if checkpoint.version != VERSION:
-        raise LocalError(f"a checkpoint of version {checkpoint.version}; this release reads version {VERSION}")
+        raise LocalError(f"checkpoint of version {checkpoint.version}; this release reads version {VERSION}")
     if checkpoint.codec != codec:
-        raise LocalError(f"a checkpoint of a session in {checkpoint.codec}; the URL says codec={codec}")
+        raise LocalError(
+            f"the checkpoint's session has codec={checkpoint.codec}, and the URL codec={codec}; use the same codec"
+        )
     messages = before(private, checkpoint.seq - len(checkpoint.unacked), lambda message: 1)
     checkpoint.unacked = messages + checkpoint.unacked
     return checkpoint
@@ -120,13 +122,13 @@ def decode_checkpoint(data: bytes, codec: str) -> Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a session owes to its last checkpoint, as soon as that is stored.
+    """What `commit` does after the last checkpoint was stored.
 
     Attributes:
-        covered: The number that the peer may be told then.
-        reserved: The number at which the session must not begin to speak by itself then.
-        stream_id: The stream of which more is requested.
-        count: How many items; 0: none.
+        covered: The number that may be acknowledged then.
+        reserved: The number from which on the session must not send acknowledgements.
+        stream_id: The stream to request items of.
+        count: The number of items; 0: none.
 
     """
 
@@ -137,21 +139,21 @@ class Promise:
 
 
 def take(side: Side, outbound: Outbound, stream_id: int, count: int) -> tuple[bytes, Promise] | None:
-    """Return what a new process needs to go on with a client's session, and what is due once that is stored.
+    """Return a checkpoint of a client's session, and what to do after it was stored.
 
-    The first checkpoint is None while anything is held that nobody has requested: it may be acknowledged already.
+    Return None before the first checkpoint while a stream holds items: these may have been acknowledged already.
     """
     sequence, streams = outbound.sequence, side.streams
     if sequence.covered < 0 and any(stream.held for stream in streams.all()):
         return None
     reserved = _reserved(side.settings)
     if sequence.covered < 0:
-        # There is no earlier one to go beyond. What comes from now on waits for the commit.
+        # The first checkpoint. From now on, acknowledgements wait for the commit.
         sequence.covered, sequence.reserved = sequence.ack, sequence.seq + reserved
     states = [StreamState.of(stream, sequence.ack) for stream in streams.all()]
     covered = min([state.seen_until for state in states], default=sequence.ack)
     for state in states:
-        # What the promise will request.
+        # Includes what `commit` will request.
         state.granted += count if state.number == stream_id else 0
     unacked = sequence.unacked
     secrets = max(0, sequence.private - sequence.first)
@@ -171,26 +173,28 @@ def take(side: Side, outbound: Outbound, stream_id: int, count: int) -> tuple[by
 
 
 def restore(checkpoint: Checkpoint, side: Side, outbound: Outbound) -> None:
-    """Take the state of `checkpoint` over, in a new session.
+    """Restore `checkpoint` in a new session.
 
     Raises:
-        ResumeRejected: Nothing had come, nor had anything been acknowledged: a server that has forgotten such a
-            session takes it for a new one, and nobody would learn what is lost.
+        ResumeRejected: Nothing had been received or acknowledged. A server that has lost such a session would accept
+            it as a new one, and the loss would go unnoticed.
 
     """
     sequence = outbound.sequence
     first = checkpoint.seq - len(checkpoint.unacked)
     if checkpoint.covered == 0 and first == 0:
-        raise ResumeRejected("the server had not answered yet: it cannot be told whether it knows the session")
+        raise ResumeRejected(
+            "the server had not answered before the checkpoint, so it may have lost the session unnoticed"
+        )
     sequence.seq = first
     for message in checkpoint.unacked:
         sequence.sent(message)
-    # Which of them hold secrets is not known any more.
+    # Any of them may contain secrets.
     sequence.private = sequence.seq
     sequence.ack = sequence.covered = checkpoint.covered
     for _ in range(checkpoint.reserved):
         outbound.send_heartbeat()
-    # Nothing more, before there is a checkpoint of this process.
+    # No more acknowledgements until this process has made a checkpoint.
     sequence.reserved = sequence.seq
     for state in checkpoint.streams:
         name = side.codec.encoded(state.name)
@@ -199,6 +203,6 @@ def restore(checkpoint: Checkpoint, side: Side, outbound: Outbound) -> None:
 
 
 def _reserved(settings: Settings) -> int:
-    """Return how many numbers a checkpoint reserves. All of them must fit among what is not acknowledged."""
+    """Return how many numbers a checkpoint reserves. They must fit into `max_unacked`."""
     wanted = RESERVED + ceil(RESERVED_SECONDS / settings.heartbeat_interval)
     return max(1, min(wanted, settings.max_unacked // 4))

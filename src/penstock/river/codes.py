@@ -1,4 +1,4 @@
-"""Results: what a handler answers, and the errors of both sides.
+"""Results: the responses of handlers, and the errors of both sides.
 
 River, Clients, servers, and RPCs: ``{ok: true, payload}`` or ``{ok: false, payload: {code, message, extras}}``.
 """
@@ -24,29 +24,29 @@ INVALID: Final = "INVALID_REQUEST"
 CANCELED: Final = "CANCEL"
 UNEXPECTED_DISCONNECT: Final = "UNEXPECTED_DISCONNECT"
 RESERVED: Final = frozenset({UNCAUGHT, INVALID, CANCELED})
-"""ProtocolError: they end a stream at once."""
+"""River, ProtocolError: codes that end both halves of a stream."""
 BYTES: Final = (bytes, bytearray, memoryview)
 SAFE: Final = "the handler failed"
-"""What is said of an error whose text may hold secrets."""
+"""The text that is sent for an error whose own text may contain secrets."""
 
 
 class TooLarge(LocalError):
-    """A message is larger than this side may send, or than the peer accepts. Its text holds sizes, and no secret."""
+    """A message is larger than this side may send, or than the peer accepts. Its text contains no secrets."""
 
 
 def too_large(size: int, limit: int, is_client: bool, peer: str, refused_above: int) -> TooLarge:
-    """Return why a message of `size` bytes is not sent: for our limit, or because the peer has refused such a one."""
+    """Return the error for a message that exceeds our limit, or a size that the peer has rejected."""
     if size > limit:
         side = "client" if is_client else "server"
         return TooLarge(f"a message of {size} bytes exceeds the {side}'s max_frame_bytes ({limit}); send less at once")
     return TooLarge(
-        f"a message of {size} bytes is not sent: {peer} refused one of {refused_above + 1} bytes as"
+        f"a message of {size} bytes is not sent: {peer} rejected one of {refused_above + 1} bytes as"
         " too large; send less at once"
     )
 
 
 class Result(Struct):
-    """What a server answers."""
+    """A server's response."""
 
     ok: bool
     payload: Raw
@@ -62,7 +62,7 @@ class Failure(Struct):
 
 
 class _Retriable(Struct, rename="camel"):
-    """Extras of a request that was refused before anything was done."""
+    """Extras for a request that was rejected before anything was done."""
 
     retriable: bool = True
     total_errors: int = 0
@@ -70,18 +70,20 @@ class _Retriable(Struct, rename="camel"):
 
 
 class _Failed(Struct):
-    """A result that is not well."""
+    """A failed result."""
 
     payload: Failure
     ok: bool = False
 
 
 def error_of(codec: RiverCodec, body: Raw) -> ApplicationError:
-    """Return the error that the payload of a failed result is; what is none is an error, too."""
+    """Return the error in the payload of a failed result. An invalid payload also becomes an error."""
     try:
         failure = codec.value(body, Failure)
     except FrameError as error:
-        return ApplicationError(UNCAUGHT, f"the server failed it, and its error is none of River's: {error.message}")
+        return ApplicationError(
+            UNCAUGHT, f"the request failed, and the server's error is not valid River: {error.message}"
+        )
     extras = failure.extra if failure.extras is UNSET else failure.extras
     data = bytes(extras) if isinstance(extras, Raw) else None
     cls = {CANCELED: Canceled, INVALID: Invalid}.get(failure.code, ApplicationError)
@@ -98,13 +100,13 @@ def _is_retriable(codec: RiverCodec, extras: Raw) -> bool:
 
 
 def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
-    """Return the control flag and the body that tell a client of `error`.
+    """Return the control flag and the body that report `error` to a client.
 
-    An error with a code of its own is an answer like any other, and closes our half. What is nobody's answer cancels
-    the stream, and says no more than it must.
+    An ApplicationError is a response and closes our half. Any other error cancels the stream, without details that may
+    be secret.
 
     Raises:
-        LocalError: Its data cannot travel by this codec.
+        LocalError: The codec cannot encode the error's data.
 
     """
     if isinstance(error, Rejected | Invalid) and not isinstance(error.code, str):
@@ -121,7 +123,7 @@ def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
 
 
 def _extras(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
-    """Return what goes with an error: its extras where it has such, which are a value, else its data."""
+    """Return the extras of an error: its own, which are a value, or its data."""
     extras = getattr(error, "extras", UNSET)
     if extras is None:
         return UNSET
@@ -130,27 +132,27 @@ def _extras(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
     try:
         return Raw(encode_value(to_builtins(extras, builtin_types=BYTES, str_keys=True), codec.name))
     except (TypeError, ValueError, OverflowError, MsgspecError) as wrong:
-        raise LocalError(f"the extras of {error.code} cannot travel: {wrong}") from wrong
+        raise LocalError(f"the extras of {error.code} cannot be encoded: {wrong}") from wrong
 
 
 def rejection(codec: RiverCodec, message: str) -> bytes:
-    """Return the body of a result that says: nothing was done, try again.
+    """Return the body of a result for a request that was not started and may be retried.
 
-    River has no code for it. It is INVALID_REQUEST to the reference, whose schema its extras fit.
+    River has no code for this. It uses INVALID_REQUEST, with extras that fit the schema of the reference.
     """
     return refusal(codec, INVALID, message, Raw(codec.encode_value(_Retriable())))
 
 
 def refusal(codec: RiverCodec, code: str, message: str, extras: Raw | UnsetType = UNSET) -> bytes:
-    """Return the body of a result that failed."""
+    """Return the body of a failed result."""
     try:
         return codec.encode_value(_Failed(Failure(code, message, extras)))
     except UnicodeEncodeError as error:
-        raise LocalError(f"the error's text cannot travel: {error}") from error
+        raise LocalError(f"the error's text cannot be encoded: {error}") from error
 
 
 def disconnected(peer: str, error: Exception | None) -> ApplicationError | None:
-    """Return what streams fail with when a session that was linked ends with `error`."""
+    """Return the error for the streams of an established session that ends with `error`."""
     if error is None:
         return None
     reason = ApplicationError(UNEXPECTED_DISCONNECT, f"{peer} unexpectedly disconnected: {error}")

@@ -1,4 +1,4 @@
-"""How a client's session begins: as a new one, or from a checkpoint of an earlier process."""
+"""Creates a client's session: a new one, or one from the checkpoint of an earlier process."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def client(start: ClientStart) -> RiverSession:
 def new_client(
     settings: Settings, identity: Identity, metadata: bytes, random: bytes, renew: Renew = None
 ) -> RiverSession:
-    """Return a new session of a client.
+    """Return a client's new session.
 
     Args:
         settings: Limits and timeouts.
-        identity: The codec, and who talks to whom.
-        metadata: The metadata of its handshakes, as a body of the codec; empty: none.
-        random: At least 16 bytes that nobody can guess: the session's id is its key.
-        renew: Returns the metadata from the second handshake on; None: it stays the same.
+        identity: The codec and the ids of both sides.
+        metadata: The metadata of its handshakes, encoded by the codec; empty: none.
+        random: At least 16 unpredictable bytes, because the session's id is its key.
+        renew: Returns the metadata for the second and later handshakes; None: it stays the same.
 
     Raises:
         LocalError: `metadata` is not a valid body for this codec, or `random` is too short.
 
     """
     if len(random) < 16:
-        raise LocalError(f"{len(random)} random bytes; a River session needs 16")
+        raise LocalError(f"a River session needs 16 random bytes, not {len(random)}")
     key = base36(int.from_bytes(random, "big"))
     body = codec_of(identity.codec).body(metadata) if metadata else b""
     tag = tag_of(key)
@@ -62,20 +62,20 @@ def restored_client(
     secret: bytes,
     renew: Renew = None,
 ) -> RiverSession:
-    """Return the client's session that `checkpoint` describes; it goes on over the next link.
+    """Return the client's session that `checkpoint` describes. The next link resumes it.
 
     Args:
         settings: Limits and timeouts.
-        identity: The codec, which must be the checkpoint's. The ids are those of the checkpoint.
+        identity: The codec, which must be the checkpoint's. The ids are taken from the checkpoint.
         metadata: See :func:`new_client`.
-        random: Some bytes, by which the ids of this process differ from those of the earlier one.
-        checkpoint: What the session's `checkpoint` returned there.
+        random: Random bytes that distinguish this process's ids from those of the earlier one.
+        checkpoint: The checkpoint that the earlier process made of the session.
         secret: The session's `secret`.
         renew: See :func:`new_client`.
 
     Raises:
-        LocalError: It is not a checkpoint, or one of another codec; or `secret` is not that of a River session.
-        ResumeRejected: It cannot be told whether the server still has the session.
+        LocalError: `checkpoint` is invalid or has another codec, or `secret` is not that of a River session.
+        ResumeRejected: The checkpoint cannot show whether the server still has the session.
 
     """
     kept = decode_checkpoint(checkpoint, identity.codec)

@@ -1,9 +1,9 @@
-"""The handshake: its messages, how a server checks a client's, and how a client says again who it is.
+"""The handshake: its messages, the server's check of them, and rehandshakes.
 
-River, Handshake. Its messages have no flags and the numbers 0, and take part in no bookkeeping.
+River, Handshake. Its messages have no flags and have 0 as `seq` and `ack`; they are not acknowledged.
 
-The document has metadata in handshakes only. The reference's servers ask for it again on the stream ``rehandshake``,
-for example before a token expires. They also look at it in every handshake of a session.
+In the document, only handshakes have metadata. Servers of the reference implementation also request it later on the
+stream ``rehandshake``, for example before a token expires, and check the metadata of every handshake of a session.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = [
 V2_0: Final = "v2.0"
 V1_1: Final = "v1.1"
 REHANDSHAKE: Final = "rehandshake"
-"""The stream on which a server asks for metadata again."""
+"""The stream on which a server requests the metadata again."""
 
 MISMATCH: Final = "SESSION_STATE_MISMATCH"
-"""The one code after which a client may try again, with a new session."""
+"""The only code after which a client may retry, with a new session."""
 MALFORMED: Final = "MALFORMED_HANDSHAKE"
 MALFORMED_META: Final = "MALFORMED_HANDSHAKE_META"
 VERSION: Final = "PROTOCOL_VERSION_MISMATCH"
@@ -45,7 +45,7 @@ CODES: Final = frozenset({MISMATCH, MALFORMED, MALFORMED_META, VERSION, REJECTED
 
 
 class ExpectedState(Struct, rename="camel"):
-    """Where a client would resume: the number that it expects next, and the oldest message that it would send."""
+    """Where a client would resume: the next number that it expects, and that of the oldest message that it can send."""
 
     next_expected_seq: int | float
     next_sent_seq: int | float = 0
@@ -54,10 +54,10 @@ class ExpectedState(Struct, rename="camel"):
 class HandshakeRequest(Struct, rename="camel"):
     """A client's handshake. The document writes `metdata`, the reference `metadata`.
 
-    Early clients of v1.1 do not say where they would resume.
+    Early clients of v1.1 do not send `expected_session_state`.
     """
 
-    # No tag of msgspec's: that might be absent.
+    # Not a msgspec tag, because msgspec accepts messages without the tag.
     type: Literal["HANDSHAKE_REQ"]
     protocol_version: str
     session_id: Id
@@ -67,13 +67,13 @@ class HandshakeRequest(Struct, rename="camel"):
 
     @property
     def metadata_body(self) -> bytes:
-        """The metadata's body; empty when there is none."""
+        """The metadata, encoded; empty if there is none."""
         found = self.metdata if self.metadata is UNSET else self.metadata
         return bytes(found) if isinstance(found, Raw) else b""
 
 
 class Status(Struct, rename="camel"):
-    """Whether the server accepts a handshake."""
+    """The result of a handshake."""
 
     ok: bool
     session_id: str | UnsetType = UNSET
@@ -82,7 +82,7 @@ class Status(Struct, rename="camel"):
 
 
 class HandshakeResponse(Struct):
-    """A server's answer."""
+    """A server's response to a handshake."""
 
     type: Literal["HANDSHAKE_RESP"]
     status: Status
@@ -93,7 +93,7 @@ class _Control(Struct):
 
 
 class Rehandshake(Struct):
-    """A client's answer to a server that asks for its metadata again."""
+    """A client's response to a rehandshake request."""
 
     type: Literal["REHANDSHAKE_RESP"]
     metadata: Raw | UnsetType = UNSET
@@ -108,56 +108,58 @@ def request(session_id: str, sequence: Sequence, metadata: bytes, codec: RiverCo
 
 
 def response(codec: RiverCodec, session_id: str = "", reason: str = "", code: str = "") -> bytes:
-    """Return the body of a server's answer. With a `code` it refuses."""
+    """Return the body of a server's response, which rejects the handshake if there is a `code`."""
     status = Status(False, UNSET, reason, code) if code else Status(True, session_id)
     return codec.encode_value(HandshakeResponse("HANDSHAKE_RESP", status))
 
 
 def decode_request(message: Message, codec: RiverCodec, old: bool) -> HandshakeRequest:
-    """Return the handshake that a client's first message is.
+    """Return the handshake in a client's first message.
 
     Args:
         message: The message.
-        codec: Of its body.
+        codec: Decodes its body.
         old: Whether clients of v1.1 are served.
 
     Raises:
-        SetupRejected: It is not a handshake, or one of another version. The error's code is the answer's.
+        SetupRejected: The message is not a handshake, or has another version. The error has the response's code.
 
     """
     try:
-        asked = codec.value(message.payload, HandshakeRequest)
+        handshake = codec.value(message.payload, HandshakeRequest)
     except FrameError as error:
-        raise SetupRejected(f"the first message is no handshake: {error.message}", MALFORMED) from error
+        raise SetupRejected(f"the first message is not a handshake: {error.message}", MALFORMED) from error
     served = (V1_1, V2_0) if old else (V2_0,)
-    if asked.protocol_version not in served:
-        raise SetupRejected(f"this server speaks {' and '.join(served)}, not {asked.protocol_version[:20]}", VERSION)
-    if not asked.session_id:
-        raise SetupRejected("the session has no id", MALFORMED)
-    state = asked.expected_session_state
+    if handshake.protocol_version not in served:
+        raise SetupRejected(
+            f"this server speaks {' and '.join(served)}, not {handshake.protocol_version[:20]}", VERSION
+        )
+    if not handshake.session_id:
+        raise SetupRejected("the handshake has an empty sessionId", MALFORMED)
+    state = handshake.expected_session_state
     if state is UNSET:
-        if asked.protocol_version != V1_1:
+        if handshake.protocol_version != V1_1:
             raise SetupRejected("the handshake has no expectedSessionState", MALFORMED)
-        return asked
+        return handshake
     try:
         state.next_expected_seq = whole("nextExpectedSeq", state.next_expected_seq)
         state.next_sent_seq = whole("nextSentSeq", state.next_sent_seq)
     except FrameError as error:
         # THREATS 56.
         raise SetupRejected(error.message, MISMATCH) from error
-    return asked
+    return handshake
 
 
 def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None, unknown: str = "") -> None:
-    """Check that a client and a server can resume together.
+    """Check that a client and a server can resume a session.
 
     Args:
-        state: The client's. Unset: it does not say, and only the order of messages tells.
-        sequence: The server's. None: it has no such session.
-        unknown: Why it has none.
+        state: The client's state. Unset: not checked; a mismatch shows in the order of messages.
+        sequence: The server's state. None: the server does not have the session.
+        unknown: Why the server does not have it.
 
     Raises:
-        SetupRejected: One of them lacks what the other has forgotten.
+        SetupRejected: One side no longer has messages that the other one expects.
 
     """
     if state is UNSET:
@@ -169,28 +171,28 @@ def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None, unk
         return
     if sent > sequence.ack:
         raise SetupRejected(
-            f"the client is in the future: {sequence.ack} is expected, and it would send {sent}", MISMATCH
+            f"the client would resume at message {sent}, but the server expects {sequence.ack}", MISMATCH
         )
     if not sequence.first <= expected <= sequence.seq:
         raise SetupRejected(
-            f"the client expects {expected}, and {sequence.first} to {sequence.seq} can be sent", MISMATCH
+            f"the client expects message {expected}, but the server has {sequence.first} to {sequence.seq}", MISMATCH
         )
 
 
 def code_of(error: SetupRejected) -> str:
-    """Return the code that tells a client of `error`. A client that finds no room may try again."""
+    """Return the code for `error`. It permits a retry if the rejection is temporary."""
     if error.temporary:
         return MISMATCH
     return error.code if isinstance(error.code, str) and error.code in CODES else REJECTED
 
 
 class Handshake:
-    """Tells a server who its client is, or learns it from the client: when they link, and again when a server asks.
+    """Exchanges the client's metadata: in each handshake, and in rehandshakes.
 
     Args:
-        side: Who talks to whom.
-        metadata: A client's metadata, as a body; empty: none.
-        renew: Returns a client's metadata from its second handshake on. None: it stays the same.
+        side: The side and its peer.
+        metadata: A client's metadata, encoded; empty: none.
+        renew: Returns a client's metadata for its second and later handshakes. None: it stays the same.
         outbound: Sends the messages.
 
     """
@@ -198,23 +200,23 @@ class Handshake:
     def __init__(self, side: Side, metadata: bytes, renew: Callable[[], bytes] | None, outbound: Outbound) -> None:
         self._side = side
         self._outbound = outbound
-        # FIRST_FRAME runs while an answer of the peer is missing.
+        # FIRST_FRAME runs while a response is pending.
         self._timers = side.timers
         self._metadata = metadata
         self._renew = renew
-        # Whether the client's metadata was sent before.
-        self._repeats = False
-        # Whether the client's metadata came without a handshake: then there is no answer to it.
-        self._unanswerable = False
+        # Whether the client has sent its metadata before.
+        self._metadata_sent = False
+        # Whether the newest metadata came in a rehandshake, to which River has no response.
+        self._in_rehandshake = False
 
     def established(self) -> None:
-        """Report that the client's metadata is known, or accepted."""
+        """Report `Established`: the server has received the metadata, or the client's was accepted."""
         self._side.events.append(Established(Payload(self._metadata), "", self._side.codec.data_mime))
 
     # On the client.
 
     def request(self, now: float) -> bool:
-        """Send a handshake. Return whether that was possible: else the session is over."""
+        """Send a handshake. Return False if that failed and the session has ended."""
         if not self._is_renewed():
             return False
         side, outbound = self._side, self._outbound
@@ -223,11 +225,11 @@ class Handshake:
         self._timers.set(Timer.FIRST_FRAME, now + side.settings.handshake_timeout)
         return True
 
-    def refusal(self, message: Message) -> SetupRejected | ResumeRejected | None:
-        """Take a server's answer. Return why it has refused the handshake; None: it has accepted.
+    def check_response(self, message: Message) -> SetupRejected | ResumeRejected | None:
+        """Handle a server's response. Return the error if it rejects the handshake, or None.
 
         Raises:
-            SessionError: The message cannot be read, or is not an answer.
+            SessionError: The message cannot be decoded, or is not a response.
 
         """
         if message.fault is not None:
@@ -239,15 +241,15 @@ class Handshake:
             return None
         code = "" if status.code is UNSET else str(status.code)
         reason = "" if status.reason is UNSET else shown(str(status.reason))
-        text = f"{side.peer} refused the handshake: {shown(code)} {reason}"
+        text = f"{side.peer} rejected the handshake: {shown(code)} {reason}"
         refused = SetupRejected(text, code or None)
         if status.ok or (code == MISMATCH and not refused.temporary):
-            # River, Client: the server has lost the state of this session.
+            # River, Client: the server no longer has this session.
             return ResumeRejected(text, code or None)
         return refused
 
-    def repeat(self, message: Message) -> bool:
-        """Answer a server that asks for metadata again. Return whether `message` does."""
+    def answer_rehandshake(self, message: Message) -> bool:
+        """Send the metadata again. Return False if `message` is not a rehandshake request."""
         codec = self._side.codec
         try:
             if codec.value(message.payload, _Control).type != "REHANDSHAKE_REQ":
@@ -260,48 +262,48 @@ class Handshake:
         return True
 
     def _is_renewed(self) -> bool:
-        """Renew the metadata that is sent next. Return False if that fails: the session is over."""
-        if self._renew is not None and self._repeats:
+        """Update the metadata before it is sent. Return False if that failed and the session has ended."""
+        if self._renew is not None and self._metadata_sent:
             try:
                 self._metadata = self._side.codec.body(self._renew())
             except Exception as wrong:
-                error = LocalError(f"what the client says of itself could not be had anew: {wrong!r}")
+                error = LocalError(f"the function that renews the client's set-up raised {wrong!r}")
                 error.__cause__ = wrong
                 self._side.finish(error)
                 return False
-        self._repeats = True
+        self._metadata_sent = True
         return True
 
     # On the server.
 
     def accept(self, answered_as: str) -> None:
-        """Answer a client's handshake, by the name that its session has there."""
+        """Accept a client's handshake; `answered_as` is the session's id in the response."""
         self._outbound.send_control(response(self._side.codec, answered_as))
 
     def refuse(self, error: SetupRejected) -> None:
-        """Tell a client why its handshake is refused after all, unless its metadata came without one."""
-        if not self._unanswerable:
+        """Reject a client's handshake after it was read. Send nothing if the metadata came in a rehandshake."""
+        if not self._in_rehandshake:
             self._outbound.send_control(response(self._side.codec, "", error.message, code_of(error)))
 
     def metadata_renewed(self, metadata: bytes) -> None:
-        """Take the metadata of a handshake, or of an answer to :meth:`ask`."""
-        self._unanswerable = False
+        """Store the metadata of a handshake or a rehandshake, and report it."""
+        self._in_rehandshake = False
         self._metadata = metadata
         self.established()
 
-    def ask(self, now: float) -> None:
-        """Ask the client for its metadata again, unless an answer is missing already."""
+    def rehandshake(self, now: float) -> None:
+        """Request the client's metadata again, unless a request is pending."""
         if Timer.FIRST_FRAME in self._timers:
             return
         codec = self._side.codec
         self._timers.set(Timer.FIRST_FRAME, now + self._side.settings.handshake_timeout)
         self._outbound.send_message(codec.encoded(REHANDSHAKE), 0, codec.encode_value({"type": "REHANDSHAKE_REQ"}))
 
-    def repeated(self, message: Message) -> bool:
-        """Take the metadata for which we have asked. Return whether we have.
+    def receive_rehandshake(self, message: Message) -> bool:
+        """Handle the response to a rehandshake request. Return False if no request is pending.
 
         Raises:
-            ProtocolError: The message is not an answer.
+            ProtocolError: The message is not a rehandshake response.
 
         """
         if Timer.FIRST_FRAME not in self._timers:
@@ -309,13 +311,13 @@ class Handshake:
         try:
             metadata = self._side.codec.value(message.payload, Rehandshake).metadata
         except FrameError as error:
-            raise ProtocolError(f"the answer to a rehandshake is none: {error.message}") from error
+            raise ProtocolError(f"invalid rehandshake response: {error.message}") from error
         self._timers.stop(Timer.FIRST_FRAME)
         self.metadata_renewed(bytes(metadata) if isinstance(metadata, Raw) else b"")
-        self._unanswerable = True
+        self._in_rehandshake = True
         return True
 
-    def not_repeated(self) -> None:
-        """End the session of a client that has not answered in time."""
+    def rehandshake_expired(self) -> None:
+        """End the session: the client has not answered the rehandshake in time."""
         limit = self._side.settings.handshake_timeout
         self._side.finish(LinkLost(f"{self._side.peer} did not answer the rehandshake within {limit:g} s"))

@@ -1,4 +1,4 @@
-"""Who talks to whom, and how: what both sides of River are configured with, because nothing of it is negotiated."""
+"""The codec and the ids of both sides. River does not negotiate them, so both are configured."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .streams import RiverStreams
 __all__ = ["SERVER", "Identity", "Side", "base36", "data_mime", "tag_of"]
 
 SERVER: Final = "SERVER"
-"""What servers are called that have no name of their own."""
+"""The id of servers without a configured one."""
 TAG_BYTES: Final = 6
-"""The length of what ids begin with: enough that those of two sessions differ."""
+"""The length of the prefix of ids: enough to distinguish sessions."""
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -29,8 +29,8 @@ class Identity:
 
     Attributes:
         codec: ``json`` or ``msgpack``.
-        client: The client's id; empty: one is made up.
-        server: The server's id. A server that has none takes the one that its client calls it by.
+        client: The client's id; empty: a generated one.
+        server: The server's id; empty: a server accepts the id that its client uses.
 
     """
 
@@ -40,10 +40,10 @@ class Identity:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Identity:
-        """Return what the options of a URL say.
+        """Return the identity for the options of a URL.
 
         Raises:
-            UrlError: There is no such codec, or an id is longer than messages may have it.
+            UrlError: The codec is unknown, or an id is too long.
 
         """
         identity = cls(options.get("codec", "json"), options.get("client", ""), options.get("server", ""))
@@ -51,25 +51,25 @@ class Identity:
             raise UrlError(f"unknown codec {identity.codec!r}; known are: {', '.join(CODECS)}")
         for name in (identity.client, identity.server):
             if len(name) > MAX_ID:
-                raise UrlError(f"the id {name[:20]!r}… has {len(name)} characters; it may have {MAX_ID}")
+                raise UrlError(f"the id {name[:20]!r}… has {len(name)} characters; at most {MAX_ID} are allowed")
         return identity
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a session: all that its parts share.
+    """One side of a session: the state that its parts share.
 
     Attributes:
         settings: Limits and timeouts.
-        codec: Of its messages.
+        codec: Encodes and decodes messages.
         is_client: Whether it opened the session.
-        us: Its id.
-        peer: The id of the other side.
-        session_id: The session's id. Whoever knows it can resume the session.
+        us: This side's id.
+        peer: The peer's id.
+        session_id: The session's id, which is also the key to resume it.
         streams: The open streams.
         timers: The deadlines.
-        events: What has happened, for the session's user.
-        finish: Ends the session, with an error or in order.
+        events: Events for the session's user.
+        finish: Ends the session, with an error or None.
 
     """
 
@@ -86,7 +86,7 @@ class Side:
 
 
 def base36(number: int) -> str:
-    """Return `number`, which is not negative, in few characters."""
+    """Return `number`, which is not negative, in base 36."""
     digits = ""
     while True:
         number, digit = divmod(number, 36)
@@ -96,15 +96,15 @@ def base36(number: int) -> str:
 
 
 def tag_of(secret: str) -> str:
-    """Return the first characters of a session's ids. Many read them, so they do not show the session's own id."""
+    """Return the prefix of a session's ids. It is a hash, because ids are not secret and the session's id is."""
     return blake2b(secret.encode(errors="replace"), digest_size=TAG_BYTES).hexdigest()
 
 
 def data_mime(options: Mapping[str, str]) -> str:
-    """Return the type of all data of a connection, by the options of its URL.
+    """Return the MIME type of a connection's data, for the options of its URL.
 
     Raises:
-        UrlError: They name no such codec, or an id that is too long.
+        UrlError: The codec is unknown, or an id is too long.
 
     """
     return codec_of(Identity.of(options).codec).data_mime

@@ -23,7 +23,7 @@ from .tracing import metadata_of
 __all__ = ["Inbound"]
 
 ITEM_BYTES: Final = 64
-"""About what an item that is held costs beside its data."""
+"""The approximate overhead of a held item, in bytes."""
 NOT_OPENED: Final = "there is no such stream, and the message does not open one"
 
 
@@ -31,13 +31,13 @@ class Inbound:
     """The receiving part of a session.
 
     Args:
-        side: Who receives, from whom, and how.
-        outbound: Sends what answers a message at once.
-        handshake: Knows what the client says of itself.
+        side: The side and its peer.
+        outbound: Sends responses to messages.
+        handshake: Handles rehandshakes.
 
     Attributes:
-        held_bytes: The size of all items that came before anybody requested them.
-        kind_of: Returns the kind of a route's handler; None where the route has none.
+        held_bytes: The size of all items that arrived before they were requested.
+        kind_of: Returns the kind of a route's handler; None for an unknown route.
 
     """
 
@@ -70,7 +70,7 @@ class Inbound:
         if stream is None and self._of_session(message):
             return
         if stream is None or stream.inbound != OPEN or self._sequence.ack <= stream.seen_until:
-            # River, On the client: what nobody waits for MUST be discarded silently.
+            # River, On the client: messages of unknown streams MUST be discarded silently.
             return
         flags = message.control_flags
         if message.fault is not None:
@@ -85,26 +85,26 @@ class Inbound:
             body = self._result(stream, message)
             if body is None:
                 return
-        # An rpc and an upload have one answer, whatever its flags.
+        # An rpc and an upload have one response, whatever its flags.
         done = bool(flags & CLOSE) or not stream.answers_items
         if done:
             stream.inbound = DONE
             if not flags & CLOSE:
-                # The procedure is of another kind, and would go on.
-                self._outbound.cancel(stream, "one answer was asked for")
+                # The procedure has another kind and would continue.
+                self._outbound.cancel(stream, "only one response was requested")
         self._item(stream, ItemReceived(stream.number, Payload(body), done))
 
     def _of_session(self, message: Message) -> bool:
-        """Take a message that concerns the whole session; return whether it is one."""
+        """Handle a message of the whole session; return whether it is one."""
         if message.stream_id == REHANDSHAKE:
-            return self._handshake.repeat(message)
+            return self._handshake.answer_rehandshake(message)
         if message.stream_id == GOODBYE and message.control_flags & CLOSE:
             self._finish(PeerClosed(f"{self._peer} closed the session"))
             return True
         return False
 
     def _result(self, stream: RiverStream, message: Message) -> bytes | None:
-        """Return what a result that is well holds; anything else ends the stream."""
+        """Return the payload of a successful result; otherwise, end the stream and return None."""
         try:
             result = self._codec.value(message.payload, Result)
             if result.ok:
@@ -116,24 +116,24 @@ class Inbound:
         return None
 
     def _unusable(self, stream: RiverStream, flags: int, fault: SessionError) -> None:
-        """End a stream whose answer cannot be used, and the server's half of it with it."""
+        """End both halves of a stream after an invalid response."""
         if not flags & CANCEL and (not flags & CLOSE or stream.outbound == OPEN):
-            self._outbound.cancel(stream, "the answer cannot be used")
-        text = f"the answer of {self._peer} cannot be used: {fault.message}"
+            self._outbound.cancel(stream, "the response is invalid")
+        text = f"invalid response from {self._peer}: {fault.message}"
         self.end(stream, LimitExceeded(text) if isinstance(fault, LimitExceeded) else ProtocolError(text))
 
     def _failed(self, stream: RiverStream, flags: int, error: Exception) -> None:
-        """Take an error of the server's: it ends the stream."""
+        """End a stream with the server's error."""
         if not flags & CANCEL:
             if not flags & CLOSE and stream.answers_items:
-                # More might follow it; to our users an error is the end.
+                # The server could send more, but above the session an error ends the stream.
                 self._outbound.cancel(stream, "the stream ended with its error")
             elif stream.outbound == OPEN:
                 self._outbound.send_message(stream.encoded, CLOSE, self._codec.close)
         self.end(stream, error)
 
     def end(self, stream: RiverStream, error: Exception) -> None:
-        """End both halves with an error. The user sees it after all items that are held."""
+        """End both halves with an error, which follows the held items."""
         stream.inbound = stream.outbound = DONE
         self._deliver(stream, Failed(stream.number, error))
 
@@ -144,7 +144,7 @@ class Inbound:
         flags = message.control_flags
         stream = self._streams.by_name.get(name)
         if self._outbound.v1_1 and flags & CANCEL and (stream is None or stream.sends_items):
-            # v1.1 has one bit for both; who closes a stream in which it sends nothing wants no more of it.
+            # v1.1 has one bit for both. A cancellation of a stream in which the client sends no items is real.
             flags = flags & ~CANCEL | CLOSE
         if stream is None:
             self._unknown(message, flags)
@@ -155,19 +155,19 @@ class Inbound:
         elif message.fault is not None:
             self._invalid(name, message.fault.message, stream)
         elif flags & OPENS:
-            self._invalid(name, "the stream is open already", stream)
+            self._invalid(name, "the stream is already open", stream)
         elif self._outbound.v1_1 and stream.answers_items and not stream.sends_items and self._is_close(message):
-            # v1.1: this is how a client wants no more items.
+            # v1.1: this is how a client cancels.
             self._canceled(stream)
         elif flags & CLOSE and self._is_close(message):
-            # THREATS 63: closing twice changes nothing.
+            # THREATS 63: a second close has no effect.
             if stream.inbound == OPEN:
                 stream.inbound = DONE
                 if stream.sends_items:
                     self._deliver(stream, Completed(stream.number))
                 self.close_if_done(stream)
         elif stream.inbound != OPEN or not stream.sends_items:
-            self._invalid(name, "the procedure takes no further requests", stream)
+            self._invalid(name, "the procedure accepts no further requests", stream)
         elif not self._is_close(message):
             done = bool(flags & CLOSE)
             if done:
@@ -175,9 +175,9 @@ class Inbound:
             self._item(stream, ItemReceived(stream.number, Payload(message.payload), done))
 
     def _unknown(self, message: Message, flags: int) -> None:
-        """Take a message for a stream that is not open."""
+        """Handle a message of a stream that is not open."""
         name = message.stream_id
-        if name == REHANDSHAKE and self._handshake.repeated(message):
+        if name == REHANDSHAKE and self._handshake.receive_rehandshake(message):
             return
         if name in self._streams.finished:
             return
@@ -189,7 +189,7 @@ class Inbound:
             self._invalid(name, NOT_OPENED)
 
     def _open_theirs(self, message: Message, flags: int) -> None:
-        """Open a stream of the client's."""
+        """Open a stream that the client requests."""
         name, service, procedure = message.stream_id, message.service_name, message.procedure_name
         if service is None or procedure is None:
             missing = "service" if service is None else "procedure"
@@ -198,7 +198,7 @@ class Inbound:
         limit = self._settings.max_streams
         if len(self._streams.by_number) >= limit:
             self._streams.finish(name)
-            text = f"{limit} streams of this session are open, which is max_streams; try again when some have ended"
+            text = f"max_streams ({limit}) streams of this session are open; retry when some have ended"
             self._outbound.send_message(self._codec.encoded(name), CANCEL, rejection(self._codec, text))
             return
         route = f"{service}.{procedure}"
@@ -219,15 +219,15 @@ class Inbound:
         )
 
     def _canceled(self, stream: RiverStream) -> None:
-        """Take a client's cancellation. What its payload says is for people."""
+        """Handle a client's cancellation. Its payload is only for people."""
         if stream.outbound == OPEN and stream.answers_items:
-            # As the reference does; the client ignores it.
+            # The reference does the same; the client ignores it.
             self._outbound.send_message(stream.encoded, CLOSE, self._codec.close)
         self.remove_stream(stream)
         self._events.append(Canceled(stream.number, True))
 
     def _invalid(self, name: str, text: str, stream: RiverStream | None = None) -> None:
-        """Refuse a message, and its whole stream. River, On the server: an abrupt full close."""
+        """Reject a message and end its stream. River, On the server: an abrupt full close."""
         if stream is not None:
             self.remove_stream(stream)
             self._events.append(Canceled(stream.number, True))
@@ -235,7 +235,7 @@ class Inbound:
         self._outbound.send_message(self._codec.encoded(name), CANCEL, refusal(self._codec, INVALID, text))
 
     def refused(self, stream: RiverStream, reason: str) -> None:
-        """End a stream of which the peer has refused a message for its size."""
+        """End a stream after the peer rejected one of its messages as too large."""
         if self._is_client:
             self.end(stream, Invalid(INVALID, reason))
             return
@@ -243,10 +243,10 @@ class Inbound:
         self.remove_stream(stream)
         self._events.append(Canceled(stream.number, True))
 
-    # Items that users have requested, and items that they have not.
+    # Items within the demand, and items beyond it.
 
     def _item(self, stream: RiverStream, event: ItemReceived) -> None:
-        """Hand an item on, or hold it until its stream's user requests more."""
+        """Report an item, or hold it until the user requests more."""
         if stream.granted < 1 or stream.held:
             size = len(event.payload.data) + ITEM_BYTES
             stream.hold(event, self._sequence.ack - 1)
@@ -258,7 +258,7 @@ class Inbound:
         self.close_if_done(stream)
 
     def _deliver(self, stream: RiverStream, event: Event) -> None:
-        """Hand a stream's end on, after all items that are held."""
+        """Report the end of a stream, after all held items."""
         if stream.held:
             stream.hold(event, self._sequence.ack - 1)
             return
@@ -266,7 +266,7 @@ class Inbound:
         self.close_if_done(stream)
 
     def grant(self, stream: RiverStream, count: int) -> None:
-        """Take `count` more items. Hand on those that are held."""
+        """Add `count` to the demand, and report held items within it."""
         stream.granted += count
         held, seqs = stream.held, stream.held_seqs
         while held and seqs:
@@ -283,7 +283,7 @@ class Inbound:
         self.close_if_done(stream)
 
     def stop_reading(self, stream: RiverStream) -> None:
-        """Take no more items. A client cancels the stream; a server can only ignore what comes."""
+        """Stop receiving items. A client cancels the stream; a server can only ignore further items."""
         if not self._is_client:
             # River, Reader and Writer Semantics: a reader can only stop reading.
             self.drop_held(stream)
@@ -301,22 +301,22 @@ class Inbound:
             self.close_if_done(stream)
 
     def drop_held(self, stream: RiverStream) -> None:
-        """Forget the items of a stream that nobody has requested."""
+        """Drop the held items of a stream."""
         if stream.held:
             self.held_bytes -= stream.held_bytes
             stream.drop_held()
 
     def close_if_done(self, stream: RiverStream) -> None:
-        """Remove a stream that is over."""
+        """Remove a stream if it has ended and its held items were taken."""
         if stream.outbound == DONE and not self._is_client and not stream.sends_items and stream.inbound == OPEN:
-            # Its client may still close it, and need not (THREATS 63).
+            # The client may still close its half, but need not (THREATS 63).
             self._streams.finish(stream.name)
             stream.inbound = DONE
         if stream.inbound == DONE and stream.outbound == DONE and not stream.held:
             self.remove_stream(stream)
 
     def sent_all(self, stream: RiverStream) -> None:
-        """Note that our half of a stream is over."""
+        """Mark our half of a stream as done."""
         stream.outbound = DONE
         starved = self._outbound.starved
         if starved:
@@ -324,14 +324,14 @@ class Inbound:
         self.close_if_done(stream)
 
     def fail_all(self, error: Exception | None) -> None:
-        """Fail each stream after all items that are held; None: the session was closed in order."""
+        """Report the held items of all streams, then fail them with `error`; None: the session was closed."""
         for stream in self._streams.all():
             self._events += [event for event in stream.held or () if not isinstance(event, Failed)]
             self.remove_stream(stream)
             self._events.append(Failed(stream.number, error or SessionClosed("the connection was closed")))
 
     def remove_stream(self, stream: RiverStream) -> None:
-        """Remove a stream with all that is held of it."""
+        """Remove a stream and its held items."""
         self.drop_held(stream)
         stream.inbound = stream.outbound = DONE
         starved = self._outbound.starved
@@ -340,7 +340,7 @@ class Inbound:
         self._streams.close(stream)
 
     def _is_close(self, message: Message) -> bool:
-        """Whether the payload is a ControlClose, which no user must see."""
+        """Return whether the payload is a ControlClose, which is not an item."""
         if message.ok_payload is not None:
             return False
         body = message.payload

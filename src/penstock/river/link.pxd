@@ -32,10 +32,10 @@ cdef class Link:
     cdef long long _sent_at_check
     cdef double _check_interval
     cdef double _silence_limit
-    cdef double _moved_at
-    cdef long long _worn_at
-    cdef int _wear
-    cdef int _hung_up
+    cdef double _progressed_at
+    cdef long long _oldest_unacked
+    cdef int _lost_links
+    cdef int _unanswered
     cdef readonly int state
     cdef readonly bint wanted
     cdef readonly bint excused

@@ -18,7 +18,7 @@ cdef class Sequence:
     cdef Py_ssize_t _kept
     cdef public long long seq
     cdef public long long ack
-    cdef public Py_ssize_t octets
+    cdef public Py_ssize_t unacked_bytes
     cdef public Py_ssize_t room
     cdef public long long covered
     cdef public long long reserved
@@ -47,9 +47,9 @@ cdef class Outbound:
     cdef public Py_ssize_t max_sent_bytes
     cdef Py_ssize_t _uncounted
     cdef Py_ssize_t _uncounted_bytes
-    cdef Py_ssize_t _prompt_after
-    cdef Py_ssize_t _prompt_after_bytes
-    cdef Py_ssize_t _ample
+    cdef Py_ssize_t _request_after
+    cdef Py_ssize_t _request_after_bytes
+    cdef Py_ssize_t _room_to_wake
     cdef readonly Writer writer
     cdef readonly Sequence sequence
     cdef public Outbox outbox

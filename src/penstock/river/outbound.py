@@ -1,6 +1,6 @@
-"""What a session sends: messages are numbered, kept until they are acknowledged, and written while there is a link.
+"""Sends messages: numbers them, keeps them until they are acknowledged, and writes them while there is a link.
 
-River, Transparent reconnections. A message is kept as the bytes that were sent, because it is sent again as it was.
+River, Transparent reconnections. Messages are kept encoded, because they are sent again unchanged.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from .tracing import tracing_of
 __all__ = ["GOODBYE", "Outbound", "Sequence"]
 
 GOODBYE: Final = "goodbye"
-"""The stream of a server's last message. It is open nowhere, and clients that do not know it MUST ignore it."""
-PROMPTS: Final = 8
-"""A server sends a heartbeat, which asks for an acknowledgement, after this part of what may be kept. Heartbeats once a
-second would come too late for a fast stream."""
+"""The stream of a server's last message. It is never opened; clients that do not know it MUST ignore it."""
+ACK_REQUESTS: Final = 8
+"""A server sends a heartbeat, which requests an acknowledgement, after an eighth of what may be kept. For a fast
+stream, one heartbeat per second is too few."""
 HEARTBEAT: Final = "heartbeat"
 LEASE_SECONDS: Final = 1.0
 OPENING: Final = 0
-"""Stands among the streams that wait for room: somebody waits to open another one."""
+"""Stands for a new stream among the streams that wait for room."""
 _FIRE = int(Kind.FIRE)
 _STREAM = int(Kind.STREAM)
 _UPLOAD = int(Kind.UPLOAD)
@@ -52,20 +52,20 @@ _CHANNEL = int(Kind.CHANNEL)
 
 
 class Sequence:
-    """The bookkeeping of one session.
+    """The numbers of messages, and the unacknowledged messages of one session.
 
     Args:
-        max_messages: Unacknowledged messages at most.
-        max_bytes: Their bytes at most.
+        max_messages: The maximum number of unacknowledged messages.
+        max_bytes: The maximum of their bytes.
 
     Attributes:
-        seq: The number of the next message that is sent.
-        ack: The number of the next message that is expected.
-        covered: What the peer is told instead, once somebody keeps checkpoints: it covers no more. -1: nobody does.
-        reserved: The number at which the session must not begin to speak by itself, once somebody keeps checkpoints.
-        private: The number behind the last message that may hold secrets; only heartbeats hold none for sure.
-        octets: Bytes that are not acknowledged, with the lengths before them.
-        room: How many items may be sent now. Half of what is kept at most is left to what cannot wait: answers.
+        seq: The number of the next message to send.
+        ack: The number of the next expected message.
+        covered: The number to acknowledge instead, which the last checkpoint covers; -1: there are no checkpoints.
+        reserved: With checkpoints, the number from which on the session must not send acknowledgements.
+        private: The number after the last message that may contain secrets. Only heartbeats never do.
+        unacked_bytes: The size of the unacknowledged messages, with their length prefixes.
+        room: How many items may be sent now. Half of the limits is kept free for messages that cannot wait.
 
     """
 
@@ -79,92 +79,92 @@ class Sequence:
         self.covered = -1
         self.reserved = 0
         self.private = 0
-        self.octets = 0
+        self.unacked_bytes = 0
         self.room = 0
         self._measure()
 
     def reported(self) -> int:
-        """Return what the peer is told that has come: it forgets what lies before."""
+        """Return the number to acknowledge. The peer drops the messages before it."""
         return self.ack if self.covered < 0 else self.covered
 
     @property
     def first(self) -> int:
-        """The oldest message that is not acknowledged, or the next one: `nextSentSeq` of a handshake."""
+        """The number of the oldest unacknowledged message, or of the next one: `nextSentSeq` of a handshake."""
         return self.seq - self._kept
 
     @property
     def largest(self) -> int:
-        """The size of the largest message that is not acknowledged; 0: there is none."""
+        """The size of the largest unacknowledged message; 0: there is none."""
         return max(map(len, self._unacked), default=0)
 
     @property
     def unacked(self) -> list[bytes]:
-        """What is not acknowledged, in order."""
+        """The unacknowledged messages, in order."""
         return list(self._unacked)
 
     def since(self, number: int) -> list[bytes]:
-        """Return what is not acknowledged and has `number` or a later one, in order."""
+        """Return the unacknowledged messages from `number` on, in order."""
         count = min(self.seq - number, self._kept)
         found = list(islice(reversed(self._unacked), max(0, count)))
         found.reverse()
         return found
 
     def over(self) -> bool:
-        """Return whether more is kept than may be (THREATS 59)."""
-        return self._kept > self._max_messages or self.octets > self._max_bytes
+        """Return whether a limit is exceeded (THREATS 59)."""
+        return self._kept > self._max_messages or self.unacked_bytes > self._max_bytes
 
     def sent(self, message: bytes) -> None:
-        """Keep a message that has the number `seq`, encoded (THREATS 60: what cannot be encoded has none)."""
+        """Keep the encoded message with the number `seq` (THREATS 60: encoding comes before numbering)."""
         self._unacked.append(message)
         self._kept += 1
-        self.octets += len(message)
+        self.unacked_bytes += len(message)
         self.seq += 1
         self._measure()
 
     def replace(self, seq: int, message: bytes) -> None:
-        """Keep `message` in the place of the one with that number, which the peer has not taken."""
+        """Replace the message `seq`, which the peer has not accepted, by `message`."""
         index = seq - self.first
-        self.octets += len(message) - len(self._unacked[index])
+        self.unacked_bytes += len(message) - len(self._unacked[index])
         self._unacked[index] = message
         self._measure()
 
     def acknowledged(self, ack: int) -> None:
-        """Forget the messages whose number is less than `ack`.
+        """Drop the messages before the number `ack`.
 
         Raises:
             ProtocolError: Some of them were never sent.
 
         """
         if ack > self.seq:
-            raise ProtocolError(f"the peer acknowledges {ack} messages, and {self.seq} were sent")
+            raise ProtocolError(f"the peer acknowledges {ack} messages, but only {self.seq} were sent")
         count = ack - (self.seq - self._kept)
         if count <= 0:
             return
         self._kept -= count
         for _ in range(count):
-            self.octets -= len(self._unacked.popleft())
+            self.unacked_bytes -= len(self._unacked.popleft())
         self._measure()
 
     def _measure(self) -> None:
         room = self._max_messages // 2 - self._kept
-        self.room = room if room > 0 and 2 * self.octets < self._max_bytes else 0
+        self.room = room if room > 0 and 2 * self.unacked_bytes < self._max_bytes else 0
 
 
 class Outbound:
     """The sending part of a session.
 
     Args:
-        side: Who sends, to whom, and how.
-        tag: The first characters of all ids made here.
+        side: The side and its peer.
+        tag: The prefix of ids generated here.
 
     Attributes:
         writer: Encodes the messages.
-        sequence: Their numbers, and those that are not acknowledged.
+        sequence: Their numbers, and the unacknowledged messages.
         outbox: The output for the link.
-        linked: Whether messages go out at once. Without a link they wait.
-        v1_1: The peer speaks v1.1.
-        starved: The streams that wait for room, or `OPENING`.
-        max_sent_bytes: The largest message that the peer accepts, as far as that is known.
+        linked: Whether messages are written immediately. Without a link, they are only kept.
+        v1_1: Whether the peer speaks v1.1.
+        starved: The streams that wait for room, and `OPENING`.
+        max_sent_bytes: The size of the largest message that the peer is known to accept.
 
     """
 
@@ -179,13 +179,13 @@ class Outbound:
         self._streams = side.streams
         self._events = side.events
         self._finish = side.finish
-        # Messages and bytes of both sides since the peer was last asked to acknowledge, and when to ask again.
+        # Messages and bytes of both sides since the last requested acknowledgement, and their limits.
         self._uncounted = 0
         self._uncounted_bytes = 0
-        self._prompt_after = -(-settings.max_unacked // PROMPTS)
-        self._prompt_after_bytes = -(-settings.resume_bytes // PROMPTS)
-        # Streams that wait for room hear of it from here on, so that they do not wake for each item.
-        self._ample = -(-settings.max_unacked // 4)
+        self._request_after = -(-settings.max_unacked // ACK_REQUESTS)
+        self._request_after_bytes = -(-settings.resume_bytes // ACK_REQUESTS)
+        # Waiting streams are resumed from this room on, and not for each item.
+        self._room_to_wake = -(-settings.max_unacked // 4)
         self.writer = Writer(side.codec, side.us, side.peer, tag)
         self.sequence = Sequence(settings.max_unacked, settings.resume_bytes)
         self.outbox = Outbox()
@@ -197,13 +197,13 @@ class Outbound:
     # The link.
 
     def link_up(self) -> None:
-        """Send all that is not acknowledged again, as it was; further messages go out at once."""
+        """Send all unacknowledged messages again, unchanged, and write later messages immediately."""
         self.linked = True
         for message in self.sequence.unacked:
             self.outbox.write(message)
 
     def link_down(self) -> None:
-        """Keep messages from now on. Nothing is lost: those in the outbox are kept as well."""
+        """Stop writing. Messages are kept, including those in the outbox."""
         self.linked = False
         self.outbox.clear()
 
@@ -218,9 +218,9 @@ class Outbound:
         route: str | None = None,
         tracing: dict[str, Any] | None = None,
     ) -> None:
-        """Send a message of the stream `name` at once, or when there is a link; name and body are encoded.
+        """Send a message of the stream `name`, or keep it for the next link; name and body are encoded.
 
-        The body is wrapped as ``{ok: true, payload}`` where `wrap_ok` says so.
+        With `wrap_ok`, the body is wrapped as ``{ok: true, payload}``.
 
         Raises:
             LocalError: It cannot be encoded, or is too large. Nothing has changed (THREATS 60).
@@ -228,7 +228,7 @@ class Outbound:
         """
         sequence = self.sequence
         if self.v1_1 and flags & (CLOSE | CANCEL):
-            # v1.1 closes and cancels by one bit, and looks at what comes with it only where it is the one answer.
+            # v1.1 has one bit to close and cancel, and reads its body only if that is the only response.
             stream = self._streams.named(self._codec.value(name, str))
             if (stream is None or stream.answers_items) and body != self._codec.close:
                 self.send_message(name, flags & ~(CLOSE | CANCEL), body, wrap_ok)
@@ -246,7 +246,7 @@ class Outbound:
         if sequence.over():
             settings = self._settings
             kept = f"max_unacked ({settings.max_unacked}) or resume_bytes ({settings.resume_bytes})"
-            self._finish(LimitExceeded(f"{self._peer} acknowledges nothing: more than {kept} wait for it"))
+            self._finish(LimitExceeded(f"{self._peer} acknowledges too little: more than {kept} are unacknowledged"))
         elif flags != ACK:
             self.count_message(size)
 
@@ -257,7 +257,7 @@ class Outbound:
     ) -> RiverStream:
         """Open a stream whose id `new_id` returns. See :meth:`penstock.session.Session.open`."""
         if not self._is_client:
-            raise UnsupportedKind("River: streams are opened by clients alone")
+            raise UnsupportedKind("River: only clients open streams")
         if kind == _FIRE:
             raise UnsupportedKind("River has no way to carry fire; use a call")
         if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
@@ -266,7 +266,7 @@ class Outbound:
         tracing = None if payload.metadata is None else tracing_of(payload.metadata)
         if self.sequence.room == 0:
             self.starved.add(OPENING)
-            raise LeaseMissing(f"{self._peer} has not acknowledged what was sent before; wait until it has")
+            raise LeaseMissing(f"{self._peer} has not acknowledged earlier messages; wait for LeaseGranted")
         name = new_id()
         encoded = self.writer.name(name)
         closed = done or (kind != _UPLOAD and kind != _CHANNEL)
@@ -277,28 +277,28 @@ class Outbound:
         return stream
 
     def sending(self, stream_id: int) -> RiverStream:
-        """Return a stream in which we may still send.
+        """Return a stream whose outbound half is open.
 
         Raises:
-            StreamClosed: Our half is over.
+            StreamClosed: Our half has ended.
 
         """
         stream = self._streams.by_number.get(stream_id)
         if stream is None or stream.outbound != OPEN:
-            raise StreamClosed(f"stream {stream_id}: our half is over")
+            raise StreamClosed(f"stream {stream_id}: our half has ended")
         return stream
 
     def send(self, stream_id: int, payload: Payload, done: bool) -> RiverStream | None:
         """Send an item. Return the stream if it was the last one.
 
         Raises:
-            StreamClosed: Our half is over.
+            StreamClosed: Our half has ended.
             CreditExceeded: The peer has not acknowledged enough.
 
         """
         stream = self.sending(stream_id)
         done = done or not (stream.sends_items or stream.answers_items)
-        # The last one may always go: somebody waits for it.
+        # The last item may always be sent, because a caller waits for it.
         if not done and self.sequence.room == 0:
             self.starved.add(stream.number)
             raise CreditExceeded(
@@ -308,26 +308,26 @@ class Outbound:
         return stream if done else None
 
     def fail(self, stream: RiverStream, error: Exception) -> None:
-        """Tell the peer that a stream has ended with an error."""
+        """Send the error that ended a stream."""
         if not self._is_client:
             if stream.outbound == OPEN:
                 flags, body = failure_of(self._codec, error)
                 self.send_message(stream.encoded, flags, body)
             self._streams.finish(stream.name)
         elif stream.inbound == OPEN:
-            self.cancel(stream, "the client gave the request up")
+            self.cancel(stream, "the client gave up the request")
         elif stream.outbound == OPEN:
-            # The server has sent its whole answer: there is nothing left to cancel.
+            # The server's half has ended, so there is nothing to cancel.
             self.send_message(stream.encoded, CLOSE, self._codec.close)
 
     def cancel(self, stream: RiverStream, reason: str, code: str = CANCELED) -> None:
-        """Tell the peer that a stream has ended on this side."""
+        """Cancel both halves of a stream."""
         self.send_message(stream.encoded, CANCEL, refusal(self._codec, code, reason))
 
     def _body_of(self, payload: Payload) -> bytes:
-        """Return `payload` as a body. Without data it is an object without fields, or null."""
+        """Return `payload` as a body. Empty data becomes an empty object on a client, null on a server."""
         if payload.metadata is not None:
-            # A handler may send back the request with its trace, which an answer cannot carry.
+            # Only checks it: a handler may return its request with a trace context, which a response cannot carry.
             tracing_of(payload.metadata)
         data = payload.data
         if not data:
@@ -335,57 +335,54 @@ class Outbound:
         return data if is_body(data, self._is_json) else self._codec.body(data)
 
     def send_control(self, body: bytes) -> None:
-        """Send a message of a handshake. It has no number, and is not kept."""
+        """Send a message of a handshake, which has no number and is not kept."""
         writer = self.writer
         self.outbox.write(writer.message(0, 0, self._codec.encoded(writer.new_id()), 0, body))
 
     # Acknowledgements.
 
     def count_message(self, size: int) -> None:
-        """Count a message of either side. A server asks for an acknowledgement in time."""
+        """Count a message of either side. A server requests an acknowledgement before the limits are reached."""
         self._uncounted += 1
         self._uncounted_bytes += size
-        many = self._uncounted >= self._prompt_after or self._uncounted_bytes >= self._prompt_after_bytes
+        many = self._uncounted >= self._request_after or self._uncounted_bytes >= self._request_after_bytes
         if many and not self._is_client and self.linked:
             self.send_heartbeat()
 
     def send_heartbeat(self) -> None:
-        """Send a heartbeat. River, Detecting phantom disconnects: it is a message like any other."""
+        """Send a heartbeat. River, Detecting phantom disconnects: it has a number like any message."""
         self._uncounted = self._uncounted_bytes = 0
         self.send_message(self._heartbeat, ACK, self._codec.heartbeat)
 
     def ack_heartbeat(self) -> None:
-        """Acknowledge what has come, unless the numbers that a checkpoint reserves for this are used up."""
+        """Send an acknowledgement, unless the numbers that a checkpoint reserved for it are used up."""
         sequence = self.sequence
         if sequence.covered < 0 or sequence.seq < sequence.reserved:
             self.send_heartbeat()
 
     def received(self, ack: int, size: int) -> None:
-        """Forget the messages before number `ack`, which came with one of `size` bytes; -1: that one does not count."""
+        """Drop the messages before `ack`. Count the message of `size` bytes that had it; -1: do not count it."""
         sequence = self.sequence
         sequence.acknowledged(ack)
-        if self.starved and sequence.room >= self._ample:
+        if self.starved and sequence.room >= self._room_to_wake:
             self._wake(sequence.room)
         if size >= 0:
             self.count_message(size)
 
     def _wake(self, room: int) -> None:
-        """Tell the streams that wait for it that there is room, and whoever waits to open one."""
+        """Report room to the streams that wait for it, and to callers that wait to open one."""
         starved, self.starved = self.starved, set()
         self._events += [CreditGranted(number, room) for number in sorted(starved - {OPENING})]
         if OPENING in starved:
             self._events.append(LeaseGranted(room, LEASE_SECONDS, None))
 
-    # Messages that the peer refuses.
+    # Messages that the peer rejects.
 
     def replace(self, seq: int, message: Message, reason: str) -> None:
-        """Put a small message in the place of `message`, which the peer does not take for its size.
-
-        The peer has not taken it, so its number is free for another one.
-        """
+        """Replace `message`, which the peer rejected as too large, by a small one with the same number."""
         name, flags = self._codec.encoded(message.stream_id), CANCEL
         if self._is_client and message.control_flags & OPENS:
-            # To the server there is no such stream yet.
+            # The server does not know the stream yet.
             name, flags, body = self._heartbeat, ACK, self._codec.heartbeat
         elif self._is_client:
             body = refusal(self._codec, CANCELED, "an item is too large for the server")

@@ -1,7 +1,7 @@
-"""A River session: what its user may ask of it, and how it begins and ends. Its parts do the rest.
+"""A River session: the verbs of the waist, and how the session begins and ends.
 
-Calls go from the session to its link, from there to `inbound`, and from the session to `outbound`. The parts share the
-streams, the timers and the events. They call the session for one thing alone: to end it.
+The session calls `link` and `outbound`, and `link` calls `inbound`. These parts share the streams, the timers and the
+events. They call the session only to end it.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ class RiverSession:
     """A :class:`penstock.session.Session` that speaks River v2.0.
 
     Attributes:
-        us: Our id.
+        us: This side's id.
         peer: The peer's id.
         session_id: The session's id.
-        secret: The same: a client that names it in a handshake resumes the session.
-        identity: Who the client is, as far as its link proves it.
-        sequence: The numbers of messages.
+        secret: The session's id as bytes: a client that sends it in a handshake resumes the session.
+        identity: The client's identity, as far as its link proves it.
+        sequence: The numbers of messages, and the unacknowledged messages.
         progressed, next_timer, take_output: See :class:`penstock.session.Session`.
 
     """
 
     calls_by_streams = False
-    """The handler's own kind is the request's."""
+    """False: a request has the kind of its handler."""
 
     def __init__(
         self,
@@ -88,79 +88,79 @@ class RiverSession:
         self.progressed = self._link.progressed
         self.next_timer = timers.next
         self.take_output = self._outbound.outbox.take
-        # The server's sessions, and the name by which answers to handshakes call this one.
+        # The server's sessions, and the id of this one in responses to handshakes.
         self._sessions: Sessions[Any] | None = None
         self._answered_as = session_id
         self._promise: Promise | None = None
 
-    def serve(self, asked: HandshakeRequest, sessions: Sessions[RiverSession], now: float) -> None:
-        """Answer a client's first handshake, and add the session to those of its server."""
-        self._outbound.v1_1 = asked.protocol_version == V1_1
-        # A client that does not say where it would resume learns by the id whether its session is still here.
-        if asked.expected_session_state is UNSET:
-            self._answered_as = f"{asked.session_id}-{now:.9f}"
+    def serve(self, request: HandshakeRequest, sessions: Sessions[RiverSession], now: float) -> None:
+        """Accept a client's first handshake, and add the session to those of its server."""
+        self._outbound.v1_1 = request.protocol_version == V1_1
+        # A client that sends no state learns from a changed id that its earlier session is gone.
+        if request.expected_session_state is UNSET:
+            self._answered_as = f"{request.session_id}-{now:.9f}"
         self._sessions = sessions
         sessions.add(self)
-        self._handshake.metadata_renewed(asked.metadata_body)
+        self._handshake.metadata_renewed(request.metadata_body)
         self._link.accept(self._answered_as, now)
-        # Once the client has this, it expects number 1, and a server that has forgotten the session must refuse it.
-        # Before that, a server that was restarted would take the same requests for new ones: none begins until then.
+        # After this heartbeat, the client expects number 1, so a server without the session must reject its handshake.
+        # Before that, a restarted server would accept the same requests as new ones, so no request starts until then.
         self._link.probation_bytes = -1 if self._outbound.v1_1 else 0
         self._outbound.send_heartbeat()
 
-    def resume(self, asked: HandshakeRequest, now: float) -> None:
-        """Go on over another link, as a client asks; raise `SetupRejected` where one side lacks what is needed."""
-        check_state(asked.expected_session_state, self.sequence)
+    def resume(self, request: HandshakeRequest, now: float) -> None:
+        """Resume over another link. Raise SetupRejected if one side lacks messages that the other expects."""
+        check_state(request.expected_session_state, self.sequence)
         self._link.accept(self._answered_as, now)
-        self._handshake.metadata_renewed(asked.metadata_body)
+        self._handshake.metadata_renewed(request.metadata_body)
 
     def decline(self) -> None:
-        """Stay as it was before somebody asked for it."""
+        """Undo that the session was found for a handshake, which is now rejected."""
 
     @property
     def durable(self) -> Durable | None:
-        """None: this session ends with its process."""
+        """None, because this session ends with its process."""
         return None
 
     @property
     def open_streams(self) -> int:
-        """How many streams are open, of both sides."""
+        """The number of open streams."""
         return len(self._streams)
 
     @property
     def full(self) -> bool:
-        """Whether so much is held that nobody has requested, or may begin, that nothing more should be read."""
+        """Whether reading should pause: too many bytes are held that were not requested, or are on probation."""
         limit = self._settings.max_held_bytes
         return self._inbound.held_bytes > limit or self._link.probation_bytes > limit
 
     @property
     def link_wanted(self) -> bool:
-        """Whether the session has use for a link."""
+        """Whether the session needs a link."""
         return self._link.wanted
 
     @property
     def linked_at(self) -> float | None:
-        """When the newest handshake was answered; None: none was."""
+        """The time of the newest accepted handshake, or None."""
         return self._link.linked_at
 
     @property
     def excused(self) -> bool:
-        """Whether the last link ended because of a message that is not sent again: another try costs nothing."""
+        """Whether the last link ended because of a message that is not sent again, so a retry is free."""
         return self._link.excused
 
     def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
-        """Ask `kind_of` what kind a request is; see :meth:`penstock.session.Session.ask_kinds`."""
+        """Set the function that returns a route's kind. See :meth:`penstock.session.Session.ask_kinds`."""
         self._inbound.kind_of = kind_of
 
     # Links, time, output and events.
 
     def link_up(self, now: float) -> None:
-        """Begin a client's link with a handshake. A server's link is up once it has answered one."""
+        """Send a client's handshake. A server's link is up when it has accepted one."""
         if self._state != CLOSED and self._is_client:
             self._link.up(now)
 
     def link_down(self, now: float, error: Exception | None) -> None:
-        """Go on without a link. The session waits for another one."""
+        """Wait for another link."""
         if self._state == CLOSED:
             return
         self._link.down(now, error)
@@ -168,7 +168,7 @@ class RiverSession:
             self._finish(None)
 
     def receive(self, data: bytes, now: float) -> None:
-        """Take what the link brought. It may be cut anywhere."""
+        """Process bytes from the link, which may end within a message."""
         link = self._link
         is_new = not link.confirmed
         link.receive(data, now)
@@ -179,7 +179,7 @@ class RiverSession:
             self._end_if_drained()
 
     def handle_timer(self, now: float) -> None:
-        """Do what is due by now."""
+        """Handle the timers that have expired."""
         for timer in self._timers.expired(now):
             if self._state == CLOSED:
                 return
@@ -187,34 +187,34 @@ class RiverSession:
         self._end_if_drained()
 
     def take_events(self) -> list[Event]:
-        """Return what happened since the last call, in order, and forget it."""
+        """Return the events since the last call, in order."""
         events = self._events
         if not events:
             return events
-        # The first request, and all that follows, waits until the client has our first message.
+        # Events from the first request on wait until the client has received our first message.
         count = len(events) if self._link.probation_bytes < 0 else _first_of_stream(events)
         taken = events[:count]
         del events[:count]
         return taken
 
     def confirm(self) -> None:
-        """The handshake's answer is a sign: `Established` follows, or `Closed`."""
+        """Request `Established` or `Closed`, which the response to the handshake also causes."""
         if self._link.linked_at is not None:
             self._handshake.established()
 
     def rehandshake(self, now: float) -> None:
-        """Ask the client for its metadata. `Established` follows when it comes, and else the session ends."""
-        # Without a link nothing is asked: the next handshake has the metadata.
+        """Request the client's metadata again. `Established` follows, or the session ends."""
+        # Without a link, the next handshake has the metadata.
         if self._link.state == UP:
-            self._handshake.ask(now)
+            self._handshake.rehandshake(now)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Take the state of `checkpoint` over, in a new session. See :func:`penstock.river.checkpoint.restore`."""
+        """Restore `checkpoint` in a new session. See :func:`penstock.river.checkpoint.restore`."""
         restore(checkpoint, self._side, self._outbound)
         self._link.taken_over = True
 
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
-        """Return what a new process needs. Take all events first, those that a `commit` brought as well."""
+        """Return what a new process needs. Take all events before, including those that `commit` caused."""
         if not self._is_client or self._state != OPENED:
             return None
         taken = take(self._side, self._outbound, stream_id, count)
@@ -224,7 +224,7 @@ class RiverSession:
         return data
 
     def commit(self) -> None:
-        """Tell the peer that what the last checkpoint covers is safe. See :meth:`penstock.session.Session.commit`."""
+        """Acknowledge what the last checkpoint covers. See :meth:`penstock.session.Session.commit`."""
         promise, self._promise = self._promise, None
         if promise is None or self._state == CLOSED:
             return
@@ -245,14 +245,14 @@ class RiverSession:
         stream = self._outbound.open(self._new_id, kind, route, payload, credit, done)
         if self._state == CLOSED:
             self._inbound.remove_stream(stream)
-            raise SessionClosed("the connection was closed: too much waits to be acknowledged")
+            raise SessionClosed("the connection was closed: too many messages are unacknowledged")
         if stream.outbound == OPEN:
-            # The client needs no permission for the items that it sends.
+            # River has no credit for a client's items.
             self._events.append(CreditGranted(stream.number, self.sequence.room))
         return stream.number
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
-        """Send an item, which may be the last, and return the credit that is left."""
+        """Send an item and return the remaining credit; `done` marks the last item."""
         ended = self._outbound.send(stream_id, payload, done)
         if ended is not None:
             self._done(ended)
@@ -260,7 +260,7 @@ class RiverSession:
         return self.credit(stream_id)
 
     def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
-        """Send the items of `run` from index `start`, as far as credit goes; return how many that were."""
+        """Send items of `run` from index `start` while there is credit; return how many were sent."""
         self._outbound.sending(stream_id)
         count = min(self.credit(stream_id), len(run) - start)
         if count <= 0:
@@ -273,7 +273,7 @@ class RiverSession:
         return sent
 
     def complete(self, stream_id: int) -> None:
-        """End our half: no more items come. A half that is over already is left as it is."""
+        """End our half of a stream. Does nothing if it has ended."""
         stream = self._streams.sending(stream_id)
         if stream is not None:
             self._outbound.send_message(stream.encoded, CLOSE, self._codec.close)
@@ -289,7 +289,7 @@ class RiverSession:
         self._end_if_drained()
 
     def request(self, stream_id: int, count: int) -> None:
-        """Take `count` more items. River cannot tell the peer: what comes before that is held here."""
+        """Request `count` more items. River cannot signal demand, so items beyond it are held here."""
         if count < 1:
             raise LocalError(f"stream {stream_id}: request at least 1 item, not {count}")
         stream = self._streams.get(stream_id)
@@ -298,16 +298,16 @@ class RiverSession:
             self._end_if_drained()
 
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
-        """Take no more items. A stream that is over is left as it is."""
+        """Stop receiving items. Does nothing if the stream has ended."""
         if metadata is not None:
-            raise LocalError("River has no room for metadata in a cancellation")
+            raise LocalError("River carries no metadata in a cancellation")
         stream = self._streams.get(stream_id)
         if stream is not None:
             self._inbound.stop_reading(stream)
             self._end_if_drained()
 
     def credit(self, stream_id: int) -> int:
-        """Return how many items `send` may still take; 0 for a stream that is over."""
+        """Return how many items may be sent now; 0 if our half has ended."""
         if self._streams.sending(stream_id) is None:
             return 0
         room = self.sequence.room
@@ -316,19 +316,19 @@ class RiverSession:
         return room
 
     def streams(self) -> list[int]:
-        """Return the numbers of the streams that this side opened and that are still open."""
+        """Return the ids of the open streams that this side opened."""
         return [stream.number for stream in self._streams.all()] if self._is_client else []
 
     def is_ours(self, stream_id: int) -> bool:
-        """Return whether this side opens streams: clients alone do."""
+        """Return whether this side opens streams. Only clients do."""
         return self._is_client
 
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
-        """Push nothing: River has no such thing."""
+        """Raise UnsupportedKind: River has no metadata push."""
         raise UnsupportedKind("River has no way to push metadata")
 
     def close(self, now: float, error: Exception | None = None) -> None:
-        """End the session: at once with `error`, else when the streams that are open have ended."""
+        """End the session: immediately with `error`, otherwise after its open streams."""
         if self._state == CLOSED:
             return
         if error is None:
@@ -344,31 +344,31 @@ class RiverSession:
         self._finish(error)
 
     def replaced(self, now: float) -> None:
-        """Give way to another session of the same client, which has forgotten this one."""
+        """End the session: its client has begun another one."""
         self._finish(SessionClosed("the client began another session"))
 
     def _end_if_drained(self) -> None:
-        """End a session that was to end with its streams."""
+        """End a draining session without open streams."""
         if self._state == DRAINING and not self._streams and self._link.state == UP:
             self._say_goodbye()
             self._finish(None)
 
     def _say_goodbye(self) -> None:
-        """Tell a server's client that its calls are over, and that it need not resume the session.
+        """Inform a server's client that its streams have ended and that it need not resume the session.
 
-        River has a message for the first, and none for the second: clients that do not know ours ignore it.
+        River has no message for the latter. Clients that do not know ours ignore it.
         """
         outbound = self._outbound
         if self._is_client or not outbound.linked:
             return
-        # Clients that know this fail their streams by themselves; the others read on.
+        # A client that knows this message fails its streams; other clients need a cancellation for each.
         outbound.send_message(self._codec.encoded(GOODBYE), CLOSE, self._codec.close)
         for stream in self._streams.all():
             if stream.outbound == OPEN:
                 outbound.cancel(stream, CLOSING, UNEXPECTED_DISCONNECT)
 
     def _finish(self, error: Exception | None) -> None:
-        """End the session for good; every stream fails first. River, On disconnect: a hard disconnect."""
+        """Fail all streams and end the session. River, On disconnect: a hard disconnect."""
         if self._state == CLOSED:
             return
         self._state = CLOSED
@@ -376,7 +376,7 @@ class RiverSession:
         link.close()
         self._inbound.fail_all(error if link.linked_at is None else disconnected(self.peer, error))
         if link.probation_bytes >= 0:
-            # No request has begun: the client will send all of them again.
+            # No request has started: the client will send all of them again.
             self._events[:] = [event for event in self._events if not event.stream_id]
             link.probation_bytes = -1
         self._events.append(Closed(error))
@@ -384,11 +384,11 @@ class RiverSession:
             self._sessions.forget(self, error)
 
     def _new_id(self) -> str:
-        """Return an id for a stream that was not used before."""
+        """Return an unused id for a stream."""
         return self._outbound.writer.new_id()
 
     def _done(self, stream: RiverStream) -> None:
-        """Note that our half is over."""
+        """Mark our half of a stream as done."""
         self._inbound.sent_all(stream)
         self._end_if_drained()
 

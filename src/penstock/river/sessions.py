@@ -1,4 +1,4 @@
-"""The sessions of one server, which its clients may come back to."""
+"""The sessions of one server, which its clients can resume."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from ..core.ends import Ends
 
-__all__ = ["Sessions"]
+__all__ = ["NOT_KNOWN", "Sessions"]
 
-NOT_KNOWN: Final = "the session that the client would go on with is not known here"
+NOT_KNOWN: Final = "the session that the client wants to resume is not known here"
 
 
 class ResumableSession(Protocol):
-    """A session that its client may resume."""
+    """A session that its client can resume."""
 
     session_id: str
     peer: str
@@ -26,11 +26,11 @@ SessionT = TypeVar("SessionT", bound=ResumableSession)
 class Sessions(Generic[SessionT]):
     """Sessions by their ids.
 
-    A session is its client's only one. Which of two it is, is settled when the newer one has brought a message: before
-    that, whoever knows a client's id could end its session.
+    A client has one session. A newer one replaces it only after its first message: otherwise, a peer that knows the
+    id of a client could end the session of that client.
 
     Args:
-        limit: Sessions at most.
+        limit: The maximum number of sessions.
 
     """
 
@@ -44,26 +44,26 @@ class Sessions(Generic[SessionT]):
 
     @property
     def full(self) -> bool:
-        """Whether there is no room for another one."""
+        """Whether the limit is reached."""
         return len(self._sessions) >= self._limit
 
     def taken(self, session_id: str) -> bool:
-        """Whether there is a session of that id, whoever has it."""
+        """Return whether any client has a session of that id."""
         return session_id in self._sessions
 
     def get(self, session_id: str, peer: str, identity: bytes) -> SessionT | None:
-        """Return the session of that id, for the client that began it (THREATS 57)."""
+        """Return the session of that id, if the same client began it (THREATS 57)."""
         session = self._sessions.get(session_id)
         if session is None or session.peer != peer or not hmac.compare_digest(session.identity, identity):
             return None
         return session
 
     def add(self, session: SessionT) -> None:
-        """Keep a new session."""
+        """Add a new session."""
         self._sessions[session.session_id] = session
 
     def others(self, session: SessionT) -> list[SessionT]:
-        """Return the other sessions of its client, which are to end: `session` has brought a message."""
+        """Return the other sessions of the client, which `session` replaces."""
         return [
             other
             for other in self._sessions.values()
@@ -71,11 +71,11 @@ class Sessions(Generic[SessionT]):
         ]
 
     def forget(self, session: SessionT, error: Exception | None) -> None:
-        """Forget a session that is over; `error` says why, if not in order."""
+        """Remove a closed session; `error` is the reason, or None for a normal end."""
         if self._sessions.get(session.session_id) is session:
             del self._sessions[session.session_id]
             self._ends.note(session.session_id.encode(), session.identity, error)
 
     def reason(self, session_id: str, identity: bytes) -> str:
-        """Return why there is no session of that id, as far as its client may know."""
+        """Return why there is no session of that id, in words that its client may see."""
         return self._ends.reason(session_id.encode(), identity) or NOT_KNOWN

@@ -1,7 +1,7 @@
-"""The states of a River session and of its link, and what leads from one to the next.
+"""The states of a River session and of its link, and the transitions between them.
 
-`TRANSITIONS` is the whole of it: tests drive a session along each row, and the documentation's diagrams are made from
-the rows. A client may open streams before its first handshake is answered, so a new session is open at once.
+Tests drive a session along each row of `TRANSITIONS`, and the documentation's diagrams are generated from it. A client
+may open streams before its first handshake is accepted, so a new session is open immediately.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ __all__ = ["CLOSED", "DOWN", "DRAINING", "HANDSHAKING", "OPENED", "TRANSITIONS",
 
 
 class SessionState(IntEnum):
-    """Whether a session takes new streams, and whether it is over."""
+    """Whether a session accepts new streams, and whether it has ended."""
 
     OPENED = 1
     DRAINING = 2
-    """Open streams may end. This side opens no new streams."""
+    """Open streams may finish. This side opens no new streams."""
     CLOSED = 3
 
 
 class LinkState(IntEnum):
-    """River, State Transitions: whether there is a link, and whether it carries messages of streams."""
+    """River, State Transitions: whether there is a link, and whether it carries streams."""
 
     DOWN = 0
     HANDSHAKING = 1
-    """A client has sent its handshake and waits for the answer."""
+    """A client has sent its handshake and waits for the response."""
     UP = 2
 
 
-# Plain integers, because the compiled session compares them for every message.
+# Plain integers, because the compiled session compares them for each message.
 OPENED, DRAINING, CLOSED = map(int, SessionState)
 DOWN, HANDSHAKING, UP = map(int, LinkState)
 
@@ -53,4 +53,4 @@ TRANSITIONS: Final[Mapping[tuple[SessionState | LinkState, str], SessionState | 
     (LinkState.UP, "silence"): LinkState.DOWN,
     (LinkState.UP, "session closed"): LinkState.DOWN,
 }
-"""(State, cause) to the next state, of both machines."""
+"""(State, cause) to next state, for sessions and links."""

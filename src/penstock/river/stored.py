@@ -1,17 +1,17 @@
-"""A server's session that outlives its process: nothing leaves before all that resuming needs is durable.
+"""A server's session that outlives its process: it sends nothing before its log has all that resuming needs.
 
-Invariant. The log holds, first,
+Invariant: the log contains
 
-* each message of ours, before it leaves: the next process sends the same bytes under the same number;
-* the number of the next message that we expect, before a message leaves that acknowledges what lies before it: the
-  client forgets what is acknowledged, and can never send it again;
-* the same number, and that the stream is open, before the handler of a request begins: the client sends an older number
-  again, and the next process drops it. So no request is begun twice, and none vanishes.
+* each of our messages, before it is sent. The next process sends the same bytes with the same number.
+* the number of the next expected message, before a message acknowledges those before it. The client drops acknowledged
+  messages and cannot send them again.
+* that number and the open stream, before the handler of a request starts. The client sends older numbers again, and the
+  next process drops them, so no request starts twice or is lost.
 
-What the client acknowledges is not written down: it says so again in its next handshake. Nor is what a handler
-receives, since the handler dies with its process: the next one ends each open stream with an error.
+The client's acknowledgements are not logged, because its next handshake repeats them. Nor is the input of handlers,
+which end with their process: the next process ends each open stream with an error.
 
-The first record of a log holds the whole session; each of the others holds what has changed since the one before.
+The first record of a log contains the whole session. Each later one contains the changes since the one before it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import msgspec
 from msgspec import UNSET
 
 from ..core.halves import OPEN
-from ..core.write_ahead import Logged, WriteAhead, digest, without_requests
-from ..errors import SessionStoreError, SetupRejected
+from ..core.write_ahead import Logged, WriteAhead, decode_records, digest, without_requests
+from ..errors import SetupRejected
 from ..events import Event
 from ..session import Run, SessionLog
 from ..settings import Settings
@@ -39,7 +39,7 @@ __all__ = ["Retained", "StoredRiverSession"]
 
 VERSION: Final = 1
 
-# What is open of a stream; bits.
+# The open halves of a stream; bits.
 SENDING: Final = 1
 RECEIVING: Final = 2
 RESTARTED: Final = "the server was restarted; part of this may have been done"
@@ -49,13 +49,13 @@ class Opening(msgspec.Struct, array_like=True):
     """How a session began.
 
     Attributes:
-        version: Of this layout.
-        codec: Of its messages.
+        version: The version of this layout.
+        codec: The name of the codec.
         us: The server's id.
-        peer: The client's.
-        identity: A digest of who the client is, as far as its link proves it.
-        old: It speaks v1.1.
-        answered_as: What the answers to its handshakes call the session.
+        peer: The client's id.
+        identity: A digest of the client's identity, as far as its link proves it.
+        old: Whether the client speaks v1.1.
+        answered_as: The session's id in responses to handshakes.
 
     """
 
@@ -69,15 +69,15 @@ class Opening(msgspec.Struct, array_like=True):
 
 
 class Record(msgspec.Struct, array_like=True):
-    """What has changed in a session.
+    """The changes of a session since the record before.
 
     Attributes:
-        ack: The number of the next message that is expected.
+        ack: The number of the next expected message.
         first: The number of the first of `messages`.
-        messages: What is sent from there on, as it is sent.
-        opened: Streams that are open now and were not before, or not so: id, and what is open of them.
-        ended: Ids of streams that are open no more.
-        opening: How it began; in the first record of a log alone.
+        messages: The messages sent, encoded.
+        opened: Streams that were opened or whose open halves changed: id to open halves.
+        ended: Ids of streams that ended.
+        opening: How the session began; only in the first record of a log.
 
     """
 
@@ -92,117 +92,79 @@ class Record(msgspec.Struct, array_like=True):
 _decoder = msgspec.msgpack.Decoder(Record)
 
 
-def encode_record(record: Record) -> bytes:
-    """Return `record` as bytes."""
-    return msgspec.msgpack.encode(record)
-
-
-def _decoded(data: bytes) -> Record:
-    try:
-        record = _decoder.decode(data)
-    except msgspec.DecodeError as error:
-        raise SessionStoreError(f"these {len(data)} bytes are not a record of a River session: {error}") from error
-    if record.opening is not None and record.opening.version != VERSION:
-        raise SessionStoreError(
-            f"a River session was kept in version {record.opening.version}; this release reads version {VERSION}"
-        )
-    return record
-
-
 class Retained:
-    """What the records of a log add up to.
+    """A session restored from the records of its log.
 
     Args:
-        data: The records.
+        data: The records, encoded.
 
     Attributes:
         opening: How the session began.
-        ack: The number of the next message that is expected.
+        ack: The number of the next expected message.
         first: The number of the first of `messages`.
-        messages: What was sent, and the client may not have.
-        streams: What is open, by id.
+        messages: The messages that the client may not have received.
+        streams: The open halves of each open stream, by id.
 
     Raises:
-        SessionStoreError: They are not records, or do not begin with a whole session.
+        SessionStoreError: A record is invalid, or the first one does not contain a whole session.
 
     """
 
     def __init__(self, data: Iterable[bytes]) -> None:
-        records = [_decoded(each) for each in data]
-        if not records or records[0].opening is None:
-            raise SessionStoreError("the log of a River session does not tell how it began")
-        self.opening = records[0].opening
-        self.first = records[0].first
+        records, self.streams = decode_records(_decoder, data, VERSION, "River")
+        self.opening: Opening = records[0].opening
+        self.first: int = records[0].first
         self.messages: list[bytes] = []
-        self.streams: dict[str, int] = {}
         for record in records:
-            self.ack = record.ack
+            self.ack: int = record.ack
             if record.first != self.seq:
-                # What lies between was acknowledged before it was written down.
+                # The messages between were acknowledged before they were logged.
                 self.first, self.messages = record.first, []
             self.messages += record.messages
-            self.streams.update(record.opened)
-            for name in record.ended:
-                self.streams.pop(name, None)
 
     @property
     def seq(self) -> int:
-        """The number of the next message that is sent."""
+        """The number of the next message to send."""
         return self.first + len(self.messages)
 
 
 class StoredRiverSession(RiverSession):
-    """A server's session with a log. Its outbox writes to the log first.
+    """A server's session with a log. Its outbox writes to the log before it sends.
 
     Attributes:
-        begin: Keeps the session in a log from now on. See :meth:`penstock.core.write_ahead.WriteAhead.begin`.
-        watch: See :class:`penstock.session.Durable`, as for the next one.
-        detach: Leaves the session to the next process.
+        begin: Starts writing the log. See :meth:`penstock.core.write_ahead.WriteAhead.begin`.
 
     """
 
     def __init__(self, settings: Settings, *arguments: Any) -> None:
         super().__init__(settings, *arguments)
-        storage = WriteAhead(self._observe, self._record, self._finish, settings.output_high_bytes)
+        high_bytes = settings.output_high_bytes
+        storage = WriteAhead(self._observe, self._record, self._finish, self._is_open, high_bytes)
         self._outbound.outbox = self._storage = storage
         self.take_output = storage.take
         self.begin = storage.begin
-        self.watch = storage.watch
-        self.detach = storage.detach
         self._opening: Opening | None = None
-        # The streams that an earlier process had open; None: they have ended, or there was no such process.
+        # Streams that an earlier process left open; None: they were ended, or the session is new.
         self._orphans: dict[str, int] | None = None
 
-    # From one process to the next.
+    # Between processes.
 
     @property
-    def durable(self) -> StoredRiverSession:
-        """This session. See :class:`penstock.session.Session`."""
-        return self
+    def durable(self) -> WriteAhead:
+        """The session's outbox, which writes its log."""
+        return self._storage
 
-    @property
-    def kept(self) -> bool:
-        """Whether another process can go on with it. See :class:`penstock.session.Durable`."""
-        return self._storage.log is not None and self._storage.begun and self._state == OPENED
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing waits for the disk. See :class:`penstock.session.Durable`."""
-        return self._storage.settled
-
-    @property
-    def withheld(self) -> set[int]:
-        """The streams of which events wait for the disk. See :class:`penstock.session.Durable`."""
-        return self._storage.withheld
+    def _is_open(self) -> bool:
+        return self._state == OPENED
 
     @property
     def full(self) -> bool:
-        """Whether so much is held, or so many requests wait for the disk, that nothing more should be read."""
+        """Whether reading should pause: too many items are held, or too many requests wait for the disk."""
         settings = self._settings
         return len(self._storage.waiting) >= settings.max_streams or self._inbound.held_bytes > settings.max_held_bytes
 
     def revive(self, retained: Retained, log: SessionLog, run: Run, sessions: Sessions[RiverSession]) -> None:
-        """Take over what an earlier process left, instead of a handshake; the session waits for :meth:`resume`."""
+        """Restore the session of an earlier process. It then waits for :meth:`resume`."""
         opening = retained.opening
         self._opening = opening
         self._outbound.v1_1 = opening.old
@@ -216,57 +178,57 @@ class StoredRiverSession(RiverSession):
         sequence.ack = retained.ack
         self._storage.begin(log, run, Logged(sequence.seq, retained.ack, dict(retained.streams)))
 
-    def resume(self, asked: HandshakeRequest, now: float) -> None:
-        """Go on over another link. See :meth:`RiverSession.resume`.
+    def resume(self, request: HandshakeRequest, now: float) -> None:
+        """Resume the session over another link. See :meth:`RiverSession.resume`.
 
         Raises:
-            SetupRejected: The client and the session do not fit together.
+            SetupRejected: One side no longer has messages that the other one expects.
 
         """
         orphans = self._orphans
         if orphans is not None:
-            state = asked.expected_session_state
+            state = request.expected_session_state
             try:
                 check_state(state, self.sequence)
             except SetupRejected:
                 self.decline()
                 raise
             if state is not UNSET:
-                # What the earlier process was told of this is nowhere written down.
+                # The log does not contain acknowledgements.
                 self.sequence.acknowledged(int(state.next_expected_seq))
             self._orphans = None
             if self._sessions is not None:
                 self._sessions.add(self)
             for name, open_halves in orphans.items():
                 self._end_orphan(name, open_halves)
-        super().resume(asked, now)
+        super().resume(request, now)
 
     def decline(self) -> None:
-        """Leave a session on the disk that its client cannot have. See :meth:`RiverSession.decline`."""
+        """Return a stored session to its log. See :meth:`RiverSession.decline`."""
         if self._orphans is not None:
-            self.detach()
+            self._storage.detach()
 
     def _end_orphan(self, name: str, open_halves: int) -> None:
-        """End a stream whose handler died with the earlier process, after all that was sent on it."""
+        """End a stream whose handler ended with the earlier process, after everything that it sent."""
         self._streams.finish(name)
         if open_halves & SENDING:
             body = refusal(self._codec, CANCELED, RESTARTED)
             self._outbound.send_message(self._codec.encoded(name), CANCEL, body)
 
-    # Written down first.
+    # Logged first.
 
     def take_events(self) -> list[Event]:
-        """Return what happened; requests once they are durable, so that none is begun twice."""
+        """Return the events since the last call. Requests wait until they are durable, so that none starts twice."""
         ready = self._storage.sift(RiverSession.take_events(self))
         if self._state == CLOSED:
-            # A record that could not be written may have ended the session just now.
+            # The session may just have ended because a record could not be written.
             ready += self._storage.sift(RiverSession.take_events(self))
         return ready
 
-    def serve(self, asked: HandshakeRequest, sessions: Sessions[RiverSession], now: float) -> None:
+    def serve(self, request: HandshakeRequest, sessions: Sessions[RiverSession], now: float) -> None:
         """Answer a client's first handshake. See :meth:`RiverSession.serve`."""
-        super().serve(asked, sessions, now)
-        # A server that is restarted finds the session, and what its client has requested.
+        super().serve(request, sessions, now)
+        # No probation: a restarted server finds the session and its requests in the log.
         self._link.probation_bytes = -1
         self._opening = Opening(
             VERSION, self._codec.name, self.us, self.peer, digest(self.identity), self._outbound.v1_1, self._answered_as
@@ -275,7 +237,7 @@ class StoredRiverSession(RiverSession):
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session. See :meth:`penstock.session.Session.close`."""
         if isinstance(error, SetupRejected):
-            # A client would take what is held, an answer to its handshake, for acceptance.
+            # The held output contains a response that would accept the handshake.
             self._storage.forget_output()
         super().close(now, error)
 
@@ -284,15 +246,15 @@ class StoredRiverSession(RiverSession):
             return
         events, remove_log = self._storage.end()
         super()._finish(error)
-        # A request that is not durable never begins: a process that finds the log, because we are killed before it is
-        # removed, would begin it again.
+        # A request that is not durable must not start: if this process is killed before it removes the log, the next
+        # one would start it again.
         self._storage.ready(without_requests(events))
         remove_log()
 
     # Records.
 
     def _observe(self) -> Logged | None:
-        """Return what the log should hold."""
+        """Return the state that the log should contain; None before the session has begun."""
         if self._opening is None:
             return None
         streams = {
@@ -302,15 +264,16 @@ class StoredRiverSession(RiverSession):
         return Logged(self.sequence.seq, self.sequence.ack, streams)
 
     def _record(self, now: Logged, before: Logged | None) -> bytes:
-        """Return the record that leads from `before` to `now`; from None: the whole session."""
+        """Return the record of the changes from `before` to `now`, or of the whole session if `before` is None."""
         sequence = self.sequence
         first = sequence.first if before is None else max(sequence.first, before.sent)
-        record = Record(
-            ack=now.received,
-            first=first,
-            messages=sequence.since(first),
-            opened=now.opened_since(before),
-            ended=now.ended_since(before),
-            opening=self._opening if before is None else None,
+        return msgspec.msgpack.encode(
+            Record(
+                ack=now.received,
+                first=first,
+                messages=sequence.since(first),
+                opened=now.opened_since(before),
+                ended=now.ended_since(before),
+                opening=self._opening if before is None else None,
+            )
         )
-        return encode_record(record)

@@ -1,4 +1,4 @@
-"""The sessions of a server, those included that an earlier process has left."""
+"""The sessions of a server, including those that an earlier process stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..settings import Settings
 from .handshake import MISMATCH
 from .identity import tag_of
 from .session import RiverSession
-from .sessions import Sessions
+from .sessions import NOT_KNOWN, Sessions
 from .stored import Retained, StoredRiverSession
 
 __all__ = ["StoredSessions"]
@@ -22,12 +22,12 @@ NAME_SALT: Final = b"penstock: the name of a River session's log\0"
 
 
 class StoredSessions(Sessions[RiverSession]):
-    """The sessions of one listener, those of earlier processes included.
+    """The sessions of one listener, including those of earlier processes.
 
     Args:
         settings: Limits and timeouts.
-        logs: What is kept of them.
-        codec: Of the listener: sessions of another one are not known here.
+        logs: The logs of the sessions.
+        codec: The listener's codec; sessions with another one are unknown to it.
 
     """
 
@@ -39,14 +39,14 @@ class StoredSessions(Sessions[RiverSession]):
 
     @property
     def full(self) -> bool:
-        """Whether there is no room for another one. Sessions that nobody has resumed yet count, too."""
+        """Whether the limit is reached. Stored sessions count before they are resumed."""
         return super().full or len(self._logs) >= self._settings.all_sessions
 
     def get(self, session_id: str, peer: str, identity: bytes) -> RiverSession | None:
-        """Return the session of that id; see :meth:`Sessions.get`. An earlier process may have begun it.
+        """Return the session of that id, also from its log; see :meth:`Sessions.get`.
 
         Raises:
-            SetupRejected: What was kept of it cannot be read.
+            SetupRejected: Its log cannot be read.
 
         """
         if self.taken(session_id):
@@ -54,17 +54,17 @@ class StoredSessions(Sessions[RiverSession]):
         return self._revive(session_id, peer, identity)
 
     def add(self, session: RiverSession) -> None:
-        """Keep a new session, or one that an earlier process began.
+        """Add a new session and create its log, or add a restored session.
 
         Raises:
-            SetupRejected: Somebody else's log has its name.
+            SetupRejected: Another session's log has its name.
 
         """
         stored = cast(StoredRiverSession, session)
-        if not stored.kept:
+        if not stored.durable.kept:
             log = self._logs.create(name_of(session.session_id))
             if log is None:
-                raise SetupRejected("the session that the client would go on with is not known here", MISMATCH)
+                raise SetupRejected(NOT_KNOWN, MISMATCH)
             stored.begin(log, self._logs.run)
         super().add(session)
 
@@ -72,8 +72,8 @@ class StoredSessions(Sessions[RiverSession]):
         try:
             found = self._logs.open(name_of(session_id))
         except SessionStoreError as error:
-            # Its text names places on our disk, which are none of the peer's business.
-            raise SetupRejected("what was kept of the session cannot be read", MISMATCH) from error
+            # Its text names local paths, which a peer must not see.
+            raise SetupRejected("the log of the session cannot be read", MISMATCH) from error
         if found is None:
             return None
         log, records = found
@@ -81,14 +81,14 @@ class StoredSessions(Sessions[RiverSession]):
             retained = Retained(records)
         except SessionStoreError as error:
             log.close()
-            raise SetupRejected(f"what was kept of the session cannot be read: {error}", MISMATCH) from error
+            raise SetupRejected(f"the log of the session cannot be read: {error}", MISMATCH) from error
         opening = retained.opening
-        # THREATS 57: as for those in memory.
+        # THREATS 57: the same check as for sessions in memory.
         same = hmac.compare_digest(opening.identity, digest(identity))
         if not same or opening.peer != peer or opening.codec != self._codec:
             log.close()
             return None
-        # Ids differ from those of the earlier processes, because what those have sent is in the log.
+        # The tag differs from those of earlier processes, because their messages are in the log.
         tag = f"{tag_of(session_id)}-s{retained.seq}-"
         session = StoredRiverSession(self._settings, self._codec, False, opening.us, peer, session_id, tag)
         session.identity = identity
@@ -97,5 +97,5 @@ class StoredSessions(Sessions[RiverSession]):
 
 
 def name_of(session_id: str) -> str:
-    """Return what the log of a session is called: whoever reads it cannot resume the session by it."""
+    """Return the name of a session's log. It is a hash, so it cannot be used to resume the session."""
     return sha256(NAME_SALT + session_id.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""The streams of a River session: by the names that they have on the wire, and by the numbers that users know."""
+"""The streams of a River session, by their names on the wire and by their numbers above the session."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class RiverStream:
     """One procedure stream.
 
     Attributes:
-        number: What users call it.
+        number: Its id above the session.
         name: Its id on the wire.
-        encoded: The same, as messages have it.
-        kind: What travels each way, as a number.
-        sends_items: Whether its client sends items after the first one.
-        answers_items: Whether any number of items come back.
-        inbound: The state of the half in which the peer sends, of :mod:`penstock.core.halves`.
-        outbound: The state of the half in which we send.
-        reads_stopped: Its user reads no more. River cannot tell the peer, so what comes is dropped.
-        granted: Items that its user asked for, and that have not come.
-        held: What came before anybody asked for it: items, and then the end. None: nothing did.
-        held_seqs: The numbers of the messages that brought it.
-        seen_until: The number of the first message that its user may not have seen, in a session that was taken over.
+        encoded: Its id on the wire, encoded.
+        kind: A :class:`~penstock.Kind` as a number.
+        sends_items: Whether its client may send items after the first one.
+        answers_items: Whether the server may send any number of items.
+        inbound: The state of the peer's half, of :mod:`penstock.core.halves`.
+        outbound: The state of our half.
+        reads_stopped: Whether a server's user stopped reading. River has no message for that, so items are dropped.
+        granted: Items that its user has requested and not received.
+        held: Items, and perhaps the end, that arrived before they were requested; None: there are none.
+        held_seqs: The numbers of the messages with the events in `held`.
+        seen_until: In a restored session, the number of the first message that its user may not have seen.
         held_bytes: The size of `held`, with an allowance for each item.
 
     """
@@ -58,28 +58,28 @@ class RiverStream:
         self.held_bytes = 0
 
     def hold(self, event: Event, seq: int) -> None:
-        """Hold what the message `seq` brought."""
+        """Hold an event of the message `seq` until it is requested."""
         if self.held is None or self.held_seqs is None:
             self.held, self.held_seqs = deque(), deque()
         self.held.append(event)
         self.held_seqs.append(seq)
 
     def drop_held(self) -> None:
-        """Forget what is held."""
+        """Drop the held events."""
         self.held = self.held_seqs = None
         self.held_bytes = 0
 
 
 class RiverStreams:
-    """The streams that are open, and the names of some that were.
+    """The open streams, and the names of finished ones.
 
     Args:
-        memory: How many names to remember.
+        memory: The number of finished names to remember.
 
     Attributes:
-        by_number: Those that are open, in the order in which they were opened.
-        by_name: The same, by their ids.
-        finished: Ids for which what still comes is to be ignored.
+        by_number: The open streams, in the order in which they were opened.
+        by_name: The open streams, by name.
+        finished: Names whose messages are ignored.
 
     """
 
@@ -94,20 +94,20 @@ class RiverStreams:
         return len(self.by_number)
 
     def get(self, number: int) -> RiverStream | None:
-        """Return the stream of that number."""
+        """Return the open stream of that number."""
         return self.by_number.get(number)
 
     def named(self, name: str) -> RiverStream | None:
-        """Return the stream of that id."""
+        """Return the open stream of that name."""
         return self.by_name.get(name)
 
     def sending(self, number: int) -> RiverStream | None:
-        """Return the stream of that number, if we may still send in it."""
+        """Return the stream of that number if our half is open."""
         stream = self.by_number.get(number)
         return stream if stream is not None and stream.outbound == OPEN else None
 
     def open(self, name: str, encoded: bytes, kind: int, inbound: int, outbound: int) -> RiverStream:
-        """Return a new stream."""
+        """Open a stream and return it."""
         self._last += 1
         number = self._last
         stream = RiverStream(number, name, encoded, kind, inbound, outbound)
@@ -117,20 +117,20 @@ class RiverStreams:
         return stream
 
     def restore(self, number: int, name: str, encoded: bytes, kind: int, inbound: int, outbound: int) -> RiverStream:
-        """Return a stream that an earlier process opened, and that its user knows by `number`."""
+        """Restore a stream that an earlier process opened, with its number, and return it."""
         last, self._last = self._last, number - 1
         stream = self.open(name, encoded, kind, inbound, outbound)
         self._last = max(last, number)
         return stream
 
     def close(self, stream: RiverStream) -> None:
-        """Forget a stream."""
+        """Remove a stream."""
         self.by_number.pop(stream.number, None)
         if self.by_name.get(stream.name) is stream:
             del self.by_name[stream.name]
 
     def finish(self, name: str) -> None:
-        """Remember that what still comes for that id is to be ignored (THREATS 61: not of endless many)."""
+        """Ignore later messages of that name. The oldest names are forgotten beyond `memory` (THREATS 61)."""
         self.finished[name] = None
         self.finished.move_to_end(name)
         if len(self.finished) > self._memory:

@@ -1,7 +1,7 @@
-"""The context of a trace, which a request carries beside its data.
+"""Trace context of requests.
 
-The reference's TransportMessage has a field `tracing` with the two headers of W3C Trace Context; the document has none.
-Above the session it is the request's metadata, a JSON object with the same two fields: River has no other metadata.
+The reference's TransportMessage has a field `tracing` with the two headers of W3C Trace Context; the document does not.
+Above the session, it is the request's metadata: a JSON object with these two fields. River has no other metadata.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..payload import Payload
 __all__ = ["MAX_CHARACTERS", "RiverCarrier", "metadata_of", "tracing_of"]
 
 MAX_CHARACTERS: Final = 8_192
-"""Of one field. W3C Trace Context: 55 make a traceparent, and 512 of a tracestate should be passed on."""
+"""The limit of one field. W3C Trace Context: a traceparent has 55, and at least 512 of a tracestate are forwarded."""
 
 
 PARENT: Final = "traceparent"
@@ -36,7 +36,7 @@ _DECODER: Final = msgspec.json.Decoder(_Trace)
 
 
 def metadata_of(tracing: dict[str, Any]) -> bytes | None:
-    """Return the metadata of a request that came; None where no trace goes on, or the field is none of these."""
+    """Return the metadata for a received request; None if it has no trace or an invalid one."""
     parent, state = tracing.get("traceparent"), tracing.get("tracestate", "")
     if not parent or not _fits(parent) or not _fits(state):
         return None
@@ -44,10 +44,10 @@ def metadata_of(tracing: dict[str, Any]) -> bytes | None:
 
 
 def tracing_of(metadata: bytes | None) -> dict[str, Any] | None:
-    """Return the field by which the metadata of a request travels.
+    """Return the `tracing` field for the metadata of a request.
 
     Raises:
-        LocalError: It is something else.
+        LocalError: The metadata is not a trace context.
 
     """
     if metadata is None:
@@ -57,7 +57,7 @@ def tracing_of(metadata: bytes | None) -> dict[str, Any] | None:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise LocalError("River carries no metadata beside an item; put it into the item") from None
     if not _fits(trace.traceparent) or not _fits(trace.tracestate):
-        raise LocalError(f"a field of the trace is longer than {MAX_CHARACTERS} characters")
+        raise LocalError(f"a field of the trace context is longer than {MAX_CHARACTERS} characters")
     return {"traceparent": trace.traceparent, "tracestate": trace.tracestate}
 
 
@@ -66,10 +66,10 @@ def _fits(value: object) -> bool:
 
 
 class RiverCarrier:
-    """Carries W3C Trace Context in the field that River's messages have for it. Other fields stay behind."""
+    """Carries W3C Trace Context in the `tracing` field of River's messages. Drops other fields."""
 
     def write(self, request: Carried, fields: Mapping[str, str]) -> None:
-        """Put the trace into a request that has no metadata of its own."""
+        """Add the trace context to a request without metadata."""
         parent, state = fields.get(PARENT, ""), fields.get(STATE, "")
         payload = request.payload
         if request.connection.protocol != "river" or not parent or payload.metadata is not None:
@@ -79,9 +79,9 @@ class RiverCarrier:
         request.payload = Payload(payload.data, json.dumps({PARENT: parent, STATE: state}).encode())
 
     def read(self, request: Carried) -> dict[str, str]:
-        """Return the trace of a request."""
+        """Return the trace context of a request, or an empty dictionary."""
         metadata = request.payload.metadata
         if metadata is None or request.connection.protocol != "river":
             return {}
-        # The session made it.
+        # The session made this metadata, so it is valid JSON.
         return {name: value for name, value in json.loads(metadata).items() if value}

@@ -1,4 +1,4 @@
-"""The first bytes of a new link: is this RSocket at all?"""
+"""Detects RSocket on a new link of a server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import FrameError, ProtocolError, ResumeRejected
-from ..session import ServerStart, Session
+from ..session import Detector, ServerStart, Session
 from ..settings import Settings
 from ..wire.rsocket.frames import ErrorFrame, ResumeFrame
 from .codes import Code
@@ -20,17 +20,17 @@ from .session import RSocketSession
 __all__ = ["RSocketDetector", "detectors"]
 
 RESUME_BYTES: Final = MAX_TOKEN_BYTES + 64
-"""No RESUME is longer: until it is whole, it is gathered byte by byte."""
+"""The largest RESUME that is collected: its token and its other fields."""
 
 
-class RSocketDetector:
-    """Waits for enough bytes to tell whose a new link is: which dialect, and a new session or one to be resumed.
+class RSocketDetector(Detector):
+    """Waits for enough bytes to identify the dialect, and whether the session is new or resumed.
 
     Args:
         settings: Limits and timeouts.
-        store: The server's sessions that may be resumed; None: it resumes none.
-        served: Names of the dialects that are.
-        begin: Makes a new session, of the settings, the dialect and the store.
+        store: The server's sessions that can be resumed; None: the server does not resume sessions.
+        served: Names of the dialects that the server speaks.
+        begin: Creates a session from the settings, the dialect and the store.
 
     """
 
@@ -41,27 +41,17 @@ class RSocketDetector:
         served: Container[str] = frozenset(DIALECTS),
         begin: Callable[..., RSocketSession] = RSocketSession.server,
     ) -> None:
+        super().__init__(settings.first_frame_timeout)
         self._settings = settings
         self._store = store
         self._served = served
         self._begin = begin
         self._head = b""
-        self._since = 0.0
-        self.farewell = b""
-        self.identity = b""
-
-    def link_up(self, now: float) -> None:
-        """A link was accepted: the peer must say who it is before `next_timer`."""
-        self._since = now
-
-    def next_timer(self) -> float | None:
-        """Return when the peer must have said who it is."""
-        return self._since + self._settings.first_frame_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
+        """Return the session of the link. See :meth:`penstock.session.Detector.receive`.
 
-        Raises ProtocolError if the bytes are not RSocket; close the link and answer nothing.
+        Raises ProtocolError if the bytes are not RSocket, or if RESUME is rejected.
         """
         self._head += data
         dialect = detect(self._head, self._settings, self._served)
@@ -79,33 +69,33 @@ class RSocketDetector:
         return session
 
     def _resume(self, now: float) -> Session | None:
-        """Return the session that the first frame, RESUME, asks for; None until the frame is whole."""
-        # RESUME and its answers are the same in all dialects that have them.
+        """Return the session that the first frame, RESUME, names; None until the frame is whole."""
+        # RESUME and its responses are the same in all dialects that have them.
         codec = RSOCKET_1_0.codec()
         end = codec.prefix_bytes + int.from_bytes(self._head[: codec.prefix_bytes], "big")
         if len(self._head) < min(end, RESUME_BYTES):
             return None
         try:
             if end > RESUME_BYTES:
-                raise ResumeRejected(f"a RESUME of {end} bytes is longer than any token needs")
+                raise ResumeRejected(f"RESUME has {end} bytes; at most {RESUME_BYTES} are accepted")
             frame = codec.decode(self._head, codec.prefix_bytes, end)
             if not isinstance(frame, ResumeFrame) or frame.stream_id != 0:
-                raise ResumeRejected("RESUME belongs on stream 0")
+                raise ResumeRejected("RESUME must be on stream 0")
             if self._store is None:
-                # RSocket 1.0, Resuming Operation: a server that cannot resume MUST say so.
+                # RSocket 1.0, Resuming Operation: a server that cannot resume MUST reject it.
                 raise ResumeRejected("this server does not resume sessions")
             session = self._store.get(frame.token, self.identity)
             session.resume(frame, now)
         except (FrameError, ResumeRejected) as error:
             self.farewell = codec.frame(ErrorFrame(0, Code.REJECTED_RESUME, str(error).encode()))
-            raise ProtocolError(f"RESUME refused: {error}") from error
+            raise ProtocolError(f"RESUME rejected: {error}") from error
         session.receive(self._head[end:], now)
         self._head = b""
         return session
 
 
 def detectors(start: ServerStart) -> Callable[[], RSocketDetector]:
-    """Return what makes the detectors of one server. See :func:`penstock.protocols.detectors`."""
+    """Return a factory of detectors for one server. See :func:`penstock.protocols.detectors`."""
     settings, logs = start.settings, start.logs
     if start.messages:
         settings = replace(settings, length_counts_itself=False)

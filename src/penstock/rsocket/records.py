@@ -11,12 +11,12 @@ from typing import Final
 import msgspec
 
 from ..core.replay import Replay
-from ..errors import SessionStoreError
+from ..core.write_ahead import decode_records
 from ..events import Established
 from ..payload import Payload
 from ..wire.framing import Deframer, prefixed
 
-__all__ = ["PARTIAL", "RECEIVING", "SENDING", "Opening", "Record", "Retained", "decode_record", "encode_record"]
+__all__ = ["PARTIAL", "RECEIVING", "SENDING", "Opening", "Record", "Retained"]
 
 VERSION: Final = 1
 
@@ -103,24 +103,6 @@ class Record(msgspec.Struct, array_like=True):
 _decoder = msgspec.msgpack.Decoder(Record)
 
 
-def encode_record(record: Record) -> bytes:
-    """Return `record` as bytes."""
-    return msgspec.msgpack.encode(record)
-
-
-def decode_record(data: bytes) -> Record:
-    """Return the record in `data`. Raises SessionStoreError if it is not one, or of a later version."""
-    try:
-        record = _decoder.decode(data)
-    except msgspec.DecodeError as error:
-        raise SessionStoreError(f"these {len(data)} bytes are no record of a session: {error}") from error
-    if record.opening is not None and record.opening.version != VERSION:
-        raise SessionStoreError(
-            f"a session was kept in version {record.opening.version}; this release reads version {VERSION}"
-        )
-    return record
-
-
 class Retained:
     """What the records of a log add up to.
 
@@ -142,22 +124,16 @@ class Retained:
     """
 
     def __init__(self, data: Iterable[bytes], resume_bytes: int, prefix_bytes: int) -> None:
-        records = [decode_record(each) for each in data]
-        if not records or records[0].opening is None:
-            raise SessionStoreError("the log of a session does not tell how it began")
-        self.opening = records[0].opening
-        self.received = records[-1].received
-        self.next_id = records[-1].next_id
-        self.streams: dict[int, int] = {}
+        records, self.streams = decode_records(_decoder, data, VERSION, "RSocket")
+        self.opening: Opening = records[0].opening
+        self.received: int = records[-1].received
+        self.next_id: int = records[-1].next_id
         self.replay = Replay(resume_bytes, prefix_bytes, records[0].sent)
         for record in records:
             if record.sent != self.replay.end:
                 # More was sent at once than is kept: what lies between was let go before it was written down.
                 self.replay = Replay(resume_bytes, prefix_bytes, record.sent)
             self._keep(record.frames, prefix_bytes)
-            self.streams.update(record.opened)
-            for stream_id in record.ended:
-                self.streams.pop(stream_id, None)
 
     def _keep(self, frames: bytes, prefix_bytes: int) -> None:
         deframer = Deframer(prefix_bytes)

@@ -1,15 +1,16 @@
-"""A server's sessions that outlive its process: nothing leaves before all that resuming needs is durable.
+"""A server's sessions that outlive its process: they send nothing before their log has all that resuming needs.
 
-Invariant: a frame that is sent and a position that is reported are in the log first, and so is a request before its
-handler begins. Nobody has heard of what a killed process had not written.
+Invariant: the log contains each frame before it is sent, each position before it is reported, and each request before
+its handler starts. No peer and no handler has seen anything that is not in the log of a killed process.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final, cast
+
+import msgspec
 
 from ..core.halves import OPEN
 from ..core.replay import Replay
@@ -26,71 +27,52 @@ from .codes import Code
 from .dialect import DIALECTS, RSOCKET_1_0
 from .extensions.metadata import Router
 from .lifecycle import CLOSED, OPENED
-from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained, encode_record
+from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained
 from .resume import SessionStore
 from .session import RSocketSession
 
 __all__ = ["StoredSession", "StoredSessions"]
 
 RESTARTED: Final = b"the server was restarted; part of this may have been done"
-NEVER_BEGUN: Final = b"the server was restarted before this request had arrived whole"
+NEVER_BEGUN: Final = b"the server was restarted before it had received the whole request"
 NAME_SALT: Final = b"penstock: the name of a session's log\0"
 
 
 class StoredSession(RSocketSession):
-    """A server's session whose outbox writes to a log first. Without a log, it is like any other."""
+    """A server's session whose outbox writes to a log before it sends. Without a log, it is an ordinary session."""
 
     def __init__(self, settings: Settings, *parts: Any) -> None:
         super().__init__(settings, *parts)
-        self._storage = WriteAhead(self._observe, self._record, self._storage_failed, settings.output_high_bytes)
+        high_bytes = settings.output_high_bytes
+        self._storage = WriteAhead(self._observe, self._record, self._storage_failed, self._is_open, high_bytes)
         self._outbound.outbox = self._storage
         self._opening: Opening | None = None
-        # An earlier process began it, and its client has not resumed it yet.
+        # Whether the session was restored from its log and its client has not resumed it yet.
         self._revived = False
 
-    # From one process to the next.
+    # Between processes.
 
     def begin(self, log: SessionLog, run: Run) -> None:
-        """Keep the session in `log` from now on, which is written by way of `run`."""
+        """Start writing the session to `log`; `run` does the writing."""
         self._storage.begin(log, run)
 
     @property
-    def durable(self) -> StoredSession:  # type: ignore[override]
-        """This session. See :class:`penstock.session.Session`."""
-        return self
+    def durable(self) -> WriteAhead:  # type: ignore[override]
+        """The session's outbox, which writes its log."""
+        return self._storage
 
-    def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
-        self._storage.watch(watcher)
-
-    @property
-    def kept(self) -> bool:
-        """Whether another process can go on with it. See :class:`penstock.session.Durable`."""
-        return self._storage.log is not None and self._storage.begun and self._life.state == OPENED
+    def _is_open(self) -> bool:
+        return self._life.state == OPENED
 
     @property
-    def settled(self) -> bool:
-        """Whether nothing waits for the disk. See :class:`penstock.session.Durable`."""
-        return self._storage.settled
-
-    @property
-    def withheld(self) -> set[int]:
-        """The streams of which events wait for the disk. See :class:`penstock.session.Durable`."""
-        return self._storage.withheld
-
-    @property
-    def full(self) -> bool:  # type: ignore[override]  # asked after each batch: a constant where nothing waits
-        """Whether so many requests wait for the disk that nothing more should be read."""
+    def full(self) -> bool:  # type: ignore[override]  # a constant in the base class, because it is read after each batch
+        """Whether reading should pause: too many requests wait for the disk."""
         return len(self._storage.waiting) >= self._settings.max_streams
 
-    def detach(self) -> None:
-        """Leave the session to the next process. See :meth:`penstock.session.Durable.detach`."""
-        self._storage.detach()
-
     def revive(self, retained: Retained, log: SessionLog, run: Run) -> None:
-        """Take over what an earlier process left, instead of a set-up; the client has to resume it.
+        """Restore the session of an earlier process; its client must resume it.
 
-        Streams that were open end: their handlers and users died with that process.
+        Open streams end, because their handlers and users ended with that process.
         """
         opening = retained.opening
         life = self._life
@@ -110,49 +92,49 @@ class StoredSession(RSocketSession):
             self._end_orphan(stream_id, state)
 
     def _end_orphan(self, stream_id: int, state: int) -> None:
-        """End a stream of the earlier process, after all that was sent on it."""
+        """End a stream of the earlier process, after everything that was sent on it."""
         outbound = self._outbound
         if state == PARTIAL:
             outbound.error(stream_id, Code.REJECTED, NEVER_BEGUN)
         elif state & SENDING:
             outbound.error(stream_id, Code.CANCELED, RESTARTED)
         else:
-            # RSocket 1.0, Request Channel: whoever has completed may only cancel.
+            # RSocket 1.0, Request Channel: a side that has completed may only cancel.
             outbound.cancel(stream_id)
         if state & RECEIVING:
-            # What the peer sends before it hears of this is no offence.
+            # The peer may send more before it learns of the end.
             stream = Stream(stream_id, Kind.CHANNEL, not self._streams.may_be_theirs(stream_id))
             stream.granted = self._settings.max_credit
             self._strays.expect_late(stream)
 
     def resume(self, frame: ResumeFrame, now: float) -> None:
-        """Go on over a new link, as a client asks. See :meth:`penstock.rsocket.link.Link.resume`."""
+        """Resume the session over a new link. See :meth:`penstock.rsocket.link.Link.resume`."""
         try:
             super().resume(frame, now)
         except ResumeRejected:
             if self._revived:
-                self.detach()
+                self._storage.detach()
             raise
         if self._revived and self._store is not None and self._life.token is not None and self._opening is not None:
             self._revived = False
             self._store.revived(self._life.token, self, self.identity)
-            # Whoever accepted this client in the earlier process is asked again.
+            # The acceptor of this process must admit the client, too.
             self._events.append(self._opening.event())
 
-    # Written down first.
+    # Logged first.
 
     def take_events(self) -> list[Event]:
-        """Return what happened; requests once they are durable, so that none is begun twice."""
+        """Return the events since the last call. Requests wait until they are durable, so that none starts twice."""
         ready = self._storage.sift(RSocketSession.take_events(self))
         if self._life.state == CLOSED:
-            # A record that could not be written may have ended the session just now.
+            # The session may just have ended because a record could not be written.
             ready += self._storage.sift(RSocketSession.take_events(self))
         return ready
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session. See :meth:`penstock.session.Session.close`."""
         if isinstance(error, SetupRejected):
-            # A client would take what is held, a sign of life above all, for acceptance.
+            # A client would take any held output, for example a keepalive, for acceptance.
             self._storage.forget_output()
         super().close(now, error)
 
@@ -163,7 +145,7 @@ class StoredSession(RSocketSession):
         remove_log()
 
     def _storage_failed(self, error: Exception) -> None:
-        """End the session. What waited for the record never happened."""
+        """End the session without the output and the events that waited for the record."""
         _, remove_log = self._storage.end()
         self._control.abort(error, Code.CONNECTION_ERROR)
         remove_log()
@@ -171,7 +153,7 @@ class StoredSession(RSocketSession):
     # Records.
 
     def _observe(self) -> Logged | None:
-        """Return what the log should hold."""
+        """Return the state that the log should contain; None before the session has begun."""
         replay = self._outbound.replay
         greeting = self._control.greeting
         if self._opening is None and greeting is not None:
@@ -180,7 +162,7 @@ class StoredSession(RSocketSession):
         if replay is None or self._opening is None:
             return None
         streams = {
-            # Nobody waits for an answer to what was fired.
+            # A fire-and-forget request has no response.
             stream_id: PARTIAL
             for stream_id, partial in self._strays.partials.items()
             if partial.head.type != FrameType.REQUEST_FNF
@@ -191,27 +173,28 @@ class StoredSession(RSocketSession):
         return Logged(replay.end, self._life.received, streams)
 
     def _record(self, now: Logged, before: Logged | None) -> bytes:
-        """Return the record that leads from `before` to `now`; from None: the whole session."""
+        """Return the record of the changes from `before` to `now`, or of the whole session if `before` is None."""
         replay = cast(Replay, self._outbound.replay)
         sent = replay.first if before is None else max(replay.first, before.sent)
-        record = Record(
-            received=now.received,
-            sent=sent,
-            frames=b"".join(replay.since(sent)),
-            next_id=self._streams.next_id,
-            opened=now.opened_since(before),
-            ended=now.ended_since(before),
-            opening=self._opening if before is None else None,
+        return msgspec.msgpack.encode(
+            Record(
+                received=now.received,
+                sent=sent,
+                frames=b"".join(replay.since(sent)),
+                next_id=self._streams.next_id,
+                opened=now.opened_since(before),
+                ended=now.ended_since(before),
+                opening=self._opening if before is None else None,
+            )
         )
-        return encode_record(record)
 
 
 class StoredSessions(SessionStore[RSocketSession]):
-    """The resumable sessions of one server, those of earlier processes included.
+    """The resumable sessions of one server, including those of earlier processes.
 
     Args:
         settings: Limits and timeouts.
-        logs: What is kept of them.
+        logs: The logs of the sessions.
 
     """
 
@@ -221,7 +204,7 @@ class StoredSessions(SessionStore[RSocketSession]):
         self._logs = logs
 
     def add(self, token: bytes, session: RSocketSession, identity: bytes = b"") -> bool:
-        """Keep `session`; see :meth:`SessionStore.add`. Sessions that nobody has resumed yet count, too."""
+        """Add `session` and create its log; see :meth:`SessionStore.add`. All stored sessions count."""
         if len(self._logs) >= self._settings.all_sessions or not super().add(token, session, identity):
             return False
         log = self._logs.create(name_of(token))
@@ -232,7 +215,7 @@ class StoredSessions(SessionStore[RSocketSession]):
         return True
 
     def get(self, token: bytes, identity: bytes = b"") -> RSocketSession:
-        """Return the session of that token; see :meth:`SessionStore.get`. An earlier process may have begun it."""
+        """Return the session of that token, also from its log; see :meth:`SessionStore.get`."""
         revived = self._revive(token, identity) if self._find(token) is None else None
         return revived or super().get(token, identity)
 
@@ -240,8 +223,8 @@ class StoredSessions(SessionStore[RSocketSession]):
         try:
             found = self._logs.open(name_of(token))
         except SessionStoreError as error:
-            # Its text names local paths, which a peer must not learn.
-            raise ResumeRejected("what was kept of the session cannot be read") from error
+            # Its text names local paths, which a peer must not see.
+            raise ResumeRejected("the log of the session cannot be read") from error
         if found is None:
             return None
         log, records = found
@@ -249,8 +232,8 @@ class StoredSessions(SessionStore[RSocketSession]):
             retained = Retained(records, self._settings.resume_bytes, RSOCKET_1_0.codec().prefix_bytes)
         except SessionStoreError as error:
             log.close()
-            raise ResumeRejected(f"what was kept of the session cannot be read: {error}") from error
-        # THREATS 28: as for those in memory.
+            raise ResumeRejected(f"the log of the session cannot be read: {error}") from error
+        # THREATS 28: the same check as for sessions in memory.
         if not hmac.compare_digest(retained.opening.identity, digest(identity)):
             log.close()
             return None
@@ -262,5 +245,5 @@ class StoredSessions(SessionStore[RSocketSession]):
 
 
 def name_of(token: bytes) -> str:
-    """Return what the log of a session is called: whoever reads it cannot resume the session by it."""
+    """Return the name of a session's log. It is a hash, so it cannot be used to resume the session."""
     return sha256(NAME_SALT + token).hexdigest()
