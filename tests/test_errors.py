@@ -72,3 +72,9 @@ def test_rejection_by_a_full_server_is_temporary() -> None:
     refused = SetupRejected.full("max_connections (1) are open", 3)
     assert refused.temporary and refused.code == 3 and "max_connections" in str(refused)
     assert not SetupRejected("no", 3).temporary
+
+
+@pytest.mark.parametrize("text", ["no hello from the peer within 5 s", "the peer said no hello within 5 s"])
+def test_a_rejection_for_a_late_hello_is_temporary(text: str) -> None:
+    # The second text is sent by servers of some revisions before the release of 0.1.0.
+    assert SetupRejected(f"the server refused us: {text}").temporary

@@ -249,7 +249,7 @@ _TEMPORARY: Final = (
     _FULL,
     # reactive-streams-io: the server is closing, or has waited too long.
     "the server closes the connection",
-    "no hello from the peer within",
+    "no hello",
     # The RSocket family: SETUP did not arrive in time.
     "no whole first frame came within",
 )
