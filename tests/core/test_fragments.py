@@ -27,7 +27,7 @@ def test_fragments_hold_the_payload_metadata_first(builds, metadata, data, size)
 def reassembly(build, **limits):
     module = build.module("penstock.core.fragments")
     settings = build.module("penstock.settings").Settings(**limits)
-    return module.Reassembly(settings, module.Budget())
+    return module.Reassembly(settings, module.Account())
 
 
 def test_reassembly_is_the_inverse(build) -> None:
@@ -80,7 +80,7 @@ def test_items_of_all_connections_share_a_budget(build) -> None:
     # THREATS 30, 47
     module = build.module("penstock.core.fragments")
     settings = build.module("penstock.settings").Settings(max_process_reassembly_bytes=300)
-    budget = module.Budget()
+    budget = module.Account()
     first, second = (module.Reassembly(settings, budget) for _ in range(2))
     first.begin(1, None, None, b"x" * 200, 0.0)
     second.begin(1, None, None, b"x" * 200, 0.0)
