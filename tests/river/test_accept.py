@@ -123,7 +123,7 @@ def test_a_message_that_is_no_handshake_is_refused() -> None:
 
 def test_nothing_is_read_above_the_limit() -> None:
     raw = Raw()
-    with pytest.raises(FrameError, match="the length says 4294967295"):
+    with pytest.raises(FrameError, match="a length of 4294967295"):
         raw.acceptor.receive(b"\xff\xff\xff\xff", raw.now)
     assert raw.acceptor.next_timer() == raw.now + 1.0
 

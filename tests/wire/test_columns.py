@@ -68,16 +68,16 @@ def test_rows_make_a_run(wire: Wire, before: Items, items: Items, after: Items) 
     assert wire.items(wire.columns.rows_of(batch).run()) == [*before, *items, *after]
 
 
-@given(items=items, most=st.integers(0, 60), each=st.integers(0, 20))
-def test_rows_make_runs_of_limited_size(wire: Wire, items: Items, most: int, each: int) -> None:
+@given(items=items, limit=st.integers(0, 60), overhead=st.integers(0, 20))
+def test_rows_make_runs_of_limited_size(wire: Wire, items: Items, limit: int, overhead: int) -> None:
     rows = wire.columns.rows_of(batch_of(items))
     cut: Items = []
     while len(cut) < len(rows):
-        part = wire.items(rows.run(len(cut), None, most, each))
-        costs = [len(data) + len(metadata or b"") + each for data, metadata in items[len(cut) :]]
+        part = wire.items(rows.run(len(cut), None, limit, overhead))
+        costs = [len(data) + len(metadata or b"") + overhead for data, metadata in items[len(cut) :]]
         # As many as there is room for, and one at least.
-        assert len(part) == 1 or sum(costs[: len(part)]) <= most
-        assert sum(costs[: len(part) + 1]) > most or len(part) == len(costs)
+        assert len(part) == 1 or sum(costs[: len(part)]) <= limit
+        assert sum(costs[: len(part) + 1]) > limit or len(part) == len(costs)
         cut += part
     assert cut == items
 
@@ -172,15 +172,15 @@ def test_metadata_of_nulls_alone_is_none(wire: Wire) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"data": [True]}, "column data is of type bool; make it binary or string"),
-        ({"data": pa.array([1, None])}, "1 rows have a null in their data"),
-        ({"data": [b"a"], "metadata": [1]}, "column metadata is of type int64"),
-        ({"data": [b"a", None, None]}, "2 rows have a null in their data"),
-        ({"data": pa.nulls(2)}, "2 rows have a null in their data"),
-        ({"a": [True], "metadata": [b"m"]}, "which column is the data.*a: bool, metadata: binary"),
-        ({"a": [1], "b": [2]}, "which column is the data.*a: int64, b: int64"),
-        ({"a": [b"a"], "b": ["b"]}, "which column is the data.*a: binary, b: string"),
-        ({}, "which column is the data.*none"),
+        ({"data": [True]}, "column data has type bool; convert it to binary or string"),
+        ({"data": pa.array([1, None])}, "1 rows have null as data"),
+        ({"data": [b"a"], "metadata": [1]}, "column metadata has type int64"),
+        ({"data": [b"a", None, None]}, "2 rows have null as data"),
+        ({"data": pa.nulls(2)}, "2 rows have null as data"),
+        ({"a": [True], "metadata": [b"m"]}, "no single column for the data.*a: bool, metadata: binary"),
+        ({"a": [1], "b": [2]}, "no single column for the data.*a: int64, b: int64"),
+        ({"a": [b"a"], "b": ["b"]}, "no single column for the data.*a: binary, b: string"),
+        ({}, "no single column for the data.*none"),
     ],
 )
 def test_a_batch_without_data_is_refused(wire: Wire, columns: dict[str, Any], message: str) -> None:
@@ -191,7 +191,7 @@ def test_a_batch_without_data_is_refused(wire: Wire, columns: dict[str, Any], me
 
 def test_two_columns_of_one_name_are_refused(wire: Wire) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([b"a"]), pa.array([b"b"])], ["data", "data"])
-    with pytest.raises(wire.errors.LocalError, match="2 columns called data"):
+    with pytest.raises(wire.errors.LocalError, match="2 columns named data"):
         wire.columns.rows_of(batch).run()
 
 

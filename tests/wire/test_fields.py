@@ -14,7 +14,7 @@ def test_integers_are_big_endian(wire: Wire, value: int, before: bytes) -> None:
 
 @pytest.mark.parametrize("at", [-1, 1, 4, 5, 2**62, -(2**62)])
 def test_no_integer_is_read_outside_the_bytes(wire: Wire, at: int) -> None:
-    with pytest.raises(wire.errors.LocalError, match=f"4 bytes at {at} were asked of 4"):
+    with pytest.raises(wire.errors.LocalError, match=f"4 bytes at index {at} of 4 bytes"):
         wire.fields.u32(b"abcd", at)
 
 
@@ -26,7 +26,7 @@ def test_put_fills_the_bytes_that_hold_the_bits(wire: Wire, value: int, bits: in
 @pytest.mark.parametrize(("value", "bits"), [(-1, 8), (256, 8), (2**31, 31), (2**63, 63), (2**80, 63)])
 def test_what_does_not_fit_is_refused_by_name(wire: Wire, value: int, bits: int) -> None:
     for refuse in (wire.fields.put, wire.fields.check):
-        with pytest.raises(wire.errors.LocalError, match=f"it is {value}; it must lie between 0 and {2**bits - 1}"):
+        with pytest.raises(wire.errors.LocalError, match=f"it is {value}; it must be between 0 and {2**bits - 1}"):
             refuse(value, bits, "it")
 
 
@@ -47,7 +47,7 @@ def test_a_field_that_runs_past_the_frame_is_named(wire: Wire, ignorable: bool) 
     octets = b"????????abcXXXX"
     reader = wire.fields.Reader(octets, 4, 8, 11, "SETUP", ignorable)
     with pytest.raises(
-        wire.errors.FrameError, match="byte 4: SETUP ends within its major: 4 bytes are needed, and 3 are left"
+        wire.errors.FrameError, match="byte 4: SETUP ends within its major: 4 bytes are needed, 3 remain"
     ) as caught:
         reader.integer(32, "major")
     assert caught.value.ignorable is ignorable

@@ -46,17 +46,17 @@ def test_a_run_is_made_of_rows(wire: Wire, items: Items, before: Items) -> None:
 @pytest.mark.parametrize("ends", [(0, 5), (-1, 1), (2, 1), (0, 2**31 - 1), (-(2**31), 2**31 - 1)])
 def test_arrow_offsets_that_lie_are_never_followed(wire: Wire, ends: tuple[int, int]) -> None:
     octets, lying, honest = memoryview(b"abcd"), memoryview(array("i", ends)), memoryview(array("i", (0, 1)))
-    with pytest.raises(wire.errors.LocalError, match="row 0 lies at"):
+    with pytest.raises(wire.errors.LocalError, match="row 0 is at"):
         run_of_rows(wire, octets, lying, None, None, None, 0)
-    with pytest.raises(wire.errors.LocalError, match="row 0 lies at"):
+    with pytest.raises(wire.errors.LocalError, match="row 0 is at"):
         run_of_rows(wire, octets, honest, octets, lying, None, 0)
 
 
 def test_columns_of_unequal_length_are_refused(wire: Wire) -> None:
     octets, two, three = memoryview(b"ab"), memoryview(array("i", (0, 1))), memoryview(array("i", (0, 1, 2)))
-    with pytest.raises(wire.errors.LocalError, match="1 rows of data were given with 2 of metadata"):
+    with pytest.raises(wire.errors.LocalError, match="the batch has 1 rows of data and 2 of metadata"):
         run_of_rows(wire, octets, two, octets, three, None, 0)
-    with pytest.raises(wire.errors.LocalError, match="1 bytes of validity bits were given for 2 rows from bit 7"):
+    with pytest.raises(wire.errors.LocalError, match="1 bytes of validity bits are too few for 2 rows from bit 7"):
         run_of_rows(wire, octets, three, octets, three, memoryview(b"\xff"), 7)
 
 

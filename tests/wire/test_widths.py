@@ -50,9 +50,9 @@ def test_runs_are_cut_from_rows_by_their_bytes(widths: Any) -> None:
 
 
 def test_what_is_not_there_is_refused(widths: Any, errors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for octets, width in ((b"abc", 2), (b"abc", 0)):
-        with pytest.raises(errors.LocalError, match="no rows of"):
-            widths.WidthRows(memoryview(octets), width)
+    for data, width in ((b"abc", 2), (b"abc", 0)):
+        with pytest.raises(errors.LocalError, match="cannot be divided into rows of"):
+            widths.WidthRows(memoryview(data), width)
     rows = widths.WidthRows(memoryview(b"abcd"), 2)
     for start, stop in ((0, 3), (-1, 1), (2, 1)):
         with pytest.raises(errors.LocalError, match="record batch of 2"):

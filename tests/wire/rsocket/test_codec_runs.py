@@ -137,7 +137,7 @@ def test_a_frame_above_the_limit_ends_a_run_before_it(wire: Wire) -> None:
     deframer.feed(small * 3 + long + small)
     assert deframer.next()
     assert len(wire.v1.scan_run(deframer, 100)) == 3
-    with pytest.raises(wire.errors.FrameError, match="at most 50 are accepted"):
+    with pytest.raises(wire.errors.FrameError, match="exceeds the maximum of 50"):
         deframer.next()
 
 

@@ -182,7 +182,7 @@ CANCEL = "000006000000012400"
         ("0000000111000000106162", 0, 6, "metadata of 16 bytes"),
         ("0000060000", 3, 0, "the last frame is cut: 5 bytes of it are there"),
         (CANCEL + "0000", 3, 9, "the last frame is cut: 2 bytes"),
-        (CANCEL + "000005", 3, 9, "the length says 5 bytes"),
+        (CANCEL + "000005", 3, 9, "a length of 5 bytes"),
         (CANCEL + "000006800000012400", 3, 12, "top bit"),
         (CANCEL + "00000b0000000111000000106162", 3, 18, "metadata of 16 bytes"),
     ],
