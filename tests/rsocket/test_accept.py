@@ -72,7 +72,7 @@ def resume_frame(build: Build, token: bytes) -> bytes:
     return build.module("penstock.rsocket.dialect").RSOCKET_1_0.codec().frame(frame)
 
 
-@pytest.mark.parametrize(("store", "why"), [(False, "does not resume"), (True, "no session of that token")])
+@pytest.mark.parametrize(("store", "why"), [(False, "does not resume"), (True, "no session with this token")])
 def test_a_resume_that_is_refused_gets_an_answer(build: Build, store: bool, why: str) -> None:
     # THREATS 26, 28
     settings = build.module("penstock.settings").Settings()

@@ -62,7 +62,7 @@ def test_what_0_2_means_may_be_chosen_but_for_what_only_it_has() -> None:
 
 
 def test_the_draft_between_is_named_whatever_it_calls_itself() -> None:
-    with pytest.raises(ProtocolError, match=r"draft 0\.1, which is not served; it calls itself 0\.2"):
+    with pytest.raises(ProtocolError, match=r"ReactiveSocket 0\.1, which is not supported; it claims version 0\.2"):
         detect(octets(DRAFT_01), Settings(), ALL)
     assert all(detect(octets(DRAFT_01)[:end], Settings(), ALL) is None for end in range(16))
 
@@ -82,7 +82,7 @@ def test_a_listener_of_one_dialect_takes_all_of_its_layout(first: str, served: s
 
 @pytest.mark.parametrize(("first", "served"), [(V1, "reactivesocket-0.0"), (V00, "reactivesocket-0.2")])
 def test_a_listener_of_one_dialect_refuses_the_others(first: str, served: str) -> None:
-    with pytest.raises(ProtocolError, match="which is not served here"):
+    with pytest.raises(ProtocolError, match="which this server does not offer"):
         detect(octets(first), Settings(), {served})
 
 

@@ -37,12 +37,12 @@ def test_the_first_draft_carries_no_channels_and_has_a_word_for_endless_streams(
 
 
 def test_the_first_draft_has_codes_and_a_frame_of_its_own_for_errors_of_the_connection() -> None:
-    frame = REACTIVESOCKET_0_0.farewell(Code.REJECTED_SETUP, "no")
+    frame = REACTIVESOCKET_0_0.close_error(Code.REJECTED_SETUP, "no")
     assert frame is not None
     assert (frame.type, frame.code, frame.data) == (FrameType.SETUP_ERROR, 0x100, b"no")
     assert REACTIVESOCKET_0_0.code_of(frame) == Code.REJECTED_SETUP
     assert REACTIVESOCKET_0_0.code_of(ErrorFrame(0, 0x201)) is None
-    assert REACTIVESOCKET_0_0.farewell(Code.CONNECTION_CLOSE, "bye") is None
+    assert REACTIVESOCKET_0_0.close_error(Code.CONNECTION_CLOSE, "bye") is None
     unknown = ErrorFrame(0, 0x77)
     unknown.type = int(FrameType.SETUP_ERROR)
     assert REACTIVESOCKET_0_0.code_of(unknown) == 0x77
@@ -50,6 +50,6 @@ def test_the_first_draft_has_codes_and_a_frame_of_its_own_for_errors_of_the_conn
 
 @pytest.mark.parametrize("dialect", [RSOCKET_1_0, REACTIVESOCKET_0_2])
 def test_the_others_use_error_frames_for_both(dialect: Dialect) -> None:
-    frame = dialect.farewell(Code.CONNECTION_CLOSE, "bye")
+    frame = dialect.close_error(Code.CONNECTION_CLOSE, "bye")
     assert frame is not None
     assert (frame.type, dialect.code_of(frame)) == (FrameType.ERROR, Code.CONNECTION_CLOSE)

@@ -61,7 +61,7 @@ def test_versions_that_living_peers_name_are_taken(version: tuple[int, int]) -> 
         ({"keepalive_ms": 0}, 0x001, "more than 0"),
         ({"lifetime_ms": 0}, 0x001, "more than 0"),
         ({"flags": RESUME}, 0x003, "does not resume"),
-        ({"flags": LEASE}, 0x003, "no leases"),
+        ({"flags": LEASE}, 0x003, "does not grant leases"),
     ],
 )
 def test_what_cannot_be_served_is_refused_with_its_code(changes: dict[str, int], code: int, message: str) -> None:

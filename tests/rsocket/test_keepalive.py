@@ -60,7 +60,7 @@ def test_it_ends_with_the_link(keepalive: Any, timers: Any) -> None:
 @pytest.mark.parametrize(("moved", "size", "links"), [(True, 4_096, 8), (True, 4_095, 128), (False, 4_096, 128)])
 def test_links_that_bring_nothing_wear_a_session_out(build: Build, moved: bool, size: int, links: int) -> None:
     # THREATS 91
-    wear = build.module("penstock.rsocket.keepalive").Wear(20.0)
+    wear = build.module("penstock.rsocket.keepalive").LinkLosses(20.0)
     replay = build.module("penstock.core.replay").Replay(1 << 20, 3, 0)
     replay.keep(size.to_bytes(3, "big") + bytes(size), size, True)
     for link in range(1, links + 1):

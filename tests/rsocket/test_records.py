@@ -62,7 +62,7 @@ def test_what_was_never_written_down_is_a_beginning_anew() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\x80", encode_record(record(0, 0, 1))[:-1]])
 def test_what_is_no_record_is_refused(data: bytes) -> None:
-    with pytest.raises(SessionStoreError, match="no record of a session"):
+    with pytest.raises(SessionStoreError, match="invalid session record"):
         decode_record(data)
 
 
@@ -74,5 +74,5 @@ def test_a_record_of_a_later_release_is_refused() -> None:
 
 def test_a_log_that_does_not_tell_its_beginning_is_refused() -> None:
     for records in ([], [record(0, 0, 1)]):
-        with pytest.raises(SessionStoreError, match="does not tell how it began"):
+        with pytest.raises(SessionStoreError, match="does not begin with its set-up"):
             retained(*records)

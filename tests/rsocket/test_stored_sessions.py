@@ -26,7 +26,7 @@ def test_somebody_else_does_not_get_the_session_and_its_owner_does() -> None:
     pair.call()
     pair.client.link_down(0.0, None)
     pair.accept = detectors("rsocket", SETTINGS, Logs(pair.disk))
-    with pytest.raises(ProtocolError, match="no session of that token"):
+    with pytest.raises(ProtocolError, match="no session with this token"):
         pair.connect(b"thief")
     pair.client.link_down(0.0, None)
     pair.connect(b"me")

@@ -1,7 +1,7 @@
-"""A server's sessions that outlive its process: nothing leaves before all that resuming needs is durable.
+"""Server sessions that outlive their process: output is sent after everything that resuming needs is durable.
 
-Invariant: a frame that is sent and a position that is reported are in the log first, and so is a request before its
-handler begins. Nobody has heard of what a killed process had not written.
+Invariant: frames and reported positions are in the log before they are sent, and requests before their handlers
+start. If a process is killed, no peer has seen anything that it had not recorded.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from .session import RSocketSession
 __all__ = ["StoredSession", "StoredSessions"]
 
 RESTARTED: Final = b"the server was restarted; part of this may have been done"
-NEVER_BEGUN: Final = b"the server was restarted before this request had arrived whole"
+NEVER_BEGUN: Final = b"the server was restarted before this request had arrived completely"
 NAME_SALT: Final = b"penstock: the name of a session's log\0"
 
 
 class StoredSession(RSocketSession):
-    """A server's session whose outbox writes to a log first. Without a log, it is like any other."""
+    """A server's session with a write-ahead log. Without a log, it is like any other session."""
 
     def __init__(self, settings: Settings, *parts: Any) -> None:
         super().__init__(settings, *parts)
         self._storage = WriteAhead(self._observe, self._record, self._storage_failed, settings.output_high_bytes)
         self._outbound.outbox = self._storage
         self._opening: Opening | None = None
-        # An earlier process began it, and its client has not resumed it yet.
+        # True if an earlier process started the session and its client has not resumed it yet.
         self._revived = False
 
-    # From one process to the next.
+    # Handover between processes.
 
     def begin(self, log: SessionLog, run: Run) -> None:
-        """Keep the session in `log` from now on, which is written by way of `run`."""
+        """Record the session in `log` from now on, and call `run` to write."""
         self._storage.begin(log, run)
 
     @property
@@ -60,37 +60,37 @@ class StoredSession(RSocketSession):
         return self
 
     def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
+        """Set the callback for changes. See :meth:`penstock.session.Durable.watch`."""
         self._storage.watch(watcher)
 
     @property
     def kept(self) -> bool:
-        """Whether another process can go on with it. See :class:`penstock.session.Durable`."""
+        """Whether another process can resume the session. See :class:`penstock.session.Durable`."""
         return self._storage.log is not None and self._storage.begun and self._life.state == OPENED
 
     @property
     def settled(self) -> bool:
-        """Whether nothing waits for the disk. See :class:`penstock.session.Durable`."""
+        """Whether everything is durable. See :class:`penstock.session.Durable`."""
         return self._storage.settled
 
     @property
     def withheld(self) -> set[int]:
-        """The streams of which events wait for the disk. See :class:`penstock.session.Durable`."""
+        """The streams with events that wait for the disk. See :class:`penstock.session.Durable`."""
         return self._storage.withheld
 
     @property
     def full(self) -> bool:  # type: ignore[override]  # asked after each batch: a constant where nothing waits
-        """Whether so many requests wait for the disk that nothing more should be read."""
+        """Whether to stop reading because too many requests wait for the disk."""
         return len(self._storage.waiting) >= self._settings.max_streams
 
     def detach(self) -> None:
-        """Leave the session to the next process. See :meth:`penstock.session.Durable.detach`."""
+        """Release the session for the next process. See :meth:`penstock.session.Durable.detach`."""
         self._storage.detach()
 
     def revive(self, retained: Retained, log: SessionLog, run: Run) -> None:
-        """Take over what an earlier process left, instead of a set-up; the client has to resume it.
+        """Set the state from the log of an earlier process, instead of a set-up; the client must resume the session.
 
-        Streams that were open end: their handlers and users died with that process.
+        Open streams end, because their handlers and users ended with that process.
         """
         opening = retained.opening
         life = self._life
@@ -105,28 +105,28 @@ class StoredSession(RSocketSession):
         self._streams.next_id = retained.next_id
         self._storage.begin(log, run, Logged(retained.replay.end, retained.received, dict(retained.streams)))
         if opening.leases:
-            self._leases.use(self._settings.lease, request=self._dialect.server_waits, respond=True)
+            self._leases.use(self._settings.lease, request=self._dialect.server_needs_leases, respond=True)
         for stream_id, state in retained.streams.items():
             self._end_orphan(stream_id, state)
 
     def _end_orphan(self, stream_id: int, state: int) -> None:
-        """End a stream of the earlier process, after all that was sent on it."""
+        """End a stream of the earlier process, after the output that was sent on it."""
         outbound = self._outbound
         if state == PARTIAL:
             outbound.error(stream_id, Code.REJECTED, NEVER_BEGUN)
         elif state & SENDING:
             outbound.error(stream_id, Code.CANCELED, RESTARTED)
         else:
-            # RSocket 1.0, Request Channel: whoever has completed may only cancel.
+            # RSocket 1.0, Request Channel: a side that has completed may only cancel.
             outbound.cancel(stream_id)
         if state & RECEIVING:
-            # What the peer sends before it hears of this is no offence.
+            # Allow the items that the peer sends before it receives this.
             stream = Stream(stream_id, Kind.CHANNEL, not self._streams.may_be_theirs(stream_id))
             stream.granted = self._settings.max_credit
             self._strays.expect_late(stream)
 
     def resume(self, frame: ResumeFrame, now: float) -> None:
-        """Go on over a new link, as a client asks. See :meth:`penstock.rsocket.link.Link.resume`."""
+        """Resume over a new link. See :meth:`penstock.rsocket.link.Link.resume`."""
         try:
             super().resume(frame, now)
         except ResumeRejected:
@@ -136,23 +136,23 @@ class StoredSession(RSocketSession):
         if self._revived and self._store is not None and self._life.token is not None and self._opening is not None:
             self._revived = False
             self._store.revived(self._life.token, self, self.identity)
-            # Whoever accepted this client in the earlier process is asked again.
+            # The acceptor of this process must accept the client, as that of the earlier process did.
             self._events.append(self._opening.event())
 
-    # Written down first.
+    # Write-ahead.
 
     def take_events(self) -> list[Event]:
-        """Return what happened; requests once they are durable, so that none is begun twice."""
+        """Remove and return the events; requests when they are durable, so that none is started twice."""
         ready = self._storage.sift(RSocketSession.take_events(self))
         if self._life.state == CLOSED:
-            # A record that could not be written may have ended the session just now.
+            # A failed write may have ended the session in `sift`.
             ready += self._storage.sift(RSocketSession.take_events(self))
         return ready
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session. See :meth:`penstock.session.Session.close`."""
         if isinstance(error, SetupRejected):
-            # A client would take what is held, a sign of life above all, for acceptance.
+            # A client would take any withheld output, such as a KEEPALIVE, for acceptance.
             self._storage.forget_output()
         super().close(now, error)
 
@@ -163,7 +163,7 @@ class StoredSession(RSocketSession):
         remove_log()
 
     def _storage_failed(self, error: Exception) -> None:
-        """End the session. What waited for the record never happened."""
+        """End the session. Output and events that waited for the record are discarded."""
         _, remove_log = self._storage.end()
         self._control.abort(error, Code.CONNECTION_ERROR)
         remove_log()

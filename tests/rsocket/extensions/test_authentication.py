@@ -61,17 +61,17 @@ def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
 @pytest.mark.parametrize(
     ("octets", "message"),
     [
-        ("", "byte 0: no authentication type"),
+        ("", "byte 0: the authentication type is missing"),
         ("0561", "byte 0: authentication type of 6 bytes runs past the end"),
         ("80", "byte 1: the authentication ends within the username's length"),
         ("8000", "byte 1: the authentication ends within the username's length"),
         ("80000461", "byte 1: a username of 4 bytes runs past the end"),
         ("80ffff61", "byte 1: a username of 65535 bytes runs past the end"),
-        ("80000261ff61", "byte 4: the username is no UTF-8"),
+        ("80000261ff61", "byte 4: the username is not valid UTF-8"),
         # The bytes of one letter on both sides of the border.
-        ("800001c3ab", "byte 3: the username is no UTF-8"),
-        ("80000161ff", "byte 4: the password is no UTF-8"),
-        ("8161ff", "byte 2: the token is no UTF-8"),
+        ("800001c3ab", "byte 3: the username is not valid UTF-8"),
+        ("80000161ff", "byte 4: the password is not valid UTF-8"),
+        ("8161ff", "byte 2: the token is not valid UTF-8"),
     ],
 )
 def test_bad_bytes_are_an_error_that_says_where(octets: str, message: str) -> None:
@@ -82,7 +82,7 @@ def test_bad_bytes_are_an_error_that_says_where(octets: str, message: str) -> No
 @pytest.mark.parametrize(
     ("authentication", "message"),
     [
-        (Simple("ü" * 32_768, SECRET), "the username is 65536 bytes"),
+        (Simple("ü" * 32_768, SECRET), "the username has 65536 bytes"),
         (Simple("\ud800", SECRET), "the username must be"),
         (Simple("user", SECRET + "\ud800"), "the password must be"),
         (Simple("user", SECRET.encode()), "the password must be"),  # type: ignore[arg-type]
@@ -91,8 +91,8 @@ def test_bad_bytes_are_an_error_that_says_where(octets: str, message: str) -> No
         (Custom("é", SECRET.encode()), "authentication type 'é' must be"),
         (Custom("n" * 129, SECRET.encode()), "authentication type 'n+' must be"),
         (Custom(128, SECRET.encode()), "authentication type 128 must be"),
-        (Custom(0, SECRET.encode()), "authentication type 0 is what Simple is for"),
-        (Custom(1, SECRET.encode()), "authentication type 1 is what Bearer is for"),
+        (Custom(0, SECRET.encode()), "use Simple for authentication type 0"),
+        (Custom(1, SECRET.encode()), "use Bearer for authentication type 1"),
     ],
 )
 def test_what_cannot_be_encoded_is_refused_and_not_shown(authentication: Authentication, message: str) -> None:

@@ -216,11 +216,11 @@ def test_a_name_that_is_no_ascii_comes_back() -> None:
         ("feffffff", "byte 1: an entry of 16777215 bytes runs past"),
         ("7f61", "byte 0: MIME type of 128 bytes runs past"),
         ("85000000fe0000020561", "byte 8: entry 1, message/x.rsocket.routing.v0: a routing tag of 5 bytes"),
-        ("85000000fc000000", "byte 8: entry 1, message/x.rsocket.authentication.v0: no authentication type"),
+        ("85000000fc000000", "byte 8: entry 1, message/x.rsocket.authentication.v0: the authentication type is missing"),
         ("fc000003800005", "byte 5: entry 0, .*: a username of 5 bytes"),
         ("fa0000028585", "byte 5: entry 0, .*: 1 bytes follow"),
         ("fb0000028502", "byte 5: entry 0, .*: MIME type of 3 bytes"),
-        ("fd00000180", "byte 4: entry 0, .*: tracing metadata is 1 bytes"),
+        ("fd00000180", "byte 4: entry 0, .*: tracing metadata has 1 bytes"),
     ],
 )
 def test_lying_lengths_are_an_error_that_says_where(octets: str, message: str) -> None:
@@ -239,14 +239,14 @@ def test_entries_tags_and_mime_types_have_a_cap() -> None:
     many = (1_000_000).to_bytes(3, "big")
     with pytest.raises(FrameError, match="more than 256 tags"):
         Metadata.decode(b"\xfe" + many + bytes(1_000_000))
-    with pytest.raises(FrameError, match="more than 256 MIME types"):
+    with pytest.raises(FrameError, match="MIME types has more than 256"):
         Metadata.decode(b"\xfb" + many + b"\x85" * 1_000_000)
 
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(LocalError, match="255"):
         Metadata("r" * 256)
-    with pytest.raises(LocalError, match="first of the tags, or alone"):
+    with pytest.raises(LocalError, match="as the first tag"):
         Metadata("a", tags=["b"])
     with pytest.raises(LocalError, match="token"):
         Metadata(auth=Bearer("\ud800"))
@@ -266,7 +266,7 @@ def test_secrets_are_not_shown() -> None:
         assert "s3cret" not in f"{metadata!r} {metadata} {metadata.entries}"
     secret = "s3cret"
     octets = b"\xfc\0\0\x08\x81" + secret.encode() + b"\xff"
-    with pytest.raises(FrameError, match=r"byte 11: entry 0, .*: the token is no UTF-8") as caught:
+    with pytest.raises(FrameError, match=r"byte 11: entry 0, .*: the token is not valid UTF-8") as caught:
         Metadata.decode(octets)
     assert secret not in "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.rsocket.extensions.mimes import COMPOSITE, NAMES, NUMBERS, OCTETS, ROUTING, read_mime, write_mime
+from penstock.rsocket.extensions.mimes import COMPOSITE, NAMES, NUMBERS, OCTET_STREAM, ROUTING, read_mime, write_mime
 
 
 # From the table of the extension "Well-known MIME Types".
@@ -11,7 +11,7 @@ from penstock.rsocket.extensions.mimes import COMPOSITE, NAMES, NUMBERS, OCTETS,
     [
         (0x00, "application/avro"),
         (0x05, "application/json"),
-        (0x06, OCTETS),
+        (0x06, OCTET_STREAM),
         (0x10, "audio/mpeg"),
         (0x21, "text/plain"),
         (0x2A, "application/x-flatbuffers"),

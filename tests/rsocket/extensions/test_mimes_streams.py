@@ -68,7 +68,7 @@ def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
 @pytest.mark.parametrize(
     ("octets", "message"),
     [
-        ("", "byte 0: no MIME type here"),
+        ("", "byte 0: the MIME type is missing"),
         ("8585", "byte 1: 1 bytes follow the MIME type"),
         ("0378", "byte 0: MIME type of 4 bytes runs past the end"),
     ],
@@ -80,7 +80,7 @@ def test_one_mime_type_and_nothing_else(octets: str, message: str) -> None:
 
 def test_a_list_has_an_end() -> None:
     assert len(decode_accept(b"\x85" * 3, 3)) == 3
-    with pytest.raises(FrameError, match="byte 3: more than 3 MIME types"):
+    with pytest.raises(FrameError, match="byte 3: the list of accepted MIME types has more than 3"):
         decode_accept(b"\x85" * 1_000_000, 3)
     with pytest.raises(FrameError, match="byte 1: MIME type of 3 bytes runs past"):
         decode_accept(b"\x85\x02x")

@@ -44,8 +44,8 @@ def test_what_is_read_is_written_as_it_was(junk: bytes) -> None:
 @pytest.mark.parametrize(
     ("octets", "at", "message"),
     [
-        ("", 0, "byte 0: no type here"),
-        ("ff", 1, "byte 1: no type here"),
+        ("", 0, "byte 0: the type is missing"),
+        ("ff", 1, "byte 1: the type is missing"),
         ("0261", 0, "byte 0: type of 3 bytes runs past the end"),
         # A length with the highest bit would be negative where bytes are signed (THREATS 20): it is a number.
         ("7f" + "61" * 127, 0, "byte 0: type of 128 bytes runs past the end"),

@@ -74,12 +74,12 @@ def test_flags_that_contradict_each_other(octets: str, trace: TraceContext) -> N
     ("octets", "message"),
     [
         ("", "has no flags"),
-        ("80", "is 1 bytes; its flags 0x80 say 17"),
-        ("a4" + ONE + TWO, "is 17 bytes; its flags 0xA4 say 25"),
-        ("a8" + ONE + TWO, "is 17 bytes; its flags 0xA8 say 25"),
-        ("ac" + ONE + TWO + THREE, "is 25 bytes; its flags 0xAC say 33"),
-        ("a0" + ONE + TWO + THREE, "is 25 bytes; its flags 0xA0 say 17"),
-        ("2000", "is 2 bytes; its flags 0x20 say 1"),
+        ("80", "has 1 bytes; with flags 0x80 it must have 17"),
+        ("a4" + ONE + TWO, "has 17 bytes; with flags 0xA4 it must have 25"),
+        ("a8" + ONE + TWO, "has 17 bytes; with flags 0xA8 it must have 25"),
+        ("ac" + ONE + TWO + THREE, "has 25 bytes; with flags 0xAC it must have 33"),
+        ("a0" + ONE + TWO + THREE, "has 25 bytes; with flags 0xA0 it must have 17"),
+        ("2000", "has 2 bytes; with flags 0x20 it must have 1"),
     ],
 )
 def test_lengths_are_those_that_the_flags_say(octets: str, message: str) -> None:
@@ -90,14 +90,14 @@ def test_lengths_are_those_that_the_flags_say(octets: str, message: str) -> None
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"trace_id": 1}, "trace_id and a span_id, or neither"),
-        ({"span_id": 1}, "trace_id and a span_id, or neither"),
-        ({"parent_id": 1}, "without a trace_id"),
-        ({"wide": True}, "without a trace_id"),
-        ({"trace_id": 2**128, "span_id": 1}, "trace_id must lie between 0 and 2"),
-        ({"trace_id": 1, "span_id": 2**64}, "span_id must lie between 0 and 2"),
-        ({"trace_id": 1, "span_id": -1}, "span_id must lie between 0 and 2"),
-        ({"trace_id": 1, "span_id": 1, "parent_id": 2**64}, "parent_id must lie between 0 and 2"),
+        ({"trace_id": 1}, "trace_id and span_id must both be given"),
+        ({"span_id": 1}, "trace_id and span_id must both be given"),
+        ({"parent_id": 1}, "require a trace_id"),
+        ({"wide": True}, "require a trace_id"),
+        ({"trace_id": 2**128, "span_id": 1}, "trace_id must be between 0 and 2"),
+        ({"trace_id": 1, "span_id": 2**64}, "span_id must be between 0 and 2"),
+        ({"trace_id": 1, "span_id": -1}, "span_id must be between 0 and 2"),
+        ({"trace_id": 1, "span_id": 1, "parent_id": 2**64}, "parent_id must be between 0 and 2"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong: dict[str, Any], message: str) -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from penstock import Connection, Kind, Payload, Request
 from penstock.rsocket.extensions.metadata import Router, composite, entries
-from penstock.rsocket.extensions.mimes import COMPOSITE, OCTETS, ROUTING
-from penstock.rsocket.extensions.tracing import FIELD_BYTES, FIELDS, CompositeCarrier
+from penstock.rsocket.extensions.mimes import COMPOSITE, OCTET_STREAM, ROUTING
+from penstock.rsocket.extensions.tracing import MAX_FIELD_BYTES, MAX_FIELDS, CompositeCarrier
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"}
 
@@ -29,7 +29,7 @@ def test_fields_travel_beside_the_route_and_other_metadata(metadata: bytes | Non
     assert Router().route(sent) == "some.route"
     found = dict(entries(sent))
     assert found["message/x.w3c.traceparent"] == TRACE["traceparent"].encode()
-    assert found.get(OCTETS) == metadata
+    assert found.get(OCTET_STREAM) == metadata
     assert carrier.read(arrived(sent)) == TRACE
 
 
@@ -64,7 +64,7 @@ def test_no_fields_change_nothing() -> None:
         b"",
         composite([(ROUTING, b"\x01r")]),
         composite([("message/x.w3c.traceparent", b"x")])[:-1],
-        composite([("message/x.w3c.baggage", bytes(FIELD_BYTES + 1))]),
+        composite([("message/x.w3c.baggage", bytes(MAX_FIELD_BYTES + 1))]),
         b"\xff\xff\xff",
     ],
 )
@@ -78,7 +78,7 @@ def test_other_kinds_of_metadata_hold_no_fields() -> None:
 
 def test_no_more_fields_are_taken_than_propagators_have() -> None:
     many = composite([(f"message/x.w3c.f{number}", b"v") for number in range(100)])
-    assert len(CompositeCarrier().read(arrived(many))) == FIELDS
+    assert len(CompositeCarrier().read(arrived(many))) == MAX_FIELDS
     twice = composite([("message/x.w3c.a", b"first"), ("message/x.w3c.a", b"second")])
     assert CompositeCarrier().read(arrived(twice)) == {"a": "first"}
 
