@@ -73,6 +73,17 @@ def test_file_may_import_modules_of_its_folder(tmp_path: Path, monkeypatch: pyte
     assert isinstance(load_service(f"{tmp_path}/served_file.py:service"), Service)
 
 
+def test_file_may_have_the_name_of_a_module_that_is_imported(tmp_path: Path) -> None:
+    source = "from __future__ import annotations\nimport msgspec\nfrom penstock import Service\nservice = Service()\n"
+    typed = "class Quote(msgspec.Struct):\n    price: Price\nPrice = int\n"
+    handler = "@service.call('quote')\ndef quote(request: Quote) -> Quote:\n    return request\n"
+    path = tmp_path / "queue.py"
+    path.write_text(source + typed + handler)
+    found = load_service(f"{path}:service")
+    assert isinstance(found, Service)
+    assert "Price" not in vars(sys.modules["queue"])
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -52,7 +52,7 @@ class Subject:
             fragment_bytes=64, lease=side == "server" or bool(rng.randrange(2)), max_reassembly_bytes=100_000
         )
         dialects = build.module("penstock.protocols")
-        self.acceptor = dialects.detector("rsocket", limits) if side == "server" else None
+        self.acceptor = dialects.detectors("rsocket", limits)() if side == "server" else None
         self.session: Any = None
         self.now = 100.0
         self.ended: dict[int, int] = {}

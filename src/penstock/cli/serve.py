@@ -189,11 +189,14 @@ def _load_file(path: Path) -> ModuleType:
     """Run a file as a module. It can import files in its folder, as if Python had been started with it."""
     if not path.is_file():
         raise LocalError(f"there is no file {str(path)!r}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = path.stem
+    while name in sys.modules:
+        name += "_"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickle look up the module of a class here.
-    sys.modules.setdefault(path.stem, module)
+    # Dataclasses, annotations and pickle look up the module of a class here.
+    sys.modules[name] = module
     sys.path.insert(0, str(path.parent))
     spec.loader.exec_module(module)
     return module

@@ -69,7 +69,7 @@ def test_the_overhead_that_the_profile_tells() -> None:
     assert f"| 128 to 16,383 | {' | '.join(map(str, rows[128][1::2]))} | 3 |" in page
     assert (len(encode(Message(Type.ON_NEXT, 127, 0, b"1234"), 4)), len(next_head(16_383, -1))) == (2 + 4, 3)
     packed = packed_run(1, PayloadRun.fixed(bytes(8 * 7500), 8), 0, 7500)
-    assert f"8 bytes for subscriber 1 take {len(packed) - 8 * 7500} bytes beside them" in page
+    assert f"subscriber 1 have an overhead of {len(packed) - 8 * 7500} bytes" in page
 
 
 def test_a_run_is_written_as_its_elements_are() -> None:
