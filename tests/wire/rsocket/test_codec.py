@@ -195,7 +195,7 @@ def test_the_top_bit_of_a_stream_id_is_an_error(wire: Wire, type: int) -> None:
 @pytest.mark.parametrize("type", [0x00, 0x0F, 0x2A, 0x3E])
 def test_an_unknown_type_is_skipped_only_with_ignore(wire: Wire, type: int) -> None:
     body = b"\0\0\0\1" + (type << 10).to_bytes(2, "big") + b"abc"
-    with pytest.raises(wire.errors.FrameError, match=f"byte 4: no frame has type 0x{type:02X}") as caught:
+    with pytest.raises(wire.errors.FrameError, match=f"byte 4: unknown frame type 0x{type:02X}") as caught:
         decoded(wire, body)
     assert not caught.value.ignorable
     frame = decoded(wire, body[:4] + (type << 10 | 0x200).to_bytes(2, "big") + b"abc")
@@ -295,7 +295,7 @@ def test_a_negative_request_n_is_refused(wire: Wire) -> None:
     ):
         with pytest.raises(wire.errors.LocalError, match="must be at least 1"):
             refuse()
-    with pytest.raises(wire.errors.LocalError, match="does not fit 31 bits"):
+    with pytest.raises(wire.errors.LocalError, match="does not fit into 31 bits"):
         wire.v1.request_n_frame(1, 2**31)
 
 

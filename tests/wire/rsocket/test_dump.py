@@ -114,7 +114,7 @@ def test_a_mime_type_that_is_no_text_survives(wire: Wire, mime: bytes) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([], "written as an object, not as list"),
+        ([], "must be an object, not list"),
         ({}, "type is None; it must be one of SETUP, LEASE"),
         ({"type": "NOPE"}, "type is 'NOPE'"),
         ({"type": 10}, "type is 10"),
@@ -159,7 +159,7 @@ def test_dialects_are_known_by_name(wire: Wire) -> None:
         lambda: wire.dump.line(wire.frames.Frame(9), "rsocket"),
         lambda: list(wire.dump.read_frames(b"", "rsocket")),
     ):
-        with pytest.raises(wire.errors.LocalError, match=r"no dialect 'rsocket'; use one of rsocket-1\.0"):
+        with pytest.raises(wire.errors.LocalError, match=r"unknown dialect 'rsocket'; use one of rsocket-1\.0"):
             refuse()
 
 
@@ -180,8 +180,8 @@ CANCEL = "000006000000012400"
     [
         ("", 0, 0, "shorter than its header"),
         ("0000000111000000106162", 0, 6, "metadata of 16 bytes"),
-        ("0000060000", 3, 0, "the last frame is cut: 5 bytes of it are there"),
-        (CANCEL + "0000", 3, 9, "the last frame is cut: 2 bytes"),
+        ("0000060000", 3, 0, "the last frame is incomplete: it has only 5 bytes"),
+        (CANCEL + "0000", 3, 9, "the last frame is incomplete: it has only 2 bytes"),
         (CANCEL + "000005", 3, 9, "a length of 5 bytes"),
         (CANCEL + "000006800000012400", 3, 12, "top bit"),
         (CANCEL + "00000b0000000111000000106162", 3, 18, "metadata of 16 bytes"),

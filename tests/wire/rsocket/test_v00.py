@@ -80,8 +80,8 @@ def test_the_top_bit_of_a_stream_id_is_refused(wire: Wire) -> None:
     ("body", "message"),
     [
         ("00 00 0011", "shorter than its header of 12"),
-        ("01 00 0011 0000000000000001", "says version 1"),
-        ("00 00 0004 0000000000000000", "no frame has type 0x0004"),
+        ("01 00 0011 0000000000000001", "has version 1"),
+        ("00 00 0004 0000000000000000", "unknown frame type 0x0004"),
         ("00 00 0013 0000000000000001 00000000", "ends within its request_n"),
         ("00 00 0003 0000000000000000 0000000000000001", "ends within its number_of_requests"),
         ("00 00 0001 0000000000000000 ff 61", "ends within its metadata_mime"),
