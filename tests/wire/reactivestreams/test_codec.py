@@ -96,12 +96,12 @@ def test_a_part_has_its_head() -> None:
 @pytest.mark.parametrize(
     ("message", "size", "wrong"),
     [
-        (Message(99), 0, "no message type 99"),
+        (Message(99), 0, "unknown message type 99"),
         (Message(Type.REQUEST, -1, 1), 0, "subscriber of request is -1"),
         (Message(Type.REQUEST, 1, MAX_VARINT + 1), 0, "demand of request is"),
-        (Message(Type.ON_NEXT, 1, 0, b"abc"), 4, "element of onNext has 3 bytes; 1 of 4 are due"),
-        (Message(Type.ON_NEXT_PACKED, 1, 2, b"abcd"), 4, "4 bytes; 2 of 4 are due"),
-        (Message(Type.ON_NEXT_PACKED, 1, 2, b"abcd"), 0, "fixed size"),
+        (Message(Type.ON_NEXT, 1, 0, b"abc"), 4, "element of onNext has 3 bytes; it must have 1 \\* 4"),
+        (Message(Type.ON_NEXT_PACKED, 1, 2, b"abcd"), 4, "4 bytes; it must have 2 \\* 4"),
+        (Message(Type.ON_NEXT_PACKED, 1, 2, b"abcd"), 0, "fixed element size"),
     ],
 )
 def test_what_cannot_be_written_is_refused(message: Message, size: int, wrong: str) -> None:

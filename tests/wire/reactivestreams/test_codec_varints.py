@@ -33,5 +33,5 @@ def test_seven_bits_go_into_each_byte(value: int) -> None:
 
 @pytest.mark.parametrize("value", [-1, MAX_VARINT + 1])
 def test_what_does_not_fit_is_refused(value: int) -> None:
-    with pytest.raises(LocalError, match=f"demand is {value}; it must lie between"):
+    with pytest.raises(LocalError, match=f"demand is {value}; it must be between"):
         varint(value, "demand")

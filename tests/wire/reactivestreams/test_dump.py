@@ -43,8 +43,8 @@ def test_a_line_tells_all_and_moves_no_cursor() -> None:
 @pytest.mark.parametrize(
     ("octets", "error", "what"),
     [
-        ("", FrameError, "byte 0: there are no bytes"),
-        ("050107", FrameError, "byte 2: the last message is cut: 1 bytes"),
+        ("", FrameError, "byte 0: the input is empty"),
+        ("050107", FrameError, "byte 2: the last message is incomplete: it has only 1 bytes"),
         ("050100", FrameError, "byte 3: message type 0"),
         ("0701ffffff7f", LimitExceeded, "element of onNext"),
     ],
@@ -57,13 +57,13 @@ def test_what_is_no_message_is_told_by_byte(octets: str, error: type[Exception],
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        ([], "no JSON object"),
+        ([], "not a JSON object"),
         ({"type": "onFirst"}, "'onFirst'; it must be one of clientHello"),
         ({"type": "cancel", "subscriber": True}, "must be an integer"),
         ({"type": "cancel", "subscriber": 1, "demand": 1}, "cancel has no demand"),
         ({"type": "cancel"}, "subscriber of cancel is None"),
         ({"type": "onNext", "subscriber": 1, "element": "abc"}, "hex digits"),
-        ({"type": "goodbye", "reason": "\ud800"}, "UTF-8 can hold"),
+        ({"type": "goodbye", "reason": "\ud800"}, "can be encoded in UTF-8"),
         ({"type": "goodbye", "reason": 1}, "must be a string"),
         ({"type": "clientHello", "version": 0, "extensions": 1}, "array of integers"),
     ],
