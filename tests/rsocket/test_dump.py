@@ -54,5 +54,5 @@ def test_secrets_are_shown_when_asked_for() -> None:
 def test_nothing_is_shown_once_bounds_of_frames_are_lost() -> None:
     reader = RSocketDump("rsocket-1.0").reader("", False, False)
     assert "invalid frame of 6 bytes" in reader.lines(b"\0\0\6" + b"\xff" * 6)[0]
-    assert "no more frames can be shown" in reader.lines(b"\0\0\1\0")[0]
+    assert "nothing more can be shown" in reader.lines(b"\0\0\1\0")[0]
     assert reader.lines(output("rsocket")) == []

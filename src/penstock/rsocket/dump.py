@@ -101,7 +101,7 @@ class FrameReader:
         except FrameError as error:
             # It is not known where the next frame begins.
             self._deframer = None
-            found.append(f"invalid frame, no more frames can be shown: {error}")
+            found.append(f"invalid frame, and nothing more can be shown: {error}")
         return found
 
     def _line(self, buffer: bytes, start: int, end: int) -> str:

@@ -216,7 +216,7 @@ def test_a_name_that_is_no_ascii_comes_back() -> None:
         ("feffffff", "byte 1: an entry of 16777215 bytes runs past"),
         ("7f61", "byte 0: MIME type of 128 bytes runs past"),
         ("85000000fe0000020561", "byte 8: entry 1, message/x.rsocket.routing.v0: a routing tag of 5 bytes"),
-        ("85000000fc000000", "byte 8: entry 1, message/x.rsocket.authentication.v0: the authentication type is missing"),
+        ("85000000fc000000", "byte 8: entry 1, .*: the authentication type is missing"),
         ("fc000003800005", "byte 5: entry 0, .*: a username of 5 bytes"),
         ("fa0000028585", "byte 5: entry 0, .*: 1 bytes follow"),
         ("fb0000028502", "byte 5: entry 0, .*: MIME type of 3 bytes"),

@@ -52,7 +52,7 @@ def test_a_line_shows_what_is_not_secret() -> None:
 
 
 def test_what_is_cut_or_none_is_refused() -> None:
-    with pytest.raises(FrameError, match="should end at byte"):
+    with pytest.raises(FrameError, match="the message is incomplete"):
         list(read_messages(b"\0\0\0\xff{}", "json", prefixed=True))
     with pytest.raises(FrameError):
         list(read_messages(b"{}", "json"))
@@ -78,7 +78,7 @@ def test_reader_shows_messages_over_any_cut(codec: str) -> None:
 
 def test_reader_goes_on_after_what_is_no_message() -> None:
     bad, good = RiverDump("river-2.0").reader("", False, False).lines(b"\0\0\0\x02{}" + greeting())
-    assert bad.startswith("no message of 2 bytes: ") and good.startswith("HANDSHAKE_REQ")
+    assert bad.startswith("invalid message of 2 bytes: ") and good.startswith("HANDSHAKE_REQ")
 
 
 def test_reader_passes_over_a_message_too_long_to_be_shown() -> None:
@@ -87,7 +87,7 @@ def test_reader_passes_over_a_message_too_long_to_be_shown() -> None:
     for _ in range(128):
         lines += reader.lines(bytes(1 << 20))
     [long, good] = lines + reader.lines(greeting())
-    assert long == "a message of 134217728 bytes, which is too long to be shown" and good.startswith("HANDSHAKE_REQ")
+    assert long == "a message of 134217728 bytes is too long to be shown" and good.startswith("HANDSHAKE_REQ")
 
 
 @pytest.mark.parametrize("prefix", [0, 4])
