@@ -40,7 +40,7 @@ def octets(text: str) -> bytes:
         (REQUEST, RSOCKET_1_0),
     ],
 )
-def test_layouts_tell_the_dialects_apart_as_soon_as_they_can(first: str, dialect: Dialect) -> None:
+def test_layouts_determine_the_dialect_with_few_bytes(first: str, dialect: Dialect) -> None:
     # THREATS 24
     data = octets(first)
     found = [detect(data[:end], Settings(), ALL) for end in range(len(data) + 1)]
@@ -49,19 +49,19 @@ def test_layouts_tell_the_dialects_apart_as_soon_as_they_can(first: str, dialect
     assert found[found.index(dialect) :] == known == [dialect] * len(known)
 
 
-def test_messages_get_a_prefix_of_one_kind() -> None:
+def test_messages_have_the_same_prefix_in_all_dialects() -> None:
     found = detect(octets(V00_MESSAGE), Settings(), ALL)
     assert found is not None
     assert (found.name, found.codec().prefix_bytes) == (REACTIVESOCKET_0_0.name, 3)
 
 
-def test_what_0_2_means_may_be_chosen_but_for_what_only_it_has() -> None:
+def test_setting_selects_the_meaning_of_version_0_2() -> None:
     settings = Settings(served_0_2="rsocket-1.0")
     assert detect(octets(V1_AS_0_2), settings, ALL) is RSOCKET_1_0
     assert detect(octets(V02_STRICT), settings, ALL) is REACTIVESOCKET_0_2
 
 
-def test_the_draft_between_is_named_whatever_it_calls_itself() -> None:
+def test_draft_0_1_is_named_regardless_of_its_version() -> None:
     with pytest.raises(ProtocolError, match=r"ReactiveSocket 0\.1, which is not supported; it claims version 0\.2"):
         detect(octets(DRAFT_01), Settings(), ALL)
     assert all(detect(octets(DRAFT_01)[:end], Settings(), ALL) is None for end in range(16))
@@ -76,12 +76,12 @@ def test_the_draft_between_is_named_whatever_it_calls_itself() -> None:
         (V00, "reactivesocket-0.0", REACTIVESOCKET_0_0),
     ],
 )
-def test_a_listener_of_one_dialect_takes_all_of_its_layout(first: str, served: str, dialect: Dialect) -> None:
+def test_listener_of_one_dialect_accepts_its_layout(first: str, served: str, dialect: Dialect) -> None:
     assert detect(octets(first), Settings(), {served}) is dialect
 
 
 @pytest.mark.parametrize(("first", "served"), [(V1, "reactivesocket-0.0"), (V00, "reactivesocket-0.2")])
-def test_a_listener_of_one_dialect_refuses_the_others(first: str, served: str) -> None:
+def test_listener_of_one_dialect_refuses_the_others(first: str, served: str) -> None:
     with pytest.raises(ProtocolError, match="which this server does not offer"):
         detect(octets(first), Settings(), {served})
 
@@ -98,12 +98,12 @@ def test_a_listener_of_one_dialect_refuses_the_others(first: str, served: str) -
         ("ffffff 00000000 0400 00010000", "max_setup_frame_bytes"),
     ],
 )
-def test_what_is_no_first_frame_is_refused(first: str, what: str) -> None:
+def test_invalid_first_frames_are_refused(first: str, what: str) -> None:
     # THREATS 4, 5, 10
     with pytest.raises(ProtocolError, match=what):
         detect(octets(first), Settings(), ALL)
 
 
-def test_a_session_to_be_resumed_is_told_from_a_new_one() -> None:
+def test_resume_is_distinguished_from_setup() -> None:
     assert is_resume(octets(RESUME))
     assert not is_resume(octets(V1))

@@ -20,7 +20,7 @@ def batch_of(items: Items) -> pa.RecordBatch:
 
 
 @given(parts=st.lists(items, max_size=5), more=items)
-def test_a_batch_holds_what_was_added(wire: Wire, parts: list[Items], more: Items) -> None:
+def test_batch_contains_the_added_items(wire: Wire, parts: list[Items], more: Items) -> None:
     builder = wire.columns.ColumnBuilder()
     for part in parts:
         builder.append(wire.run(part))
@@ -47,7 +47,7 @@ def test_both_builds_make_the_same_batch(wires: dict[str, Wire], parts: list[Ite
     assert all(batch.equals(batches[0]) for batch in batches)
 
 
-def test_a_batch_outlives_its_builder_and_is_not_changed_by_it(wire: Wire) -> None:
+def test_batch_outlives_its_builder_unchanged(wire: Wire) -> None:
     builder = wire.columns.ColumnBuilder()
     builder.append(wire.run([(b"a", b"m")] * 100))
     first = builder.finish()
@@ -83,7 +83,7 @@ def test_rows_make_runs_of_limited_size(wire: Wire, items: Items, limit: int, ov
 
 
 @given(parts=st.lists(items, max_size=4))
-def test_a_run_of_a_batch_of_runs_is_the_runs(wire: Wire, parts: list[Items]) -> None:
+def test_batch_of_runs_becomes_an_equal_run(wire: Wire, parts: list[Items]) -> None:
     builder = wire.columns.ColumnBuilder()
     for part in parts:
         builder.append(wire.run(part))
@@ -103,14 +103,14 @@ def test_a_run_of_a_batch_of_runs_is_the_runs(wire: Wire, parts: list[Items]) ->
     ],
     ids=str,
 )
-def test_data_may_be_of_any_type_that_is_bytes(wire: Wire, type: pa.DataType) -> None:
+def test_data_may_have_any_type_of_bytes(wire: Wire, type: pa.DataType) -> None:
     column = pa.array([b"ab", b"cd", b"ef"], pa.binary()).cast(type)
     batch = pa.record_batch([column, column], ["data", "metadata"])
     expected = [(b"cd", b"cd"), (b"ef", b"ef")]
     assert wire.items(wire.columns.rows_of(batch).run(1)) == expected
 
 
-def test_a_single_column_of_bytes_is_the_data(wire: Wire) -> None:
+def test_single_column_of_bytes_is_the_data(wire: Wire) -> None:
     batch = pa.record_batch([["a", "b"], [1, 2], ["m", None]], ["text", "number", "metadata"])
     assert wire.items(wire.columns.rows_of(batch).run()) == [(b"a", b"m"), (b"b", None)]
 
@@ -144,12 +144,12 @@ def test_numbers_are_rows_of_one_width(wire: Wire, values: list[Any], type: pa.D
     assert wire.items(wire.columns.rows_of(batch).run()) == annotated
 
 
-def test_no_numbers_make_an_empty_run(wire: Wire) -> None:
+def test_empty_column_makes_an_empty_run(wire: Wire) -> None:
     rows = wire.columns.rows_of(pa.array([], pa.int64()))
     assert (len(rows), len(rows.run())) == (0, 0)
 
 
-def test_batches_of_one_width_share_what_is_known_of_all(wire: Wire) -> None:
+def test_batches_of_one_width_share_their_offsets(wire: Wire) -> None:
     builder = wire.columns.ColumnBuilder()
     batches = []
     for number in range(2):
@@ -163,7 +163,7 @@ def test_batches_of_one_width_share_what_is_known_of_all(wire: Wire) -> None:
     assert len(set(ends)) == len(set(nulls)) == 1
 
 
-def test_metadata_of_nulls_alone_is_none(wire: Wire) -> None:
+def test_metadata_with_only_nulls_is_none(wire: Wire) -> None:
     for column in (pa.nulls(2), pa.nulls(2, pa.string())):
         batch = pa.record_batch([[b"a", b"b"], column], ["data", "metadata"])
         assert wire.items(wire.columns.rows_of(batch).run()) == [(b"a", None), (b"b", None)]
@@ -183,25 +183,25 @@ def test_metadata_of_nulls_alone_is_none(wire: Wire) -> None:
         ({}, "no single column for the data.*none"),
     ],
 )
-def test_a_batch_without_data_is_refused(wire: Wire, columns: dict[str, Any], message: str) -> None:
+def test_batch_without_data_is_refused(wire: Wire, columns: dict[str, Any], message: str) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], list(columns))
     with pytest.raises(wire.errors.LocalError, match=message):
         wire.columns.rows_of(batch).run()
 
 
-def test_two_columns_of_one_name_are_refused(wire: Wire) -> None:
+def test_duplicate_column_names_are_refused(wire: Wire) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([b"a"]), pa.array([b"b"])], ["data", "data"])
     with pytest.raises(wire.errors.LocalError, match="2 columns named data"):
         wire.columns.rows_of(batch).run()
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 1), (0, 3), (2, 1), (3, None)])
-def test_rows_that_a_batch_does_not_have_are_refused(wire: Wire, start: int, stop: int | None) -> None:
+def test_rows_outside_of_a_batch_are_refused(wire: Wire, start: int, stop: int | None) -> None:
     with pytest.raises(wire.errors.LocalError, match="record batch of 2"):
         wire.columns.rows_of(batch_of([(b"a", None), (b"b", None)])).run(start, stop)
 
 
-def test_a_damaged_array_is_refused(wire: Wire) -> None:
+def test_damaged_array_is_refused(wire: Wire) -> None:
     # pyarrow looks at the last offset alone when it makes an array.
     buffers = [None, pa.py_buffer(array("i", (0, 2**31 - 1, 3)).tobytes()), pa.py_buffer(b"abc")]
     damaged = pa.Array.from_buffers(pa.binary(), 2, buffers)

@@ -31,7 +31,7 @@ def run_of_rows(wire: Wire, data: memoryview, data_ends: memoryview, *more: Any)
 
 
 @given(items=items, before=items)
-def test_a_run_is_made_of_rows(wire: Wire, items: Items, before: Items) -> None:
+def test_run_is_made_of_rows(wire: Wire, items: Items, before: Items) -> None:
     data, data_ends, metadata, metadata_ends, valid = arrow([*before, *items])
     first = len(before)
     run = run_of_rows(wire, data, data_ends[first:], metadata, metadata_ends[first:], valid, first)
@@ -44,7 +44,7 @@ def test_a_run_is_made_of_rows(wire: Wire, items: Items, before: Items) -> None:
 
 
 @pytest.mark.parametrize("ends", [(0, 5), (-1, 1), (2, 1), (0, 2**31 - 1), (-(2**31), 2**31 - 1)])
-def test_arrow_offsets_that_lie_are_never_followed(wire: Wire, ends: tuple[int, int]) -> None:
+def test_invalid_arrow_offsets_are_never_followed(wire: Wire, ends: tuple[int, int]) -> None:
     octets, lying, honest = memoryview(b"abcd"), memoryview(array("i", ends)), memoryview(array("i", (0, 1)))
     with pytest.raises(wire.errors.LocalError, match="row 0 is at"):
         run_of_rows(wire, octets, lying, None, None, None, 0)
@@ -60,13 +60,13 @@ def test_columns_of_unequal_length_are_refused(wire: Wire) -> None:
         run_of_rows(wire, octets, three, octets, three, memoryview(b"\xff"), 7)
 
 
-def test_a_run_of_rows_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
+def test_run_of_rows_does_not_exceed_its_offsets(wire: Wire) -> None:
     octets = memoryview(bytes(2**20))
     ends = memoryview(array("i", (0, 2**20)) * 4096)
     with pytest.raises(wire.errors.LocalError):
         run_of_rows(wire, octets, ends, None, None, None, 0)
 
 
-def test_none_where_a_buffer_belongs_is_an_error_and_no_crash(wire: Wire) -> None:
+def test_none_as_a_buffer_is_an_error(wire: Wire) -> None:
     with pytest.raises((AttributeError, TypeError)):
         wire.rows.RowBuffers(None, None, None, None, None, 0)

@@ -38,7 +38,7 @@ def test_ends_are_made_once_for_some_widths(widths: Any) -> None:
     assert len(widths._shared) == before
 
 
-def test_runs_are_cut_from_rows_by_their_bytes(widths: Any) -> None:
+def test_runs_are_limited_by_their_bytes(widths: Any) -> None:
     rows = widths.WidthRows(memoryview(bytes(range(64))), 8)
     assert len(rows) == 8
     run = rows.run(1, None, 20)
@@ -49,7 +49,7 @@ def test_runs_are_cut_from_rows_by_their_bytes(widths: Any) -> None:
     assert len(rows.run(3, 3)) == 0
 
 
-def test_what_is_not_there_is_refused(widths: Any, errors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_rows_are_refused(widths: Any, errors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for data, width in ((b"abc", 2), (b"abc", 0)):
         with pytest.raises(errors.LocalError, match="cannot be divided into rows of"):
             widths.WidthRows(memoryview(data), width)

@@ -45,12 +45,12 @@ def test_each_type(authentication: Authentication, octets: str) -> None:
 
 
 @given(VALUES)
-def test_what_is_encoded_is_decoded(authentication: Authentication) -> None:
+def test_encoded_values_are_decoded(authentication: Authentication) -> None:
     assert decode(encode(authentication)) == authentication
 
 
 @given(st.binary(max_size=40))
-def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
+def test_junk_is_an_error_or_round_trips(junk: bytes) -> None:
     try:
         authentication = decode(junk)
     except FrameError:
@@ -74,7 +74,7 @@ def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
         ("8161ff", "byte 2: the token is not valid UTF-8"),
     ],
 )
-def test_bad_bytes_are_an_error_that_says_where(octets: str, message: str) -> None:
+def test_malformed_bytes_are_reported_with_their_offset(octets: str, message: str) -> None:
     with pytest.raises(FrameError, match=f"^{message}"):
         decode(bytes.fromhex(octets))
 
@@ -95,14 +95,14 @@ def test_bad_bytes_are_an_error_that_says_where(octets: str, message: str) -> No
         (Custom(1, SECRET.encode()), "use Bearer for authentication type 1"),
     ],
 )
-def test_what_cannot_be_encoded_is_refused_and_not_shown(authentication: Authentication, message: str) -> None:
+def test_unencodable_credentials_are_refused_and_hidden(authentication: Authentication, message: str) -> None:
     with pytest.raises(LocalError, match=message) as caught:
         encode(authentication)
     assert_hidden(caught.value)
 
 
 @pytest.mark.parametrize("octets", [b"\x81" + SECRET.encode() + b"\xff", b"\x80\0\x01u" + SECRET.encode() + b"\xff"])
-def test_what_cannot_be_decoded_is_not_shown(octets: bytes) -> None:
+def test_undecodable_credentials_are_hidden(octets: bytes) -> None:
     with pytest.raises(FrameError) as caught:
         decode(octets)
     assert_hidden(caught.value)

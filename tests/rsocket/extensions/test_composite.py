@@ -86,7 +86,7 @@ def shown(metadata: Metadata) -> dict[str, object]:
     return {name: getattr(metadata, name) for name in NOTHING}
 
 
-def test_every_vector_is_told_here() -> None:
+def test_every_vector_is_tested() -> None:
     assert {*COMPOSITE, *BARE_ROUTING, *BARE_TRACING} == set(VECTORS)
 
 
@@ -113,7 +113,7 @@ def test_vectors_of_tracing(octets: str) -> None:
     assert tracing.encode(trace).hex() == octets
 
 
-def test_all_of_it_in_order() -> None:
+def test_entries_have_the_order_of_the_arguments() -> None:
     metadata = Metadata(
         "quotes.latest",
         auth=Bearer("t"),
@@ -138,7 +138,7 @@ def test_all_of_it_in_order() -> None:
 
 
 @given(PARTS, st.lists(st.tuples(MIMES, st.binary(max_size=20)), max_size=4))
-def test_what_is_encoded_is_decoded(parts: dict[str, object], entries: list[tuple[str | int, bytes]]) -> None:
+def test_encoded_values_are_decoded(parts: dict[str, object], entries: list[tuple[str | int, bytes]]) -> None:
     made = Metadata(**parts, entries=entries)  # type: ignore[arg-type]
     read = Metadata.decode(made.encode())
     assert read == made
@@ -150,7 +150,7 @@ def test_what_is_encoded_is_decoded(parts: dict[str, object], entries: list[tupl
 
 
 @given(st.binary(max_size=80) | st.lists(st.tuples(MIMES, st.binary(max_size=8))).map(lambda e: made_of(e)))
-def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
+def test_junk_is_an_error_or_round_trips(junk: bytes) -> None:
     try:
         metadata = Metadata.decode(junk)
     except FrameError as error:
@@ -165,7 +165,7 @@ def made_of(entries: list[tuple[str | int, bytes]]) -> bytes:
 
 
 @given(PARTS, st.data())
-def test_what_is_cut_off_is_an_error_or_shorter(parts: dict[str, object], data: st.DataObject) -> None:
+def test_truncated_metadata_is_an_error_or_shorter(parts: dict[str, object], data: st.DataObject) -> None:
     octets = Metadata(**parts).encode()  # type: ignore[arg-type]
     cut = octets[: data.draw(st.integers(0, len(octets)))]
     try:
@@ -174,7 +174,7 @@ def test_what_is_cut_off_is_an_error_or_shorter(parts: dict[str, object], data: 
         pass
 
 
-def test_nothing_is_no_metadata() -> None:
+def test_empty_metadata_has_no_entries() -> None:
     assert Metadata.decode(None) == Metadata.decode(b"") == Metadata()
     assert shown(Metadata()) == NOTHING
     assert Metadata().encode() == b""
@@ -182,7 +182,7 @@ def test_nothing_is_no_metadata() -> None:
     assert Metadata() != b""
 
 
-def test_the_first_of_a_type_counts() -> None:
+def test_first_entry_of_a_type_sets_the_attribute() -> None:
     metadata = Metadata(
         tags=["a", "b"],
         auth=Bearer("first"),
@@ -193,13 +193,13 @@ def test_the_first_of_a_type_counts() -> None:
     assert [entry.content for entry in read.entries] == [b"\x01a\x01b", b"\x81first", b"\x01c", b"\x81second"]
 
 
-def test_numbers_of_types_with_a_name_are_that_name() -> None:
+def test_numbers_of_named_types_become_names() -> None:
     metadata = Metadata(entries=[(0x05, b"{}"), (0x7E, b"\x01r")])
     assert metadata.entries == ((JSON, b"{}"), (ROUTING, b"\x01r"))
     assert metadata.route == "r"
 
 
-def test_a_name_that_is_no_ascii_comes_back() -> None:
+def test_name_that_is_not_ascii_round_trips() -> None:
     octets = b"\x02\xff/y\0\0\x01c"
     read = Metadata.decode(octets)
     assert len(read.entries) == 1
@@ -223,13 +223,13 @@ def test_a_name_that_is_no_ascii_comes_back() -> None:
         ("fd00000180", "byte 4: entry 0, .*: tracing metadata has 1 bytes"),
     ],
 )
-def test_lying_lengths_are_an_error_that_says_where(octets: str, message: str) -> None:
+def test_invalid_lengths_are_reported_with_their_offset(octets: str, message: str) -> None:
     # THREATS 21.
     with pytest.raises(FrameError, match=f"^{message}"):
         Metadata.decode(bytes.fromhex(octets))
 
 
-def test_entries_tags_and_mime_types_have_a_cap() -> None:
+def test_number_of_entries_tags_and_mime_types_is_limited() -> None:
     # THREATS 21.
     with pytest.raises(FrameError, match="byte 1024: composite metadata has more than 256 entries"):
         Metadata.decode(b"\x86\0\0\0" * 1_000_000)
@@ -243,7 +243,7 @@ def test_entries_tags_and_mime_types_have_a_cap() -> None:
         Metadata.decode(b"\xfb" + many + b"\x85" * 1_000_000)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_values_out_of_range_are_refused() -> None:
     with pytest.raises(LocalError, match="255"):
         Metadata("r" * 256)
     with pytest.raises(LocalError, match="as the first tag"):
@@ -271,7 +271,7 @@ def test_secrets_are_not_shown() -> None:
     assert secret not in "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
 
 
-def test_it_shows_what_it_says() -> None:
+def test_repr_shows_the_fields() -> None:
     metadata = Metadata("r", auth=Simple("u", "p"), entries=[(0x30, b"xyz")])
     assert repr(metadata) == (
         "Metadata(tags=('r',), auth=Simple(username='u'), entries=(Entry('message/x.rsocket.routing.v0', <2 bytes>), "
@@ -281,14 +281,14 @@ def test_it_shows_what_it_says() -> None:
     assert tuple(Entry(CUSTOM, b"c")) == (CUSTOM, b"c")
 
 
-def test_it_can_be_copied_and_pickled() -> None:
+def test_metadata_can_be_copied_and_pickled() -> None:
     metadata = Metadata.decode(bytes.fromhex(next(iter(COMPOSITE))))
     for again in (pickle.loads(pickle.dumps(metadata)), copy.deepcopy(metadata)):
         assert again.encode() == metadata.encode()
         assert shown(again) == shown(metadata)
 
 
-async def test_a_handler_reads_what_a_peer_said() -> None:
+async def test_handler_reads_the_metadata_of_a_peer() -> None:
     service = Service()
     seen: list[bytes | None] = []
 
@@ -320,7 +320,7 @@ async def test_a_handler_reads_what_a_peer_said() -> None:
         assert await peer.call("whoami") == Payload("None")
 
 
-def test_the_mime_type_of_a_request_is_found() -> None:
+def test_mime_type_of_a_request_is_found() -> None:
     assert mime_of(b"") is None
     assert mime_of(Metadata("r").encode()) is None
     assert mime_of(Metadata("r", mime="text/plain").encode()) == "text/plain"

@@ -26,20 +26,20 @@ def test_numbers_are_those_of_the_extension(number: int, name: str) -> None:
     assert NUMBERS[name] == number
 
 
-def test_no_name_stands_twice_and_all_fit_their_fields() -> None:
+def test_names_are_unique_and_fit_their_fields() -> None:
     assert len(NUMBERS) == len(NAMES)
     assert all(0 <= number <= 0x7F and name.isascii() and len(name) <= 128 for number, name in NAMES.items())
 
 
 @pytest.mark.parametrize("number", range(128))
-def test_every_number_comes_back(number: int) -> None:
+def test_every_number_round_trips(number: int) -> None:
     octets = bytes((0x80 | number,))
     mime, end = read_mime(octets, 0)
     assert (mime, end) == (NAMES.get(number, number), 1)
     assert write_mime(mime) == write_mime(number) == octets
 
 
-def test_a_name_that_was_spelled_out_is_written_so_again() -> None:
+def test_literal_name_is_written_as_a_name() -> None:
     octets = bytes((len(ROUTING) - 1,)) + ROUTING.encode()
     mime, end = read_mime(octets, 0)
     assert (mime, end) == (ROUTING, len(octets))

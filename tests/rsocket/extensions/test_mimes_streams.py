@@ -26,13 +26,13 @@ MIMES = (
         (LiteralMime("text/css"), "07746578742f637373"),
     ],
 )
-def test_a_mime_type(mime: str | int, octets: str) -> None:
+def test_mime_type(mime: str | int, octets: str) -> None:
     assert encode_mime(mime).hex() == octets
     read = decode_mime(bytes.fromhex(octets))
     assert (read, type(read)) == (mime, type(mime))
 
 
-def test_a_number_with_a_name_is_the_name() -> None:
+def test_named_numbers_become_names() -> None:
     assert decode_mime(encode_mime(0x05)) == "application/json"
 
 
@@ -50,14 +50,14 @@ def test_accepted_mime_types(mimes: tuple[str | int, ...], octets: str) -> None:
 
 
 @given(st.lists(MIMES, max_size=8))
-def test_what_is_encoded_is_decoded(mimes: list[str | int]) -> None:
+def test_encoded_values_are_decoded(mimes: list[str | int]) -> None:
     assert decode_accept(encode_accept(mimes)) == tuple(mimes)
     for mime in mimes:
         assert decode_mime(encode_mime(mime)) == mime
 
 
 @given(st.binary(max_size=60))
-def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
+def test_junk_is_an_error_or_round_trips(junk: bytes) -> None:
     try:
         assert encode_accept(decode_accept(junk)) == junk
         assert encode_mime(decode_mime(junk)) == junk
@@ -73,12 +73,12 @@ def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
         ("0378", "byte 0: MIME type of 4 bytes runs past the end"),
     ],
 )
-def test_one_mime_type_and_nothing_else(octets: str, message: str) -> None:
+def test_bytes_after_the_mime_type_are_refused(octets: str, message: str) -> None:
     with pytest.raises(FrameError, match=message):
         decode_mime(bytes.fromhex(octets))
 
 
-def test_a_list_has_an_end() -> None:
+def test_list_of_mime_types_is_limited() -> None:
     assert len(decode_accept(b"\x85" * 3, 3)) == 3
     with pytest.raises(FrameError, match="byte 3: the list of accepted MIME types has more than 3"):
         decode_accept(b"\x85" * 1_000_000, 3)
@@ -86,7 +86,7 @@ def test_a_list_has_an_end() -> None:
         decode_accept(b"\x85\x02x")
 
 
-def test_what_is_no_mime_type_is_refused() -> None:
+def test_invalid_mime_types_are_refused() -> None:
     for mime in ("", "é", 128):
         with pytest.raises(LocalError, match="MIME type"):
             encode_mime(mime)

@@ -27,13 +27,13 @@ def test_numbers_and_names(value: int | str, octets: str) -> None:
 
 
 @given(st.integers(0, 127) | NAMES, st.binary(max_size=5), st.binary(max_size=5))
-def test_what_is_written_is_read_wherever_it_stands(value: int | str, before: bytes, after: bytes) -> None:
+def test_types_are_read_back_at_any_offset(value: int | str, before: bytes, after: bytes) -> None:
     octets = write_type(value, "type")
     assert read_type(before + octets + after, len(before), "type") == (value, len(before) + len(octets))
 
 
 @given(st.binary(min_size=1, max_size=40))
-def test_what_is_read_is_written_as_it_was(junk: bytes) -> None:
+def test_read_types_are_written_unchanged(junk: bytes) -> None:
     try:
         value, end = read_type(junk, 0, "type")
     except FrameError:
@@ -51,12 +51,12 @@ def test_what_is_read_is_written_as_it_was(junk: bytes) -> None:
         ("7f" + "61" * 127, 0, "byte 0: type of 128 bytes runs past the end"),
     ],
 )
-def test_what_is_cut_off_is_an_error(octets: str, at: int, message: str) -> None:
+def test_truncated_types_are_an_error(octets: str, at: int, message: str) -> None:
     with pytest.raises(FrameError, match=f"^{message}$"):
         read_type(bytes.fromhex(octets), at, "type")
 
 
 @pytest.mark.parametrize("value", [-1, 128, "", "n" * 129, "tëxt"])
-def test_what_does_not_fit_is_refused(value: int | str) -> None:
+def test_values_out_of_range_are_refused(value: int | str) -> None:
     with pytest.raises(LocalError, match=r"type .* must be"):
         write_type(value, "type")

@@ -45,12 +45,12 @@ def test_each_flag(trace: TraceContext, octets: str) -> None:
 
 
 @given(VALUES)
-def test_what_is_encoded_is_decoded(trace: TraceContext) -> None:
+def test_encoded_values_are_decoded(trace: TraceContext) -> None:
     assert decode(encode(trace)) == trace
 
 
 @given(st.binary(max_size=40))
-def test_junk_is_an_error_and_nothing_else(junk: bytes) -> None:
+def test_junk_is_only_an_error(junk: bytes) -> None:
     try:
         trace = decode(junk)
     except FrameError:
@@ -82,7 +82,7 @@ def test_flags_that_contradict_each_other(octets: str, trace: TraceContext) -> N
         ("2000", "has 2 bytes; with flags 0x20 it must have 1"),
     ],
 )
-def test_lengths_are_those_that_the_flags_say(octets: str, message: str) -> None:
+def test_lengths_must_match_the_flags(octets: str, message: str) -> None:
     with pytest.raises(FrameError, match=message):
         decode(bytes.fromhex(octets))
 
@@ -100,7 +100,7 @@ def test_lengths_are_those_that_the_flags_say(octets: str, message: str) -> None
         ({"trace_id": 1, "span_id": 1, "parent_id": 2**64}, "parent_id must be between 0 and 2"),
     ],
 )
-def test_what_cannot_be_is_refused(wrong: dict[str, Any], message: str) -> None:
+def test_invalid_contexts_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(LocalError, match=message):
         TraceContext(**wrong)
 
@@ -113,12 +113,12 @@ def test_from_and_to_opentelemetry() -> None:
 
 
 @given(st.integers(1, 2**128 - 1), st.integers(1, 2**64 - 1), st.booleans())
-def test_w3c_ids_come_back(trace_id: int, span_id: int, sampled: bool) -> None:
+def test_w3c_ids_round_trip(trace_id: int, span_id: int, sampled: bool) -> None:
     trace = TraceContext.from_w3c(trace_id, span_id, int(sampled))
     assert decode(encode(trace)).to_w3c() == (trace_id, span_id, int(sampled))
 
 
-def test_what_w3c_has_no_words_for() -> None:
+def test_contexts_without_ids_have_no_w3c_form() -> None:
     assert TraceContext(1, 2, sampled=None).to_w3c() == (1, 2, 0)
     assert TraceContext(1, 2, sampled=False, debug=True).to_w3c() == (1, 2, 1)
     assert TraceContext(sampled=True).to_w3c() is None

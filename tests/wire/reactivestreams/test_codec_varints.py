@@ -19,7 +19,7 @@ from penstock.wire.reactivestreams.codec import MAX_VARINT, MAX_VARINT_BYTES, va
         (MAX_VARINT, "ffffffffffffffff7f"),
     ],
 )
-def test_a_varint_is_written_in_its_shortest_form(value: int, octets: str) -> None:
+def test_varint_is_written_in_its_shortest_form(value: int, octets: str) -> None:
     assert varint(value).hex() == octets
 
 
@@ -32,6 +32,6 @@ def test_seven_bits_go_into_each_byte(value: int) -> None:
 
 
 @pytest.mark.parametrize("value", [-1, MAX_VARINT + 1])
-def test_what_does_not_fit_is_refused(value: int) -> None:
+def test_values_out_of_range_are_refused(value: int) -> None:
     with pytest.raises(LocalError, match=f"demand is {value}; it must be between"):
         varint(value, "demand")

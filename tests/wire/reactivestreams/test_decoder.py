@@ -83,7 +83,7 @@ def flat(messages: list[Any], sizes: dict[int, int]) -> list[tuple[int, bytes] |
 
 
 @given(conversations(), st.sampled_from([*CUTS]))
-def test_what_was_written_is_read_however_it_is_cut(conversation: list[tuple[Message, int]], cut: str) -> None:
+def test_messages_are_decoded_from_split_input(conversation: list[tuple[Message, int]], cut: str) -> None:
     octets = b"".join(encode(message, size) for message, size in conversation)
     messages = [message for message, _ in conversation]
     assert read(octets, CUTS[cut], runs=False) == messages
@@ -99,7 +99,7 @@ def test_vectors(vector: dict[str, Any], message: Message) -> None:
 
 
 @given(st.binary(max_size=200), st.integers(0, 1 << 30))
-def test_junk_is_an_error_or_not_but_the_same_however_it_is_cut(octets: bytes, seed: int) -> None:
+def test_junk_is_decoded_alike_from_split_input(octets: bytes, seed: int) -> None:
     def outcome(pieces: Iterable[bytes]) -> list[Any]:
         decoder = Decoder(max_element_bytes=1000, runs=False)
         found: list[Any] = []
@@ -143,7 +143,7 @@ def told(build: Build, pieces: list[bytes], **options: Any) -> list[Any]:
 
 
 @given(conversations(), st.sampled_from([*CUTS]), st.booleans(), st.binary(max_size=20))
-def test_both_builds_say_the_same(
+def test_both_builds_decode_alike(
     builds: dict[str, Build], conversation: list[tuple[Message, int]], cut: str, runs: bool, junk: bytes
 ) -> None:
     octets = b"".join(encode(message, size) for message, size in conversation) + junk
@@ -153,7 +153,7 @@ def test_both_builds_say_the_same(
 
 
 @given(st.binary(max_size=100), st.booleans())
-def test_both_builds_say_the_same_of_junk(builds: dict[str, Build], junk: bytes, runs: bool) -> None:
+def test_both_builds_decode_junk_alike(builds: dict[str, Build], junk: bytes, runs: bool) -> None:
     said = [told(build, [b"\x06\x01\x04", junk], runs=runs) for build in builds.values()]
     assert all(one == said[0] for one in said)
 
@@ -161,7 +161,7 @@ def test_both_builds_say_the_same_of_junk(builds: dict[str, Build], junk: bytes,
 # Runs.
 
 
-def test_elements_of_one_stream_are_one_run() -> None:
+def test_consecutive_elements_of_a_stream_are_one_run() -> None:
     octets = b"".join(encode(Message(Type.ON_NEXT, 300, 0, b"%d" % number)) for number in range(1000))
     other = encode(Message(Type.ON_NEXT, 301, 0, b"other"))
     decoder = Decoder()
@@ -175,7 +175,7 @@ def test_elements_of_one_stream_are_one_run() -> None:
     assert builder.finish().column("data").to_pylist() == [b"%d" % number for number in range(1000)]
 
 
-def test_a_long_run_of_elements_is_handed_on_in_several() -> None:
+def test_long_run_of_elements_is_split() -> None:
     octets = b"".join(encode(Message(Type.ON_NEXT, 1, 0, bytes((number % 7,)))) for number in range(3000))
     decoder = Decoder()
     decoder.feed(octets)
@@ -185,7 +185,7 @@ def test_a_long_run_of_elements_is_handed_on_in_several() -> None:
     assert [payload.data for items in runs for payload in items.run] == [bytes((n % 7,)) for n in range(3000)]
 
 
-def test_a_packed_run_has_no_object_an_element() -> None:
+def test_packed_run_makes_no_object_for_each_element() -> None:
     data = bytes(range(256)) * 1024
     decoder = Decoder()
     decoder.feed(encode(Message(Type.SUBSCRIBED, 1, 8)) + encode(Message(Type.ON_NEXT_PACKED, 1, 32768, data), 8))
@@ -196,7 +196,7 @@ def test_a_packed_run_has_no_object_an_element() -> None:
     assert b"".join(payload.data for payload in items.run.payloads()) == data
 
 
-def test_a_packed_run_is_handed_on_as_it_comes_and_stays_where_it_lies() -> None:
+def test_packed_run_is_returned_as_it_arrives_without_copies() -> None:
     count = 1000
     data = bytes(range(200)) * (count * 8 // 200)
     octets = encode(Message(Type.ON_NEXT_PACKED, 1, count, data), 8) + encode(Message(Type.CANCEL, 9))
@@ -220,7 +220,7 @@ def test_a_packed_run_is_handed_on_as_it_comes_and_stays_where_it_lies() -> None
     assert decoder.position == len(octets) + 3
 
 
-def test_a_size_holds_until_the_next_subscribed_of_its_id() -> None:
+def test_element_size_is_valid_until_the_next_subscribed() -> None:
     # READING rs/0, 1: also after the subscriber has canceled.
     octets = bytes.fromhex("0601040701") + b"abcd" + bytes.fromhex("060100070102") + b"ef"
     assert read(octets, CUTS["byte by byte"]) == [
@@ -268,7 +268,7 @@ def test_hostile_messages_are_refused(octets: str, error: type[ProtocolError], w
             read(bytes.fromhex(octets), cut)
 
 
-def test_an_extension_is_read_where_it_is_agreed_on_alone() -> None:
+def test_extension_is_only_read_if_enabled() -> None:
     message = Message(Type.ON_NEXT_METADATA, 1, 0, b"meta")
     decoder = Decoder(max_metadata_bytes=3)
     decoder.feed(encode(message))
@@ -279,7 +279,7 @@ def test_an_extension_is_read_where_it_is_agreed_on_alone() -> None:
         decoder.next()
 
 
-def test_hello_comes_first_or_a_refusal() -> None:
+def test_first_message_must_be_hello_or_goodbye() -> None:
     for octets, first in ((b"\x04\x01\x01", None), (b"\x0d\x00", Type.GOODBYE), (b"\x01\x00\x00", Type.CLIENT_HELLO)):
         decoder = Decoder(first=Type.CLIENT_HELLO)
         decoder.feed(octets)
@@ -292,7 +292,7 @@ def test_hello_comes_first_or_a_refusal() -> None:
             assert decoder.first == 0
 
 
-def test_a_length_allocates_nothing_and_a_long_message_is_joined_once() -> None:
+def test_long_message_is_joined_once_without_preallocation() -> None:
     decoder = Decoder()
     decoder.feed(b"\x07\x01" + varint(16 << 20))
     assert decoder.next() is None
@@ -306,7 +306,7 @@ def test_a_length_allocates_nothing_and_a_long_message_is_joined_once() -> None:
     assert isinstance(message, Message) and len(message.data) == 16 << 20
 
 
-def test_pieces_may_be_fed_before_the_last_one_is_read() -> None:
+def test_pieces_may_be_fed_before_messages_are_read() -> None:
     decoder = Decoder()
     for octet in bytes.fromhex("0401010501"):
         decoder.feed(bytes((octet,)))

@@ -12,7 +12,7 @@ from tests.wire.reactivestreams.test_decoder import conversations
 
 
 @given(conversations())
-def test_objects_come_back_as_they_were(conversation: list[tuple[Message, int]]) -> None:
+def test_objects_round_trip(conversation: list[tuple[Message, int]]) -> None:
     octets = b"".join(encode(message, size) for message, size in conversation)
     encoder = Encoder()
     if octets:
@@ -34,7 +34,7 @@ def test_fields_have_the_names_of_the_document() -> None:
     assert to_object(Message(Type.CLIENT_HELLO, ids=(1,))) == {"type": "clientHello", "version": 0, "extensions": [1]}
 
 
-def test_a_line_tells_all_and_moves_no_cursor() -> None:
+def test_line_has_all_fields_and_no_control_characters() -> None:
     assert line(Message(Type.ON_NEXT, 1, 0, b"a\x1b[2J\xff")) == r'onNext subscriber=1 element="a\x1b[2J\xff"(6)'
     assert line(Message(Type.ON_ERROR, 1, 0, b"x" * 100)).endswith(f'"{"x" * 60}…"(100)')
     assert line(Message(Type.SERVER_HELLO, ids=(1, 2))) == "serverHello version=0 extensions=[1, 2]"
@@ -49,7 +49,7 @@ def test_a_line_tells_all_and_moves_no_cursor() -> None:
         ("0701ffffff7f", LimitExceeded, "element of onNext"),
     ],
 )
-def test_what_is_no_message_is_told_by_byte(octets: str, error: type[Exception], what: str) -> None:
+def test_malformed_messages_are_reported_with_their_offset(octets: str, error: type[Exception], what: str) -> None:
     with pytest.raises(error, match=what):
         list(read_messages(bytes.fromhex(octets)))
 
@@ -68,12 +68,12 @@ def test_what_is_no_message_is_told_by_byte(octets: str, error: type[Exception],
         ({"type": "clientHello", "version": 0, "extensions": 1}, "array of integers"),
     ],
 )
-def test_what_stands_for_no_message_is_refused(value: object, what: str) -> None:
+def test_invalid_objects_are_refused(value: object, what: str) -> None:
     with pytest.raises(LocalError, match=what):
         Encoder().encode(value)
 
 
-def test_reader_shows_messages_over_any_cut() -> None:
+def test_reader_shows_messages_from_split_input() -> None:
     session = client_session("reactive-streams", Settings())
     session.link_up(0)
     session.open(Kind.STREAM, "count", Payload(b"3"), 5)

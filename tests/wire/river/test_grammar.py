@@ -184,7 +184,7 @@ class Decoders:
 
 
 @pytest.mark.parametrize(("codec", "case"), CASES, ids=IDS)
-def test_both_decoders_obey_the_table(build: Build, codec: str, case: Case) -> None:
+def test_both_decoders_follow_the_table(build: Build, codec: str, case: Case) -> None:
     decoders = Decoders(build, codec)
     data = written(case.fields, codec)
     message = decoders.general(data, case.results)
@@ -201,7 +201,7 @@ def test_both_decoders_obey_the_table(build: Build, codec: str, case: Case) -> N
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 @pytest.mark.parametrize("fields", [NEEDED, ALL, ALL[::-1]], ids=["required", "all", "backwards"])
-def test_no_part_of_a_message_is_a_message(build: Build, codec: str, fields: tuple[tuple[str, Any], ...]) -> None:
+def test_truncated_messages_are_refused(build: Build, codec: str, fields: tuple[tuple[str, Any], ...]) -> None:
     decoders = Decoders(build, codec)
     data = written(fields, codec)
     for end in range(len(data)):
@@ -215,7 +215,7 @@ def test_no_part_of_a_message_is_a_message(build: Build, codec: str, fields: tup
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-def test_a_changed_byte_is_read_alike_by_both(build: Build, codec: str) -> None:
+def test_changed_byte_is_decoded_alike_by_both(build: Build, codec: str) -> None:
     decoders = Decoders(build, codec)
     data = bytearray(written(ALL, codec))
     for at in range(len(data)):

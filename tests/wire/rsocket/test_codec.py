@@ -36,7 +36,7 @@ def decoded(wire: Wire, body: str | bytes) -> Any:
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.meaning[:60])
-def test_vectors_decode_to_what_they_mean(wire: Wire, vector: Vector) -> None:
+def test_vectors_decode_to_their_meaning(wire: Wire, vector: Vector) -> None:
     facts = vectors.facts(vector)
     found = [decoded(wire, body) for body in bodies(wire, vector)]
     assert len(found) == len(facts)
@@ -59,7 +59,7 @@ def test_vectors_encode_back_to_the_same_bytes(wire: Wire, vector: Vector) -> No
     assert b"".join(encode(frame) for frame in found).hex() == expected
 
 
-def test_every_vector_names_its_type_and_something_more() -> None:
+def test_every_vector_has_a_type_and_other_fields() -> None:
     for vector in VECTORS:
         for fact in vectors.facts(vector):
             assert fact["type"].isupper(), vector
@@ -67,7 +67,7 @@ def test_every_vector_names_its_type_and_something_more() -> None:
 
 
 # THREATS 15.
-def test_metadata_that_runs_past_the_frame_is_an_error_that_ignore_forgives(wire: Wire) -> None:
+def test_metadata_beyond_the_frame_is_an_error_unless_ignored(wire: Wire) -> None:
     with pytest.raises(wire.errors.FrameError, match="metadata of 16 bytes runs past the frame") as caught:
         decoded(wire, LYING.octets)
     assert (caught.value.offset, caught.value.ignorable) == (6, False)
@@ -78,7 +78,7 @@ def test_metadata_that_runs_past_the_frame_is_an_error_that_ignore_forgives(wire
 
 
 @given(frame=frames, before=octets, after=octets)
-def test_every_frame_is_decoded_as_it_was_encoded(
+def test_every_frame_is_decoded_back(
     wire: Wire, frame: tuple[str, dict[str, Any]], before: bytes, after: bytes
 ) -> None:
     written = made(wire, frame)
@@ -104,7 +104,7 @@ changes = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255)), max_size=
 
 # Bytes of a peer raise FrameError or nothing: anything else is a fault of ours.
 @given(frame=frames, changes=changes, length=st.integers(0, 400))
-def test_broken_frames_raise_nothing_but_frame_errors(
+def test_malformed_frames_only_raise_frame_errors(
     wire: Wire, frame: tuple[str, dict[str, Any]], changes: list[tuple[int, int]], length: int
 ) -> None:
     body = mutated(wire.v1.encode(made(wire, frame)), changes, length)
@@ -120,7 +120,7 @@ def test_broken_frames_raise_nothing_but_frame_errors(
 
 
 @given(body=st.binary(max_size=60))
-def test_random_bytes_raise_nothing_but_frame_errors(wire: Wire, body: bytes) -> None:
+def test_random_bytes_only_raise_frame_errors(wire: Wire, body: bytes) -> None:
     try:
         decoded(wire, body)
     except wire.errors.FrameError as error:
@@ -128,7 +128,7 @@ def test_random_bytes_raise_nothing_but_frame_errors(wire: Wire, body: bytes) ->
 
 
 @given(frame=frames, changes=changes, length=st.integers(0, 400))
-def test_the_fast_path_reads_what_the_table_says(
+def test_fast_path_agrees_with_the_table(
     wire: Wire, frame: tuple[str, dict[str, Any]], changes: list[tuple[int, int]], length: int
 ) -> None:
     body = mutated(wire.v1.encode(made(wire, frame)), changes, length)
@@ -169,14 +169,14 @@ def test_stream_id_never_reads_outside_the_buffer(wire: Wire, start: int) -> Non
 
 
 @pytest.mark.parametrize("size", range(6))
-def test_a_frame_shorter_than_its_header_is_an_error(wire: Wire, size: int) -> None:
+def test_frame_shorter_than_its_header_is_an_error(wire: Wire, size: int) -> None:
     with pytest.raises(wire.errors.FrameError, match="shorter than its header"):
         decoded(wire, bytes(size))
 
 
 # THREATS 11: trailing bytes are ignored, and never taken for the next frame.
 @pytest.mark.parametrize("body", ["000000012000000000050a0b", "0000000124000a0b", "0000000038000000000000000005ffff"])
-def test_what_trails_a_frame_of_fixed_size_is_ignored(wire: Wire, body: str) -> None:
+def test_trailing_bytes_of_fixed_frames_are_ignored(wire: Wire, body: str) -> None:
     frame = decoded(wire, body)
     assert frame.data == b""
     assert wire.v1.encode(frame).hex() == body[:-4]
@@ -184,7 +184,7 @@ def test_what_trails_a_frame_of_fixed_size_is_ignored(wire: Wire, body: str) -> 
 
 # THREATS 12.
 @pytest.mark.parametrize("type", [0x04, 0x0A, 0x0C, 0x3F])
-def test_the_top_bit_of_a_stream_id_is_an_error(wire: Wire, type: int) -> None:
+def test_top_bit_of_a_stream_id_is_an_error(wire: Wire, type: int) -> None:
     body = b"\x80\0\0\1" + (type << 10 | 0x200).to_bytes(2, "big") + bytes(8)
     with pytest.raises(wire.errors.FrameError, match="top bit") as caught:
         decoded(wire, body)
@@ -193,7 +193,7 @@ def test_the_top_bit_of_a_stream_id_is_an_error(wire: Wire, type: int) -> None:
 
 # THREATS 13.
 @pytest.mark.parametrize("type", [0x00, 0x0F, 0x2A, 0x3E])
-def test_an_unknown_type_is_skipped_only_with_ignore(wire: Wire, type: int) -> None:
+def test_unknown_type_is_skipped_only_with_ignore(wire: Wire, type: int) -> None:
     body = b"\0\0\0\1" + (type << 10).to_bytes(2, "big") + b"abc"
     with pytest.raises(wire.errors.FrameError, match=f"byte 4: unknown frame type 0x{type:02X}") as caught:
         decoded(wire, body)
@@ -203,7 +203,7 @@ def test_an_unknown_type_is_skipped_only_with_ignore(wire: Wire, type: int) -> N
 
 
 # THREATS 14: to judge it costs no more than to keep it.
-def test_a_long_extension_is_one_frame(wire: Wire) -> None:
+def test_long_extension_is_one_frame(wire: Wire) -> None:
     frame = decoded(wire, b"\0\0\0\0\xfe\0\0\0\0\7" + bytes(2**20))
     assert (frame.extended_type, len(frame.data)) == (7, 2**20)
     assert frame.flags & wire.frames.IGNORE
@@ -219,7 +219,7 @@ def test_a_long_extension_is_one_frame(wire: Wire) -> None:
         ("000000012d000000020164", "code", 0x201),
     ],
 )
-def test_metadata_is_not_looked_for_where_there_is_none(wire: Wire, body: str, field: str, value: object) -> None:
+def test_metadata_flag_is_ignored_for_types_without_metadata(wire: Wire, body: str, field: str, value: object) -> None:
     frame = decoded(wire, body)
     assert frame.metadata is None
     assert getattr(frame, field) == value
@@ -227,7 +227,7 @@ def test_metadata_is_not_looked_for_where_there_is_none(wire: Wire, body: str, f
 
 
 # THREATS 18: bytes that are no text stay as they are.
-def test_text_is_kept_raw(wire: Wire) -> None:
+def test_text_is_kept_as_bytes(wire: Wire) -> None:
     assert decoded(wire, "000000012c0000000201ff1b5b32").data == b"\xff\x1b[2"
     setup = decoded(wire, "000000000400000100000000000100000002" + "02ff00" + "011b")
     assert (setup.metadata_mime, setup.data_mime) == (b"\xff\0", b"\x1b")
@@ -269,7 +269,7 @@ def test_metadata_without_a_length_is_the_rest_of_the_frame(wire: Wire, body: st
 
 
 @given(type=st.sampled_from((4, 5, 6, 7)), stream_id=u31, n=u31, metadata=metadata, data=octets)
-def test_requests_are_the_frames_they_say(
+def test_requests_are_encoded_as_frames(
     wire: Wire, type: int, stream_id: int, n: int, metadata: bytes | None, data: bytes
 ) -> None:
     written = wire.frames.Frame(type, stream_id, 0x80, n if type in (6, 7) else 0, metadata, data)
@@ -277,7 +277,7 @@ def test_requests_are_the_frames_they_say(
 
 
 @given(stream_id=u31, n=u31, flags=st.sampled_from((0, 0x20, 0x60, 0xA0)), metadata=metadata, data=octets)
-def test_payloads_and_their_control_are_the_frames_they_say(
+def test_payloads_and_control_are_encoded_as_frames(
     wire: Wire, stream_id: int, n: int, flags: int, metadata: bytes | None, data: bytes
 ) -> None:
     frame = wire.v1.frame(wire.frames.Frame(10, stream_id, flags, 0, metadata, data))
@@ -287,7 +287,7 @@ def test_payloads_and_their_control_are_the_frames_they_say(
     assert wire.v1.cancel_frame(stream_id) == wire.v1.frame(wire.frames.Frame(9, stream_id))
 
 
-def test_a_negative_request_n_is_refused(wire: Wire) -> None:
+def test_negative_request_n_is_refused(wire: Wire) -> None:
     for refuse in (
         lambda: wire.v1.request_n_frame(1, -1),
         lambda: wire.v1.request_frame(6, 1, 0, -1, None, b""),
@@ -299,7 +299,7 @@ def test_a_negative_request_n_is_refused(wire: Wire) -> None:
         wire.v1.request_n_frame(1, 2**31)
 
 
-def test_none_where_an_object_belongs_is_an_error_and_no_crash(wire: Wire) -> None:
+def test_none_as_an_argument_is_an_error(wire: Wire) -> None:
     deframer = wire.framing.Deframer()
     for refuse in (
         lambda: wire.v1.decode(None, 0, 0),

@@ -17,14 +17,14 @@ Items = list[tuple[bytes, bytes | None]]
 
 
 @given(items=items, data=st.data())
-def test_a_run_travels_as_its_items_would(wire: Wire, items: Items, data: st.DataObject) -> None:
+def test_run_is_encoded_like_its_items(wire: Wire, items: Items, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(items)))
     pieces = wire.v1.run_frames(7, wire.run(items), start, len(items))
     assert pieces == ([b"".join(pieces)] if pieces else [])
     assert b"".join(pieces) == b"".join(wire.v1.payload_frame(7, 0x20, more, octets) for octets, more in items[start:])
 
 
-def test_a_run_is_cut_into_pieces_for_the_socket(wire: Wire) -> None:
+def test_run_is_divided_into_pieces(wire: Wire) -> None:
     pieces = wire.v1.run_frames(7, wire.run([(bytes(991), None)] * 100), 0, 100)
     assert [len(piece) for piece in pieces] == [60_000, 40_000]
 
@@ -79,7 +79,7 @@ def by_runs(wire: Wire, pieces: list[bytes], limit: int) -> tuple[list[Any], lis
 
 
 @given(arrivals=arrivals, limit=st.integers(0, 8), sizes=st.lists(st.integers(1, 120), max_size=20))
-def test_runs_hold_what_their_frames_would(
+def test_runs_contain_the_items_of_their_frames(
     wire: Wire, arrivals: list[tuple[tuple[str, int], bytes, bytes | None]], limit: int, sizes: list[int]
 ) -> None:
     frames = [encoded(wire, arrival) for arrival in arrivals]
@@ -99,7 +99,7 @@ def test_runs_hold_what_their_frames_would(
 
 
 @given(arrivals=arrivals, changes=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=5))
-def test_both_builds_scan_the_same_and_never_past_the_buffer(
+def test_both_builds_scan_equal_runs_within_the_buffer(
     wires: dict[str, Wire],
     arrivals: list[tuple[tuple[str, int], bytes, bytes | None]],
     changes: list[tuple[int, int]],
@@ -131,7 +131,7 @@ def scanned(wire: Wire, data: bytes) -> list[object]:
     return found
 
 
-def test_a_frame_above_the_limit_ends_a_run_before_it(wire: Wire) -> None:
+def test_frame_above_the_limit_ends_a_run_before_it(wire: Wire) -> None:
     small, long = wire.v1.payload_frame(7, 0x20, None, b"a"), wire.v1.payload_frame(7, 0x20, None, bytes(100))
     deframer = wire.framing.Deframer(3, 50)
     deframer.feed(small * 3 + long + small)
@@ -141,7 +141,7 @@ def test_a_frame_above_the_limit_ends_a_run_before_it(wire: Wire) -> None:
         deframer.next()
 
 
-def test_frames_that_grow_shorter_make_more_runs_than_one_at_most(wire: Wire) -> None:
+def test_shrinking_frames_make_several_runs(wire: Wire) -> None:
     data = wire.v1.payload_frame(7, 0x20, None, bytes(5000)) + wire.v1.payload_frame(7, 0x20, None, b"a") * 500
     found, lengths = by_runs(wire, [data], 10_000)
     assert len(found) == 501
@@ -150,7 +150,7 @@ def test_frames_that_grow_shorter_make_more_runs_than_one_at_most(wire: Wire) ->
     assert len(lengths) == 2
 
 
-def test_a_deframer_without_a_frame_has_no_run(wire: Wire) -> None:
+def test_deframer_without_a_frame_has_no_run(wire: Wire) -> None:
     deframer = wire.framing.Deframer()
     assert wire.v1.scan_run(deframer, 100) is None
     deframer.feed(wire.v1.payload_frame(7, 0x20, None, b"a") * 2)

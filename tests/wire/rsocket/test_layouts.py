@@ -11,9 +11,7 @@ from tests.wire.strategies import frames, made
 
 
 @given(frame=frames, before=st.binary(max_size=3), after=st.binary(max_size=3))
-def test_every_frame_is_read_as_it_was_written(
-    wire: Wire, frame: tuple[str, dict[str, Any]], before: bytes, after: bytes
-) -> None:
+def test_every_frame_is_read_back(wire: Wire, frame: tuple[str, dict[str, Any]], before: bytes, after: bytes) -> None:
     layouts = wire.layouts
     written = made(wire, frame)
     octets = layouts.write_frame(layouts.RSOCKET_V1, written)
@@ -24,7 +22,7 @@ def test_every_frame_is_read_as_it_was_written(
 
 
 @given(frame=frames, data=st.data())
-def test_a_frame_cut_anywhere_is_a_shorter_frame_or_an_error(
+def test_truncated_frame_is_a_shorter_frame_or_an_error(
     wire: Wire, frame: tuple[str, dict[str, Any]], data: st.DataObject
 ) -> None:
     layouts = wire.layouts
@@ -39,11 +37,11 @@ def test_a_frame_cut_anywhere_is_a_shorter_frame_or_an_error(
         assert octets.startswith(layouts.write_frame(layouts.RSOCKET_V1, read)[6:], 6)
 
 
-def test_the_table_has_every_frame_type(wire: Wire) -> None:
+def test_table_has_every_frame_type(wire: Wire) -> None:
     assert set(wire.layouts.RSOCKET_V1) == {type for type in wire.frames.FrameType if type <= wire.frames.FrameType.EXT}
 
 
-def test_new_frames_know_their_type(wire: Wire) -> None:
+def test_new_frames_have_their_type(wire: Wire) -> None:
     for type, layout in wire.layouts.RSOCKET_V1.items():
         assert layout.new(type).type == type
 
@@ -72,7 +70,9 @@ def test_new_frames_know_their_type(wire: Wire) -> None:
         ("ResumeOkFrame", {"last_received_client_position": -1}, "last_received_client_position of RESUME_OK"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(wire: Wire, name: str, arguments: dict[str, Any], message: str) -> None:
+def test_values_out_of_range_are_refused_by_name(
+    wire: Wire, name: str, arguments: dict[str, Any], message: str
+) -> None:
     frame = made(wire, (name, arguments))
     with pytest.raises(wire.errors.LocalError, match=message):
         wire.layouts.write_frame(wire.layouts.RSOCKET_V1, frame)
