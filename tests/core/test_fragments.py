@@ -88,7 +88,7 @@ def test_items_of_all_connections_share_an_account(build) -> None:
     assert "max_process_reassembly_bytes (300)" in str(second.excess()[1])
     first.clear()
     assert second.excess() is None
-    # What is dropped without a word holds nothing, either.
+    # An object that is discarded without being closed is not counted either.
     del second
     gc.collect()
     assert budget.held == 0

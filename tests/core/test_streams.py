@@ -50,7 +50,7 @@ def test_signals_end_the_halves_of_the_table(build, ours: bool) -> None:
 
 
 def test_both_sides_may_use_the_same_ids(build) -> None:
-    # ReactiveSocket 0.0, Stream Identifiers: an id is unique for its requester alone.
+    # ReactiveSocket 0.0, Stream Identifiers: an id is only unique for its requester.
     streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
     table = streams.StreamTable(1, True)
     ours = table.open_ours(kind.CALL)

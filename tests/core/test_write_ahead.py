@@ -1,4 +1,4 @@
-"""The books of a session that outlives its process; what a death costs is in the tests of the families."""
+"""The write-ahead log of a session; the consequences of a killed process are tested with the families."""
 
 from __future__ import annotations
 

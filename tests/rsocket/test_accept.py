@@ -17,7 +17,7 @@ def acceptor(build: Build) -> Any:
 
 
 def opening(build: Build) -> bytes:
-    """Return what a client says first, with a call behind it."""
+    """Return the first bytes of a client: its set-up and a call."""
     modules = [build.module(f"penstock.{name}") for name in ("rsocket.session", "settings", "payload", "kinds")]
     session, settings, payload, kinds = modules
     client = session.RSocketSession.client(settings.Settings(), payload.Payload())

@@ -11,7 +11,7 @@ CANCEL = {"type": "CANCEL", "stream_id": 1, "flags": []}
 
 
 def output(protocol: str, messages: bool = False) -> bytes:
-    """Return what a client writes when its link is up."""
+    """Return the first output of a client."""
     session = client_session(protocol, Settings(), setup=Payload(b"geheim"), messages=messages)
     session.link_up(0)
     session.open(Kind.CALL, "echo", Payload(b"one"), 1)

@@ -53,7 +53,7 @@ def test_truncated_metadata_is_hidden() -> None:
         rest = shown(payload(SECRET[cut:]), hiding)
         assert "geheim" not in first + rest
         assert f"metadata=hidden({len(SECRET) - cut})" in rest
-        # Other streams, and what comes next on this one, are shown again.
+        # Other streams, and later frames of this one, are shown.
         assert "routing=" in shown(payload(SECRET, stream_id=3), hiding)
         assert "routing=" in shown(payload(SECRET), hiding)
 

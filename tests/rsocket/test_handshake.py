@@ -12,7 +12,7 @@ from penstock.wire.rsocket.frames import LEASE, RESUME, Frame, FrameType, SetupF
 
 
 def setup(**changes: Any) -> SetupFrame:
-    """Return a SETUP that is fine but for the changes."""
+    """Return a valid SETUP with changes."""
     frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), None)
     for name, value in changes.items():
         setattr(frame, name, value)

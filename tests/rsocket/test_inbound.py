@@ -8,7 +8,7 @@ from tests.builds import Build
 
 
 class Receiving:
-    """The inbound side of a client's session, and what it says."""
+    """The inbound side of a client's session, and its events."""
 
     def __init__(self, build: Build, **limits: Any) -> None:
         self.frames = build.module("penstock.wire.rsocket.frames")
@@ -83,7 +83,7 @@ def test_run_on_a_call_delivers_only_its_first_item(receiving: Receiving) -> Non
 def test_fragments_are_reassembled(receiving: Receiving) -> None:
     stream = receiving.stream("STREAM", 2)
     receiving.item(stream, NEXT | FOLLOWS, b"a")
-    receiving.run(stream, b"b")  # a fragment that looks whole is the last one
+    receiving.run(stream, b"b")  # a fragment without FOLLOWS is the last one
     receiving.item(stream, NEXT | FOLLOWS, b"c")
     receiving.item(stream, NEXT | COMPLETE, b"d")
     assert [(event.payload.data, event.done) for event in receiving.events] == [(b"ab", False), (b"cd", True)]

@@ -35,7 +35,7 @@ def test_server_only_answers_keepalives(keepalive: Any, timers: Any) -> None:
 def test_silence_is_measured_from_the_last_byte(build: Build, keepalive: Any, timers: Any) -> None:
     keepalive.start(20.0, 90.0, 100.0, sends=False)
     keepalive.last_received_at = 150.0
-    # It looks twice in a lifetime, and finds out by itself that the peer was heard later.
+    # Silence is checked twice within a lifetime, and input in between counts.
     assert timers.expired(145.0) == [build.module("penstock.core.timers").Timer.SILENCE]
     assert not keepalive.silent(145.0)
     assert timers.next() == 190.0

@@ -10,7 +10,7 @@ FRAGMENT_BYTES = 100
 
 
 class Sent:
-    """An outbound side, and the frames that it wrote."""
+    """The outbound side of a session, and the frames that it has written."""
 
     def __init__(self, build: Build, fragment_bytes: int = FRAGMENT_BYTES) -> None:
         self.frames = build.module("penstock.wire.rsocket.frames")
@@ -53,7 +53,7 @@ def test_large_item_is_fragmented_with_complete_in_the_last(build: Build, size: 
     follows = [bool(frame.flags & sent.frames.FOLLOWS) for frame in frames]
     completes = [bool(frame.flags & sent.frames.COMPLETE) for frame in frames]
     assert follows == [True] * (len(frames) - 1) + [False]
-    # RSocket 1.0, Fragmentation: the last frame completes.
+    # RSocket 1.0, Fragmentation: COMPLETE is set in the last frame.
     assert completes == [False] * (len(frames) - 1) + [True]
 
 

@@ -22,7 +22,7 @@ FRAMES = [b"\0\0\x06" + b"%06d" % number for number in range(6)]
 
 
 def record(received: int, sent: int, frames: int, **changes: object) -> Record:
-    """Return a record that goes on from position `sent` with so many frames of 6 bytes."""
+    """Return a record with frames of 6 bytes from position `sent` on."""
     first = sent // 6
     made = Record(received, sent, b"".join(FRAMES[first : first + frames]), 2, {}, [])
     return msgspec.structs.replace(made, **changes)

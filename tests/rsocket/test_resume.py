@@ -42,7 +42,7 @@ def test_frames_with_possible_secrets_are_private(secrets: int) -> None:
 
 @pytest.mark.parametrize("secrets", range(1, 4))
 def test_checkpoint_without_private_part_begins_after_it(secrets: int) -> None:
-    # The server has confirmed what is not kept any more.
+    # The server has confirmed the frames that are no longer kept.
     public, _ = split(encode_checkpoint(CHECKPOINT, secrets))
     kept = decode_checkpoint(join(public, b""))
     assert kept.retained == CHECKPOINT.retained[secrets:]
@@ -93,7 +93,7 @@ def test_token_of_an_ended_session_is_rejected() -> None:
     store.remove(b"one", LimitExceeded("no room"))
     with pytest.raises(SetupRejected, match="the session has ended: no room"):
         store.add(b"one", "second", b"me")
-    # Nobody else learns of it.
+    # Other clients do not receive the reason.
     assert store.add(b"one", "other", b"other")
 
 

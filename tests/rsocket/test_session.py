@@ -9,7 +9,7 @@ from tests.sim.pair import Pair
 
 
 class Side:
-    """A pair of sessions, and the classes of their build."""
+    """A pair of sessions, and the modules of their build."""
 
     def __init__(self, build: Build) -> None:
         self.pair = Pair(build)

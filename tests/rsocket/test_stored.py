@@ -20,7 +20,7 @@ SETTINGS = Settings(resume=True)
 
 
 class Pair:
-    """A client, and the server that it is connected to; `again` is what comes after a kill."""
+    """A client and its server; `again` replaces the server after a kill."""
 
     def __init__(
         self, settings: Settings = SETTINGS, disk: Disk | None = None, client: Any = None, late: bool = False
@@ -165,7 +165,7 @@ def test_requests_of_the_server_are_canceled() -> None:
     pair.client.take_events()
     again = pair.again()
     assert [type(event).__name__ for event in again.client.take_events()] == ["Canceled"]
-    # Its number is not given twice.
+    # Its id is not used again.
     assert again.server.open(Kind.CALL, "x", Payload()) > stream_id
 
 
@@ -187,7 +187,7 @@ def test_log_is_rewritten_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def late_pair() -> Pair:
-    """Return a pair whose server has a disk that works when it is told to; all that was said is durable."""
+    """Return a pair whose server writes to disk on request; all output so far is durable."""
     disk = Disk()
     pair = Pair(disk=disk, late=True)
     settle(pair)

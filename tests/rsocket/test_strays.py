@@ -24,7 +24,7 @@ def test_items_in_flight_after_cancel_are_expected(build: Build) -> None:
     receiving.strays.remove_stream(stream)
     for _ in range(100):
         receiving.item(stream.id, NEXT)
-    # All that was granted has come: from here on, items are strays.
+    # All requested items have arrived, so later items are strays.
     receiving.item(stream.id, NEXT)
     with pytest.raises(receiving.errors.LimitExceeded, match=r"max_stray_frames \(1\)"):
         receiving.item(stream.id, NEXT)

@@ -14,7 +14,7 @@ Items = list[tuple[bytes, bytes | None]]
 
 
 def rows(taken: Any) -> Items:
-    """Return what the buffers hold, read as Arrow reads them."""
+    """Return the content of the buffers as Arrow reads them."""
     data_ends, metadata_ends = array("i", bytes(taken.data_ends)), array("i", bytes(taken.metadata_ends))
     assert len(data_ends) == len(metadata_ends) == taken.rows + 1
     assert data_ends[0] == metadata_ends[0] == 0
@@ -52,7 +52,7 @@ def test_rows_are_those_that_were_added(wire: Wire, steps: list[tuple[str, Items
         assert len(buffers) == len(expected)
         assert buffers.size == sum(len(data) + len(metadata or b"") for data, metadata in expected)
     assert rows(buffers.take()) == expected
-    # What was taken is forgotten.
+    # `take` removes the rows.
     assert (len(buffers), buffers.size) == (0, 0)
     buffers.append(wire.run(more))
     assert rows(buffers.take()) == more
@@ -98,7 +98,7 @@ def test_rows_of_one_width_equal_other_rows(wire: Wire, steps: list[tuple[int, i
 def test_column_of_one_width_does_not_exceed_its_offsets(wire: Wire) -> None:
     buffers = wire.buffers.ColumnBuffers()
     buffers.append(wire.payload.PayloadRun.fixed(b"abcd", 2))
-    # A run that tells of more than it has: nothing of it is read.
+    # Nothing is read from a run whose offsets exceed its buffer.
     run = wire.payload.fixed_run(b"abcd", 2, 0, 2**31 - 4)
     with pytest.raises(wire.errors.LocalError, match="finish this one first"):
         buffers.append(run)
@@ -135,7 +135,7 @@ def test_invalid_offsets_are_never_followed(wire: Wire, offsets: tuple[int, int,
 
 def test_column_does_not_exceed_its_offsets(wire: Wire) -> None:
     buffers = wire.buffers.ColumnBuffers()
-    # One MiB, told 2,047 times by the offsets of one run.
+    # One MiB, to which the offsets of one run refer 2,047 times.
     data = bytes(2**20)
     run = wire.payload.PayloadRun(data, array("i", (-1, 0, 2**20)) * 2048, 0)
     with pytest.raises(wire.errors.LocalError, match="finish this one first"):

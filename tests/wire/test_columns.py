@@ -63,7 +63,7 @@ def test_rows_make_a_run(wire: Wire, before: Items, items: Items, after: Items) 
     batch = batch_of([*before, *items, *after])
     stop = len(before) + len(items)
     assert wire.items(wire.columns.rows_of(batch).run(len(before), stop)) == items
-    # A slice of a batch shares its buffers, and begins somewhere within them.
+    # A slice of a batch shares its buffers, and begins within them.
     assert wire.items(wire.columns.rows_of(batch.slice(len(before), len(items))).run()) == items
     assert wire.items(wire.columns.rows_of(batch).run()) == [*before, *items, *after]
 
@@ -75,7 +75,7 @@ def test_rows_make_runs_of_limited_size(wire: Wire, items: Items, limit: int, ov
     while len(cut) < len(rows):
         part = wire.items(rows.run(len(cut), None, limit, overhead))
         costs = [len(data) + len(metadata or b"") + overhead for data, metadata in items[len(cut) :]]
-        # As many as there is room for, and one at least.
+        # As many rows as fit, and at least one.
         assert len(part) == 1 or sum(costs[: len(part)]) <= limit
         assert sum(costs[: len(part) + 1]) > limit or len(part) == len(costs)
         cut += part
@@ -128,9 +128,9 @@ def test_single_column_of_bytes_is_the_data(wire: Wire) -> None:
 )
 def test_numbers_are_rows_of_one_width(wire: Wire, values: list[Any], type: pa.DataType, first: bytes) -> None:
     column = pa.array(values, type)
-    octets = bytes(column.buffers()[1])
+    raw = bytes(column.buffers()[1])
     width = len(first)
-    expected = [(octets[at : at + width], None) for at in range(0, len(octets), width)]
+    expected = [(raw[at : at + width], None) for at in range(0, len(raw), width)]
     assert expected[0][0] == first
     for many in (column, pa.record_batch([column], ["data"]), pa.record_batch([column], ["numbers"])):
         rows = wire.columns.rows_of(many)
@@ -138,7 +138,7 @@ def test_numbers_are_rows_of_one_width(wire: Wire, values: list[Any], type: pa.D
         assert (run.width, len(run), wire.items(run)) == (width, 3, expected)
     sliced = wire.columns.rows_of(pa.record_batch([column], ["data"]).slice(1, 2))
     assert wire.items(sliced.run()) == expected[1:]
-    # With metadata they are rows like all others.
+    # With metadata they are ordinary rows.
     batch = pa.record_batch([column, pa.array([b"m", None, b""])], ["data", "metadata"])
     annotated = [(data, more) for (data, _), more in zip(expected, (b"m", None, b""), strict=True)]
     assert wire.items(wire.columns.rows_of(batch).run()) == annotated
@@ -202,7 +202,7 @@ def test_rows_outside_of_a_batch_are_refused(wire: Wire, start: int, stop: int |
 
 
 def test_damaged_array_is_refused(wire: Wire) -> None:
-    # pyarrow looks at the last offset alone when it makes an array.
+    # pyarrow only checks the last offset when it makes an array.
     buffers = [None, pa.py_buffer(array("i", (0, 2**31 - 1, 3)).tobytes()), pa.py_buffer(b"abc")]
     damaged = pa.Array.from_buffers(pa.binary(), 2, buffers)
     with pytest.raises(wire.errors.LocalError, match="the Arrow array is damaged"):

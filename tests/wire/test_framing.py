@@ -38,7 +38,7 @@ def cut(data: bytes, sizes: Iterable[int]) -> list[bytes]:
     return [*pieces, data[at:]]
 
 
-# THREATS 7: however a stream is cut, its frames are the same.
+# THREATS 7: frames do not depend on how a stream is split.
 @pytest.mark.parametrize("prefix", PREFIXES)
 @given(frames=bodies, sizes=st.lists(st.integers(0, 400), max_size=40))
 def test_frames_are_decoded_from_split_input(wire: Wire, prefix: int, frames: list[bytes], sizes: list[int]) -> None:
@@ -99,7 +99,7 @@ def test_long_frame_of_small_pieces_needs_linear_memory(wire: Wire, size: int) -
     assert deframed(deframer, [data[at + size :]]) == [frame]
 
 
-# THREATS 3: nothing is allocated for what a length only promises.
+# THREATS 3: nothing is allocated for bytes that have not arrived.
 def test_long_length_allocates_nothing(wire: Wire) -> None:
     deframer = wire.framing.Deframer(3, 0xFF_FFFF)
     tracemalloc.start()
@@ -284,6 +284,6 @@ def test_split_returns_completed_messages(wire: Wire, prefix: int, data: st.Data
     for piece in cut(b"".join(written), data.draw(st.lists(st.integers(0, 100), max_size=40))):
         found += deframer.split(piece)
         fed += len(piece)
-        # The deframer holds just what it has not returned.
+        # The deframer keeps only what it has not returned.
         assert sum(map(len, written[: len(found)])) + deframer.pending == fed
     assert found == messages

@@ -32,7 +32,7 @@ FILE = Path(__file__).parents[2] / "vectors" / "rsocket-1.0-extensions.json"
 VECTORS = {vector["hex"]: vector["meaning"] for vector in json.loads(FILE.read_text())}
 JSON, CUSTOM = "application/json", "x/y"
 LITERAL = LiteralMime(AUTHENTICATION)
-# What the meanings say: what it is made of, and what the reader shows.
+# The meanings: the arguments, and the decoded fields.
 COMPOSITE = {
     "fe00000d0c7368656c6c2d636c69656e74226d6573736167652f782e72736f636b65742e61757468656e7469636174696f6e2e7630"
     "00000b8000047573657270617373": (
@@ -90,27 +90,27 @@ def test_every_vector_is_tested() -> None:
     assert {*COMPOSITE, *BARE_ROUTING, *BARE_TRACING} == set(VECTORS)
 
 
-@pytest.mark.parametrize("octets", COMPOSITE, ids=lambda octets: VECTORS[octets][:40])
-def test_vectors_of_composite_metadata(octets: str) -> None:
-    made, attributes = COMPOSITE[octets]
-    read = Metadata.decode(bytes.fromhex(octets))
+@pytest.mark.parametrize("raw", COMPOSITE, ids=lambda raw: VECTORS[raw][:40])
+def test_vectors_of_composite_metadata(raw: str) -> None:
+    made, attributes = COMPOSITE[raw]
+    read = Metadata.decode(bytes.fromhex(raw))
     assert read == made
     assert shown(read) == shown(made) == NOTHING | attributes
-    assert read.encode().hex() == made.encode().hex() == octets
+    assert read.encode().hex() == made.encode().hex() == raw
 
 
-@pytest.mark.parametrize("octets", BARE_ROUTING)
-def test_vectors_of_routing(octets: str) -> None:
-    tags = BARE_ROUTING[octets]
-    assert tuple(route_tags(bytes.fromhex(octets))) == tags
-    assert routing(*tags).hex() == octets
+@pytest.mark.parametrize("raw", BARE_ROUTING)
+def test_vectors_of_routing(raw: str) -> None:
+    tags = BARE_ROUTING[raw]
+    assert tuple(route_tags(bytes.fromhex(raw))) == tags
+    assert routing(*tags).hex() == raw
 
 
-@pytest.mark.parametrize("octets", BARE_TRACING)
-def test_vectors_of_tracing(octets: str) -> None:
-    trace = BARE_TRACING[octets]
-    assert tracing.decode(bytes.fromhex(octets)) == trace
-    assert tracing.encode(trace).hex() == octets
+@pytest.mark.parametrize("raw", BARE_TRACING)
+def test_vectors_of_tracing(raw: str) -> None:
+    trace = BARE_TRACING[raw]
+    assert tracing.decode(bytes.fromhex(raw)) == trace
+    assert tracing.encode(trace).hex() == raw
 
 
 def test_entries_have_the_order_of_the_arguments() -> None:
@@ -122,13 +122,13 @@ def test_entries_have_the_order_of_the_arguments() -> None:
         trace=TraceContext(1, 2, sampled=False),
         entries=[(CUSTOM, b"c"), (0x30, b""), (JSON, b"{}"), (CUSTOM, b"d")],
     )
-    octets = metadata.encode()
-    assert octets.hex() == (
+    raw = metadata.encode()
+    assert raw.hex() == (
         "fe00000e0d" + b"quotes.latest".hex() + "fc0000028174" + "fa00000185" + "fb000005a102782f79"
         "fd000011" + "90" + "0" * 15 + "1" + "0" * 15 + "2" + "02782f7900000163" + "b0000000" + "850000027b7d"
         "02782f7900000164"
     )
-    read = Metadata.decode(octets)
+    read = Metadata.decode(raw)
     assert [entry.mime for entry in read.entries] == [
         ROUTING, AUTHENTICATION, MIME_TYPE, ACCEPT, TRACING, CUSTOM, 0x30, JSON, CUSTOM,
     ]  # fmt: skip
@@ -166,8 +166,8 @@ def made_of(entries: list[tuple[str | int, bytes]]) -> bytes:
 
 @given(PARTS, st.data())
 def test_truncated_metadata_is_an_error_or_shorter(parts: dict[str, object], data: st.DataObject) -> None:
-    octets = Metadata(**parts).encode()  # type: ignore[arg-type]
-    cut = octets[: data.draw(st.integers(0, len(octets)))]
+    raw = Metadata(**parts).encode()  # type: ignore[arg-type]
+    cut = raw[: data.draw(st.integers(0, len(raw)))]
     try:
         assert Metadata.decode(cut).encode() == cut
     except FrameError:
@@ -200,15 +200,15 @@ def test_numbers_of_named_types_become_names() -> None:
 
 
 def test_name_that_is_not_ascii_round_trips() -> None:
-    octets = b"\x02\xff/y\0\0\x01c"
-    read = Metadata.decode(octets)
+    raw = b"\x02\xff/y\0\0\x01c"
+    read = Metadata.decode(raw)
     assert len(read.entries) == 1
-    assert read.encode() == octets
+    assert read.encode() == raw
     assert repr(read).isascii()
 
 
 @pytest.mark.parametrize(
-    ("octets", "message"),
+    ("raw", "message"),
     [
         ("fe", "byte 1: composite metadata ends within an entry's length"),
         ("fe0000", "byte 1: composite metadata ends within an entry's length"),
@@ -223,10 +223,10 @@ def test_name_that_is_not_ascii_round_trips() -> None:
         ("fd00000180", "byte 4: entry 0, .*: tracing metadata has 1 bytes"),
     ],
 )
-def test_invalid_lengths_are_reported_with_their_offset(octets: str, message: str) -> None:
+def test_invalid_lengths_are_reported_with_their_offset(raw: str, message: str) -> None:
     # THREATS 21.
     with pytest.raises(FrameError, match=f"^{message}"):
-        Metadata.decode(bytes.fromhex(octets))
+        Metadata.decode(bytes.fromhex(raw))
 
 
 def test_number_of_entries_tags_and_mime_types_is_limited() -> None:
@@ -265,9 +265,9 @@ def test_secrets_are_not_shown() -> None:
         metadata = Metadata("r", auth=auth)
         assert "s3cret" not in f"{metadata!r} {metadata} {metadata.entries}"
     secret = "s3cret"
-    octets = b"\xfc\0\0\x08\x81" + secret.encode() + b"\xff"
+    raw = b"\xfc\0\0\x08\x81" + secret.encode() + b"\xff"
     with pytest.raises(FrameError, match=r"byte 11: entry 0, .*: the token is not valid UTF-8") as caught:
-        Metadata.decode(octets)
+        Metadata.decode(raw)
     assert secret not in "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
 
 
@@ -307,13 +307,13 @@ async def test_handler_reads_the_metadata_of_a_peer() -> None:
         penstock.serve(service, "rsocket+memory://composite") as server,
         penstock.connect(server.urls[0]) as peer,
     ):
-        # The route is in the metadata, so there is none beside it.
+        # The route is in the metadata, so no other one is added.
         assert await peer.call("", b"", metadata=metadata) == Payload("Simple(username='zoë')")
         async with peer.stream("", b"", metadata=metadata) as items:
             assert [item.data async for item in items] == [b"whoami", b"again"]
         assert await peer.call("whoami") == Payload("None")
         assert seen == [metadata, metadata, Metadata("whoami").encode()]
-        # What is broken fails its request, and no other.
+        # Malformed metadata fails only its request.
         broken = Metadata("whoami").encode() + b"\xfc\0\0\x01\x80"
         with pytest.raises(ApplicationError):
             await peer.call("", b"", metadata=broken)

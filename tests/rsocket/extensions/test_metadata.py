@@ -22,14 +22,14 @@ ROUTES = {
 @pytest.mark.parametrize("vector", COMPOSITE, ids=lambda vector: vector["meaning"][:40])
 def test_vectors_round_trip(build, vector) -> None:
     metadata = build.module("penstock.rsocket.extensions.metadata")
-    octets = bytes.fromhex(vector["hex"])
-    entries = metadata.entries(octets)
+    data = bytes.fromhex(vector["hex"])
+    entries = metadata.entries(data)
     assert entries
-    # A MIME type that was spelled out although it has a number is written as the number.
+    # A MIME type that has a number is written as the number, even if it was sent as a name.
     again = metadata.composite(entries)
     assert metadata.entries(again) == entries
-    if b"message/" not in octets:
-        assert again == octets
+    if b"message/" not in data:
+        assert again == data
 
 
 @pytest.mark.parametrize("vector", COMPOSITE, ids=lambda vector: vector["meaning"][:40])
@@ -61,9 +61,9 @@ def test_junk_is_only_an_error(builds, junk) -> None:
 def test_route_is_added_to_other_metadata(build) -> None:
     module = build.module("penstock.rsocket.extensions.metadata")
     router = module.Router()
-    octets = router.metadata("some.route", b"extra")
-    assert module.entries(octets)[1] == ("application/octet-stream", b"extra")
-    assert router.route(octets) == "some.route"
+    data = router.metadata("some.route", b"extra")
+    assert module.entries(data)[1] == ("application/octet-stream", b"extra")
+    assert router.route(data) == "some.route"
     assert router.metadata("", b"raw") == b"raw"
     assert router.route(None) == ""
 

@@ -33,16 +33,16 @@ def test_names_are_unique_and_fit_their_fields() -> None:
 
 @pytest.mark.parametrize("number", range(128))
 def test_every_number_round_trips(number: int) -> None:
-    octets = bytes((0x80 | number,))
-    mime, end = read_mime(octets, 0)
+    data = bytes((0x80 | number,))
+    mime, end = read_mime(data, 0)
     assert (mime, end) == (NAMES.get(number, number), 1)
-    assert write_mime(mime) == write_mime(number) == octets
+    assert write_mime(mime) == write_mime(number) == data
 
 
 def test_literal_name_is_written_as_a_name() -> None:
-    octets = bytes((len(ROUTING) - 1,)) + ROUTING.encode()
-    mime, end = read_mime(octets, 0)
-    assert (mime, end) == (ROUTING, len(octets))
+    data = bytes((len(ROUTING) - 1,)) + ROUTING.encode()
+    mime, end = read_mime(data, 0)
+    assert (mime, end) == (ROUTING, len(data))
     assert hash(mime) == hash(ROUTING)
-    assert write_mime(mime) == octets
+    assert write_mime(mime) == data
     assert write_mime(ROUTING) == b"\xfe"

@@ -17,7 +17,7 @@ MIMES = (
 
 
 @pytest.mark.parametrize(
-    ("mime", "octets"),
+    ("mime", "data"),
     [
         ("application/json", "85"),
         ("x/y", "02782f79"),
@@ -26,9 +26,9 @@ MIMES = (
         (LiteralMime("text/css"), "07746578742f637373"),
     ],
 )
-def test_mime_type(mime: str | int, octets: str) -> None:
-    assert encode_mime(mime).hex() == octets
-    read = decode_mime(bytes.fromhex(octets))
+def test_mime_type(mime: str | int, data: str) -> None:
+    assert encode_mime(mime).hex() == data
+    read = decode_mime(bytes.fromhex(data))
     assert (read, type(read)) == (mime, type(mime))
 
 
@@ -37,16 +37,16 @@ def test_named_numbers_become_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mimes", "octets"),
+    ("mimes", "data"),
     [
         ((), ""),
         (("application/json", "x/y"), "8502782f79"),
         (("x/y", "text/plain", 0x70, "z"), "02782f79a1f0007a"),
     ],
 )
-def test_accepted_mime_types(mimes: tuple[str | int, ...], octets: str) -> None:
-    assert encode_accept(mimes).hex() == octets
-    assert decode_accept(bytes.fromhex(octets)) == mimes
+def test_accepted_mime_types(mimes: tuple[str | int, ...], data: str) -> None:
+    assert encode_accept(mimes).hex() == data
+    assert decode_accept(bytes.fromhex(data)) == mimes
 
 
 @given(st.lists(MIMES, max_size=8))
@@ -66,16 +66,16 @@ def test_junk_is_an_error_or_round_trips(junk: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "message"),
+    ("data", "message"),
     [
         ("", "byte 0: the MIME type is missing"),
         ("8585", "byte 1: 1 bytes follow the MIME type"),
         ("0378", "byte 0: MIME type of 4 bytes runs past the end"),
     ],
 )
-def test_bytes_after_the_mime_type_are_refused(octets: str, message: str) -> None:
+def test_bytes_after_the_mime_type_are_refused(data: str, message: str) -> None:
     with pytest.raises(FrameError, match=message):
-        decode_mime(bytes.fromhex(octets))
+        decode_mime(bytes.fromhex(data))
 
 
 def test_list_of_mime_types_is_limited() -> None:

@@ -19,7 +19,7 @@ ONE, TWO, THREE = (f"{number:016x}" for number in (1, 2, 3))
 
 
 @pytest.mark.parametrize(
-    ("trace", "octets"),
+    ("trace", "data"),
     [
         (TraceContext(1, 2, 3, sampled=True), "a4" + ONE + TWO + THREE),
         (TraceContext(1, 2, sampled=True), "a0" + ONE + TWO),
@@ -30,18 +30,18 @@ ONE, TWO, THREE = (f"{number:016x}" for number in (1, 2, 3))
         (TraceContext(1, 2, 0), "84" + ONE + TWO + "0" * 16),
         (TraceContext(1 << 64 | 2, 2, sampled=True), "a8" + ONE + TWO + TWO),
         (TraceContext(2**128 - 1, 2**64 - 1, 2**64 - 1, sampled=True), "ac" + "f" * 64),
-        # 128 bits for what 64 would hold.
+        # 128 bits for an id of 64 bits.
         (TraceContext(1, 2, 3, sampled=True, wide=True), "ac" + "0" * 16 + ONE + TWO + THREE),
-        # Sampling alone: "a health check might set only the Not Sampled flag".
+        # Only sampling: "a health check might set only the Not Sampled flag".
         (TraceContext(), "00"),
         (TraceContext(sampled=False), "10"),
         (TraceContext(sampled=True), "20"),
         (TraceContext(debug=True), "40"),
     ],
 )
-def test_each_flag(trace: TraceContext, octets: str) -> None:
-    assert encode(trace).hex() == octets
-    assert decode(bytes.fromhex(octets)) == trace
+def test_each_flag(trace: TraceContext, data: str) -> None:
+    assert encode(trace).hex() == data
+    assert decode(bytes.fromhex(data)) == trace
 
 
 @given(VALUES)
@@ -59,19 +59,19 @@ def test_junk_is_only_an_error(junk: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "trace"),
+    ("data", "trace"),
     [
-        ("30", TraceContext(sampled=True)),  # Not Sampled is ignored where Sample is set.
+        ("30", TraceContext(sampled=True)),  # "Not Sampled" is ignored if "Sample" is set.
         ("13", TraceContext(sampled=False)),  # Unused bits are ignored.
-        ("2c", TraceContext(sampled=True)),  # Sizes of ids mean nothing without ids.
+        ("2c", TraceContext(sampled=True)),  # Sizes of ids are ignored without ids.
     ],
 )
-def test_flags_that_contradict_each_other(octets: str, trace: TraceContext) -> None:
-    assert decode(bytes.fromhex(octets)) == trace
+def test_flags_that_contradict_each_other(data: str, trace: TraceContext) -> None:
+    assert decode(bytes.fromhex(data)) == trace
 
 
 @pytest.mark.parametrize(
-    ("octets", "message"),
+    ("data", "message"),
     [
         ("", "has no flags"),
         ("80", "has 1 bytes; with flags 0x80 it must have 17"),
@@ -82,9 +82,9 @@ def test_flags_that_contradict_each_other(octets: str, trace: TraceContext) -> N
         ("2000", "has 2 bytes; with flags 0x20 it must have 1"),
     ],
 )
-def test_lengths_must_match_the_flags(octets: str, message: str) -> None:
+def test_lengths_must_match_the_flags(data: str, message: str) -> None:
     with pytest.raises(FrameError, match=message):
-        decode(bytes.fromhex(octets))
+        decode(bytes.fromhex(data))
 
 
 @pytest.mark.parametrize(

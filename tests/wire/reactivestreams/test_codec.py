@@ -36,11 +36,11 @@ MEANT = [
 
 @pytest.mark.parametrize(("vector", "message"), list(zip(VECTORS, MEANT, strict=True)), ids=lambda each: str(each)[:30])
 def test_vectors(vector: dict[str, object], message: Message) -> None:
-    octets = encode(message)
-    assert len(octets) == vector["bytes"]
-    assert octets.hex().startswith(str(vector["hex"]))
+    raw = encode(message)
+    assert len(raw) == vector["bytes"]
+    assert raw.hex().startswith(str(vector["hex"]))
     note = str(vector["note"])
-    assert not note or note == f"overhead {len(octets) - len(message.data)} B"
+    assert not note or note == f"overhead {len(raw) - len(message.data)} B"
 
 
 def test_every_type_has_a_layout_and_a_name() -> None:
@@ -83,9 +83,9 @@ def test_run_is_encoded_like_its_elements() -> None:
 @pytest.mark.parametrize("gap", [b"", b"between"])
 def test_elements_at_any_offset_are_packed(gap: bytes) -> None:
     payloads = [Payload(bytes((number,)) * 4, gap or None) for number in range(5)]
-    octets = packed_run(2, PayloadRun.of(payloads), 1, 4)
+    raw = packed_run(2, PayloadRun.of(payloads), 1, 4)
     data = b"".join(payload.data for payload in payloads[1:4])
-    assert octets == encode(Message(Type.ON_NEXT_PACKED, 2, 3, data), 4) == b"\x0a\x02\x03" + data
+    assert raw == encode(Message(Type.ON_NEXT_PACKED, 2, 3, data), 4) == b"\x0a\x02\x03" + data
 
 
 def test_part_has_a_head() -> None:

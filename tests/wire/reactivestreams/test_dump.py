@@ -13,11 +13,11 @@ from tests.wire.reactivestreams.test_decoder import conversations
 
 @given(conversations())
 def test_objects_round_trip(conversation: list[tuple[Message, int]]) -> None:
-    octets = b"".join(encode(message, size) for message, size in conversation)
+    raw = b"".join(encode(message, size) for message, size in conversation)
     encoder = Encoder()
-    if octets:
-        objects = [to_object(message) for message in read_messages(octets)]
-        assert b"".join(encoder.encode(each) for each in objects) == octets
+    if raw:
+        objects = [to_object(message) for message in read_messages(raw)]
+        assert b"".join(encoder.encode(each) for each in objects) == raw
 
 
 @pytest.mark.parametrize(("vector", "message"), list(zip(VECTORS, MEANT, strict=True)), ids=lambda each: str(each)[:30])
@@ -41,7 +41,7 @@ def test_line_has_all_fields_and_no_control_characters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "error", "what"),
+    ("raw", "error", "what"),
     [
         ("", FrameError, "byte 0: the input is empty"),
         ("050107", FrameError, "byte 2: the last message is incomplete: it has only 1 bytes"),
@@ -49,9 +49,9 @@ def test_line_has_all_fields_and_no_control_characters() -> None:
         ("0701ffffff7f", LimitExceeded, "element of onNext"),
     ],
 )
-def test_malformed_messages_are_reported_with_their_offset(octets: str, error: type[Exception], what: str) -> None:
+def test_malformed_messages_are_reported_with_their_offset(raw: str, error: type[Exception], what: str) -> None:
     with pytest.raises(error, match=what):
-        list(read_messages(bytes.fromhex(octets)))
+        list(read_messages(bytes.fromhex(raw)))
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_messages_round_trip(codec: str) -> None:
     again = CODECS[codec].decode(data)
     assert again.payload == body
     assert (again.seq, again.ack, again.service_name, again.procedure_name) == (5, 6, "service", "procedure")
-    # What is not there is left out, and never null.
+    # Absent fields are omitted, never null.
     assert b"tracing" not in data
 
 
@@ -106,7 +106,7 @@ def test_duplicate_fields_are_refused() -> None:
     for double in (b'"seq":1,"seq":7', b'"seq":1,"\\u0073eq":7'):
         with pytest.raises(FrameError, match="twice"):
             CODECS["json"].decode(whole.replace(b'"seq":1', double))
-    # In what is not ours, it is somebody else's business.
+    # In other fields the duplicate is not checked.
     assert CODECS["json"].decode(whole.replace(b'{"n":1}', b'{"seq":1,"seq":2}')).seq == 1
     packed = encoded("msgpack")
     with pytest.raises(FrameError, match="twice"):

@@ -59,7 +59,7 @@ def test_truncated_or_malformed_messages_are_refused() -> None:
 
 
 def greeting(codec: str = "json") -> bytes:
-    """Return what a client writes when its link is up."""
+    """Return the first output of a client."""
     setup = Payload(b'{"token":"geheim"}' if codec == "json" else b"\xa6geheim")
     session = client_session("river", Settings(), setup=setup, random=bytes(16), options={"codec": codec})
     session.link_up(0)

@@ -42,14 +42,14 @@ ENVELOPES = st.fixed_dictionaries(
 
 
 def check(build: Build, data: bytes, codec: str, results: bool = False) -> bool:
-    """Whether `data` is read at once; what is, is what the codec makes of it."""
+    """Return whether the scanner accepts `data`, and check that it agrees with the codec."""
     scan = build.module("penstock.wire.river.scanning").scan
     known = build.module("penstock.wire.river.codec").CODECS[codec]
     found = scan(b"??" + data + b"?", 2, 2 + len(data), codec == "json", results)
     if found is None:
         return False
     slow = known.decode_any(data, results)
-    # What cannot be used is never read at once.
+    # The scanner never accepts an invalid payload.
     assert slow.fault is None and found.fault is None
     assert [getattr(found, name) for name in FIELDS] == [getattr(slow, name) for name in FIELDS]
     if found.ok_payload is None:

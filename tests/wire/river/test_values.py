@@ -91,7 +91,7 @@ def test_dict_that_looks_like_a_wrapper_is_refused(key: str) -> None:
         with pytest.raises(LocalError, match=rf"key '\{key}' would be decoded as another type"):
             encode_value(value, "json")
         assert decode_value(encode_value(value, "msgpack"), "msgpack") == value
-        # People see it all the same.
+        # It can still be displayed.
         assert key in shown_value(value).decode()
     assert to_json(encode_value({key: "AAEC"}, "msgpack"), "msgpack") == b'{"%b":"AAEC"}' % key.encode()
 
@@ -108,7 +108,7 @@ TEXT = st.text(
 @given(TEXT)
 def test_lone_surrogates_become_replacement_characters(text: str) -> None:
     body = json.dumps(text).encode()
-    # Two halves that stand side by side are one character; others are none.
+    # Two adjacent halves are one character; others are invalid.
     whole = json.loads(body).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     assert msgspec.json.decode(json_body(body)) == whole or "�" in whole
     json_body(body).decode()
@@ -146,7 +146,7 @@ def test_invalid_wrapper_is_not_sent(body: bytes) -> None:
         check_wrappers(body)
     with pytest.raises(FrameError, match=r"\$[tb]"):
         json_to_send(body)
-    # What a peer sends so stays an object.
+    # It stays an object if a peer sends it.
     assert json_body(body) == body
 
 

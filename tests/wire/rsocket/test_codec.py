@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.wire import vectors
 from tests.wire.conftest import Wire
 from tests.wire.outcomes import attempt
-from tests.wire.strategies import frames, made, metadata, octets, u31
+from tests.wire.strategies import frames, made, metadata, raw, u31
 from tests.wire.vectors import Vector
 
-LYING = next(vector for vector in vectors.load() if vector.octets.hex() == vectors.LYING_METADATA)
+LYING = next(vector for vector in vectors.load() if vector.raw.hex() == vectors.LYING_METADATA)
 VECTORS = [vector for vector in vectors.load() if vector != LYING]
 FLAGS = {
     "ignore": "IGNORE",
@@ -27,12 +27,12 @@ FLAGS = {
 
 def bodies(wire: Wire, vector: Vector) -> list[bytes]:
     """Return the frames of a vector, without their prefixes."""
-    return wire.framing.Deframer().split(vector.octets) if vector.prefix else [vector.octets]
+    return wire.framing.Deframer().split(vector.raw) if vector.prefix else [vector.raw]
 
 
 def decoded(wire: Wire, body: str | bytes) -> Any:
-    octets = bytes.fromhex(body) if isinstance(body, str) else body
-    return wire.v1.decode(octets, 0, len(octets))
+    raw = bytes.fromhex(body) if isinstance(body, str) else body
+    return wire.v1.decode(raw, 0, len(raw))
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.meaning[:60])
@@ -54,8 +54,8 @@ def test_vectors_decode_to_their_meaning(wire: Wire, vector: Vector) -> None:
 def test_vectors_encode_back_to_the_same_bytes(wire: Wire, vector: Vector) -> None:
     found = [decoded(wire, body) for body in bodies(wire, vector)]
     encode = wire.v1.frame if vector.prefix else wire.v1.encode
-    # RSocket 1.0, REQUEST_N: the reserved bit is read over, and written as 0.
-    expected = vector.octets.hex() if vector.octets.hex() != vectors.RESERVED_BIT else "00000001200000000001"
+    # RSocket 1.0, REQUEST_N: the reserved bit is ignored, and written as 0.
+    expected = vector.raw.hex() if vector.raw.hex() != vectors.RESERVED_BIT else "00000001200000000001"
     assert b"".join(encode(frame) for frame in found).hex() == expected
 
 
@@ -69,15 +69,15 @@ def test_every_vector_has_a_type_and_other_fields() -> None:
 # THREATS 15.
 def test_metadata_beyond_the_frame_is_an_error_unless_ignored(wire: Wire) -> None:
     with pytest.raises(wire.errors.FrameError, match="metadata of 16 bytes runs past the frame") as caught:
-        decoded(wire, LYING.octets)
+        decoded(wire, LYING.raw)
     assert (caught.value.offset, caught.value.ignorable) == (6, False)
-    ignorable = LYING.octets[:4] + bytes([LYING.octets[4] | 2]) + LYING.octets[5:]
+    ignorable = LYING.raw[:4] + bytes([LYING.raw[4] | 2]) + LYING.raw[5:]
     with pytest.raises(wire.errors.FrameError) as caught:
         decoded(wire, ignorable)
     assert caught.value.ignorable
 
 
-@given(frame=frames, before=octets, after=octets)
+@given(frame=frames, before=raw, after=raw)
 def test_every_frame_is_decoded_back(
     wire: Wire, frame: tuple[str, dict[str, Any]], before: bytes, after: bytes
 ) -> None:
@@ -92,17 +92,17 @@ def test_every_frame_is_decoded_back(
 
 
 def mutated(frame: bytes, changes: list[tuple[int, int]], length: int) -> bytes:
-    """Return a frame with some of its bytes changed, and cut or stretched."""
-    octets = bytearray(frame)
+    """Return a frame with some bytes changed, and truncated or extended."""
+    raw = bytearray(frame)
     for at, value in changes:
-        octets[at % len(octets)] = value
-    return bytes(octets[:length]).ljust(min(length, len(octets) + 4), b"?")
+        raw[at % len(raw)] = value
+    return bytes(raw[:length]).ljust(min(length, len(raw) + 4), b"?")
 
 
 changes = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255)), max_size=4)
 
 
-# Bytes of a peer raise FrameError or nothing: anything else is a fault of ours.
+# Bytes from a peer may only raise FrameError.
 @given(frame=frames, changes=changes, length=st.integers(0, 400))
 def test_malformed_frames_only_raise_frame_errors(
     wire: Wire, frame: tuple[str, dict[str, Any]], changes: list[tuple[int, int]], length: int
@@ -113,7 +113,7 @@ def test_malformed_frames_only_raise_frame_errors(
     except wire.errors.FrameError as error:
         assert 0 <= error.offset <= len(body)
         return
-    # What was read can be written, and reads the same: only trailing bytes and reserved bits are lost.
+    # Decoded frames can be encoded and decoded again; only trailing bytes and reserved bits are lost.
     again = wire.v1.encode(read)
     assert len(again) <= len(body)
     assert decoded(wire, again) == read
@@ -137,7 +137,7 @@ def test_fast_path_agrees_with_the_table(
     fast = attempt(wire.v1.decode, body, 0, len(body))
     slow = attempt(wire.layouts.read_frame, wire.layouts.RSOCKET_V1, body, 0, len(body))
     if isinstance(fast, tuple):
-        # The errors differ in their words alone.
+        # The errors differ only in their texts.
         assert (fast[0], fast[2]) == (slow[0], slow[2])
     else:
         assert fast == slow
@@ -174,7 +174,7 @@ def test_frame_shorter_than_its_header_is_an_error(wire: Wire, size: int) -> Non
         decoded(wire, bytes(size))
 
 
-# THREATS 11: trailing bytes are ignored, and never taken for the next frame.
+# THREATS 11: trailing bytes are ignored, and never read as the next frame.
 @pytest.mark.parametrize("body", ["000000012000000000050a0b", "0000000124000a0b", "0000000038000000000000000005ffff"])
 def test_trailing_bytes_of_fixed_frames_are_ignored(wire: Wire, body: str) -> None:
     frame = decoded(wire, body)
@@ -202,14 +202,14 @@ def test_unknown_type_is_skipped_only_with_ignore(wire: Wire, type: int) -> None
     assert (frame.type, frame.stream_id, frame.data) == (type, 1, b"abc")
 
 
-# THREATS 14: to judge it costs no more than to keep it.
+# THREATS 14: checking it costs no more than keeping it.
 def test_long_extension_is_one_frame(wire: Wire) -> None:
     frame = decoded(wire, b"\0\0\0\0\xfe\0\0\0\0\7" + bytes(2**20))
     assert (frame.extended_type, len(frame.data)) == (7, 2**20)
     assert frame.flags & wire.frames.IGNORE
 
 
-# THREATS 17: METADATA means nothing here, so the body is read as if it were not set.
+# THREATS 17: METADATA is not valid here, so the body is read as if it were not set.
 @pytest.mark.parametrize(
     ("body", "field", "value"),
     [
@@ -226,7 +226,7 @@ def test_metadata_flag_is_ignored_for_types_without_metadata(wire: Wire, body: s
     assert wire.v1.encode(frame).hex() == body
 
 
-# THREATS 18: bytes that are no text stay as they are.
+# THREATS 18: bytes that are not text are kept.
 def test_text_is_kept_as_bytes(wire: Wire) -> None:
     assert decoded(wire, "000000012c0000000201ff1b5b32").data == b"\xff\x1b[2"
     setup = decoded(wire, "000000000400000100000000000100000002" + "02ff00" + "011b")
@@ -268,7 +268,7 @@ def test_metadata_without_a_length_is_the_rest_of_the_frame(wire: Wire, body: st
     assert wire.v1.encode(frame).hex() == body
 
 
-@given(type=st.sampled_from((4, 5, 6, 7)), stream_id=u31, n=u31, metadata=metadata, data=octets)
+@given(type=st.sampled_from((4, 5, 6, 7)), stream_id=u31, n=u31, metadata=metadata, data=raw)
 def test_requests_are_encoded_as_frames(
     wire: Wire, type: int, stream_id: int, n: int, metadata: bytes | None, data: bytes
 ) -> None:
@@ -276,7 +276,7 @@ def test_requests_are_encoded_as_frames(
     assert wire.v1.request_frame(type, stream_id, 0x80, n, metadata, data) == wire.v1.frame(written)
 
 
-@given(stream_id=u31, n=u31, flags=st.sampled_from((0, 0x20, 0x60, 0xA0)), metadata=metadata, data=octets)
+@given(stream_id=u31, n=u31, flags=st.sampled_from((0, 0x20, 0x60, 0xA0)), metadata=metadata, data=raw)
 def test_payloads_and_control_are_encoded_as_frames(
     wire: Wire, stream_id: int, n: int, flags: int, metadata: bytes | None, data: bytes
 ) -> None:

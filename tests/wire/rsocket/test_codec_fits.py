@@ -14,8 +14,8 @@ def test_fits_counts_items_before_the_first_long_one(
     start = data.draw(st.integers(0, len(items)))
     stop = data.draw(st.integers(start, len(items)))
     expected = 0
-    for octets, metadata in items[start:stop]:
-        if len(octets) + len(metadata or b"") > most:
+    for raw, metadata in items[start:stop]:
+        if len(raw) + len(metadata or b"") > most:
             break
         expected += 1
     assert wire.v1.fits(wire.run(items), start, stop, most) == expected

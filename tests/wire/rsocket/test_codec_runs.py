@@ -1,4 +1,4 @@
-"""Runs of items: written as their frames would be, and read as one where their frames follow each other."""
+"""Runs of items: encoded like their frames, and read at once if their frames are consecutive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.wire.conftest import Wire
 from tests.wire.outcomes import attempt
-from tests.wire.strategies import items, metadata, octets
+from tests.wire.strategies import items, metadata, raw
 
 Items = list[tuple[bytes, bytes | None]]
 
@@ -21,7 +21,7 @@ def test_run_is_encoded_like_its_items(wire: Wire, items: Items, data: st.DataOb
     start = data.draw(st.integers(0, len(items)))
     pieces = wire.v1.run_frames(7, wire.run(items), start, len(items))
     assert pieces == ([b"".join(pieces)] if pieces else [])
-    assert b"".join(pieces) == b"".join(wire.v1.payload_frame(7, 0x20, more, octets) for octets, more in items[start:])
+    assert b"".join(pieces) == b"".join(wire.v1.payload_frame(7, 0x20, more, raw) for raw, more in items[start:])
 
 
 def test_run_is_divided_into_pieces(wire: Wire) -> None:
@@ -29,12 +29,12 @@ def test_run_is_divided_into_pieces(wire: Wire) -> None:
     assert [len(piece) for piece in pieces] == [60_000, 40_000]
 
 
-# Scanning: frames of this stream and others, fit for a run or not.
+# Scanning: frames of this stream and others, some of which cannot be part of a run.
 
-plain_item = st.tuples(st.just(("item", 7)), octets, metadata)
+plain_item = st.tuples(st.just(("item", 7)), raw, metadata)
 other_frame = st.tuples(
     st.sampled_from((("item", 9), ("item", 0), ("next+complete", 7), ("follows", 7), ("empty", 7), ("cancel", 7))),
-    octets,
+    raw,
     metadata,
 )
 arrivals = st.lists(st.one_of(plain_item, plain_item, plain_item, other_frame), max_size=14)
@@ -59,7 +59,7 @@ def one_by_one(wire: Wire, pieces: list[bytes]) -> list[Any]:
 
 
 def by_runs(wire: Wire, pieces: list[bytes], limit: int) -> tuple[list[Any], list[int]]:
-    """Return the frames, those of runs put together again, and how long each run was."""
+    """Return the frames, including those of runs, and the length of each run."""
     deframer = wire.framing.Deframer()
     found, lengths = [], []
     for piece in pieces:
@@ -92,7 +92,7 @@ def test_runs_contain_the_items_of_their_frames(
         found, lengths = by_runs(wire, fed, limit)
         assert found == one_by_one(wire, fed)
         assert all(2 <= length <= limit for length in lengths)
-    # In one piece, a run goes on as long as it can.
+    # In one piece, a run is as long as possible.
     _, lengths = by_runs(wire, [data], 100)
     alike = [(name, len(list(group))) for name, group in groupby(name for name, _, _ in arrivals)]
     assert lengths == [length for (kind, stream_id), length in alike if kind == "item" and stream_id and length > 1]
@@ -115,7 +115,7 @@ def test_both_builds_scan_equal_runs_within_the_buffer(
 
 
 def scanned(wire: Wire, data: bytes) -> list[object]:
-    """Return every run, frame and error that comes out of maybe broken bytes, comparably."""
+    """Return all runs, frames and errors of possibly malformed bytes in comparable form."""
     deframer = wire.framing.Deframer(3, 1000)
     deframer.feed(data)
     found: list[object] = []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.wire import drafts
 from tests.wire.conftest import Wire
 from tests.wire.drafts import Vector
-from tests.wire.strategies import frames, made, metadata, octets, u31, u32
+from tests.wire.strategies import frames, made, metadata, raw, u31, u32
 
 VECTORS = [vector for vector in drafts.load() if vector.dialect == "reactivesocket-0.2"]
 DIALECT = "reactivesocket-0.2"
@@ -23,7 +23,7 @@ def decoded(wire: Wire, body: str) -> Any:
 def shown(wire: Wire, vector: Vector) -> list[dict[str, Any]]:
     return [
         wire.dump.to_object(frame, vector.dialect)
-        for _, frame in wire.dump.read_frames(vector.octets, vector.dialect, vector.prefix)
+        for _, frame in wire.dump.read_frames(vector.raw, vector.dialect, vector.prefix)
     ]
 
 
@@ -48,7 +48,7 @@ def test_vectors_of_the_drafts_encode_back_to_the_same_bytes(wire: Wire, vector:
     for one in shown(wire, vector):
         frame = codec.encode(wire.dump.from_object(one, vector.dialect))
         again += wire.framing.prefixed(frame, vector.prefix) if vector.prefix else frame
-    assert again == vector.octets
+    assert again == vector.raw
 
 
 @given(frame=frames)
@@ -56,15 +56,15 @@ def test_common_frames_are_encoded_alike(wire: Wire, frame: tuple[str, dict[str,
     written = made(wire, frame)
     if written.metadata is not None and written.type in (2, 12):
         # LEASE and METADATA_PUSH have a length before their metadata here.
-        octets = wire.v02.encode(written)
-        end = len(octets) - len(written.metadata)
-        assert octets[end - 3 : end] == len(written.metadata).to_bytes(3, "big")
-        assert octets[6 : end - 3] + octets[end:] == wire.v1.encode(written)[6:]
+        raw = wire.v02.encode(written)
+        end = len(raw) - len(written.metadata)
+        assert raw[end - 3 : end] == len(written.metadata).to_bytes(3, "big")
+        assert raw[6 : end - 3] + raw[end:] == wire.v1.encode(written)[6:]
     elif not (written.type in (9, 11) and written.flags & wire.frames.METADATA):
         assert wire.v02.encode(written) == wire.v1.encode(written)
 
 
-@given(code=u32, stream_id=u31, metadata=metadata, data=octets)
+@given(code=u32, stream_id=u31, metadata=metadata, data=raw)
 def test_errors_and_cancels_carry_metadata(
     wire: Wire, code: int, stream_id: int, metadata: bytes | None, data: bytes
 ) -> None:
@@ -84,7 +84,7 @@ def test_strict_flag_is_shown(wire: Wire) -> None:
     assert wire.dump.to_object(setup)["flags"] == []
 
 
-# THREATS 15: the entire frame MUST be ignored, whatever its flags say.
+# THREATS 15: the entire frame MUST be ignored, regardless of its flags.
 @pytest.mark.parametrize(
     "body",
     [

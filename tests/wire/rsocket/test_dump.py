@@ -13,13 +13,13 @@ from tests.wire.conftest import Wire
 from tests.wire.strategies import frames, made
 from tests.wire.vectors import Vector
 
-VECTORS = [vector for vector in vectors.load() if vector.octets.hex() != vectors.LYING_METADATA]
+VECTORS = [vector for vector in vectors.load() if vector.raw.hex() != vectors.LYING_METADATA]
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.meaning[:60])
 def test_vectors_are_shown_with_their_meaning(wire: Wire, vector: Vector) -> None:
-    shown = [wire.dump.to_object(frame) for _, frame in wire.dump.read_frames(vector.octets, prefix=vector.prefix)]
-    # Not METADATA: under its name stands the metadata itself.
+    shown = [wire.dump.to_object(frame) for _, frame in wire.dump.read_frames(vector.raw, prefix=vector.prefix)]
+    # Not METADATA, because that name is used for the metadata itself.
     flags = wire.dump.FLAG_NAMES.keys() - {"metadata"}
     for one, fact in zip(shown, vectors.facts(vector), strict=True):
         for name, value in fact.items():
@@ -31,14 +31,14 @@ def test_vectors_are_shown_with_their_meaning(wire: Wire, vector: Vector) -> Non
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.meaning[:60])
 def test_vectors_are_shown_completely(wire: Wire, vector: Vector) -> None:
-    for length, frame in wire.dump.read_frames(vector.octets, prefix=vector.prefix):
+    for length, frame in wire.dump.read_frames(vector.raw, prefix=vector.prefix):
         shown = json.loads(json.dumps(wire.dump.to_object(frame)))
         again = wire.dump.from_object(shown | ({} if length is None else {"length": length}))
         assert wire.v1.encode(again) == wire.v1.encode(frame)
 
 
 def known(wire: Wire, frame: Any) -> Any:
-    """Return the frame without the flags that nobody knows, which are not shown."""
+    """Return the frame without unknown flags, which are not shown."""
     names = wire.dump.to_object(frame)["flags"]
     frame.flags = sum(wire.dump.FLAG_NAMES[name] for name in names)
     return frame
@@ -51,7 +51,7 @@ def test_objects_are_converted_back_to_frames(wire: Wire, frame: tuple[str, dict
     read = wire.dump.from_object(shown)
     assert read == written
     assert type(read) is type(written)
-    # The flags that follow from the fields may be left out.
+    # The flags that follow from the fields may be omitted.
     implied = written.flags & (wire.frames.METADATA if written.metadata is not None else 0)
     implied |= wire.frames.RESUME if getattr(written, "token", None) is not None and written.type == 1 else 0
     del shown["flags"]
@@ -165,8 +165,8 @@ def test_dialects_are_known_by_name(wire: Wire) -> None:
 
 def test_frames_are_read_with_their_length_prefix(wire: Wire) -> None:
     cancel, payload = wire.frames.Frame(9, 1), wire.frames.Frame(10, 1, 0x20, 0, None, b"data")
-    octets = wire.v1.frame(cancel) + wire.v1.frame(payload)
-    assert list(wire.dump.read_frames(octets, prefix=3)) == [(6, cancel), (10, payload)]
+    raw = wire.v1.frame(cancel) + wire.v1.frame(payload)
+    assert list(wire.dump.read_frames(raw, prefix=3)) == [(6, cancel), (10, payload)]
     inclusive = b"\0\0\0\x0a" + wire.v1.encode(cancel)
     assert list(wire.dump.read_frames(inclusive, prefix=4)) == [(10, cancel)]
     assert list(wire.dump.read_frames(b"", prefix=3)) == []
@@ -176,7 +176,7 @@ CANCEL = "000006000000012400"
 
 
 @pytest.mark.parametrize(
-    ("octets", "prefix", "offset", "message"),
+    ("raw", "prefix", "offset", "message"),
     [
         ("", 0, 0, "shorter than its header"),
         ("0000000111000000106162", 0, 6, "metadata of 16 bytes"),
@@ -188,10 +188,10 @@ CANCEL = "000006000000012400"
     ],
 )
 def test_malformed_frames_are_reported_with_their_offset(
-    wire: Wire, octets: str, prefix: int, offset: int, message: str
+    wire: Wire, raw: str, prefix: int, offset: int, message: str
 ) -> None:
     with pytest.raises(wire.errors.FrameError, match=message) as caught:
-        list(wire.dump.read_frames(bytes.fromhex(octets), prefix=prefix))
+        list(wire.dump.read_frames(bytes.fromhex(raw), prefix=prefix))
     assert caught.value.offset == offset
 
 
@@ -225,8 +225,8 @@ def test_long_text_is_shortened(wire: Wire) -> None:
 def test_show_replaces_fields_of_bytes(wire: Wire) -> None:
     asked: list[tuple[str, bytes]] = []
 
-    def show(name: str, octets: bytes) -> str | None:
-        asked.append((name, octets))
+    def show(name: str, raw: bytes) -> str | None:
+        asked.append((name, raw))
         return "hidden" if name == "metadata" else None
 
     frame = wire.frames.Frame(wire.frames.FrameType.PAYLOAD, 1, 0, 0, b"secret", b"open")

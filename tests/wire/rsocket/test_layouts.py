@@ -14,11 +14,11 @@ from tests.wire.strategies import frames, made
 def test_every_frame_is_read_back(wire: Wire, frame: tuple[str, dict[str, Any]], before: bytes, after: bytes) -> None:
     layouts = wire.layouts
     written = made(wire, frame)
-    octets = layouts.write_frame(layouts.RSOCKET_V1, written)
-    read = layouts.read_frame(layouts.RSOCKET_V1, before + octets + after, len(before), len(before) + len(octets))
+    raw = layouts.write_frame(layouts.RSOCKET_V1, written)
+    read = layouts.read_frame(layouts.RSOCKET_V1, before + raw + after, len(before), len(before) + len(raw))
     assert read == written
     assert type(read) is type(written)
-    assert layouts.write_frame(layouts.RSOCKET_V1, read) == octets
+    assert layouts.write_frame(layouts.RSOCKET_V1, read) == raw
 
 
 @given(frame=frames, data=st.data())
@@ -26,15 +26,15 @@ def test_truncated_frame_is_a_shorter_frame_or_an_error(
     wire: Wire, frame: tuple[str, dict[str, Any]], data: st.DataObject
 ) -> None:
     layouts = wire.layouts
-    octets = layouts.write_frame(layouts.RSOCKET_V1, made(wire, frame))
-    end = data.draw(st.integers(6, len(octets)))
+    raw = layouts.write_frame(layouts.RSOCKET_V1, made(wire, frame))
+    end = data.draw(st.integers(6, len(raw)))
     try:
-        read = layouts.read_frame(layouts.RSOCKET_V1, octets, 0, end)
+        read = layouts.read_frame(layouts.RSOCKET_V1, raw, 0, end)
     except wire.errors.FrameError as error:
         assert 6 <= error.offset <= end
-        assert error.ignorable is bool(octets[4] & 2)
+        assert error.ignorable is bool(raw[4] & 2)
     else:
-        assert octets.startswith(layouts.write_frame(layouts.RSOCKET_V1, read)[6:], 6)
+        assert raw.startswith(layouts.write_frame(layouts.RSOCKET_V1, read)[6:], 6)
 
 
 def test_table_has_every_frame_type(wire: Wire) -> None:
@@ -82,9 +82,7 @@ def test_flags_of_optional_fields_follow_from_the_fields(wire: Wire) -> None:
     frames, layouts = wire.frames, wire.layouts
     frame = frames.SetupFrame(token=b"t", metadata=b"m")
     frame.token = frame.metadata = None
-    read = layouts.read_frame(
-        layouts.RSOCKET_V1, octets := layouts.write_frame(layouts.RSOCKET_V1, frame), 0, len(octets)
-    )
+    read = layouts.read_frame(layouts.RSOCKET_V1, raw := layouts.write_frame(layouts.RSOCKET_V1, frame), 0, len(raw))
     assert read.flags == 0
     frame.metadata = b""
     assert layouts.write_frame(layouts.RSOCKET_V1, frame)[4:6] == b"\x05\x00"

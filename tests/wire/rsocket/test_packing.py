@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.conftest import Wire
-from tests.wire.strategies import items, metadata, octets, u31
+from tests.wire.strategies import items, metadata, raw, u31
 
 kinds = st.integers(0, 2**16 - 1).map(lambda kind: kind & ~0x100)
 
 
 def packed(wire: Wire, stream_id: int, kind: int, request_n: int, metadata: bytes | None, data: bytes) -> bytes:
-    """Return what a frame is, by its drawing."""
+    """Return a frame as in the figure of the specification."""
     body = stream_id.to_bytes(4, "big") + (kind | (0 if metadata is None else 0x100)).to_bytes(2, "big")
     body += b"" if request_n < 0 else request_n.to_bytes(4, "big")
     body += b"" if metadata is None else len(metadata).to_bytes(3, "big") + metadata
@@ -21,17 +21,17 @@ def packed(wire: Wire, stream_id: int, kind: int, request_n: int, metadata: byte
     return len(body).to_bytes(3, "big") + body
 
 
-@given(stream_id=u31, kind=kinds, request_n=st.just(-1) | u31, metadata=metadata, data=octets)
+@given(stream_id=u31, kind=kinds, request_n=st.just(-1) | u31, metadata=metadata, data=raw)
 def test_frames_match_the_figures_of_the_specification(
     wire: Wire, stream_id: int, kind: int, request_n: int, metadata: bytes | None, data: bytes
 ) -> None:
     expected = packed(wire, stream_id, kind, request_n, metadata, data)
     assert wire.packing.pack(stream_id, kind, request_n, metadata, data, 0) == expected
-    # METADATA in `kind` makes no difference: the metadata does.
+    # METADATA in `kind` is ignored; the flag depends on the metadata.
     assert wire.packing.pack(stream_id, kind | 0x100, request_n, metadata, data, 0) == expected
 
 
-@given(stream_id=u31, kind=kinds, metadata=metadata, data=octets)
+@given(stream_id=u31, kind=kinds, metadata=metadata, data=raw)
 def test_head_and_data_are_the_frame(
     wire: Wire, stream_id: int, kind: int, metadata: bytes | None, data: bytes
 ) -> None:
@@ -45,12 +45,12 @@ def test_run_is_packed_like_its_items(
 ) -> None:
     start = data.draw(st.integers(0, len(items)))
     stop = data.draw(st.integers(start, len(items)))
-    frames = [packed(wire, stream_id, kind, -1, metadata, octets) for octets, metadata in items[start:stop]]
+    frames = [packed(wire, stream_id, kind, -1, metadata, raw) for raw, metadata in items[start:stop]]
     pieces = wire.packing.pack_run(stream_id, kind, wire.run(items), start, stop, most, 0)
     assert b"".join(pieces) == b"".join(frames)
     lengths = [len(frame) for frame in frames]
     for piece in pieces:
-        # Whole frames in each, as many as fit, and at least one.
+        # Each has as many complete frames as fit, and at least one.
         taken = [lengths.pop(0)]
         while sum(taken) < len(piece):
             taken.append(lengths.pop(0))

@@ -17,7 +17,7 @@ def frames(wire: Wire, stream_id: int, items: Items) -> bytes:
 
 
 def scanned(wire: Wire, data: bytes, stream_id: int, room: int) -> tuple[Items | None, int]:
-    """Return what is found at the first frame of `data`, and where the deframer stands then."""
+    """Return the run at the first frame of `data`, and the position of the deframer after it."""
     deframer = wire.framing.Deframer()
     deframer.feed(data)
     assert deframer.next()
@@ -27,7 +27,7 @@ def scanned(wire: Wire, data: bytes, stream_id: int, room: int) -> tuple[Items |
 
 @given(items=item_lists, stream_id=u31.filter(bool), room=st.integers(0, 20), tail=st.binary(max_size=20))
 def test_take_run_reads_at_most_limit_items(wire: Wire, items: Items, stream_id: int, room: int, tail: bytes) -> None:
-    # Behind the items stands what is none: a cancel, and bytes that may look like anything.
+    # After the items follow a cancel and arbitrary bytes.
     end = wire.v1.cancel_frame(stream_id)
     found, at = scanned(wire, frames(wire, stream_id, items) + end + tail, stream_id, room)
     expected = items[:room]

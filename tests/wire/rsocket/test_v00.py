@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.wire.conftest import Wire
 from tests.wire.outcomes import attempt
-from tests.wire.strategies import items, metadata, octets, u32
+from tests.wire.strategies import items, metadata, raw, u32
 
 u63 = st.integers(0, 2**63 - 1)
 u64 = st.integers(0, 2**64 - 1)
@@ -19,7 +19,7 @@ def decoded(wire: Wire, body: str) -> Any:
     return wire.v00.decode(raw, 0, len(raw))
 
 
-@given(stream_id=u63, n=u64, metadata=metadata, kind=st.integers(0, 255), data=octets, code=u32, flags=st.booleans())
+@given(stream_id=u63, n=u64, metadata=metadata, kind=st.integers(0, 255), data=raw, code=u32, flags=st.booleans())
 def test_every_type_is_decoded_back(
     wire: Wire, stream_id: int, n: int, metadata: bytes | None, kind: int, data: bytes, code: int, flags: bool
 ) -> None:
@@ -120,7 +120,7 @@ def test_runs_are_divided_into_pieces(wire: Wire) -> None:
     assert [len(piece) > 0 for piece in wire.v00.run_frames(7, run, 0, 5)] == [True] * 3
 
 
-@given(data=octets, prefix=st.sampled_from((3, 4)))
+@given(data=raw, prefix=st.sampled_from((3, 4)))
 def test_head_and_its_data_are_a_frame(wire: Wire, data: bytes, prefix: int) -> None:
     codec = type(wire.v00)(prefix)
     whole = codec.payload_frame(9, wire.frames.NEXT, b"m", data)
@@ -136,7 +136,7 @@ def test_requests_omit_fields_of_other_types(wire: Wire) -> None:
         wire.v00.request_n_frame(1, -1)
 
 
-# Bytes of any kind, and what follows a type and flags that exist.
+# Arbitrary bytes, some of them after a valid type and flags.
 junk = st.binary(max_size=40) | st.builds(
     lambda flags, type, rest: bytes([0, flags, 0, type, 0]) + rest,
     st.sampled_from((0, 0x10, 0x20, 0x40, 0x80)),
@@ -156,12 +156,12 @@ def test_junk_only_raises_frame_errors(wire: Wire, body: bytes) -> None:
     assert wire.v00.decode(again, 0, len(again)) == read
 
 
-# Runs. Stream 0 is the connection's, and has none.
+# Runs. Stream 0 is the connection, which has none.
 sent = st.tuples(st.sampled_from([0, 7, 7, 7, 1 << 40]), st.sampled_from([0x20, 0x20, 0x20, 0x60, 0xA0]), items)
 
 
 def one_by_one(wire: Wire, data: bytes, limit: int, prefix: int) -> list[Any]:
-    """Return the frames of what may be broken; those of runs are put together again, and runs must not cross."""
+    """Return the frames of possibly malformed bytes, including those of runs, which must not overlap."""
     codec = type(wire.v00)(prefix)
     deframer = wire.framing.Deframer(prefix, 1000, 12)
     deframer.feed(data)
