@@ -53,8 +53,6 @@ class Partial:
     Attributes:
         head: The first frame, which is needed to deliver the whole item.
         started: When the first frame arrived.
-        count: The number of fragments so far.
-        size: The bytes of metadata and data so far.
         held: The memory that the fragments take, in bytes.
 
     """

@@ -32,8 +32,7 @@ class TimerTable:
     """Deadlines by name.
 
     Attributes:
-        earliest: The next deadline, or None. It is stored because drivers read it after each batch, and deadlines
-            rarely change.
+        earliest: The next deadline, or None. It is stored because it is read after each batch, and rarely changes.
 
     """
 

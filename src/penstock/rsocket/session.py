@@ -96,17 +96,9 @@ class RSocketSession:
 
     @classmethod
     def restore(cls, settings: Settings, data: bytes, secret: bytes, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
-        """Return the client's session of a checkpoint; it resumes over its first link.
+        """Return the client's session from `data`, the result of :meth:`checkpoint`; it resumes over its first link.
 
-        Args:
-            settings: Limits and timeouts.
-            data: The result of :meth:`checkpoint`.
-            secret: The `secret` of the earlier session.
-            dialect: The protocol version.
-
-        Raises:
-            LocalError: `data` is not a valid checkpoint.
-
+        `secret` is that of the earlier session. Raises LocalError if `data` is not a valid checkpoint.
         """
         checkpoint = decode_checkpoint(data)
         session = cls(settings, dialect, True, secret, None, Payload())

@@ -37,10 +37,7 @@ def composite(parts: Iterable[tuple[str | int, bytes]]) -> bytes:
 
 
 def entries(metadata: bytes, limit: int = 256) -> list[tuple[str, bytes]]:
-    """Return the entries of composite metadata with MIME types as text; unknown numbers are `0xNN`.
-
-    See :func:`read_entries`.
-    """
+    """Return the entries of composite metadata with names of types; unknown ones are `0xNN`. See `read_entries`."""
     return [(_name_of(mime), content) for mime, content in read_entries(metadata, limit)]
 
 

@@ -1,7 +1,6 @@
 """Human-readable messages of reactive-streams-io: JSON-compatible objects and back, and lines of text.
 
-An object has `type`, then the fields of the message with the names of the specification. Strings are text, bytes
-are hex.
+An object has `type`, then the message's fields with the names of the specification. Strings are text, bytes are hex.
 """
 
 from __future__ import annotations

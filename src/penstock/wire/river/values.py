@@ -2,8 +2,7 @@
 
 A body is an encoded value. A body that was checked here can be decoded, and sent again unchanged. Both codecs support
 bytes and integers of any size. JSON has wrappers for them, ``{"$t": base64}`` and ``{"$b": decimal}``; MessagePack
-has bytes, and extension type 0 for integers beyond 2^53-1. The human-readable form of values is JSON with these
-wrappers.
+has bytes, and extension type 0 for integers beyond 2^53-1. Values are shown as JSON with these wrappers.
 """
 
 from __future__ import annotations
