@@ -132,6 +132,6 @@ async def test_address_guessing_tokens_is_refused(caplog: pytest.LogCaptureFixtu
     async with penstock.serve(Service(), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
         port = int(server.urls[0].rpartition(":")[2])
         answers = [await guess(port) for _ in range(5)]
-        assert [b"there is no session of that token" in answer for answer in answers] == [True] * 3 + [False] * 2
+        assert [b"there is no session with this token" in answer for answer in answers] == [True] * 3 + [False] * 2
         assert answers[3:] == [b"", b""]
     assert "max_refusals_per_address (3)" in caplog.text

@@ -110,7 +110,7 @@ async def test_metadata_entries_are_sent_beside_the_route() -> None:
         read = Metadata.decode(answer.metadata)
         assert (read.route, read.auth, read.mime) == ("echo", Bearer("secret"), "text/plain")
         await w.peer.call("echo", b"x", metadata=Metadata("echo", auth=Bearer("secret")))
-        with pytest.raises(LocalError, match="names route 'other', and the request 'echo'"):
+        with pytest.raises(LocalError, match="has route 'other', but the request has 'echo'"):
             await w.peer.call("echo", b"x", metadata=Metadata("other"))
         async with w.peer.stream("count", b"2", metadata=more) as items:
             assert [item.data async for item in items] == [b"0", b"1"]

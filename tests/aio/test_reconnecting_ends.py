@@ -55,7 +55,7 @@ async def test_a_session_that_cannot_be_resumed_is_followed_by_another() -> None
                 await listener.close()
             await it.start()
             connector.latest.link.abort()
-            with pytest.raises(ResumeRejected, match="no session of that token"):
+            with pytest.raises(ResumeRejected, match="no session with this token"):
                 await call
             assert (await peer.call("echo", b"x")).data == b"x"
             await old.close(0)

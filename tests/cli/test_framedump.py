@@ -92,7 +92,7 @@ def test_frames_after_the_end_and_over_another_link() -> None:
 def test_invalid_frame_is_reported_once() -> None:
     lines = dumped("rsocket", [b"\x00\x00\x06" + b"\xff" * 6, b"\x00\x00\x01\x00", b"more"])
     assert len(lines) == 4
-    assert "no frame of 6 bytes" in lines[1] or "stream=" in lines[1]
+    assert "invalid frame of 6 bytes" in lines[1] or "stream=" in lines[1]
     assert "nothing more can be shown" in lines[2]
 
 

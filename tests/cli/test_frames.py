@@ -28,9 +28,9 @@ def test_fields_and_flags_have_the_names_of_the_reference(penstock: Penstock) ->
 @pytest.mark.parametrize("vector", vectors.load(), ids=lambda vector: vector.meaning[:40])
 def test_vectors(penstock: Penstock, vector: vectors.Vector) -> None:
     framing = {0: "none", 3: "u24"}[vector.prefix]
-    result = penstock("decode", "--framing", framing, vector.octets.hex())
+    result = penstock("decode", "--framing", framing, vector.raw.hex())
     expected = vectors.facts(vector)
-    if vector.octets.hex() == vectors.LYING_METADATA:
+    if vector.raw.hex() == vectors.LYING_METADATA:
         assert result.code == 1
         assert_one_line(result)
         return
@@ -39,7 +39,7 @@ def test_vectors(penstock: Penstock, vector: vectors.Vector) -> None:
             assert frame[name] == (fact[name].hex() if isinstance(fact[name], bytes) else fact[name])
     encoded = penstock("encode", "--framing", framing, "-", stdin=result.out)
     # RSocket 1.0, REQUEST_N: the reserved bit is ignored when reading, and written as 0.
-    expected = vector.octets.hex() if vector.octets.hex() != vectors.RESERVED_BIT else "00000001200000000001"
+    expected = vector.raw.hex() if vector.raw.hex() != vectors.RESERVED_BIT else "00000001200000000001"
     assert b"".join(encoded.lines).decode() == expected
 
 
@@ -133,18 +133,18 @@ FRAMINGS = {prefix: name for name, prefix in dump_of("rsocket-1.0").framings.ite
 @pytest.mark.parametrize("vector", drafts.load(), ids=lambda vector: vector.name)
 def test_vectors_of_the_drafts(penstock: Penstock, vector: drafts.Vector) -> None:
     options = ("--dialect", vector.dialect, "--framing", FRAMINGS[vector.prefix])
-    result = penstock("decode", *options, vector.octets.hex())
+    result = penstock("decode", *options, vector.raw.hex())
     assert (result.code, result.err) == (0, "")
     for frame, fact in zip(result.objects, drafts.facts(vector), strict=True):
         for name in fact.keys() & frame.keys():
             assert frame[name] == (fact[name].hex() if isinstance(fact[name], bytes) else fact[name])
     encoded = penstock("encode", *options, "-", stdin=result.out)
-    assert b"".join(encoded.lines).decode() == vector.octets.hex()
+    assert b"".join(encoded.lines).decode() == vector.raw.hex()
 
 
 def test_frames_of_reactivesocket_0_0_in_a_file(penstock: Penstock, tmp_path: Path) -> None:
     file = tmp_path / "frames.bin"
-    found = [vector.octets for vector in drafts.load() if vector.prefix == 4]
+    found = [vector.raw for vector in drafts.load() if vector.prefix == 4]
     file.write_bytes(b"".join(found))
     result = penstock("decode", "--dialect", "reactivesocket-0.0", "--framing", "u32-inclusive", str(file))
     assert (result.code, result.err) == (0, "")

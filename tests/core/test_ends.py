@@ -6,14 +6,14 @@ from penstock.errors import LimitExceeded, LinkLost, ProtocolError
 FULL = LimitExceeded("full")
 
 
-def test_an_end_is_told_to_its_client_only() -> None:
+def test_reason_is_only_returned_to_its_client() -> None:
     ends = Ends(10)
     ends.note(b"name", b"key", FULL)
     assert ends.reason(b"name", b"key") == "the session has ended: full"
     assert ends.reason(b"name", b"another") == ends.reason(b"other", b"key") == ""
 
 
-def test_ends_that_a_client_has_brought_about_are_not_noted() -> None:
+def test_ends_caused_by_the_client_are_not_remembered() -> None:
     ends = Ends(10)
     ends.note(b"name", b"", None)
     ends.note(b"name", b"", ProtocolError("junk"))
@@ -22,7 +22,7 @@ def test_ends_that_a_client_has_brought_about_are_not_noted() -> None:
     assert "too long" in ends.reason(b"name", b"")
 
 
-def test_the_oldest_end_is_forgotten_first() -> None:
+def test_oldest_end_is_forgotten_first() -> None:
     # THREATS 94
     ends = Ends(2)
     for name in (b"a", b"b", b"c"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 
 @given(st.none() | st.binary(max_size=60), st.binary(max_size=60), st.integers(1, 20))
-def test_fragments_hold_the_payload_metadata_first(builds, metadata, data, size) -> None:
+def test_fragments_contain_metadata_first(builds, metadata, data, size) -> None:
     for build in builds.values():
         payload = build.module("penstock.payload").Payload(data, metadata)
         parts = list(build.module("penstock.core.fragments").fragments(payload, size))
@@ -27,7 +27,7 @@ def test_fragments_hold_the_payload_metadata_first(builds, metadata, data, size)
 def reassembly(build, **limits):
     module = build.module("penstock.core.fragments")
     settings = build.module("penstock.settings").Settings(**limits)
-    return module.Reassembly(settings, module.Budget())
+    return module.Reassembly(settings, module.Account())
 
 
 def test_reassembly_is_the_inverse(build) -> None:
@@ -52,7 +52,7 @@ def test_reassembly_is_the_inverse(build) -> None:
         ({"max_empty_fragments": 3}, b""),  # THREATS 48
     ],
 )
-def test_limits_trip_and_free_what_was_held(build, limits, data) -> None:
+def test_items_beyond_limits_are_dropped(build, limits, data) -> None:
     error = build.module("penstock.errors").LimitExceeded
     items = reassembly(build, **limits)
     with pytest.raises(error):
@@ -65,7 +65,7 @@ def test_limits_trip_and_free_what_was_held(build, limits, data) -> None:
 @pytest.mark.parametrize(
     ("limit", "why"), [("max_reassembly_bytes", "unfinished"), ("max_process_reassembly_bytes", "all")]
 )
-def test_the_oldest_items_go_first_when_there_are_too_many(build, limit, why) -> None:
+def test_oldest_items_exceed_the_limit_first(build, limit, why) -> None:
     # THREATS 47, 49
     items = reassembly(build, **{limit: 350})
     for stream in (5, 3, 1):
@@ -76,11 +76,11 @@ def test_the_oldest_items_go_first_when_there_are_too_many(build, limit, why) ->
     assert items.excess() is None
 
 
-def test_items_of_all_connections_share_a_budget(build) -> None:
+def test_items_of_all_connections_share_an_account(build) -> None:
     # THREATS 30, 47
     module = build.module("penstock.core.fragments")
     settings = build.module("penstock.settings").Settings(max_process_reassembly_bytes=300)
-    budget = module.Budget()
+    budget = module.Account()
     first, second = (module.Reassembly(settings, budget) for _ in range(2))
     first.begin(1, None, None, b"x" * 200, 0.0)
     second.begin(1, None, None, b"x" * 200, 0.0)
@@ -88,13 +88,13 @@ def test_items_of_all_connections_share_a_budget(build) -> None:
     assert "max_process_reassembly_bytes (300)" in str(second.excess()[1])
     first.clear()
     assert second.excess() is None
-    # What is dropped without a word holds nothing, either.
+    # An object that is discarded without being closed is not counted either.
     del second
     gc.collect()
     assert budget.held == 0
 
 
-def test_overdue_items_are_named(build) -> None:
+def test_overdue_returns_items_that_have_timed_out(build) -> None:
     items = reassembly(build, reassembly_timeout=10.0)
     items.begin(1, None, None, b"x", 0.0)
     items.begin(3, None, None, b"x", 5.0)

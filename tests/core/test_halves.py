@@ -9,12 +9,12 @@ def test_every_kind_has_its_halves(build) -> None:
         assert (requester == halves.OPEN) == kind.sends_items
 
 
-def test_every_signal_of_either_side_is_in_the_table(build) -> None:
+def test_table_has_every_signal_of_both_sides(build) -> None:
     halves = build.module("penstock.core.halves")
     assert set(halves.TERMINAL) == {(signal, side) for signal in halves.Signal for side in (True, False)}
 
 
-def test_completion_ends_the_senders_half_alone(build) -> None:
+def test_complete_ends_only_the_senders_half(build) -> None:
     halves = build.module("penstock.core.halves")
     assert halves.TERMINAL[halves.Signal.COMPLETE, True] == (True, False)
     assert halves.TERMINAL[halves.Signal.COMPLETE, False] == (False, True)

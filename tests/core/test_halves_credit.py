@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.mark.parametrize(("credit", "count", "total"), [(0, 1, 1), (5, 7, 12), (2**31 - 2, 1, 2**31 - 1)])
-def test_credit_adds_up(build, credit: int, count: int, total: int) -> None:
+def test_credit_is_added(build, credit: int, count: int, total: int) -> None:
     assert build.module("penstock.core.halves").add(credit, count) == total
 
 

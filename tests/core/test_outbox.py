@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 
-def test_output_is_the_pieces_in_order_and_then_forgotten(build) -> None:
+def test_take_returns_pieces_in_order_once(build) -> None:
     outbox = build.module("penstock.core.outbox").Outbox()
     outbox.write(b"a")
     outbox.write(b"bc")
@@ -13,7 +13,7 @@ def test_output_is_the_pieces_in_order_and_then_forgotten(build) -> None:
     assert outbox.size == 0
 
 
-def test_chunks_fit_a_socket_and_large_pieces_stay_whole(build) -> None:
+def test_large_pieces_are_separate_chunks(build) -> None:
     module = build.module("penstock.core.outbox")
     rng = random.Random(1)
     for _ in range(50):
@@ -28,7 +28,7 @@ def test_chunks_fit_a_socket_and_large_pieces_stay_whole(build) -> None:
         assert all(len(chunk) <= module.WRITE_BYTES or any(chunk is piece for piece in large) for chunk in chunks)
 
 
-def test_clear_forgets_all(build) -> None:
+def test_clear_removes_everything(build) -> None:
     outbox = build.module("penstock.core.outbox").Outbox()
     outbox.write(b"x" * 100_000)
     outbox.clear()

@@ -13,7 +13,7 @@ def replay(build, limit: int = 1 << 20, position: int = 0):
     return build.module("penstock.core.replay").Replay(limit, 3, position)
 
 
-def test_a_frame_is_as_long_as_its_prefix_says(build) -> None:
+def test_frame_bytes_returns_the_length_of_a_frame(build) -> None:
     kept = replay(build, position=100)
     kept.keep(frame(b"a" * 10) + frame(b"b" * 300), 310, True)
     kept.keep(b"\0\1", 0, True)
@@ -22,7 +22,7 @@ def test_a_frame_is_as_long_as_its_prefix_says(build) -> None:
 
 
 @given(st.lists(st.lists(st.integers(6, 40), min_size=1, max_size=4), min_size=1, max_size=12), st.data())
-def test_what_is_kept_comes_back_from_every_frame(builds, sizes, data) -> None:
+def test_since_returns_the_output_from_every_frame(builds, sizes, data) -> None:
     for build in builds.values():
         kept = replay(build)
         bodies: list[bytes] = []
@@ -39,7 +39,7 @@ def test_what_is_kept_comes_back_from_every_frame(builds, sizes, data) -> None:
             assert b"".join(kept.since(ends[count])) == b"".join(map(frame, bodies[count:]))
 
 
-def test_a_body_by_reference_belongs_to_its_head(build) -> None:
+def test_data_by_reference_belongs_to_its_frame(build) -> None:
     kept = replay(build)
     body = b"h" * 6 + b"d" * 100
     kept.keep(len(body).to_bytes(3, "big") + body[:6], 6, True)
@@ -49,7 +49,7 @@ def test_a_body_by_reference_belongs_to_its_head(build) -> None:
     assert b"".join(kept.since(106)) == frame(b"x" * 6)
 
 
-def test_positions_that_nobody_can_mean_are_refused(build) -> None:
+def test_invalid_positions_are_refused(build) -> None:
     # THREATS 29, 31
     kept = replay(build, position=50)
     kept.keep(frame(b"a" * 10), 10, True)
@@ -60,7 +60,7 @@ def test_positions_that_nobody_can_mean_are_refused(build) -> None:
         kept.trim(61)
 
 
-def test_the_oldest_goes_when_the_limit_is_reached(build) -> None:
+def test_oldest_entry_is_discarded_at_the_limit(build) -> None:
     kept = replay(build, limit=100)
     for number in range(50):
         kept.keep(frame(bytes([number]) * 10), 10, True)

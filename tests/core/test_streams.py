@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 
-def test_numbers_go_in_steps_of_two(build) -> None:
+def test_ids_increase_by_two(build) -> None:
     streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
     client, server = streams.StreamTable(1), streams.StreamTable(2)
     assert [client.open_ours(kind.CALL).id for _ in range(3)] == [1, 3, 5]
@@ -11,7 +11,7 @@ def test_numbers_go_in_steps_of_two(build) -> None:
     assert client.may_be_theirs(2) and not client.may_be_theirs(3) and not client.may_be_theirs(0)
 
 
-def test_numbers_begin_anew_and_skip_those_in_use(build) -> None:
+def test_ids_start_again_and_skip_those_in_use(build) -> None:
     # THREATS 35
     streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
     table = streams.StreamTable(1)
@@ -25,7 +25,7 @@ def test_numbers_begin_anew_and_skip_those_in_use(build) -> None:
     assert table.open_ours(kind.STREAM).id == 1
 
 
-def test_the_peers_streams_are_counted(build) -> None:
+def test_peers_streams_are_counted(build) -> None:
     streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
     table = streams.StreamTable(2)
     theirs = table.open_theirs(1, kind.STREAM, 5.0)
@@ -38,7 +38,7 @@ def test_the_peers_streams_are_counted(build) -> None:
 
 
 @pytest.mark.parametrize("ours", [True, False])
-def test_signals_end_halves_as_the_table_says(build, ours: bool) -> None:
+def test_signals_end_the_halves_of_the_table(build, ours: bool) -> None:
     streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
     halves = build.module("penstock.core.halves")
     for (signal, by_requester), (ends_requester, ends_responder) in halves.TERMINAL.items():
@@ -49,8 +49,8 @@ def test_signals_end_halves_as_the_table_says(build, ours: bool) -> None:
         assert over == stream.over == (ends_requester and ends_responder)
 
 
-def test_each_side_may_number_for_itself(build) -> None:
-    # ReactiveSocket 0.0, Stream Identifiers: an id is unique for its requester alone.
+def test_both_sides_may_use_the_same_ids(build) -> None:
+    # ReactiveSocket 0.0, Stream Identifiers: an id is only unique for its requester.
     streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
     table = streams.StreamTable(1, True)
     ours = table.open_ours(kind.CALL)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 
-def test_timers_go_off_in_order_and_once(build) -> None:
+def test_timers_expire_in_order_and_once(build) -> None:
     timers = build.module("penstock.core.timers")
     table = timers.TimerTable()
     assert table.next() is None
@@ -13,7 +13,7 @@ def test_timers_go_off_in_order_and_once(build) -> None:
     assert table.expired(9.0) == []
 
 
-def test_a_timer_set_again_moves(build) -> None:
+def test_set_replaces_an_earlier_deadline(build) -> None:
     timers = build.module("penstock.core.timers")
     table = timers.TimerTable()
     table.set(timers.Timer.EXPIRY, 1.0)
@@ -25,7 +25,7 @@ def test_a_timer_set_again_moves(build) -> None:
     assert table.next() is None
 
 
-def test_clear_forgets_all(build) -> None:
+def test_clear_removes_everything(build) -> None:
     timers = build.module("penstock.core.timers")
     table = timers.TimerTable()
     for timer in timers.Timer:

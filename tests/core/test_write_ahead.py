@@ -1,4 +1,4 @@
-"""The books of a session that outlives its process; what a death costs is in the tests of the families."""
+"""The write-ahead log of a session; the consequences of a killed process are tested with the families."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Books:
         done(error)
 
 
-def test_output_leaves_when_it_is_durable() -> None:
+def test_output_is_released_when_durable() -> None:
     books = Books()
     books.outbox.write(b"a")
     assert books.outbox.take() == [] and not books.outbox.settled and not books.outbox.begun
@@ -72,7 +72,7 @@ def test_output_leaves_when_it_is_durable() -> None:
     assert books.told == [False, False]
 
 
-def test_requests_wait_and_what_follows_keeps_its_place() -> None:
+def test_requests_wait_and_later_events_keep_the_order() -> None:
     books = Books()
     item, request = ItemReceived(1, Payload(b"i"), False), Requested(2, Kind.CALL, "r", Payload(), 1, True)
     events: list[Event] = [item, request, item]
@@ -82,7 +82,7 @@ def test_requests_wait_and_what_follows_keeps_its_place() -> None:
     assert books.outbox.sift([]) == [request, item]
 
 
-def test_too_much_output_is_told() -> None:
+def test_watcher_is_called_when_the_storage_is_full() -> None:
     books = Books(high_bytes=2)
     books.outbox.write(b"a")
     books.outbox.take()
@@ -92,7 +92,7 @@ def test_too_much_output_is_told() -> None:
 
 
 @pytest.mark.parametrize("how", ["detach", "end"])
-def test_the_log_goes_when_nothing_is_being_written(how: str) -> None:
+def test_log_is_released_when_no_write_is_in_progress(how: str) -> None:
     books = Books()
     books.outbox.write(b"a")
     books.outbox.take()
@@ -108,7 +108,7 @@ def test_the_log_goes_when_nothing_is_being_written(how: str) -> None:
     assert books.outbox.log is None and books.outbox.take() == []
 
 
-def test_nothing_leaves_when_a_write_fails() -> None:
+def test_output_is_discarded_when_a_write_fails() -> None:
     books = Books()
     books.outbox.write(b"a")
     books.outbox.take()
@@ -117,7 +117,7 @@ def test_nothing_leaves_when_a_write_fails() -> None:
     assert books.failed == [error] and books.outbox.take() == []
 
 
-def test_what_has_not_changed_is_not_written() -> None:
+def test_unchanged_state_is_not_written() -> None:
     books = Books()
     books.outbox.begin(books.log, lambda work, done: books.started.append((work, done)), books.now)
     books.outbox.write(b"a")
@@ -128,13 +128,13 @@ def test_what_has_not_changed_is_not_written() -> None:
     assert books.outbox.take() == [b"a", b"b"] and books.log.done == ["append 0 after 0"]
 
 
-def test_changes_of_streams() -> None:
+def test_opened_and_ended_streams_are_found() -> None:
     before, now = Logged(0, 0, {"a": 1, "b": 3}), Logged(0, 0, {"b": 1, "c": 3})
     assert now.opened_since(before) == {"b": 1, "c": 3} and now.ended_since(before) == ["a"]
     assert now.opened_since(None) == now.streams and now.ended_since(None) == []
 
 
-def test_requests_that_never_began_vanish_with_their_streams() -> None:
+def test_requests_are_removed_with_their_streams() -> None:
     item, request = ItemReceived(1, Payload(b"i"), False), Requested(2, Kind.CALL, "r", Payload(), 1, True)
     assert without_requests([item, request, ItemReceived(2, Payload(), True)]) == [item]
     assert digest(b"a") != digest(b"b")

@@ -67,7 +67,7 @@ async def test_announced_frame_uses_no_memory_and_times_out(dialect: str) -> Non
         tracemalloc.start()
         try:
             await attacker.say((b"\x00" if dialect == V00 else b"") + b"\xff\xff\xff" + bytes(10))
-            assert b"nothing was heard" in await attacker.heard()
+            assert b"nothing received from the peer" in await attacker.heard()
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -112,7 +112,7 @@ async def test_self_counting_lengths_are_refused_with_a_reason(caplog: pytest.Lo
     frames = [opening(DIALECTS[V1]), *(codec.request_frame(4, each, 0, 0, b"echo", b"") for each in (1, 3, 5))]
     async with attack(set_up=False) as attacker:
         await attacker.say(b"".join(len(frame).to_bytes(3, "big") + frame[3:] for frame in frames))
-        assert b"a frame header alone takes" in await attacker.heard()
+        assert b"less than a frame header" in await attacker.heard()
 
 
 async def test_a_handler_that_raises_keeps_its_secrets(caplog: pytest.LogCaptureFixture) -> None:

@@ -123,7 +123,7 @@ def test_other_first_message_is_rejected() -> None:
 
 def test_handshake_above_the_limit_is_rejected() -> None:
     raw = Raw()
-    with pytest.raises(FrameError, match="the length says 4294967295"):
+    with pytest.raises(FrameError, match="a length of 4294967295"):
         raw.acceptor.receive(b"\xff\xff\xff\xff", raw.now)
     assert raw.acceptor.next_timer() == raw.now + 1.0
 

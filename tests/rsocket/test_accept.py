@@ -17,7 +17,7 @@ def acceptor(build: Build) -> Any:
 
 
 def opening(build: Build) -> bytes:
-    """Return what a client says first, with a call behind it."""
+    """Return the first bytes of a client: its set-up and a call."""
     modules = [build.module(f"penstock.{name}") for name in ("rsocket.session", "settings", "payload", "kinds")]
     session, settings, payload, kinds = modules
     client = session.RSocketSession.client(settings.Settings(), payload.Payload())
@@ -27,7 +27,7 @@ def opening(build: Build) -> bytes:
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-def test_a_set_up_begins_a_session_which_gets_all_that_came(build: Build, acceptor: Any, cut: Cut) -> None:
+def test_set_up_starts_a_session_with_all_received_bytes(build: Build, acceptor: Any, cut: Cut) -> None:
     session = None
     for piece in cut(opening(build)):
         if session is None:
@@ -37,7 +37,7 @@ def test_a_set_up_begins_a_session_which_gets_all_that_came(build: Build, accept
     assert [type(event).__name__ for event in session.take_events()] == ["Established", "Requested"]
 
 
-def test_the_peer_must_say_who_it_is_in_time(acceptor: Any) -> None:
+def test_first_frame_must_arrive_in_time(acceptor: Any) -> None:
     # THREATS 1
     assert acceptor.next_timer() == 110.0
     assert acceptor.receive(b"\x00", 109.0) is None
@@ -57,9 +57,7 @@ def test_the_peer_must_say_who_it_is_in_time(acceptor: Any) -> None:
         (b"\x00\x00\x20\x00\x00\x00\x00\xc0\x00", "not RSocket"),
     ],
 )
-def test_what_is_no_rsocket_is_told_apart_and_answered_with_nothing(
-    build: Build, acceptor: Any, first: bytes, what: str
-) -> None:
+def test_foreign_protocols_are_detected_and_not_answered(build: Build, acceptor: Any, first: bytes, what: str) -> None:
     # THREATS 2, 3, 10, 12
     with pytest.raises(build.module("penstock.errors").ProtocolError, match=what):
         acceptor.receive(first, 101.0)
@@ -72,8 +70,8 @@ def resume_frame(build: Build, token: bytes) -> bytes:
     return build.module("penstock.rsocket.dialect").RSOCKET_1_0.codec().frame(frame)
 
 
-@pytest.mark.parametrize(("store", "why"), [(False, "does not resume"), (True, "no session of that token")])
-def test_a_resume_that_is_refused_gets_an_answer(build: Build, store: bool, why: str) -> None:
+@pytest.mark.parametrize(("store", "why"), [(False, "does not resume"), (True, "no session with this token")])
+def test_rejected_resume_is_answered(build: Build, store: bool, why: str) -> None:
     # THREATS 26, 28
     settings = build.module("penstock.settings").Settings()
     sessions = build.module("penstock.rsocket.resume").SessionStore(10) if store else None
@@ -89,7 +87,7 @@ def test_a_resume_that_is_refused_gets_an_answer(build: Build, store: bool, why:
     assert b"guessed" not in answer.data
 
 
-def test_a_resume_is_not_gathered_beyond_what_any_token_needs(build: Build) -> None:
+def test_size_of_a_resume_frame_is_limited(build: Build) -> None:
     # THREATS 27
     settings = build.module("penstock.settings").Settings()
     sessions = build.module("penstock.rsocket.resume").SessionStore(10)

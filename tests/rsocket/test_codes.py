@@ -10,7 +10,7 @@ from penstock.rsocket.codes import HANDLER_FAILED, SETUP_CODES, Code, error_of, 
     ("code", "kind"),
     [(0x201, ApplicationError), (0x202, Rejected), (0x203, Canceled), (0x204, Invalid), (0x301, ApplicationError)],
 )
-def test_each_code_has_its_exception_and_comes_back(code: int, kind: type[ApplicationError]) -> None:
+def test_codes_are_converted_to_exceptions_and_back(code: int, kind: type[ApplicationError]) -> None:
     error = error_of(code, b"boom")
     assert type(error) is kind
     assert (error.code, error.message, error.data) == (code, "boom", b"boom")
@@ -22,47 +22,47 @@ def test_unknown_codes_stay_numbers(code: int) -> None:
     assert error_of(code, b"").code == code
 
 
-def test_text_that_is_no_utf8_is_shown_replaced_and_kept_raw() -> None:
+def test_invalid_utf8_is_replaced_in_text_and_kept_in_data() -> None:
     # THREATS 18
     error = error_of(0x201, b"a\xff")
     assert (error.message, error.data) == ("a�", b"a\xff")
 
 
 @pytest.mark.parametrize("code", [0, 1, 0x101, 0x205, 0x300, 0xFFFFFFFF, "NOT_FOUND"])
-def test_what_no_application_may_send_travels_as_application_error_with_its_text(code: int | str) -> None:
+def test_reserved_codes_are_sent_as_application_error(code: int | str) -> None:
     error = ApplicationError(code, "why")
     assert wire_of(error) == (0x201, str(error).encode(), None)
 
 
 @pytest.mark.parametrize("code", [0x201, 0x202, 0x203, 0x204, 0x301, 0xFFFFFFFE])
-def test_what_an_application_may_send_travels_as_it_is(code: int) -> None:
+def test_application_codes_are_sent_unchanged(code: int) -> None:
     assert wire_of(ApplicationError(code, "why", b"raw")) == (code, b"raw", None)
 
 
-def test_a_word_travels_in_the_data_that_tells_it() -> None:
+def test_string_codes_are_sent_in_the_data() -> None:
     body = b'{"code":"NOT_FOUND","message":"gone"}'
     assert wire_of(ApplicationError("NOT_FOUND", "gone", body)) == (0x201, body, None)
 
 
 @pytest.mark.parametrize("error", [ValueError("password=1"), LinkLost("10.0.0.7 is gone"), KeyError("x")])
-def test_the_text_of_other_errors_stays_here(error: Exception) -> None:
+def test_text_of_other_errors_is_not_sent(error: Exception) -> None:
     # THREATS 46
     assert wire_of(error) == (0x201, HANDLER_FAILED.encode(), None)
 
 
-def test_codes_are_named_as_in_the_document() -> None:
+def test_codes_have_the_names_of_the_specification() -> None:
     assert name_of(Code.REJECTED_RESUME) == "REJECTED_RESUME"
     assert name_of(0x301) == "0x00000301"
     assert {code for code in Code if code < 0x100} == SETUP_CODES
 
 
-def test_the_drafts_leave_applications_more_codes() -> None:
+def test_drafts_have_more_application_codes() -> None:
     # ReactiveSocket 0.2, Error Codes: 0x205 to 0xFFFFFFFE.
     assert wire_of(ApplicationError(0x205, "mine"), 0x205) == (0x205, b"mine", None)
     assert wire_of(ApplicationError(0x205, "mine"), 0x301)[0] == 0x201
 
 
-def test_metadata_of_an_error_comes_and_goes_with_it() -> None:
+def test_metadata_of_errors_is_sent_and_received() -> None:
     error = error_of(0x202, b"no", b"why")
     assert error.metadata == b"why"
     assert wire_of(error) == (0x202, b"no", b"why")

@@ -28,13 +28,13 @@ def call(build: Build, pair: Pair, data: bytes = b"") -> int:
     return stream
 
 
-def test_the_first_frame_is_the_set_up(build: Build, pair: Pair) -> None:
+def test_first_frame_is_setup(build: Build, pair: Pair) -> None:
     assert names(build, pair.client_sent) == ["SETUP"]
     assert pair.server_sent == b""
     assert len(pair.events("server", "Established")) == 1
 
 
-def test_what_is_asked_for_before_there_is_a_link_waits_for_it(build: Build) -> None:
+def test_requests_before_the_first_link_wait_for_it(build: Build) -> None:
     session = build.module("penstock.rsocket.session").RSocketSession
     settings = build.module("penstock.settings").Settings()
     payload = build.module("penstock.payload").Payload
@@ -52,7 +52,7 @@ def test_keepalives_are_sent_and_answered(build: Build, pair: Pair) -> None:
     assert pair.events("client", "Closed") == []
 
 
-def test_no_timer_is_left_behind(build: Build, pair: Pair) -> None:
+def test_no_timer_remains_after_the_end(build: Build, pair: Pair) -> None:
     pair.client.close(pair.now)
     pair.drive()
     pair.server.link_down(pair.now, None)
@@ -63,7 +63,7 @@ def test_no_timer_is_left_behind(build: Build, pair: Pair) -> None:
     assert not pair.client.link_wanted and not pair.server.link_wanted
 
 
-def test_closing_waits_for_what_is_open(build: Build, pair: Pair) -> None:
+def test_close_waits_for_open_streams(build: Build, pair: Pair) -> None:
     stream = call(build, pair)
     pair.server.close(pair.now)
     pair.drive()
@@ -76,7 +76,7 @@ def test_closing_waits_for_what_is_open(build: Build, pair: Pair) -> None:
     assert type(closed.error).__name__ == "PeerClosed"
 
 
-def test_closing_with_a_reason_waits_for_nothing(build: Build, pair: Pair) -> None:
+def test_close_with_an_error_does_not_wait(build: Build, pair: Pair) -> None:
     call(build, pair)
     reason = build.module("penstock.errors").LimitExceeded("too much")
     pair.server.close(pair.now, reason)
@@ -86,7 +86,7 @@ def test_closing_with_a_reason_waits_for_nothing(build: Build, pair: Pair) -> No
     assert len(pair.events("client", "Closed")) == len(pair.events("server", "Closed")) == 1
 
 
-def test_nothing_happens_after_the_end(build: Build, pair: Pair) -> None:
+def test_closed_session_does_nothing(build: Build, pair: Pair) -> None:
     pair.client.close(pair.now)
     pair.drive()
     said = len(pair.client_events), len(pair.server_events)
@@ -99,7 +99,7 @@ def test_nothing_happens_after_the_end(build: Build, pair: Pair) -> None:
     assert (len(pair.client_events), len(pair.server_events)) == said
 
 
-def test_events_of_a_read_come_in_the_order_of_its_frames(build: Build, pair: Pair) -> None:
+def test_events_have_the_order_of_frames(build: Build, pair: Pair) -> None:
     payload, kind = build.module("penstock.payload").Payload, build.module("penstock.kinds").Kind
     for route in ("a", "b", "c"):
         pair.client.open(kind.FIRE, route, payload())

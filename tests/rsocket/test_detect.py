@@ -6,7 +6,7 @@ from penstock import ProtocolError, Settings
 from penstock.rsocket.detect import detect, is_resume
 from penstock.rsocket.dialect import DIALECTS, REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0, Dialect
 
-# First frames of living peers, and of documents: see tests/vectors.
+# First frames of known peers, and of specifications: see tests/vectors.
 V1 = "00001d 00000000 0400 0001 0000 00004e20 00015f90 03 6d2f78 03 642f79"
 V1_AS_0_2 = "00001d 00000000 0400 0000 0002 00004e20 00015f90 03 6d2f78 03 642f79"
 V02_STRICT = "00001a 00000000 0420 0000 0002 000001f4 0000ea60 03 6d2f78 03 642f79"
@@ -21,7 +21,7 @@ REQUEST = "000007 00000001 1000 78"
 ALL = frozenset(DIALECTS)
 
 
-def octets(text: str) -> bytes:
+def raw(text: str) -> bytes:
     return bytes.fromhex(text.replace(" ", ""))
 
 
@@ -31,7 +31,7 @@ def octets(text: str) -> bytes:
         (V1, RSOCKET_1_0),
         (V02, REACTIVESOCKET_0_2),
         (V02_STRICT, REACTIVESOCKET_0_2),
-        # A claimed 0.2 is 0.2, unless the server was told otherwise.
+        # Version 0.2 is ReactiveSocket 0.2 unless the settings differ.
         (V1_AS_0_2, REACTIVESOCKET_0_2),
         (V00, REACTIVESOCKET_0_0),
         (V00_LONG, REACTIVESOCKET_0_0),
@@ -40,31 +40,31 @@ def octets(text: str) -> bytes:
         (REQUEST, RSOCKET_1_0),
     ],
 )
-def test_layouts_tell_the_dialects_apart_as_soon_as_they_can(first: str, dialect: Dialect) -> None:
+def test_layouts_determine_the_dialect_with_few_bytes(first: str, dialect: Dialect) -> None:
     # THREATS 24
-    data = octets(first)
+    data = raw(first)
     found = [detect(data[:end], Settings(), ALL) for end in range(len(data) + 1)]
     known = [each for each in found if each is not None]
     assert found.index(dialect) <= 16
     assert found[found.index(dialect) :] == known == [dialect] * len(known)
 
 
-def test_messages_get_a_prefix_of_one_kind() -> None:
-    found = detect(octets(V00_MESSAGE), Settings(), ALL)
+def test_messages_have_the_same_prefix_in_all_dialects() -> None:
+    found = detect(raw(V00_MESSAGE), Settings(), ALL)
     assert found is not None
     assert (found.name, found.codec().prefix_bytes) == (REACTIVESOCKET_0_0.name, 3)
 
 
-def test_what_0_2_means_may_be_chosen_but_for_what_only_it_has() -> None:
+def test_setting_selects_the_meaning_of_version_0_2() -> None:
     settings = Settings(served_0_2="rsocket-1.0")
-    assert detect(octets(V1_AS_0_2), settings, ALL) is RSOCKET_1_0
-    assert detect(octets(V02_STRICT), settings, ALL) is REACTIVESOCKET_0_2
+    assert detect(raw(V1_AS_0_2), settings, ALL) is RSOCKET_1_0
+    assert detect(raw(V02_STRICT), settings, ALL) is REACTIVESOCKET_0_2
 
 
-def test_the_draft_between_is_named_whatever_it_calls_itself() -> None:
-    with pytest.raises(ProtocolError, match=r"draft 0\.1, which is not served; it calls itself 0\.2"):
-        detect(octets(DRAFT_01), Settings(), ALL)
-    assert all(detect(octets(DRAFT_01)[:end], Settings(), ALL) is None for end in range(16))
+def test_draft_0_1_is_named_regardless_of_its_version() -> None:
+    with pytest.raises(ProtocolError, match=r"ReactiveSocket 0\.1, which is not supported; it claims version 0\.2"):
+        detect(raw(DRAFT_01), Settings(), ALL)
+    assert all(detect(raw(DRAFT_01)[:end], Settings(), ALL) is None for end in range(16))
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_the_draft_between_is_named_whatever_it_calls_itself() -> None:
         (V00, "reactivesocket-0.0", REACTIVESOCKET_0_0),
     ],
 )
-def test_a_listener_of_one_dialect_takes_all_of_its_layout(first: str, served: str, dialect: Dialect) -> None:
-    assert detect(octets(first), Settings(), {served}) is dialect
+def test_listener_of_one_dialect_accepts_its_layout(first: str, served: str, dialect: Dialect) -> None:
+    assert detect(raw(first), Settings(), {served}) is dialect
 
 
 @pytest.mark.parametrize(("first", "served"), [(V1, "reactivesocket-0.0"), (V00, "reactivesocket-0.2")])
-def test_a_listener_of_one_dialect_refuses_the_others(first: str, served: str) -> None:
-    with pytest.raises(ProtocolError, match="which is not served here"):
-        detect(octets(first), Settings(), {served})
+def test_listener_of_one_dialect_refuses_the_others(first: str, served: str) -> None:
+    with pytest.raises(ProtocolError, match="which this server does not offer"):
+        detect(raw(first), Settings(), {served})
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_a_listener_of_one_dialect_refuses_the_others(first: str, served: str) -
         ("ffffff 00000000 0400 00010000", "max_setup_frame_bytes"),
     ],
 )
-def test_what_is_no_first_frame_is_refused(first: str, what: str) -> None:
+def test_invalid_first_frames_are_refused(first: str, what: str) -> None:
     # THREATS 4, 5, 10
     with pytest.raises(ProtocolError, match=what):
-        detect(octets(first), Settings(), ALL)
+        detect(raw(first), Settings(), ALL)
 
 
-def test_a_session_to_be_resumed_is_told_from_a_new_one() -> None:
-    assert is_resume(octets(RESUME))
-    assert not is_resume(octets(V1))
+def test_resume_is_distinguished_from_setup() -> None:
+    assert is_resume(raw(RESUME))
+    assert not is_resume(raw(V1))

@@ -10,13 +10,13 @@ from penstock.rsocket.dialect import DIALECTS, ENDLESS, REACTIVESOCKET_0_0, REAC
 from penstock.wire.rsocket.frames import ErrorFrame, FrameType
 
 
-def test_a_dialect_is_a_few_values() -> None:
-    # More than these would be state, and state makes another family.
+def test_dialects_differ_in_their_values() -> None:
+    # Dialects have no state.
     assert len(fields(Dialect)) <= 12
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
-def test_its_codec_makes_frames_with_its_prefix(dialect: Dialect) -> None:
+def test_codec_has_the_prefix_of_the_dialect(dialect: Dialect) -> None:
     codec = dialect.codec()
     frame = codec.cancel_frame(1)
     body = codec.encode(codec.decode(frame, codec.prefix_bytes, len(frame)))
@@ -26,30 +26,30 @@ def test_its_codec_makes_frames_with_its_prefix(dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
-def test_over_messages_all_have_the_same_prefix(dialect: Dialect) -> None:
+def test_all_dialects_have_one_prefix_over_messages(dialect: Dialect) -> None:
     assert dialect.over_messages().codec().prefix_bytes == 3
 
 
-def test_the_first_draft_carries_no_channels_and_has_a_word_for_endless_streams() -> None:
+def test_first_draft_has_no_channels_but_endless_streams() -> None:
     assert {Kind.UPLOAD, Kind.CHANNEL} & REACTIVESOCKET_0_0.requests.keys() == set()
     assert REACTIVESOCKET_0_0.requests[ENDLESS] == FrameType.REQUEST_SUB
     assert RSOCKET_1_0.requests[ENDLESS] == REACTIVESOCKET_0_2.requests[ENDLESS] == FrameType.REQUEST_STREAM
 
 
-def test_the_first_draft_has_codes_and_a_frame_of_its_own_for_errors_of_the_connection() -> None:
-    frame = REACTIVESOCKET_0_0.farewell(Code.REJECTED_SETUP, "no")
+def test_first_draft_has_setup_error_with_other_codes() -> None:
+    frame = REACTIVESOCKET_0_0.close_error(Code.REJECTED_SETUP, "no")
     assert frame is not None
     assert (frame.type, frame.code, frame.data) == (FrameType.SETUP_ERROR, 0x100, b"no")
     assert REACTIVESOCKET_0_0.code_of(frame) == Code.REJECTED_SETUP
     assert REACTIVESOCKET_0_0.code_of(ErrorFrame(0, 0x201)) is None
-    assert REACTIVESOCKET_0_0.farewell(Code.CONNECTION_CLOSE, "bye") is None
+    assert REACTIVESOCKET_0_0.close_error(Code.CONNECTION_CLOSE, "bye") is None
     unknown = ErrorFrame(0, 0x77)
     unknown.type = int(FrameType.SETUP_ERROR)
     assert REACTIVESOCKET_0_0.code_of(unknown) == 0x77
 
 
 @pytest.mark.parametrize("dialect", [RSOCKET_1_0, REACTIVESOCKET_0_2])
-def test_the_others_use_error_frames_for_both(dialect: Dialect) -> None:
-    frame = dialect.farewell(Code.CONNECTION_CLOSE, "bye")
+def test_other_dialects_use_error_frames_for_both(dialect: Dialect) -> None:
+    frame = dialect.close_error(Code.CONNECTION_CLOSE, "bye")
     assert frame is not None
     assert (frame.type, dialect.code_of(frame)) == (FrameType.ERROR, Code.CONNECTION_CLOSE)

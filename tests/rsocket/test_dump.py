@@ -11,7 +11,7 @@ CANCEL = {"type": "CANCEL", "stream_id": 1, "flags": []}
 
 
 def output(protocol: str, messages: bool = False) -> bytes:
-    """Return what a client writes when its link is up."""
+    """Return the first output of a client."""
     session = client_session(protocol, Settings(), setup=Payload(b"geheim"), messages=messages)
     session.link_up(0)
     session.open(Kind.CALL, "echo", Payload(b"one"), 1)
@@ -35,7 +35,7 @@ def test_frames_are_read_as_they_were_written(version: str, framing: str) -> Non
 
 @pytest.mark.parametrize("messages", [False, True])
 @pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2", "reactivesocket-0.0"])
-def test_the_first_bytes_tell_the_dialect(protocol: str, messages: bool) -> None:
+def test_first_bytes_determine_the_dialect(protocol: str, messages: bool) -> None:
     data, anything = output(protocol, messages), RSocketDump("rsocket-1.0")
     assert anything.detected(data[:4], Settings()) is None
     found = anything.detected(data, Settings())
@@ -46,13 +46,13 @@ def test_the_first_bytes_tell_the_dialect(protocol: str, messages: bool) -> None
     assert RSocketDump("reactivesocket-0.2").detected(b"GET / HTTP/1.1", Settings()) is None
 
 
-def test_secrets_are_shown_when_asked_for() -> None:
+def test_secrets_are_shown_on_request() -> None:
     (setup, _) = RSocketDump("rsocket-1.0").reader("", False, True).lines(output("rsocket"))
     assert "geheim" in setup
 
 
-def test_nothing_is_shown_once_bounds_of_frames_are_lost() -> None:
+def test_reader_stops_when_frame_boundaries_are_lost() -> None:
     reader = RSocketDump("rsocket-1.0").reader("", False, False)
-    assert "no frame of 6 bytes" in reader.lines(b"\0\0\6" + b"\xff" * 6)[0]
+    assert "invalid frame of 6 bytes" in reader.lines(b"\0\0\6" + b"\xff" * 6)[0]
     assert "nothing more can be shown" in reader.lines(b"\0\0\1\0")[0]
     assert reader.lines(output("rsocket")) == []

@@ -19,7 +19,7 @@ def payload(metadata: bytes, flags: int = 0, stream_id: int = 1) -> Frame:
     return Frame(FrameType.PAYLOAD, stream_id, flags, 0, metadata, b"data")
 
 
-def test_entries_are_shown_but_credentials() -> None:
+def test_entries_are_shown_except_credentials() -> None:
     text = shown(payload(SECRET), Hiding(COMPOSITE))
     assert '[routing="\\x05route"(6) authentication=hidden(7) my/own="open"(4)] data="data"(4)' in text
 
@@ -46,14 +46,14 @@ def test_set_up_and_tokens_are_hidden() -> None:
     assert "geheim" not in shown(resume, Hiding(COMPOSITE))
 
 
-def test_metadata_that_is_cut_is_hidden() -> None:
+def test_truncated_metadata_is_hidden() -> None:
     for cut in range(1, len(SECRET)):
         hiding = Hiding(COMPOSITE)
         first = shown(payload(SECRET[:cut], FOLLOWS), hiding)
         rest = shown(payload(SECRET[cut:]), hiding)
         assert "geheim" not in first + rest
         assert f"metadata=hidden({len(SECRET) - cut})" in rest
-        # Other streams, and what comes next on this one, are shown again.
+        # Other streams, and later frames of this one, are shown.
         assert "routing=" in shown(payload(SECRET, stream_id=3), hiding)
         assert "routing=" in shown(payload(SECRET), hiding)
 
@@ -63,11 +63,11 @@ def test_metadata_of_other_types(mime: str, expected: str) -> None:
     assert expected in shown(payload(b"geheim"), Hiding(mime))
 
 
-def test_what_is_no_composite_metadata_is_hidden() -> None:
+def test_invalid_composite_metadata_is_hidden() -> None:
     assert "metadata=hidden(6)" in shown(payload(b"geheim"), Hiding(COMPOSITE))
 
 
-def test_names_move_no_cursor() -> None:
+def test_names_have_no_control_characters() -> None:
     assert named("message/x.rsocket.routing.v0") == "routing"
     assert named("a\x1b[2J\n") == "a\\x1b[2J\\n"
     assert named("a b") == '"a b"'

@@ -12,14 +12,14 @@ from penstock.wire.rsocket.frames import LEASE, RESUME, Frame, FrameType, SetupF
 
 
 def setup(**changes: Any) -> SetupFrame:
-    """Return a SETUP that is fine but for the changes."""
+    """Return a valid SETUP with changes."""
     frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), None)
     for name, value in changes.items():
         setattr(frame, name, value)
     return frame
 
 
-def test_it_says_what_the_settings_say() -> None:
+def test_setup_frame_has_the_values_of_the_settings() -> None:
     settings = Settings(keepalive_interval=1.5, keepalive_lifetime=30, data_mime="text/plain", metadata_mime="x/y")
     frame = setup_frame(RSOCKET_1_0, settings, Payload(b"hello", b"who"), b"token")
     assert (frame.major, frame.minor) == (1, 0)
@@ -29,24 +29,24 @@ def test_it_says_what_the_settings_say() -> None:
     assert frame.flags & RESUME
 
 
-def test_metadata_is_composite_unless_somebody_says_otherwise() -> None:
+def test_metadata_is_composite_by_default() -> None:
     assert setup().metadata_mime == b"message/x.rsocket.composite-metadata.v0"
     assert not setup().flags & RESUME
 
 
-def test_the_shortest_times_are_a_millisecond() -> None:
+def test_shortest_interval_is_a_millisecond() -> None:
     frame = setup_frame(RSOCKET_1_0, Settings(keepalive_interval=0.001, keepalive_lifetime=0.001), Payload(), None)
     assert (frame.keepalive_ms, frame.lifetime_ms) == (1, 1)
 
 
 @pytest.mark.parametrize("name", ["é", "x" * 256])
-def test_a_mime_type_that_cannot_travel_is_refused(name: str) -> None:
+def test_invalid_mime_type_is_refused(name: str) -> None:
     with pytest.raises(LocalError, match="at most 255 ASCII characters"):
         setup_frame(RSOCKET_1_0, Settings(data_mime=name), Payload(), None)
 
 
 @pytest.mark.parametrize("version", [(1, 0), (0, 2)])
-def test_versions_that_living_peers_name_are_taken(version: tuple[int, int]) -> None:
+def test_versions_of_known_peers_are_accepted(version: tuple[int, int]) -> None:
     major, minor = version
     frame = setup(major=major, minor=minor)
     assert check(frame, RSOCKET_1_0, resumable=False, leases=False) is frame
@@ -61,22 +61,22 @@ def test_versions_that_living_peers_name_are_taken(version: tuple[int, int]) -> 
         ({"keepalive_ms": 0}, 0x001, "more than 0"),
         ({"lifetime_ms": 0}, 0x001, "more than 0"),
         ({"flags": RESUME}, 0x003, "does not resume"),
-        ({"flags": LEASE}, 0x003, "no leases"),
+        ({"flags": LEASE}, 0x003, "does not grant leases"),
     ],
 )
-def test_what_cannot_be_served_is_refused_with_its_code(changes: dict[str, int], code: int, message: str) -> None:
+def test_unsupported_setups_are_rejected_with_their_code(changes: dict[str, int], code: int, message: str) -> None:
     # THREATS 22, 24, 25, 26
     with pytest.raises(SetupRejected, match=message) as refused:
         check(setup(**changes), RSOCKET_1_0, resumable=False, leases=False)
     assert refused.value.code == code
 
 
-def test_a_session_to_be_resumed_is_taken_where_that_is_possible() -> None:
+def test_resumable_session_is_accepted_if_supported() -> None:
     frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), b"token")
     assert check(frame, RSOCKET_1_0, resumable=True, leases=False) is frame
 
 
-def test_a_token_is_no_longer_than_tokens_are() -> None:
+def test_size_of_a_token_is_limited() -> None:
     # THREATS 27
     for size, taken in ((MAX_TOKEN_BYTES, True), (MAX_TOKEN_BYTES + 1, False), (65_535, False)):
         frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), bytes(size))
@@ -88,18 +88,18 @@ def test_a_token_is_no_longer_than_tokens_are() -> None:
         assert refused.value.code == 0x003
 
 
-def test_another_first_frame_is_named() -> None:
+def test_error_names_another_first_frame() -> None:
     with pytest.raises(SetupRejected, match="the first frame is CANCEL on stream 3, not SETUP"):
         check(Frame(FrameType.CANCEL, 3), RSOCKET_1_0, resumable=False, leases=False)
 
 
-def test_leases_are_asked_for_and_taken_where_they_are_granted() -> None:
+def test_leases_are_requested_and_accepted_if_supported() -> None:
     frame = setup_frame(RSOCKET_1_0, Settings(lease=True), Payload(), None)
     assert frame.flags & LEASE
     assert check(frame, RSOCKET_1_0, resumable=False, leases=True) is frame
 
 
-def test_the_drafts_say_their_version_and_have_text_for_metadata() -> None:
+def test_drafts_send_their_version_and_text_metadata() -> None:
     frame = setup_frame(REACTIVESOCKET_0_2, Settings(), Payload(), None)
     assert ((frame.major, frame.minor), frame.metadata_mime) == ((0, 2), b"text/plain")
     assert check(frame, REACTIVESOCKET_0_2, resumable=False, leases=False) is frame
@@ -108,6 +108,6 @@ def test_the_drafts_say_their_version_and_have_text_for_metadata() -> None:
         check(frame, REACTIVESOCKET_0_2, resumable=False, leases=False)
 
 
-def test_the_first_draft_knows_no_keepalive() -> None:
+def test_first_draft_has_no_keepalive() -> None:
     frame = SetupFrame(major=0, minor=0, metadata_mime=b"text/plain", data_mime=b"text/plain")
     assert check(frame, REACTIVESOCKET_0_0, resumable=False, leases=False) is frame

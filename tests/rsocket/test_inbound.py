@@ -8,7 +8,7 @@ from tests.builds import Build
 
 
 class Receiving:
-    """The inbound side of a client's session, and what it says."""
+    """The inbound side of a client's session, and its events."""
 
     def __init__(self, build: Build, **limits: Any) -> None:
         self.frames = build.module("penstock.wire.rsocket.frames")
@@ -47,7 +47,7 @@ def receiving(build: Build) -> Receiving:
 NEXT, COMPLETE, FOLLOWS = 0x20, 0x40, 0x80
 
 
-def test_items_use_up_what_was_granted(receiving: Receiving) -> None:
+def test_items_use_up_the_demand(receiving: Receiving) -> None:
     stream = receiving.stream("STREAM", 5)
     receiving.item(stream, NEXT, b"1")
     receiving.run(stream, b"2", b"3")
@@ -55,7 +55,7 @@ def test_items_use_up_what_was_granted(receiving: Receiving) -> None:
     assert receiving.streams.get(stream).granted == 2
 
 
-def test_a_run_of_just_what_was_granted_is_no_overrun(receiving: Receiving) -> None:
+def test_run_of_exactly_the_demand_is_accepted(receiving: Receiving) -> None:
     stream = receiving.stream("STREAM", 2)
     receiving.run(stream, b"1", b"2")
     assert receiving.names() == ["RunReceived"]
@@ -64,7 +64,7 @@ def test_a_run_of_just_what_was_granted_is_no_overrun(receiving: Receiving) -> N
     assert receiving.streams.get(stream) is None
 
 
-def test_an_item_beyond_what_was_granted_fails_the_stream(receiving: Receiving) -> None:
+def test_item_beyond_the_demand_fails_the_stream(receiving: Receiving) -> None:
     # THREATS 37
     stream = receiving.stream("STREAM", 1)
     receiving.run(stream, b"1", b"2")
@@ -73,23 +73,23 @@ def test_an_item_beyond_what_was_granted_fails_the_stream(receiving: Receiving) 
     assert receiving.streams.get(stream) is None
 
 
-def test_a_run_on_a_call_is_its_first_item_alone(receiving: Receiving) -> None:
+def test_run_on_a_call_delivers_only_its_first_item(receiving: Receiving) -> None:
     # THREATS 43
     stream = receiving.stream("CALL", 1)
     receiving.run(stream, b"1", b"2")
     assert [(event.payload.data, event.done) for event in receiving.events] == [(b"1", True)]
 
 
-def test_fragments_are_put_together(receiving: Receiving) -> None:
+def test_fragments_are_reassembled(receiving: Receiving) -> None:
     stream = receiving.stream("STREAM", 2)
     receiving.item(stream, NEXT | FOLLOWS, b"a")
-    receiving.run(stream, b"b")  # a fragment that looks whole is the last one
+    receiving.run(stream, b"b")  # a fragment without FOLLOWS is the last one
     receiving.item(stream, NEXT | FOLLOWS, b"c")
     receiving.item(stream, NEXT | COMPLETE, b"d")
     assert [(event.payload.data, event.done) for event in receiving.events] == [(b"ab", False), (b"cd", True)]
 
 
-def test_complete_overrules_follows(receiving: Receiving) -> None:
+def test_complete_overrides_follows(receiving: Receiving) -> None:
     stream = receiving.stream("STREAM", 2)
     receiving.item(stream, NEXT | COMPLETE | FOLLOWS, b"a")
     assert [(event.payload.data, event.done) for event in receiving.events] == [(b"a", True)]

@@ -17,7 +17,7 @@ def keepalive(build: Build, timers: Any) -> Any:
     return build.module("penstock.rsocket.keepalive").Keepalive(timers)
 
 
-def test_a_client_sends_at_its_interval(build: Build, keepalive: Any, timers: Any) -> None:
+def test_client_sends_at_its_interval(build: Build, keepalive: Any, timers: Any) -> None:
     timer = build.module("penstock.core.timers").Timer
     keepalive.start(20.0, 90.0, 100.0, sends=True)
     assert timers.next() == 120.0
@@ -27,15 +27,15 @@ def test_a_client_sends_at_its_interval(build: Build, keepalive: Any, timers: An
     assert timers.next() == 140.5
 
 
-def test_a_server_sends_none_of_its_own(keepalive: Any, timers: Any) -> None:
+def test_server_only_answers_keepalives(keepalive: Any, timers: Any) -> None:
     keepalive.start(20.0, 90.0, 100.0, sends=False)
     assert timers.next() == 145.0
 
 
-def test_silence_is_counted_from_the_last_byte(build: Build, keepalive: Any, timers: Any) -> None:
+def test_silence_is_measured_from_the_last_byte(build: Build, keepalive: Any, timers: Any) -> None:
     keepalive.start(20.0, 90.0, 100.0, sends=False)
     keepalive.last_received_at = 150.0
-    # It looks twice in a lifetime, and finds out by itself that the peer was heard later.
+    # Silence is checked twice within a lifetime, and input in between counts.
     assert timers.expired(145.0) == [build.module("penstock.core.timers").Timer.SILENCE]
     assert not keepalive.silent(145.0)
     assert timers.next() == 190.0
@@ -44,23 +44,23 @@ def test_silence_is_counted_from_the_last_byte(build: Build, keepalive: Any, tim
     assert keepalive.silent(240.0)
 
 
-def test_an_answer_has_the_same_data_and_is_given_where_it_is_wanted(build: Build, keepalive: Any) -> None:
+def test_keepalive_is_answered_with_the_same_data_if_requested(build: Build, keepalive: Any) -> None:
     frames = build.module("penstock.wire.rsocket.frames")
     answer = keepalive.answer(frames.KeepaliveFrame(frames.RESPOND, 3, b"ping"), 9)
     assert (answer.flags, answer.position, answer.data) == (0, 9, b"ping")
     assert keepalive.answer(frames.KeepaliveFrame(0, 3, b"pong"), 9) is None
 
 
-def test_it_ends_with_the_link(keepalive: Any, timers: Any) -> None:
+def test_keepalive_stops_with_the_link(keepalive: Any, timers: Any) -> None:
     keepalive.start(20.0, 90.0, 100.0, sends=True)
     keepalive.stop()
     assert timers.next() is None
 
 
 @pytest.mark.parametrize(("moved", "size", "links"), [(True, 4_096, 8), (True, 4_095, 128), (False, 4_096, 128)])
-def test_links_that_bring_nothing_wear_a_session_out(build: Build, moved: bool, size: int, links: int) -> None:
+def test_links_without_progress_end_the_session(build: Build, moved: bool, size: int, links: int) -> None:
     # THREATS 91
-    wear = build.module("penstock.rsocket.keepalive").Wear(20.0)
+    wear = build.module("penstock.rsocket.keepalive").LinkLosses(20.0)
     replay = build.module("penstock.core.replay").Replay(1 << 20, 3, 0)
     replay.keep(size.to_bytes(3, "big") + bytes(size), size, True)
     for link in range(1, links + 1):

@@ -4,60 +4,60 @@ import pytest
 
 from penstock import FixedLease, IntervalLease, Lease, LeaseUsage
 from penstock.core.timers import Timer, TimerTable
-from penstock.rsocket.lease import ASK_AGAIN, LeaseRequester, LeaseResponder
+from penstock.rsocket.lease import RETRY_SECONDS, LeaseRequester, LeaseResponder
 from penstock.wire.rsocket.frames import LeaseFrame
 
 
 def test_requests_are_counted_against_the_lease() -> None:
-    honoring = LeaseRequester(TimerTable())
-    assert not honoring.take()
-    assert honoring.received(LeaseFrame(1000, 2), 5.0) == Lease(2, 1.0)
-    assert [honoring.take() for _ in range(3)] == [True, True, False]
+    requester = LeaseRequester(TimerTable())
+    assert not requester.take()
+    assert requester.received(LeaseFrame(1000, 2), 5.0) == Lease(2, 1.0)
+    assert [requester.take() for _ in range(3)] == [True, True, False]
 
 
-def test_the_last_lease_wins() -> None:
+def test_last_lease_replaces_earlier_ones() -> None:
     timers = TimerTable()
-    honoring = LeaseRequester(timers)
-    honoring.received(LeaseFrame(1000, 100), 0.0)
-    honoring.received(LeaseFrame(3000, 1), 0.5)
-    assert (honoring.left, timers.next()) == (1, 3.5)
+    requester = LeaseRequester(timers)
+    requester.received(LeaseFrame(1000, 100), 0.0)
+    requester.received(LeaseFrame(3000, 1), 0.5)
+    assert (requester.remaining, timers.next()) == (1, 3.5)
 
 
 @pytest.mark.parametrize(("ttl_ms", "requests"), [(0, 5), (5, 0), (0, 0)])
-def test_a_lease_of_nothing_stops_all_requests(ttl_ms: int, requests: int) -> None:
-    honoring = LeaseRequester(TimerTable())
-    honoring.received(LeaseFrame(1000, 100), 0.0)
-    honoring.received(LeaseFrame(ttl_ms, requests), 0.5)
-    assert not honoring.take()
+def test_lease_of_0_requests_stops_requests(ttl_ms: int, requests: int) -> None:
+    requester = LeaseRequester(TimerTable())
+    requester.received(LeaseFrame(1000, 100), 0.0)
+    requester.received(LeaseFrame(ttl_ms, requests), 0.5)
+    assert not requester.take()
 
 
-def test_a_lease_is_over_when_its_time_is() -> None:
+def test_lease_expires() -> None:
     timers = TimerTable()
-    honoring = LeaseRequester(timers)
-    honoring.received(LeaseFrame(1000, 100), 0.0)
+    requester = LeaseRequester(timers)
+    requester.received(LeaseFrame(1000, 100), 0.0)
     assert timers.expired(1.0) == [Timer.LEASE]
-    honoring.expire()
-    assert not honoring.take()
+    requester.expire()
+    assert not requester.take()
 
 
 # THREATS 33.
-def test_times_that_no_clock_reaches_are_cut() -> None:
-    honoring = LeaseRequester(TimerTable())
-    lease = honoring.received(LeaseFrame(0, 2**64 - 1, None, 2**64 - 1), 0.0)
+def test_long_times_are_limited() -> None:
+    requester = LeaseRequester(TimerTable())
+    lease = requester.received(LeaseFrame(0, 2**64 - 1, None, 2**64 - 1), 0.0)
     assert (lease.requests, lease.ttl) == (2**31 - 1, 2_147_483.647)
 
 
-def test_nanoseconds_are_seconds() -> None:
+def test_nanoseconds_are_converted_to_seconds() -> None:
     assert LeaseRequester(TimerTable()).received(LeaseFrame(0, 1, None, 1_500_000_000), 0.0).ttl == 1.5
 
 
-def granting(policy: object) -> tuple[LeaseResponder, TimerTable]:
+def responder(policy: object) -> tuple[LeaseResponder, TimerTable]:
     timers = TimerTable()
     return LeaseResponder(policy, timers), timers  # type: ignore[arg-type]
 
 
-def test_nothing_is_admitted_without_a_lease() -> None:
-    grants, _ = granting(FixedLease(2, 10.0))
+def test_requests_without_a_lease_are_rejected() -> None:
+    grants, _ = responder(FixedLease(2, 10.0))
     assert not grants.admit(0.0)
     frame = grants.due(0.0, 0)
     assert frame is not None
@@ -65,15 +65,15 @@ def test_nothing_is_admitted_without_a_lease() -> None:
     assert [grants.admit(1.0) for _ in range(3)] == [True, True, False]
 
 
-def test_what_comes_when_the_time_is_over_is_not_admitted() -> None:
-    grants, _ = granting(FixedLease(5, 10.0))
+def test_requests_after_expiry_are_rejected() -> None:
+    grants, _ = responder(FixedLease(5, 10.0))
     grants.due(0.0, 0)
     assert grants.admit(9.9)
     assert not grants.admit(10.0)
 
 
-def test_a_lease_that_is_used_up_is_looked_at_at_once() -> None:
-    grants, timers = granting(FixedLease(1, 10.0))
+def test_policy_is_asked_when_a_lease_is_used_up() -> None:
+    grants, timers = responder(FixedLease(1, 10.0))
     grants.due(0.0, 0)
     assert timers.next() == 10.0
     grants.admit(1.0)
@@ -82,8 +82,8 @@ def test_a_lease_that_is_used_up_is_looked_at_at_once() -> None:
     assert grants.due(1.0, 0) is not None
 
 
-def test_an_interval_is_waited_for() -> None:
-    grants, timers = granting(IntervalLease(1, 10.0))
+def test_policy_is_asked_after_an_interval() -> None:
+    grants, timers = responder(IntervalLease(1, 10.0))
     grants.due(0.0, 0)
     grants.admit(1.0)
     timers.expired(1.0)
@@ -100,12 +100,12 @@ class Never:
         return None
 
 
-def test_a_policy_that_grants_nothing_is_asked_again() -> None:
+def test_policy_that_grants_nothing_is_asked_again() -> None:
     policy = Never()
-    grants, timers = granting(policy)
+    grants, timers = responder(policy)
     assert grants.due(5.0, 3) is None
     assert policy.asked == [LeaseUsage(0, True, 3)]
-    assert timers.next() == 5.0 + ASK_AGAIN
+    assert timers.next() == 5.0 + RETRY_SECONDS
 
 
 class Reckless:
@@ -113,15 +113,15 @@ class Reckless:
         return Lease(10**12, 10**12)
 
 
-def test_what_a_policy_says_is_cut_to_what_can_be_said() -> None:
-    grants, _ = granting(Reckless())
+def test_leases_are_limited_to_the_range_of_the_protocol() -> None:
+    grants, _ = responder(Reckless())
     frame = grants.due(0.0, 0)
     assert frame is not None
     assert (frame.number_of_requests, frame.ttl_ms) == (2**31 - 1, 2**31 - 1)
 
 
-def test_a_lease_ends_with_its_link() -> None:
-    grants, timers = granting(FixedLease(5, 10.0))
+def test_lease_ends_with_its_link() -> None:
+    grants, timers = responder(FixedLease(5, 10.0))
     grants.due(0.0, 0)
     grants.stop()
     assert timers.next() is None

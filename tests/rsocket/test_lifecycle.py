@@ -18,14 +18,14 @@ def lifecycle_of(token: bytes | None = None) -> Lifecycle:
 
 
 @pytest.mark.parametrize(("before", "cause"), TRANSITIONS)
-def test_every_transition_of_the_table_is_made(before: SessionState, cause: str) -> None:
+def test_every_transition_of_the_table_is_possible(before: SessionState, cause: str) -> None:
     life = lifecycle_of()
     life.state = int(before)
     life.move(cause)
     assert life.state == TRANSITIONS[before, cause]
 
 
-def test_a_transition_that_is_not_in_the_table_is_an_error() -> None:
+def test_transition_that_is_not_in_the_table_is_an_error() -> None:
     life = lifecycle_of()
     life.move("finished")
     for cause in {cause for _, cause in TRANSITIONS}:
@@ -42,7 +42,7 @@ def test_every_state_is_reached(table: dict[tuple[Any, str], Any]) -> None:
     assert reached == set(type(first))
 
 
-def test_the_position_is_reported_where_a_session_can_be_resumed() -> None:
+def test_position_is_reported_if_resumable() -> None:
     life = lifecycle_of(b"token")
     life.received = 10
     assert (life.position(), lifecycle_of().position()) == (10, 0)
@@ -50,7 +50,7 @@ def test_the_position_is_reported_where_a_session_can_be_resumed() -> None:
     assert life.position() == 7
 
 
-def test_a_session_passes_through_its_states(build: Build) -> None:
+def test_session_passes_through_its_states(build: Build) -> None:
     lifecycle, links = build.module("penstock.rsocket.lifecycle"), build.module("penstock.rsocket.link")
     made: list[tuple[str, str]] = []
 

@@ -15,7 +15,7 @@ def types(build: Build, sent: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-def test_a_confirmation_is_one_round_trip(build: Build, cut: Cut) -> None:
+def test_confirmation_takes_one_round_trip(build: Build, cut: Cut) -> None:
     pair = Pair(build, cut=cut)
     assert pair.events("client", "Established") == []
     pair.client.confirm()
@@ -25,7 +25,7 @@ def test_a_confirmation_is_one_round_trip(build: Build, cut: Cut) -> None:
     assert types(build, pair.server_sent) == ["KEEPALIVE"]
 
 
-def test_anything_that_the_server_says_shows_that_it_accepts(build: Build) -> None:
+def test_any_frame_of_the_server_confirms_the_set_up(build: Build) -> None:
     kind, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
     pair = Pair(build)
     stream = pair.client.open(kind.STREAM, "s", payload(), 10)
@@ -38,7 +38,7 @@ def test_anything_that_the_server_says_shows_that_it_accepts(build: Build) -> No
     assert pair.items("client", stream) == [b"a", b"b", b"c"]
 
 
-def test_a_session_without_token_ends_with_its_link(build: Build) -> None:
+def test_session_without_token_ends_with_its_link(build: Build) -> None:
     pair = Pair(build)
     lost = build.module("penstock.errors").LinkLost("gone")
     pair.client.link_down(pair.now, lost)
@@ -49,7 +49,7 @@ def test_a_session_without_token_ends_with_its_link(build: Build) -> None:
 
 
 @pytest.mark.parametrize(("waited", "over"), [(59.0, False), (61.0, True)])
-def test_a_session_with_one_waits_for_another_link(build: Build, waited: float, over: bool) -> None:
+def test_session_with_token_waits_for_another_link(build: Build, waited: float, over: bool) -> None:
     world = World(build, resume_timeout=60.0)
     world.connect()
     world.drive()
@@ -58,7 +58,7 @@ def test_a_session_with_one_waits_for_another_link(build: Build, waited: float, 
     assert world.client.link_wanted is not over
 
 
-def test_a_new_link_begins_with_resume_and_nothing_else(build: Build) -> None:
+def test_new_link_begins_with_only_resume(build: Build) -> None:
     world = World(build)
     world.connect()
     world.drive()

@@ -10,7 +10,7 @@ FRAGMENT_BYTES = 100
 
 
 class Sent:
-    """An outbound side, and the frames that it wrote."""
+    """The outbound side of a session, and the frames that it has written."""
 
     def __init__(self, build: Build, fragment_bytes: int = FRAGMENT_BYTES) -> None:
         self.frames = build.module("penstock.wire.rsocket.frames")
@@ -35,7 +35,7 @@ def sent(build: Build) -> Sent:
 
 
 @pytest.mark.parametrize("done", [False, True])
-def test_an_item_is_a_payload(sent: Sent, done: bool) -> None:
+def test_item_is_a_payload(sent: Sent, done: bool) -> None:
     sent.outbound.item(3, sent.payload.Payload(b"data", b"meta"), done)
     (frame,) = sent.take()
     assert (frame.stream_id, frame.data, frame.metadata) == (3, b"data", b"meta")
@@ -43,7 +43,7 @@ def test_an_item_is_a_payload(sent: Sent, done: bool) -> None:
 
 
 @pytest.mark.parametrize("size", [FRAGMENT_BYTES + 1, 3 * FRAGMENT_BYTES, 100_000])
-def test_a_large_item_is_cut_and_its_last_fragment_completes(build: Build, size: int) -> None:
+def test_large_item_is_fragmented_with_complete_in_the_last(build: Build, size: int) -> None:
     sent = Sent(build, FRAGMENT_BYTES if size < 1000 else 40_000)
     data = bytes(range(256)) * (size // 256 + 1)
     sent.outbound.item(3, sent.payload.Payload(data[:size]), True)
@@ -53,11 +53,11 @@ def test_a_large_item_is_cut_and_its_last_fragment_completes(build: Build, size:
     follows = [bool(frame.flags & sent.frames.FOLLOWS) for frame in frames]
     completes = [bool(frame.flags & sent.frames.COMPLETE) for frame in frames]
     assert follows == [True] * (len(frames) - 1) + [False]
-    # RSocket 1.0, Fragmentation: the last frame completes.
+    # RSocket 1.0, Fragmentation: COMPLETE is set in the last frame.
     assert completes == [False] * (len(frames) - 1) + [True]
 
 
-def test_a_large_request_goes_on_in_payloads(sent: Sent) -> None:
+def test_large_request_continues_in_payloads(sent: Sent) -> None:
     kind = sent.frames.FrameType.REQUEST_STREAM
     sent.outbound.request(kind, 1, 0, 7, sent.payload.Payload(bytes(250), b"m" * 50))
     frames = sent.take()
@@ -68,7 +68,7 @@ def test_a_large_request_goes_on_in_payloads(sent: Sent) -> None:
     assert b"".join(frame.data for frame in frames) == bytes(250)
 
 
-def test_a_run_with_a_large_item_within_keeps_its_order(sent: Sent) -> None:
+def test_run_with_a_large_item_keeps_its_order(sent: Sent) -> None:
     items = [b"a", b"b" * 250, b"c"]
     run = sent.payload.PayloadRun.of([sent.payload.Payload(item) for item in items])
     sent.outbound.run(5, run, 0, 3)
@@ -80,7 +80,7 @@ def test_a_run_with_a_large_item_within_keeps_its_order(sent: Sent) -> None:
     assert found == [*items, b""]
 
 
-def test_positions_count_what_resuming_counts_without_prefixes(build: Build, sent: Sent) -> None:
+def test_positions_do_not_count_prefixes(build: Build, sent: Sent) -> None:
     outbound, frames = sent.outbound, sent.frames
     outbound.control(frames.KeepaliveFrame(0, 0, b"not counted"))
     assert outbound.position == 0
@@ -103,7 +103,7 @@ def test_positions_count_what_resuming_counts_without_prefixes(build: Build, sen
     assert sum(sizes) == len(written) - keepalive - 3 * count
 
 
-def test_without_a_link_nothing_is_written_and_all_is_kept(build: Build, sent: Sent) -> None:
+def test_frames_without_a_link_are_only_kept(build: Build, sent: Sent) -> None:
     sent.outbound.replay = build.module("penstock.core.replay").Replay(10_000, 3)
     sent.outbound.linked = False
     sent.outbound.item(1, sent.payload.Payload(b"later"), False)
@@ -117,7 +117,7 @@ def test_without_a_link_nothing_is_written_and_all_is_kept(build: Build, sent: S
     assert frame.data == b"later"
 
 
-def test_large_data_goes_by_reference(build: Build) -> None:
+def test_large_data_is_not_copied(build: Build) -> None:
     sent = Sent(build, 1 << 20)
     data = bytes(100_000)
     sent.outbound.item(1, sent.payload.Payload(data), False)

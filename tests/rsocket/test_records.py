@@ -13,7 +13,7 @@ FRAMES = [b"\0\0\x06" + b"%06d" % number for number in range(6)]
 
 
 def record(received: int, sent: int, frames: int, **changes: object) -> Record:
-    """Return a record that goes on from position `sent` with so many frames of 6 bytes."""
+    """Return a record with frames of 6 bytes from position `sent` on."""
     first = sent // 6
     made = Record(received, sent, b"".join(FRAMES[first : first + frames]), 2, {}, [])
     return msgspec.structs.replace(made, **changes)
@@ -23,7 +23,7 @@ def retained(*records: Record, resume_bytes: int = 1000) -> Retained:
     return Retained(map(msgspec.msgpack.encode, records), resume_bytes, 3)
 
 
-def test_an_opening_becomes_the_event_that_it_was_made_of() -> None:
+def test_opening_becomes_the_event_it_was_made_of() -> None:
     event = OPENING.event()
     assert (event.payload.data, event.payload.metadata) == (b"who", b"m")
     assert (event.metadata_mime, event.data_mime, event.strict, event.understood) == ("a/b", "c/d", True, False)
@@ -41,29 +41,29 @@ def test_records_add_up_to_a_session() -> None:
     assert found.replay.since(6) == FRAMES[1:3]
 
 
-def test_what_is_too_old_is_let_go_frame_by_frame() -> None:
+def test_old_frames_are_discarded_one_by_one() -> None:
     found = retained(record(0, 0, 5, opening=OPENING), resume_bytes=12)
     assert (found.replay.first, found.replay.since(18)) == (18, FRAMES[3:5])
 
 
-def test_what_was_never_written_down_is_a_beginning_anew() -> None:
+def test_unrecorded_output_restarts_the_replay() -> None:
     found = retained(record(0, 0, 1, opening=OPENING), record(0, 12, 2))
     assert (found.replay.first, found.replay.end, found.replay.since(12)) == (12, 24, FRAMES[2:4])
 
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\x80", msgspec.msgpack.encode(record(0, 0, 1))[:-1]])
-def test_what_is_no_record_is_refused(data: bytes) -> None:
+def test_invalid_records_are_refused(data: bytes) -> None:
     with pytest.raises(SessionStoreError, match="RSocket session log has an invalid record"):
         Retained([data], 1000, 3)
 
 
-def test_a_record_of_a_later_release_is_refused() -> None:
+def test_record_of_another_version_is_refused() -> None:
     later = record(0, 0, 0, opening=msgspec.structs.replace(OPENING, version=VERSION + 1))
     with pytest.raises(SessionStoreError, match=f"this release reads version {VERSION}"):
         retained(later)
 
 
-def test_a_log_that_does_not_tell_its_beginning_is_refused() -> None:
+def test_log_without_a_set_up_is_refused() -> None:
     for records in ([], [record(0, 0, 1)]):
         with pytest.raises(SessionStoreError, match="does not begin with a whole session"):
             retained(*records)

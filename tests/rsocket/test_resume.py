@@ -26,12 +26,12 @@ CHECKPOINT = Checkpoint(
 )
 
 
-def test_a_checkpoint_comes_back() -> None:
+def test_checkpoint_round_trips() -> None:
     assert decode_checkpoint(encode_checkpoint(CHECKPOINT)) == CHECKPOINT
 
 
 @pytest.mark.parametrize("secrets", range(4))
-def test_frames_that_may_hold_secrets_are_in_the_private_part(secrets: int) -> None:
+def test_frames_with_possible_secrets_are_private(secrets: int) -> None:
     # THREATS 100
     encoded = encode_checkpoint(CHECKPOINT, secrets)
     public, private = dissect(encoded)
@@ -41,8 +41,8 @@ def test_frames_that_may_hold_secrets_are_in_the_private_part(secrets: int) -> N
 
 
 @pytest.mark.parametrize("secrets", range(1, 4))
-def test_without_its_private_part_a_checkpoint_begins_behind_it(secrets: int) -> None:
-    # The server has confirmed what is not kept any more.
+def test_checkpoint_without_private_part_begins_after_it(secrets: int) -> None:
+    # The server has confirmed the frames that are no longer kept.
     public, _ = split(encode_checkpoint(CHECKPOINT, secrets))
     kept = decode_checkpoint(join(public, b""))
     assert kept.retained == CHECKPOINT.retained[secrets:]
@@ -52,34 +52,34 @@ def test_without_its_private_part_a_checkpoint_begins_behind_it(secrets: int) ->
 @pytest.mark.parametrize(
     "data", [b"", b"\xc1", b"\x80", encode_checkpoint(CHECKPOINT)[:-1], b"\xdf" + b"\xff" * 8, join(b"", b"")]
 )
-def test_what_is_no_checkpoint_is_refused(data: bytes) -> None:
+def test_invalid_checkpoints_are_refused(data: bytes) -> None:
     with pytest.raises(LocalError, match="checkpoint"):
         decode_checkpoint(data)
 
 
-def test_a_checkpoint_of_a_later_release_is_refused() -> None:
+def test_checkpoint_of_another_version_is_refused() -> None:
     later = msgspec.structs.replace(CHECKPOINT, version=VERSION + 1)
     with pytest.raises(LocalError, match=f"this release reads version {VERSION}"):
         decode_checkpoint(encode_checkpoint(later))
 
 
-def test_a_partial_item_remembers_the_frame_that_began_it() -> None:
+def test_partial_item_keeps_its_first_frame() -> None:
     head = PartialState(3, 0x07, 0x80, 9, b"m", b"half").head()
     assert (head.type, head.stream_id, head.flags, head.request_n) == (0x07, 3, 0x80, 9)
 
 
-def test_a_store_gives_back_what_it_was_given() -> None:
+def test_store_returns_added_sessions() -> None:
     store: SessionStore[str] = SessionStore(2)
     assert store.add(b"one", "first")
     assert store.add(b"two", "second")
     assert (store.get(b"one"), store.get(b"two"), len(store)) == ("first", "second", 2)
     store.remove(b"one")
     store.remove(b"one")
-    with pytest.raises(ResumeRejected, match="no session of that token"):
+    with pytest.raises(ResumeRejected, match="no session with this token"):
         store.get(b"one")
 
 
-def test_a_token_that_is_taken_leaves_its_session_alone() -> None:
+def test_token_in_use_does_not_replace_its_session() -> None:
     # THREATS 27
     store: SessionStore[str] = SessionStore(2)
     assert store.add(b"one", "first")
@@ -87,27 +87,27 @@ def test_a_token_that_is_taken_leaves_its_session_alone() -> None:
     assert store.get(b"one") == "first"
 
 
-def test_a_token_whose_session_was_given_up_begins_no_other() -> None:
+def test_token_of_an_ended_session_is_rejected() -> None:
     store: SessionStore[str] = SessionStore(2)
     assert store.add(b"one", "first", b"me")
     store.remove(b"one", LimitExceeded("no room"))
     with pytest.raises(SetupRejected, match="the session has ended: no room"):
         store.add(b"one", "second", b"me")
-    # Nobody else learns of it.
+    # Other clients do not receive the reason.
     assert store.add(b"one", "other", b"other")
 
 
-def test_a_session_is_its_owners_alone() -> None:
+def test_only_the_owner_receives_a_session() -> None:
     # THREATS 28: a stolen token without the certificate of its owner.
     store: SessionStore[str] = SessionStore(2)
     store.add(b"one", "first", b"certificate")
     assert store.get(b"one", b"certificate") == "first"
     for identity in (b"", b"another"):
-        with pytest.raises(ResumeRejected, match="no session of that token"):
+        with pytest.raises(ResumeRejected, match="no session with this token"):
             store.get(b"one", identity)
 
 
-def test_a_full_store_takes_no_more() -> None:
+def test_full_store_accepts_no_session() -> None:
     # THREATS 30
     store: SessionStore[str] = SessionStore(1)
     assert store.add(b"one", "first")

@@ -9,7 +9,7 @@ from tests.sim.pair import Pair
 
 
 class Side:
-    """A pair of sessions, and the classes of their build."""
+    """A pair of sessions, and the modules of their build."""
 
     def __init__(self, build: Build) -> None:
         self.pair = Pair(build)
@@ -31,25 +31,25 @@ def side(build: Build) -> Side:
     return Side(build)
 
 
-def test_streams_are_numbered_by_parity(side: Side) -> None:
+def test_stream_ids_have_the_parity_of_their_side(side: Side) -> None:
     assert [side.open("CALL") for _ in range(3)] == [1, 3, 5]
     assert side.server.open(side.kind.FIRE, "", side.payload()) == 2
     assert side.client.open_streams == 3
 
 
-def test_a_fire_is_over_at_once(side: Side) -> None:
+def test_fire_ends_at_once(side: Side) -> None:
     side.open("FIRE", 0)
     assert side.client.open_streams == side.server.open_streams == 0
 
 
 @pytest.mark.parametrize("kind", ["STREAM", "CHANNEL"])
-def test_a_stream_needs_credit(side: Side, kind: str) -> None:
+def test_stream_requires_initial_credit(side: Side, kind: str) -> None:
     with pytest.raises(side.errors.LocalError, match="credit of at least 1"):
         side.open(kind, 0)
     assert side.client.open_streams == 0
 
 
-def test_no_item_goes_beyond_credit(side: Side) -> None:
+def test_items_beyond_credit_are_refused(side: Side) -> None:
     stream = side.open("STREAM", 2)
     assert [side.server.send(stream, side.payload(b"1")), side.server.send(stream, side.payload(b"2"))] == [1, 0]
     with pytest.raises(side.errors.CreditExceeded, match=f"stream {stream}"):
@@ -60,7 +60,7 @@ def test_no_item_goes_beyond_credit(side: Side) -> None:
     assert side.server.credit(stream) == 3
 
 
-def test_nothing_is_sent_on_a_half_that_is_over(side: Side) -> None:
+def test_items_on_an_ended_half_are_refused(side: Side) -> None:
     stream = side.open("STREAM", 2)
     for closed in (stream, 99):
         with pytest.raises(side.errors.StreamClosed, match=f"stream {closed}"):
@@ -71,7 +71,7 @@ def test_nothing_is_sent_on_a_half_that_is_over(side: Side) -> None:
     assert side.server.credit(stream) == 0
 
 
-def test_what_is_over_already_is_left_alone(side: Side) -> None:
+def test_ended_streams_ignore_further_verbs(side: Side) -> None:
     stream = side.open("STREAM", 2)
     side.server.complete(stream)
     side.pair.drive()
@@ -86,20 +86,20 @@ def test_what_is_over_already_is_left_alone(side: Side) -> None:
 
 
 @pytest.mark.parametrize("count", [0, -1])
-def test_less_than_one_item_cannot_be_asked_for(side: Side, count: int) -> None:
+def test_request_requires_at_least_one_item(side: Side, count: int) -> None:
     stream = side.open("STREAM", 2)
     with pytest.raises(side.errors.LocalError, match="at least 1 item"):
         side.client.request(stream, count)
 
 
-def test_a_requester_that_fails_after_its_request_can_only_cancel(side: Side) -> None:
+def test_requester_that_fails_after_its_request_can_only_cancel(side: Side) -> None:
     stream = side.open("STREAM", 2)
     side.client.fail(stream, ValueError())
     side.pair.drive()
     assert [event.done for event in side.pair.events("server", "Canceled")] == [True]
 
 
-def test_a_closed_session_takes_nothing(side: Side) -> None:
+def test_closed_session_opens_no_streams(side: Side) -> None:
     side.client.close(side.pair.now)
     side.pair.drive()
     with pytest.raises(side.errors.SessionClosed):
@@ -107,7 +107,7 @@ def test_a_closed_session_takes_nothing(side: Side) -> None:
     assert not side.client.link_wanted
 
 
-def test_errors_of_other_classes_do_not_travel(side: Side) -> None:
+def test_texts_of_internal_errors_are_not_sent(side: Side) -> None:
     stream = side.open("CALL")
     side.server.fail(stream, ValueError("password"))
     side.pair.drive()

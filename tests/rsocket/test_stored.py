@@ -20,7 +20,7 @@ SETTINGS = Settings(resume=True)
 
 
 class Pair:
-    """A client, and the server that it is connected to; `again` is what comes after a kill."""
+    """A client and its server; `again` replaces the server after a kill."""
 
     def __init__(
         self, settings: Settings = SETTINGS, disk: Disk | None = None, client: Any = None, late: bool = False
@@ -64,7 +64,7 @@ class Pair:
         return stream_id
 
 
-def test_the_next_process_is_told_of_the_set_up_again() -> None:
+def test_next_process_receives_the_set_up_event() -> None:
     client = client_session("rsocket", SETTINGS, setup=Payload(b"who", b"m"), random=TOKEN)
     pair = Pair(client=client)
     pair.call()
@@ -73,7 +73,7 @@ def test_the_next_process_is_told_of_the_set_up_again() -> None:
     assert event.data_mime == SETTINGS.data_mime
 
 
-def test_a_resumption_that_is_refused_leaves_the_session_to_be_resumed() -> None:
+def test_rejected_resumption_keeps_the_session() -> None:
     # THREATS 29
     pair = Pair()
     pair.call()
@@ -93,7 +93,7 @@ def broken(*_: object) -> Any:
     raise SessionStoreError("a secret place: damaged")
 
 
-def test_a_disk_that_fails_ends_the_session_before_anything_is_said_or_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_ends_the_session_before_output_and_events(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = Pair()
     stream_id = pair.call()
     monkeypatch.setattr(Log, "append", broken)
@@ -112,7 +112,7 @@ def test_a_disk_that_fails_ends_the_session_before_anything_is_said_or_done(monk
     assert isinstance(pair.happened[-1], Closed)
 
 
-def test_clients_that_do_not_resume_cost_nothing() -> None:
+def test_clients_without_resumption_write_nothing() -> None:
     pair = Pair(client=client_session("rsocket", Settings()))
     pair.server.send(pair.call(), Payload(b"!"))
     pair.drive()
@@ -120,7 +120,7 @@ def test_clients_that_do_not_resume_cost_nothing() -> None:
     assert not pair.server.durable.kept
 
 
-def test_keepalives_cost_nothing_where_nothing_has_changed() -> None:
+def test_keepalives_without_changes_write_nothing() -> None:
     pair = Pair()
     pair.call()
     writes = pair.disk.writes
@@ -130,7 +130,7 @@ def test_keepalives_cost_nothing_where_nothing_has_changed() -> None:
     assert pair.disk.writes == writes
 
 
-def test_a_session_that_ends_leaves_nothing() -> None:
+def test_ended_session_removes_its_log() -> None:
     pair = Pair()
     pair.call()
     assert pair.disk.logs and pair.server.durable.kept
@@ -139,7 +139,7 @@ def test_a_session_that_ends_leaves_nothing() -> None:
     assert not pair.disk.logs and not pair.server.durable.kept
 
 
-def test_a_session_that_is_left_may_be_resumed_by_the_next_process() -> None:
+def test_detached_session_is_resumed_by_the_next_process() -> None:
     pair = Pair()
     pair.call()
     pair.server.durable.detach()
@@ -149,7 +149,7 @@ def test_a_session_that_is_left_may_be_resumed_by_the_next_process() -> None:
     assert again.server.durable.kept and again.client.link_wanted
 
 
-def test_leases_are_given_again() -> None:
+def test_leases_are_granted_again() -> None:
     settings = Settings(resume=True, lease=True)
     pair = Pair(settings)
     pair.call()
@@ -158,18 +158,18 @@ def test_leases_are_given_again() -> None:
     again.call()
 
 
-def test_the_servers_own_requests_are_canceled() -> None:
+def test_requests_of_the_server_are_canceled() -> None:
     pair = Pair()
     stream_id = pair.server.open(Kind.STREAM, "mine", Payload(), 5)
     pair.drive()
     pair.client.take_events()
     again = pair.again()
     assert [type(event).__name__ for event in again.client.take_events()] == ["Canceled"]
-    # Its number is not given twice.
+    # Its id is not used again.
     assert again.server.open(Kind.CALL, "x", Payload()) > stream_id
 
 
-def test_a_log_is_written_anew_before_it_grows_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_is_rewritten_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_ahead, "REWRITE_BYTES", 1000)
     pair = Pair()
     largest = 0
@@ -187,7 +187,7 @@ def test_a_log_is_written_anew_before_it_grows_for_ever(monkeypatch: pytest.Monk
 
 
 def late_pair() -> Pair:
-    """Return a pair whose server has a disk that works when it is told to; all that was said is durable."""
+    """Return a pair whose server writes to disk on request; all output so far is durable."""
     disk = Disk()
     pair = Pair(disk=disk, late=True)
     settle(pair)
@@ -199,7 +199,7 @@ def settle(pair: Pair) -> None:
         pair.drive()
 
 
-def test_nothing_leaves_and_nothing_is_begun_before_it_is_durable() -> None:
+def test_output_and_requests_wait_until_durable() -> None:
     pair = late_pair()
     pair.client.open(Kind.CALL, "x", Payload(b"?"))
     pair.drive()
@@ -217,7 +217,7 @@ def test_nothing_leaves_and_nothing_is_begun_before_it_is_durable() -> None:
     assert pair.server.durable.settled and not pair.logs.sync()
 
 
-def test_what_happens_while_the_disk_is_busy_is_one_record() -> None:
+def test_changes_during_a_write_are_one_record() -> None:
     pair = late_pair()
     before = pair.disk.writes
     for _ in range(9):
@@ -228,7 +228,7 @@ def test_what_happens_while_the_disk_is_busy_is_one_record() -> None:
     assert pair.server.open_streams == 9
 
 
-def test_who_watches_learns_when_the_disk_is_behind_and_when_it_has_caught_up() -> None:
+def test_watcher_is_called_when_storage_is_full_and_free() -> None:
     pair = late_pair()
     told: list[bool] = []
     pair.server.durable.watch(told.append)
@@ -244,7 +244,7 @@ def test_who_watches_learns_when_the_disk_is_behind_and_when_it_has_caught_up() 
     assert told == [True, False]
 
 
-def test_a_session_that_ends_while_the_disk_is_busy_says_all_and_leaves_nothing() -> None:
+def test_session_that_ends_during_a_write_sends_all_output() -> None:
     pair = late_pair()
     pair.client.open(Kind.FIRE, "x", Payload(b"fired"))
     pair.client.open(Kind.CALL, "x", Payload())
@@ -258,7 +258,7 @@ def test_a_session_that_ends_while_the_disk_is_busy_says_all_and_leaves_nothing(
     assert not pair.disk.logs and not pair.logs.open_now
 
 
-def test_a_session_that_is_refused_while_the_disk_is_busy_says_nothing_but_that() -> None:
+def test_session_rejected_during_a_write_sends_only_the_error() -> None:
     pair = late_pair()
     pair.client.open(Kind.CALL, "x", Payload())
     pair.client.confirm()
@@ -269,7 +269,7 @@ def test_a_session_that_is_refused_while_the_disk_is_busy_says_nothing_but_that(
     assert len(frames) == 3 + int.from_bytes(frames[:3], "big")
 
 
-def test_a_session_is_left_when_the_disk_has_done_its_work() -> None:
+def test_session_is_detached_after_the_write() -> None:
     pair = late_pair()
     pair.call()
     pair.server.durable.detach()
@@ -279,7 +279,7 @@ def test_a_session_is_left_when_the_disk_has_done_its_work() -> None:
     assert pair.again().client.link_wanted
 
 
-def test_what_was_not_durable_when_the_link_broke_is_sent_over_the_next_one() -> None:
+def test_output_not_durable_at_link_loss_is_sent_again() -> None:
     pair = late_pair()
     stream_id = pair.call()
     settle(pair)
@@ -292,7 +292,7 @@ def test_what_was_not_durable_when_the_link_broke_is_sent_over_the_next_one() ->
     assert [event.payload.data for event in pair.client.take_events() if isinstance(event, ItemReceived)] == [b"!"]
 
 
-def test_many_requests_that_wait_for_the_disk_stop_the_reading() -> None:
+def test_many_waiting_requests_stop_reading() -> None:
     pair = Pair(Settings(resume=True, max_streams=3), late=True)
     settle(pair)
     for _ in range(4):

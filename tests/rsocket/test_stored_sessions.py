@@ -10,7 +10,7 @@ from tests.rsocket.test_stored import SETTINGS, TOKEN, Pair, broken
 from tests.sim.stored import Logs
 
 
-def test_a_token_does_not_lie_readable_in_the_log() -> None:
+def test_log_does_not_contain_the_token() -> None:
     # THREATS 28
     pair = Pair()
     pair.call()
@@ -20,20 +20,20 @@ def test_a_token_does_not_lie_readable_in_the_log() -> None:
     assert name == name_of(TOKEN) != name_of(TOKEN + b"t")
 
 
-def test_somebody_else_does_not_get_the_session_and_its_owner_does() -> None:
+def test_only_the_owner_can_resume_a_session() -> None:
     # THREATS 28
     pair = Pair()
     pair.call()
     pair.client.link_down(0.0, None)
     pair.accept = detectors("rsocket", SETTINGS, Logs(pair.disk))
-    with pytest.raises(ProtocolError, match="no session of that token"):
+    with pytest.raises(ProtocolError, match="no session with this token"):
         pair.connect(b"thief")
     pair.client.link_down(0.0, None)
     pair.connect(b"me")
     assert pair.client.link_wanted
 
 
-def test_a_damaged_session_is_refused() -> None:
+def test_damaged_session_is_refused() -> None:
     pair = Pair()
     pair.call()
     for records in ([], [b"junk"], None):
@@ -58,7 +58,7 @@ def test_sessions_of_earlier_processes_count() -> None:
     assert pair.again().client.link_wanted
 
 
-def test_a_token_in_use_is_refused() -> None:
+def test_token_in_use_is_refused() -> None:
     # THREATS 27
     pair = Pair()
     pair.call()

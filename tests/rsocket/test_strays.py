@@ -6,7 +6,7 @@ from tests.builds import Build
 from tests.rsocket.test_inbound import FOLLOWS, NEXT, Receiving
 
 
-def test_what_belongs_to_no_stream_is_counted_and_too_much_of_it_ends_the_session(build: Build) -> None:
+def test_too_many_stray_frames_end_the_session(build: Build) -> None:
     # THREATS 42
     receiving = Receiving(build, max_stray_frames=5)
     receiving.run(99, b"1", b"2", b"3")
@@ -17,20 +17,20 @@ def test_what_belongs_to_no_stream_is_counted_and_too_much_of_it_ends_the_sessio
     assert receiving.events == []
 
 
-def test_what_was_under_way_when_a_stream_was_left_is_expected(build: Build) -> None:
+def test_items_in_flight_after_cancel_are_expected(build: Build) -> None:
     receiving = Receiving(build, max_stray_frames=1)
     stream = receiving.streams.get(receiving.stream("STREAM", 100))
     receiving.strays.expect_late(stream)
     receiving.strays.remove_stream(stream)
     for _ in range(100):
         receiving.item(stream.id, NEXT)
-    # All that was granted has come: from here on, items are strays.
+    # All requested items have arrived, so later items are strays.
     receiving.item(stream.id, NEXT)
     with pytest.raises(receiving.errors.LimitExceeded, match=r"max_stray_frames \(1\)"):
         receiving.item(stream.id, NEXT)
 
 
-def test_fragments_that_take_too_long_are_given_up(build: Build) -> None:
+def test_overdue_fragments_are_dropped(build: Build) -> None:
     # THREATS 49
     receiving = Receiving(build, reassembly_timeout=60)
     stream = receiving.stream("STREAM", 2)

@@ -201,7 +201,7 @@ async def test_what_cannot_be_sent_back_is_one_line_in_the_log(
     async with penstock.serve(make_service(), url_of("tcp", tmp_path)) as server:
         async with penstock.connect(server.urls[0]) as peer:
             for wrong in (b'{"$t":"!!!"}', b'"\\ud800"', b"[" * 126 + b"]" * 126):
-                with pytest.raises(penstock.LocalError, match="data is not json that River can carry"):
+                with pytest.raises(penstock.LocalError, match="the data is not valid json for River"):
                     await peer.call("demo.echo", wrong)
             deepest = b"[" * 125 + b"]" * 125
             assert (await peer.call("demo.echo", deepest)).data == deepest

@@ -136,7 +136,7 @@ def test_a_token_of_somebody_else_is_worth_nothing(build: Build) -> None:
         thief.link_up(world.now)
         frame = build.module("penstock.wire.rsocket.frames").ResumeFrame(TOKEN, 0, 0)
         codec = build.module("penstock.wire.rsocket.codec").Codec()
-        with pytest.raises(build.module("penstock.errors").ProtocolError, match="no session of that token"):
+        with pytest.raises(build.module("penstock.errors").ProtocolError, match="no session with this token"):
             thief.receive(codec.frame(frame), world.now)
         # The session is unaffected: its old link still carries it.
         world.server.send(stream, world.payload(b"hers"))

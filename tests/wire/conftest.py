@@ -31,21 +31,21 @@ class Wire:
         self.v00: Any = build.module("penstock.wire.rsocket.v00").ReactiveSocketV00()
 
     def run(self, items: list[tuple[bytes, bytes | None]]) -> Any:
-        """Return the run of some items, each its data and metadata."""
+        """Return a run of items, which are pairs of data and metadata."""
         return self.payload.PayloadRun.of([self.payload.Payload(*item) for item in items])
 
     def items(self, run: Any) -> list[tuple[bytes, bytes | None]]:
-        """Return what `run` was made from."""
+        """Return the items of a run."""
         return [(item.data, item.metadata) for item in run.payloads()]
 
 
 @pytest.fixture(scope="session")
 def wire(build: Build) -> Wire:
-    """The wire of each build in turn."""
+    """Return the modules of each build in turn."""
     return Wire(build)
 
 
 @pytest.fixture(scope="session")
 def wires(builds: dict[str, Build]) -> dict[str, Wire]:
-    """The wire of all builds that there are, by name."""
+    """Return the modules of all available builds by name."""
     return {name: Wire(build) for name, build in builds.items()}

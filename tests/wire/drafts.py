@@ -31,16 +31,16 @@ PAYLOADS = {"PAYLOAD", "RESPONSE"}
 
 
 class Vector(NamedTuple):
-    """One vector: its dialect, its bytes, the prefix before each frame, and what it says it means."""
+    """One vector: its dialect, its bytes, the size of the length prefix, and its meaning."""
 
     dialect: str
-    octets: bytes
+    raw: bytes
     prefix: int
     meaning: str
 
     @property
     def name(self) -> str:
-        """What tests call it."""
+        """The name for tests."""
         return f"{self.dialect}: {self.meaning[:50]}"
 
 
@@ -50,20 +50,20 @@ def load() -> list[Vector]:
     for dialect in DIALECTS:
         for file in (f"{dialect}.json", f"{dialect}-peers.json"):
             for entry in json.loads((VECTORS / file).read_text()):
-                octets = bytes.fromhex(entry["hex"])
-                if octets not in NO_FRAMES:
-                    found.append(Vector(dialect, octets, PREFIXES[entry["prefix"]], entry["meaning"]))
+                raw = bytes.fromhex(entry["hex"])
+                if raw not in NO_FRAMES:
+                    found.append(Vector(dialect, raw, PREFIXES[entry["prefix"]], entry["meaning"]))
     return found
 
 
 def facts(vector: Vector) -> list[dict[str, Any]]:
-    """Return what the meaning says of each frame: `type`, and fields and flags, and no others."""
-    written = BY_HAND.get(vector.octets.hex())
+    """Return the `type`, fields and flags of each frame that the meaning names."""
+    written = BY_HAND.get(vector.raw.hex())
     return [parsed(vector)] if written is None else written
 
 
 def parsed(vector: Vector) -> dict[str, Any]:
-    """Return what a meaning of the common pattern says."""
+    """Parse a meaning of the common pattern."""
     meaning = vector.meaning
     type = meaning.split()[0]
     found: dict[str, Any] = {"type": type}
@@ -81,7 +81,7 @@ def parsed(vector: Vector) -> dict[str, Any]:
 
 
 def number(value: str) -> int:
-    """Return a number as the meanings write them."""
+    """Return a number in the form of the meanings."""
     base, power, minus = value.removesuffix("-1").partition("^")
     return int(base) ** int(minus) - value.endswith("-1") if power else int(value, 0)
 
@@ -90,8 +90,8 @@ def strings(meaning: str) -> dict[str, Any]:
     """Return the strings that a meaning names."""
     found: dict[str, Any] = {}
     for key, value in re.findall(r"\b(metadata|data)[= ]('(?:[^'\\]|\\.)*')", meaning):
-        octets = ast.literal_eval(value).encode()
-        found[key] = octets if octets or key == "data" else None
+        raw = ast.literal_eval(value).encode()
+        found[key] = raw if raw or key == "data" else None
     for key, value in re.findall(r"\b([md])mime[= ]'?([\w/+-]+)", meaning):
         found["metadata_mime" if key == "m" else "data_mime"] = value
     if token := re.search(r"token '(\w+)'", meaning):
@@ -121,7 +121,7 @@ def flags(type: str, vector: Vector) -> dict[str, bool]:
 
 
 NO_FRAMES = {
-    # Its length counts itself, as peers had it before March 2017; and a frame of the draft between the two.
+    # Its length counts itself, as with peers before March 2017; and a frame of the draft between the two.
     bytes.fromhex("000009000000052840"),
     bytes.fromhex(
         "000000240001100000000000000000020000ea600003a980057574662d38057574662d38000000140004400000000002000000066d646869"

@@ -1,4 +1,4 @@
-"""What a call returns or raises, to compare two builds or two ways to read the same bytes."""
+"""The results and errors of calls, to compare two builds or two decoders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["attempt"]
 
 
 def attempt(call: Any, *arguments: Any) -> Any:
-    """Return what a call returns, or the error that it raises, comparably."""
+    """Return the result or error of a call in comparable form."""
     try:
         return call(*arguments)
     except Exception as error:

@@ -14,7 +14,7 @@ Items = list[tuple[bytes, bytes | None]]
 
 
 def rows(taken: Any) -> Items:
-    """Return what the buffers hold, read as Arrow reads them."""
+    """Return the content of the buffers as Arrow reads them."""
     data_ends, metadata_ends = array("i", bytes(taken.data_ends)), array("i", bytes(taken.metadata_ends))
     assert len(data_ends) == len(metadata_ends) == taken.rows + 1
     assert data_ends[0] == metadata_ends[0] == 0
@@ -35,7 +35,7 @@ steps = st.lists(st.tuples(st.sampled_from(("run", "rest", "one")), items), max_
 
 
 @given(steps=steps, more=items)
-def test_rows_are_what_was_added(wire: Wire, steps: list[tuple[str, Items]], more: Items) -> None:
+def test_rows_are_those_that_were_added(wire: Wire, steps: list[tuple[str, Items]], more: Items) -> None:
     buffers = wire.buffers.ColumnBuffers()
     expected: Items = []
     for step, added in steps:
@@ -52,7 +52,7 @@ def test_rows_are_what_was_added(wire: Wire, steps: list[tuple[str, Items]], mor
         assert len(buffers) == len(expected)
         assert buffers.size == sum(len(data) + len(metadata or b"") for data, metadata in expected)
     assert rows(buffers.take()) == expected
-    # What was taken is forgotten.
+    # `take` removes the rows.
     assert (len(buffers), buffers.size) == (0, 0)
     buffers.append(wire.run(more))
     assert rows(buffers.take()) == more
@@ -76,9 +76,7 @@ WIDE = st.lists(st.tuples(st.sampled_from((2, 3)), st.integers(0, 20), st.boolea
 
 
 @given(steps=WIDE, more=items)
-def test_rows_of_one_width_are_rows_like_all_others(
-    wire: Wire, steps: list[tuple[int, int, bool]], more: Items
-) -> None:
+def test_rows_of_one_width_equal_other_rows(wire: Wire, steps: list[tuple[int, int, bool]], more: Items) -> None:
     buffers = wire.buffers.ColumnBuffers()
     expected: Items = []
     for width, count, single in steps:
@@ -97,17 +95,17 @@ def test_rows_of_one_width_are_rows_like_all_others(
     assert rows(buffers.take()) == []
 
 
-def test_a_column_of_one_width_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
+def test_column_of_one_width_does_not_exceed_its_offsets(wire: Wire) -> None:
     buffers = wire.buffers.ColumnBuffers()
     buffers.append(wire.payload.PayloadRun.fixed(b"abcd", 2))
-    # A run that tells of more than it has: nothing of it is read.
+    # Nothing is read from a run whose offsets exceed its buffer.
     run = wire.payload.fixed_run(b"abcd", 2, 0, 2**31 - 4)
     with pytest.raises(wire.errors.LocalError, match="finish this one first"):
         buffers.append(run)
     assert rows(buffers.take()) == [(b"ab", None), (b"cd", None)]
 
 
-def test_rows_outgrow_what_was_reserved(wire: Wire) -> None:
+def test_rows_exceed_the_allocated_memory(wire: Wire) -> None:
     buffers = wire.buffers.ColumnBuffers()
     added: Items = [(b"%d" % at * (at % 50), None if at % 3 else b"m" * (at % 70)) for at in range(3000)]
     for _ in range(2):
@@ -117,7 +115,7 @@ def test_rows_outgrow_what_was_reserved(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 1), (0, 3), (2, 1), (3, 3), (0, -1)])
-def test_items_that_a_run_does_not_have_are_refused(wire: Wire, start: int, stop: int) -> None:
+def test_items_outside_of_a_run_are_refused(wire: Wire, start: int, stop: int) -> None:
     buffers = wire.buffers.ColumnBuffers()
     with pytest.raises(wire.errors.LocalError, match="run of 2"):
         buffers.append(wire.run([(b"a", None), (b"b", None)]), start, stop)
@@ -125,7 +123,7 @@ def test_items_that_a_run_does_not_have_are_refused(wire: Wire, start: int, stop
 
 
 @pytest.mark.parametrize("offsets", [(0, 1, 5), (-1, 3, 2), (-2, 0, 1), (-1, -1, 1), (-1, 0, 2**31 - 1)])
-def test_offsets_that_lie_are_never_followed(wire: Wire, offsets: tuple[int, int, int]) -> None:
+def test_invalid_offsets_are_never_followed(wire: Wire, offsets: tuple[int, int, int]) -> None:
     buffers = wire.buffers.ColumnBuffers()
     run = wire.payload.PayloadRun(b"abcd", array("i", (-1, 0, 1, *offsets)), 0)
     with pytest.raises(wire.errors.LocalError, match="item 1 of the run"):
@@ -135,9 +133,9 @@ def test_offsets_that_lie_are_never_followed(wire: Wire, offsets: tuple[int, int
     assert rows(buffers.take()) == [(b"a", None)]
 
 
-def test_a_column_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
+def test_column_does_not_exceed_its_offsets(wire: Wire) -> None:
     buffers = wire.buffers.ColumnBuffers()
-    # One MiB, told 2,047 times by the offsets of one run.
+    # One MiB, to which the offsets of one run refer 2,047 times.
     data = bytes(2**20)
     run = wire.payload.PayloadRun(data, array("i", (-1, 0, 2**20)) * 2048, 0)
     with pytest.raises(wire.errors.LocalError, match="finish this one first"):
@@ -149,7 +147,7 @@ def test_a_column_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
     assert len(buffers) == 8
 
 
-def test_none_where_an_object_belongs_is_an_error_and_no_crash(wire: Wire) -> None:
+def test_none_as_an_argument_is_an_error(wire: Wire) -> None:
     buffers = wire.buffers.ColumnBuffers()
     empty = wire.payload.Payload.__new__(wire.payload.Payload)
     without = wire.payload.PayloadRun.__new__(wire.payload.PayloadRun)

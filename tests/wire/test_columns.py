@@ -20,7 +20,7 @@ def batch_of(items: Items) -> pa.RecordBatch:
 
 
 @given(parts=st.lists(items, max_size=5), more=items)
-def test_a_batch_holds_what_was_added(wire: Wire, parts: list[Items], more: Items) -> None:
+def test_batch_contains_the_added_items(wire: Wire, parts: list[Items], more: Items) -> None:
     builder = wire.columns.ColumnBuilder()
     for part in parts:
         builder.append(wire.run(part))
@@ -47,7 +47,7 @@ def test_both_builds_make_the_same_batch(wires: dict[str, Wire], parts: list[Ite
     assert all(batch.equals(batches[0]) for batch in batches)
 
 
-def test_a_batch_outlives_its_builder_and_is_not_changed_by_it(wire: Wire) -> None:
+def test_batch_outlives_its_builder_unchanged(wire: Wire) -> None:
     builder = wire.columns.ColumnBuilder()
     builder.append(wire.run([(b"a", b"m")] * 100))
     first = builder.finish()
@@ -63,27 +63,27 @@ def test_rows_make_a_run(wire: Wire, before: Items, items: Items, after: Items) 
     batch = batch_of([*before, *items, *after])
     stop = len(before) + len(items)
     assert wire.items(wire.columns.rows_of(batch).run(len(before), stop)) == items
-    # A slice of a batch shares its buffers, and begins somewhere within them.
+    # A slice of a batch shares its buffers, and begins within them.
     assert wire.items(wire.columns.rows_of(batch.slice(len(before), len(items))).run()) == items
     assert wire.items(wire.columns.rows_of(batch).run()) == [*before, *items, *after]
 
 
-@given(items=items, most=st.integers(0, 60), each=st.integers(0, 20))
-def test_rows_make_runs_of_limited_size(wire: Wire, items: Items, most: int, each: int) -> None:
+@given(items=items, limit=st.integers(0, 60), overhead=st.integers(0, 20))
+def test_rows_make_runs_of_limited_size(wire: Wire, items: Items, limit: int, overhead: int) -> None:
     rows = wire.columns.rows_of(batch_of(items))
     cut: Items = []
     while len(cut) < len(rows):
-        part = wire.items(rows.run(len(cut), None, most, each))
-        costs = [len(data) + len(metadata or b"") + each for data, metadata in items[len(cut) :]]
-        # As many as there is room for, and one at least.
-        assert len(part) == 1 or sum(costs[: len(part)]) <= most
-        assert sum(costs[: len(part) + 1]) > most or len(part) == len(costs)
+        part = wire.items(rows.run(len(cut), None, limit, overhead))
+        costs = [len(data) + len(metadata or b"") + overhead for data, metadata in items[len(cut) :]]
+        # As many rows as fit, and at least one.
+        assert len(part) == 1 or sum(costs[: len(part)]) <= limit
+        assert sum(costs[: len(part) + 1]) > limit or len(part) == len(costs)
         cut += part
     assert cut == items
 
 
 @given(parts=st.lists(items, max_size=4))
-def test_a_run_of_a_batch_of_runs_is_the_runs(wire: Wire, parts: list[Items]) -> None:
+def test_batch_of_runs_becomes_an_equal_run(wire: Wire, parts: list[Items]) -> None:
     builder = wire.columns.ColumnBuilder()
     for part in parts:
         builder.append(wire.run(part))
@@ -103,14 +103,14 @@ def test_a_run_of_a_batch_of_runs_is_the_runs(wire: Wire, parts: list[Items]) ->
     ],
     ids=str,
 )
-def test_data_may_be_of_any_type_that_is_bytes(wire: Wire, type: pa.DataType) -> None:
+def test_data_may_have_any_type_of_bytes(wire: Wire, type: pa.DataType) -> None:
     column = pa.array([b"ab", b"cd", b"ef"], pa.binary()).cast(type)
     batch = pa.record_batch([column, column], ["data", "metadata"])
     expected = [(b"cd", b"cd"), (b"ef", b"ef")]
     assert wire.items(wire.columns.rows_of(batch).run(1)) == expected
 
 
-def test_a_single_column_of_bytes_is_the_data(wire: Wire) -> None:
+def test_single_column_of_bytes_is_the_data(wire: Wire) -> None:
     batch = pa.record_batch([["a", "b"], [1, 2], ["m", None]], ["text", "number", "metadata"])
     assert wire.items(wire.columns.rows_of(batch).run()) == [(b"a", b"m"), (b"b", None)]
 
@@ -128,9 +128,9 @@ def test_a_single_column_of_bytes_is_the_data(wire: Wire) -> None:
 )
 def test_numbers_are_rows_of_one_width(wire: Wire, values: list[Any], type: pa.DataType, first: bytes) -> None:
     column = pa.array(values, type)
-    octets = bytes(column.buffers()[1])
+    raw = bytes(column.buffers()[1])
     width = len(first)
-    expected = [(octets[at : at + width], None) for at in range(0, len(octets), width)]
+    expected = [(raw[at : at + width], None) for at in range(0, len(raw), width)]
     assert expected[0][0] == first
     for many in (column, pa.record_batch([column], ["data"]), pa.record_batch([column], ["numbers"])):
         rows = wire.columns.rows_of(many)
@@ -138,18 +138,18 @@ def test_numbers_are_rows_of_one_width(wire: Wire, values: list[Any], type: pa.D
         assert (run.width, len(run), wire.items(run)) == (width, 3, expected)
     sliced = wire.columns.rows_of(pa.record_batch([column], ["data"]).slice(1, 2))
     assert wire.items(sliced.run()) == expected[1:]
-    # With metadata they are rows like all others.
+    # With metadata they are ordinary rows.
     batch = pa.record_batch([column, pa.array([b"m", None, b""])], ["data", "metadata"])
     annotated = [(data, more) for (data, _), more in zip(expected, (b"m", None, b""), strict=True)]
     assert wire.items(wire.columns.rows_of(batch).run()) == annotated
 
 
-def test_no_numbers_make_an_empty_run(wire: Wire) -> None:
+def test_empty_column_makes_an_empty_run(wire: Wire) -> None:
     rows = wire.columns.rows_of(pa.array([], pa.int64()))
     assert (len(rows), len(rows.run())) == (0, 0)
 
 
-def test_batches_of_one_width_share_what_is_known_of_all(wire: Wire) -> None:
+def test_batches_of_one_width_share_their_offsets(wire: Wire) -> None:
     builder = wire.columns.ColumnBuilder()
     batches = []
     for number in range(2):
@@ -163,7 +163,7 @@ def test_batches_of_one_width_share_what_is_known_of_all(wire: Wire) -> None:
     assert len(set(ends)) == len(set(nulls)) == 1
 
 
-def test_metadata_of_nulls_alone_is_none(wire: Wire) -> None:
+def test_metadata_with_only_nulls_is_none(wire: Wire) -> None:
     for column in (pa.nulls(2), pa.nulls(2, pa.string())):
         batch = pa.record_batch([[b"a", b"b"], column], ["data", "metadata"])
         assert wire.items(wire.columns.rows_of(batch).run()) == [(b"a", None), (b"b", None)]
@@ -172,37 +172,37 @@ def test_metadata_of_nulls_alone_is_none(wire: Wire) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"data": [True]}, "column data is of type bool; make it binary or string"),
-        ({"data": pa.array([1, None])}, "1 rows have a null in their data"),
-        ({"data": [b"a"], "metadata": [1]}, "column metadata is of type int64"),
-        ({"data": [b"a", None, None]}, "2 rows have a null in their data"),
-        ({"data": pa.nulls(2)}, "2 rows have a null in their data"),
-        ({"a": [True], "metadata": [b"m"]}, "which column is the data.*a: bool, metadata: binary"),
-        ({"a": [1], "b": [2]}, "which column is the data.*a: int64, b: int64"),
-        ({"a": [b"a"], "b": ["b"]}, "which column is the data.*a: binary, b: string"),
-        ({}, "which column is the data.*none"),
+        ({"data": [True]}, "column data has type bool; convert it to binary or string"),
+        ({"data": pa.array([1, None])}, "1 rows have null as data"),
+        ({"data": [b"a"], "metadata": [1]}, "column metadata has type int64"),
+        ({"data": [b"a", None, None]}, "2 rows have null as data"),
+        ({"data": pa.nulls(2)}, "2 rows have null as data"),
+        ({"a": [True], "metadata": [b"m"]}, "no single column for the data.*a: bool, metadata: binary"),
+        ({"a": [1], "b": [2]}, "no single column for the data.*a: int64, b: int64"),
+        ({"a": [b"a"], "b": ["b"]}, "no single column for the data.*a: binary, b: string"),
+        ({}, "no single column for the data.*none"),
     ],
 )
-def test_a_batch_without_data_is_refused(wire: Wire, columns: dict[str, Any], message: str) -> None:
+def test_batch_without_data_is_refused(wire: Wire, columns: dict[str, Any], message: str) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], list(columns))
     with pytest.raises(wire.errors.LocalError, match=message):
         wire.columns.rows_of(batch).run()
 
 
-def test_two_columns_of_one_name_are_refused(wire: Wire) -> None:
+def test_duplicate_column_names_are_refused(wire: Wire) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([b"a"]), pa.array([b"b"])], ["data", "data"])
-    with pytest.raises(wire.errors.LocalError, match="2 columns called data"):
+    with pytest.raises(wire.errors.LocalError, match="2 columns named data"):
         wire.columns.rows_of(batch).run()
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 1), (0, 3), (2, 1), (3, None)])
-def test_rows_that_a_batch_does_not_have_are_refused(wire: Wire, start: int, stop: int | None) -> None:
+def test_rows_outside_of_a_batch_are_refused(wire: Wire, start: int, stop: int | None) -> None:
     with pytest.raises(wire.errors.LocalError, match="record batch of 2"):
         wire.columns.rows_of(batch_of([(b"a", None), (b"b", None)])).run(start, stop)
 
 
-def test_a_damaged_array_is_refused(wire: Wire) -> None:
-    # pyarrow looks at the last offset alone when it makes an array.
+def test_damaged_array_is_refused(wire: Wire) -> None:
+    # pyarrow only checks the last offset when it makes an array.
     buffers = [None, pa.py_buffer(array("i", (0, 2**31 - 1, 3)).tobytes()), pa.py_buffer(b"abc")]
     damaged = pa.Array.from_buffers(pa.binary(), 2, buffers)
     with pytest.raises(wire.errors.LocalError, match="the Arrow array is damaged"):

@@ -14,25 +14,25 @@ def test_integers_are_big_endian(wire: Wire, value: int, before: bytes) -> None:
 
 @pytest.mark.parametrize("at", [-1, 1, 4, 5, 2**62, -(2**62)])
 def test_no_integer_is_read_outside_the_bytes(wire: Wire, at: int) -> None:
-    with pytest.raises(wire.errors.LocalError, match=f"4 bytes at {at} were asked of 4"):
+    with pytest.raises(wire.errors.LocalError, match=f"4 bytes at index {at} of 4 bytes"):
         wire.fields.u32(b"abcd", at)
 
 
-@pytest.mark.parametrize(("value", "bits", "octets"), [(0, 8, "00"), (255, 8, "ff"), (2**31 - 1, 31, "7fffffff")])
-def test_put_fills_the_bytes_that_hold_the_bits(wire: Wire, value: int, bits: int, octets: str) -> None:
-    assert wire.fields.put(value, bits, "it").hex() == octets
+@pytest.mark.parametrize(("value", "bits", "data"), [(0, 8, "00"), (255, 8, "ff"), (2**31 - 1, 31, "7fffffff")])
+def test_put_rounds_up_to_whole_bytes(wire: Wire, value: int, bits: int, data: str) -> None:
+    assert wire.fields.put(value, bits, "it").hex() == data
 
 
 @pytest.mark.parametrize(("value", "bits"), [(-1, 8), (256, 8), (2**31, 31), (2**63, 63), (2**80, 63)])
-def test_what_does_not_fit_is_refused_by_name(wire: Wire, value: int, bits: int) -> None:
+def test_values_out_of_range_are_refused_by_name(wire: Wire, value: int, bits: int) -> None:
     for refuse in (wire.fields.put, wire.fields.check):
-        with pytest.raises(wire.errors.LocalError, match=f"it is {value}; it must lie between 0 and {2**bits - 1}"):
+        with pytest.raises(wire.errors.LocalError, match=f"it is {value}; it must be between 0 and {2**bits - 1}"):
             refuse(value, bits, "it")
 
 
-def test_a_reader_reads_in_order(wire: Wire) -> None:
-    octets = b"??" + bytes.fromhex("0102 80000003 02 6162 0001 63 646566".replace(" ", "")) + b"??"
-    reader = wire.fields.Reader(octets, 2, 2, len(octets) - 2, "X", False)
+def test_reader_reads_in_order(wire: Wire) -> None:
+    data = b"??" + bytes.fromhex("0102 80000003 02 6162 0001 63 646566".replace(" ", "")) + b"??"
+    reader = wire.fields.Reader(data, 2, 2, len(data) - 2, "X", False)
     assert reader.integer(16, "a") == 0x0102
     assert reader.integer(31, "b") == 3
     assert reader.counted(8, "c") == b"ab"
@@ -43,11 +43,11 @@ def test_a_reader_reads_in_order(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("ignorable", [False, True])
-def test_a_field_that_runs_past_the_frame_is_named(wire: Wire, ignorable: bool) -> None:
-    octets = b"????????abcXXXX"
-    reader = wire.fields.Reader(octets, 4, 8, 11, "SETUP", ignorable)
+def test_error_names_the_field_beyond_the_frame(wire: Wire, ignorable: bool) -> None:
+    data = b"????????abcXXXX"
+    reader = wire.fields.Reader(data, 4, 8, 11, "SETUP", ignorable)
     with pytest.raises(
-        wire.errors.FrameError, match="byte 4: SETUP ends within its major: 4 bytes are needed, and 3 are left"
+        wire.errors.FrameError, match="byte 4: SETUP ends within its major: 4 bytes are needed, 3 remain"
     ) as caught:
         reader.integer(32, "major")
     assert caught.value.ignorable is ignorable

@@ -38,12 +38,10 @@ def cut(data: bytes, sizes: Iterable[int]) -> list[bytes]:
     return [*pieces, data[at:]]
 
 
-# THREATS 7: however a stream is cut, its frames are the same.
+# THREATS 7: frames do not depend on how a stream is split.
 @pytest.mark.parametrize("prefix", PREFIXES)
 @given(frames=bodies, sizes=st.lists(st.integers(0, 400), max_size=40))
-def test_frames_do_not_depend_on_how_the_stream_is_cut(
-    wire: Wire, prefix: int, frames: list[bytes], sizes: list[int]
-) -> None:
+def test_frames_are_decoded_from_split_input(wire: Wire, prefix: int, frames: list[bytes], sizes: list[int]) -> None:
     data = stream(frames, prefix)
     for pieces in ([data], [data[at : at + 1] for at in range(len(data))], cut(data, sizes)):
         deframer = wire.framing.Deframer(prefix)
@@ -51,7 +49,7 @@ def test_frames_do_not_depend_on_how_the_stream_is_cut(
         assert deframer.pending == 0
 
 
-def test_many_pieces_may_be_fed_before_the_first_frame_is_asked_for(wire: Wire) -> None:
+def test_many_pieces_may_be_fed_before_the_first_next(wire: Wire) -> None:
     frames = [bytes([at]) * (6 + 37 * at) for at in range(200)]
     deframer = wire.framing.Deframer()
     for piece in cut(stream(frames), [random.Random(7).randrange(1, 9000) for _ in range(100)]):
@@ -59,7 +57,7 @@ def test_many_pieces_may_be_fed_before_the_first_frame_is_asked_for(wire: Wire) 
     assert deframed(deframer, [b""]) == frames
 
 
-def test_frames_that_lie_whole_in_a_piece_are_not_copied(wire: Wire) -> None:
+def test_complete_frames_are_not_copied(wire: Wire) -> None:
     piece = stream([b"a" * 100] * 50)
     deframer = wire.framing.Deframer()
     deframer.feed(piece)
@@ -70,7 +68,7 @@ def test_frames_that_lie_whole_in_a_piece_are_not_copied(wire: Wire) -> None:
     assert count == 50
 
 
-def test_what_follows_a_joined_frame_is_parsed_where_it_lies(wire: Wire) -> None:
+def test_frames_after_a_joined_one_are_not_copied(wire: Wire) -> None:
     first, rest = b"a" * 5000, stream([b"b" * 100] * 3)
     data = stream([first]) + rest
     pieces = [data[:1000], data[1000:]]
@@ -85,7 +83,7 @@ def test_what_follows_a_joined_frame_is_parsed_where_it_lies(wire: Wire) -> None
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000, 50_000])
-def test_a_long_frame_costs_memory_in_proportion_however_small_its_pieces(wire: Wire, size: int) -> None:
+def test_long_frame_of_small_pieces_needs_linear_memory(wire: Wire, size: int) -> None:
     frame = bytes(1 << 17)
     data = stream([frame])
     deframer = wire.framing.Deframer()
@@ -101,8 +99,8 @@ def test_a_long_frame_costs_memory_in_proportion_however_small_its_pieces(wire: 
     assert deframed(deframer, [data[at + size :]]) == [frame]
 
 
-# THREATS 3: nothing is allocated for what a length only promises.
-def test_a_long_length_allocates_nothing(wire: Wire) -> None:
+# THREATS 3: nothing is allocated for bytes that have not arrived.
+def test_long_length_allocates_nothing(wire: Wire) -> None:
     deframer = wire.framing.Deframer(3, 0xFF_FFFF)
     tracemalloc.start()
     try:
@@ -115,7 +113,7 @@ def test_a_long_length_allocates_nothing(wire: Wire) -> None:
     assert deframer.pending == 13
 
 
-def test_pending_counts_what_was_not_delivered(wire: Wire) -> None:
+def test_pending_counts_undelivered_bytes(wire: Wire) -> None:
     deframer = wire.framing.Deframer()
     assert deframer.pending == 0
     deframer.feed(stream([b"a" * 10, b"b" * 20])[:-1])
@@ -126,7 +124,7 @@ def test_pending_counts_what_was_not_delivered(wire: Wire) -> None:
     assert deframer.pending == 22
 
 
-def test_an_idle_deframer_keeps_no_buffer(wire: Wire) -> None:
+def test_idle_deframer_keeps_no_buffer(wire: Wire) -> None:
     deframer = wire.framing.Deframer()
     assert deframed(deframer, [stream([b"a" * 60_000])]) == [b"a" * 60_000]
     assert deframer.buffer == b""
@@ -147,7 +145,7 @@ def test_an_idle_deframer_keeps_no_buffer(wire: Wire) -> None:
         (4, "ffffffff", 12),
     ],
 )
-def test_an_impossible_length_is_an_error_each_time(wire: Wire, prefix: int, data: str, smallest: int) -> None:
+def test_impossible_length_is_an_error_each_time(wire: Wire, prefix: int, data: str, smallest: int) -> None:
     deframer = wire.framing.Deframer(prefix, 1000, smallest)
     deframer.feed(bytes.fromhex(data))
     for _ in range(2):
@@ -157,7 +155,7 @@ def test_an_impossible_length_is_an_error_each_time(wire: Wire, prefix: int, dat
         deframer.feed(b"more")
 
 
-def test_the_limit_may_be_raised_between_frames(wire: Wire) -> None:
+def test_limit_may_be_raised_between_frames(wire: Wire) -> None:
     deframer = wire.framing.Deframer(3, 10)
     deframer.feed(stream([b"a" * 10, b"b" * 11]))
     assert deframer.next()
@@ -167,7 +165,7 @@ def test_the_limit_may_be_raised_between_frames(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("prefix", [0, 1, 2, 5])
-def test_only_the_two_prefixes_of_the_family_are_known(wire: Wire, prefix: int) -> None:
+def test_only_prefixes_of_3_and_4_bytes_are_supported(wire: Wire, prefix: int) -> None:
     with pytest.raises(wire.errors.LocalError, match="use 3 or 4"):
         wire.framing.Deframer(prefix)
 
@@ -183,7 +181,7 @@ def test_messages_are_frames_without_their_prefix(
     assert [frame for piece in cut(output, sizes) for frame in deframer.split(piece)] == frames
 
 
-def test_a_message_longer_than_its_length_can_say_is_refused(wire: Wire) -> None:
+def test_message_too_long_for_its_prefix_is_refused(wire: Wire) -> None:
     assert len(wire.framing.prefixed(bytes(0xFF_FFFF))) == 0xFF_FFFF + 3
     with pytest.raises(wire.errors.LocalError, match="fragment it"):
         wire.framing.prefixed(bytes(0xFF_FFFF + 1))
@@ -191,7 +189,7 @@ def test_a_message_longer_than_its_length_can_say_is_refused(wire: Wire) -> None
 
 
 @given(st.data())
-def test_long_frames_are_passed_over_however_they_come(wire: Wire, data: st.DataObject) -> None:
+def test_long_frames_are_skipped_in_split_input(wire: Wire, data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.sampled_from([0, 5, 100, 101, 9_000, 20_000]), max_size=6))
     frames = [bytes(index * (number + 3) % 251 for index in range(size)) for number, size in enumerate(sizes)]
     deframer = wire.framing.Deframer(4, 100, 0, False, True)
@@ -208,7 +206,7 @@ def test_long_frames_are_passed_over_however_they_come(wire: Wire, data: st.Data
     assert deframer.pending == 0
 
 
-def test_a_long_frame_that_is_passed_over_is_not_held(wire: Wire) -> None:
+def test_skipped_frame_is_not_kept(wire: Wire) -> None:
     deframer = wire.framing.Deframer(4, 100, 0, False, True)
     deframer.feed((100 << 20).to_bytes(4, "big"))
     piece = bytes(1 << 20)
@@ -225,7 +223,7 @@ def test_a_long_frame_that_is_passed_over_is_not_held(wire: Wire) -> None:
 
 
 @given(st.lists(st.binary(max_size=300), max_size=20), st.integers(1, 50))
-def test_messages_of_river_come_whole_however_they_are_cut(wire: Wire, messages: list[bytes], size: int) -> None:
+def test_river_messages_are_decoded_from_split_input(wire: Wire, messages: list[bytes], size: int) -> None:
     stream = b"".join(map(wire.framing.framed, messages))
     cut = wire.framing.deframer(300)
     found = []
@@ -236,24 +234,24 @@ def test_messages_of_river_come_whole_however_they_are_cut(wire: Wire, messages:
     assert found == messages and cut.pending == 0
 
 
-def test_a_length_above_the_limit_is_refused_before_it_is_read(wire: Wire) -> None:
+def test_length_above_the_limit_is_refused_before_it_is_read(wire: Wire) -> None:
     cut = wire.framing.deframer(1_000)
     cut.feed(b"\xff\xff\xff\xff")
-    with pytest.raises(wire.errors.FrameError, match="4294967295 bytes, and at most 1000"):
+    with pytest.raises(wire.errors.FrameError, match="4294967295 bytes exceeds the maximum of 1000"):
         cut.next()
 
 
-def test_a_message_too_long_for_its_length_is_refused(wire: Wire) -> None:
+def test_message_too_long_for_its_length_is_refused(wire: Wire) -> None:
     class Huge(bytes):
         def __len__(self) -> int:
             return 1 << 32
 
-    with pytest.raises(wire.errors.LocalError, match="longer than its length"):
+    with pytest.raises(wire.errors.LocalError, match="too long for a 4-byte length"):
         wire.framing.framed(Huge())
 
 
 @given(st.lists(st.integers(0, 3 * WINDOW), max_size=6))
-def test_both_ends_are_kept_however_it_comes(wire: Wire, sizes: list[int]) -> None:
+def test_both_ends_are_kept_of_split_input(wire: Wire, sizes: list[int]) -> None:
     whole = bytes(index % 251 for index in range(sum(sizes)))
     message, at = wire.framing.LongMessage(), 0
     for size in sizes:
@@ -267,7 +265,7 @@ def test_both_ends_are_kept_however_it_comes(wire: Wire, sizes: list[int]) -> No
     assert pieces[:WINDOW] == message.head and pieces[-WINDOW:] == message.tail
 
 
-def test_what_lies_between_is_not_held(wire: Wire) -> None:
+def test_bytes_between_the_ends_are_dropped(wire: Wire) -> None:
     message = wire.framing.LongMessage()
     for _ in range(64):
         message.add(bytes(1 << 20), 0, 1 << 20)
@@ -277,7 +275,7 @@ def test_what_lies_between_is_not_held(wire: Wire) -> None:
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 @given(st.data())
-def test_split_returns_messages_as_soon_as_they_are_whole(wire: Wire, prefix: int, data: st.DataObject) -> None:
+def test_split_returns_completed_messages(wire: Wire, prefix: int, data: st.DataObject) -> None:
     messages = data.draw(st.lists(st.binary(max_size=40) | st.just(b"x" * 70_000), max_size=20))
     written = [len(message).to_bytes(prefix, "big") + message for message in messages]
     deframer = wire.framing.Deframer(prefix, 100_000, 0, counts_itself=False)
@@ -286,6 +284,6 @@ def test_split_returns_messages_as_soon_as_they_are_whole(wire: Wire, prefix: in
     for piece in cut(b"".join(written), data.draw(st.lists(st.integers(0, 100), max_size=40))):
         found += deframer.split(piece)
         fed += len(piece)
-        # The deframer holds just what it has not returned.
+        # The deframer keeps only what it has not returned.
         assert sum(map(len, written[: len(found)])) + deframer.pending == fed
     assert found == messages

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 VECTORS = Path(__file__).parent.parent / "vectors" / "rsocket-1.0.json"
 CONNECTION_TYPES = {"SETUP", "LEASE", "KEEPALIVE", "METADATA_PUSH", "RESUME", "RESUME_OK"}
 FLAGS = ("follows", "complete", "next", "respond", "lease")
-# How a number is called in a meaning, and what the document calls it.
+# The names of numbers in meanings, and in the specification.
 NUMBERS = {
     "stream": "stream_id",
     "code": "code",
@@ -31,9 +31,9 @@ NUMBERS = {
 
 
 class Vector(NamedTuple):
-    """One vector: its bytes, the length of the prefix before each frame, and what it says it means."""
+    """One vector: its bytes, the size of the length prefix, and its meaning."""
 
-    octets: bytes
+    raw: bytes
     prefix: int
     meaning: str
 
@@ -47,13 +47,13 @@ def load() -> list[Vector]:
 
 
 def facts(vector: Vector) -> list[dict[str, Any]]:
-    """Return what the meaning says of each frame: `type`, and every field and flag it names, and no others."""
-    written = BY_HAND.get(vector.octets.hex())
+    """Return the `type`, fields and flags of each frame that the meaning names."""
+    written = BY_HAND.get(vector.raw.hex())
     return [parsed(vector.meaning)] if written is None else written
 
 
 def parsed(meaning: str) -> dict[str, Any]:
-    """Return what a meaning of the common pattern says."""
+    """Parse a meaning of the common pattern."""
     type = meaning.split()[0]
     found: dict[str, Any] = {"type": type}
     for key, value in re.findall(r"(\w+)=(0x[0-9a-fA-F]+|\d+\^\d+-1|\d+|max)(?=[\s;,)]|$)", meaning):
@@ -76,7 +76,7 @@ def parsed(meaning: str) -> dict[str, Any]:
 
 
 def numeric(value: str) -> int:
-    """Return a number as the meanings write them."""
+    """Return a number in the form of the meanings."""
     if value == "max":
         return 2**31 - 1
     base, power, minus = value.partition("^")
@@ -87,10 +87,10 @@ def strings(meaning: str) -> dict[str, Any]:
     """Return the strings, bytes and MIME types that a meaning names."""
     found: dict[str, Any] = {}
     for key, value in re.findall(r"\b(metadata|data|message|token|resume)=(b?'(?:[^'\\]|\\.)*'|None|token\b)", meaning):
-        octets = literal(value)
-        if key == "metadata" and octets == b"" and "present" not in meaning:
-            octets = None
-        found[{"message": "data", "resume": "token"}.get(key, key)] = octets
+        raw = literal(value)
+        if key == "metadata" and raw == b"" and "present" not in meaning:
+            raw = None
+        found[{"message": "data", "resume": "token"}.get(key, key)] = raw
     for key, value in re.findall(r"\b([md])mime=(\S+)", meaning):
         found["metadata_mime" if key == "m" else "data_mime"] = "a" * 255 if value == "255*'a'" else value.strip("'")
     if "no token" in meaning:
@@ -103,7 +103,7 @@ def strings(meaning: str) -> dict[str, Any]:
 
 
 def literal(value: str) -> bytes | None:
-    """Return bytes that are written as Python has them, or bare."""
+    """Return bytes from a Python literal or plain text."""
     if value == "token":
         return b"token"
     parsed = ast.literal_eval(value)
@@ -111,7 +111,7 @@ def literal(value: str) -> bytes | None:
 
 
 def bodies_of_js(meaning: str) -> dict[str, Any]:
-    """Return metadata and data of the snapshots of rsocket-js, which only say what is left out."""
+    """Return metadata and data of the snapshots of rsocket-js, which only name what is absent."""
     match = re.match(r"(\w+) \1 frames( with binary (?:data|content))?(?: without ([a-z/]+))?(?: \(|$)", meaning)
     if not match:
         return {}
@@ -139,7 +139,7 @@ CANCEL_123 = {"type": "CANCEL", "stream_id": 123, "ignore": False}
 ROUTE_ADD = b"\xfe\x00\x00\x04\x03add"
 HELLO_WORLD = b'\xa1\x00\x00\x05hello\x85\x00\x00\x11{"hello":"world"}'
 SUM_ARGUMENTS = b'{"x":10, "y":20}'
-# Fragments of metadata "metadata12" and data "databytes0" say only their place; what they hold is counted out.
+# The meanings of fragments of metadata "metadata12" and data "databytes0" have only positions, not contents.
 BY_HAND: dict[str, list[dict[str, Any]]] = {
     "00000b000000012c000000020164": [{"type": "ERROR", "stream_id": 1, "code": 0x201, "data": b"d"}],
     "0a0b0c0d2600": [{"type": "CANCEL", "stream_id": 0x0A0B0C0D, "ignore": True}],
@@ -200,6 +200,6 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
     ],
 }
 LYING_METADATA = "0000000111000000106162"
-"""The one that is no frame: its metadata length runs past it."""
+"""The vector that is not a frame: its metadata length runs past its end."""
 RESERVED_BIT = "00000001200080000001"
-"""The one that is not encoded back as it was: a reserved bit is set, which we write as 0."""
+"""The vector that does not round-trip: a reserved bit is set, which is written as 0."""

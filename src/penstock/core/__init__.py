@@ -1,1 +1,1 @@
-"""Mechanisms that know no protocol: streams, credit, fragments, timers. May import the top files only."""
+"""Protocol-independent mechanisms: streams, credit, fragments, timers. May import the top files only."""

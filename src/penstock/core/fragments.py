@@ -1,7 +1,7 @@
-"""Items that are larger than a frame: cutting them, and putting them together again.
+"""Fragmentation and reassembly of items that are larger than a frame.
 
-RSocket 1.0, Fragmentation and Reassembly: metadata goes before data, and only the first frame says what
-the fragments are of.
+RSocket 1.0, Fragmentation and Reassembly: metadata goes before data, and only the first frame has the type
+of the whole.
 """
 
 from __future__ import annotations
@@ -13,46 +13,47 @@ from ..errors import LimitExceeded
 from ..payload import Payload
 from ..settings import Settings
 
-__all__ = ["PROCESS", "Budget", "Partial", "Reassembly", "fragments"]
+__all__ = ["PROCESS", "Account", "Partial", "Reassembly", "fragments"]
 
 FRAGMENT_OVERHEAD: Final = 64
-"""What one fragment costs us to hold beyond its bytes: it counts, so that tiny fragments cannot slip by."""
+"""Memory that a fragment takes in addition to its bytes. It is counted, so that tiny fragments are limited too."""
 
 
 def fragments(payload: Payload, size: int) -> Iterator[tuple[bytes | None, bytes, bool]]:
-    """Cut `payload` into fragments of at most `size` bytes of metadata and data together.
+    """Split `payload` into fragments of at most `size` bytes of metadata and data together.
 
     Yields:
-        The metadata of the fragment or None, its data, and whether more fragments follow.
+        The fragment's metadata or None, its data, and whether more fragments follow.
 
     """
     metadata, data = payload.metadata, payload.data
     end = 0 if metadata is None else len(metadata)
-    at = 0
+    offset = 0
     while metadata is not None:
-        part = metadata[at : at + size]
-        at += len(part)
-        if at == end:
-            # The fragment that ends the metadata may begin the data.
+        part = metadata[offset : offset + size]
+        offset += len(part)
+        if offset == end:
+            # The fragment with the end of the metadata may also have the beginning of the data.
             piece = data[: size - len(part)]
             yield part, piece, len(piece) < len(data)
-            at = len(piece)
+            offset = len(piece)
             break
         yield part, b"", True
-    while at < len(data) or metadata is None:
-        piece = data[at : at + size]
-        at += len(piece)
-        yield None, piece, at < len(data)
-        if at == len(data):
+    while offset < len(data) or metadata is None:
+        piece = data[offset : offset + size]
+        offset += len(piece)
+        yield None, piece, offset < len(data)
+        if offset == len(data):
             break
 
 
 class Partial:
-    """An item of which not all fragments have arrived.
+    """An item that has not arrived completely.
 
     Attributes:
-        head: The frame that began it, for whoever delivers the whole.
-        started: When that was.
+        head: The first frame, which is needed to deliver the whole item.
+        started: When the first frame arrived.
+        held: The memory that the fragments take, in bytes.
 
     """
 
@@ -72,7 +73,7 @@ class Partial:
         """Add the next fragment.
 
         Raises:
-            LimitExceeded: The item is larger, or cut smaller, than `settings` allow.
+            LimitExceeded: The item is larger, or its fragments are smaller, than `settings` allow.
 
         """
         size = len(data) + (0 if metadata is None else len(metadata))
@@ -86,12 +87,12 @@ class Partial:
         if data:
             self._data.append(data)
         if self.size > settings.max_payload_bytes:
-            raise LimitExceeded(f"an item in fragments exceeds max_payload_bytes ({settings.max_payload_bytes})")
+            raise LimitExceeded(f"a fragmented item exceeds max_payload_bytes ({settings.max_payload_bytes})")
         if self.count > settings.max_fragments:
             raise LimitExceeded(f"an item has more than max_fragments ({settings.max_fragments}) fragments")
         if self._empty > settings.max_empty_fragments:
             raise LimitExceeded(
-                f"more than max_empty_fragments ({settings.max_empty_fragments}) fragments held nothing"
+                f"an item has more than max_empty_fragments ({settings.max_empty_fragments}) empty fragments"
             )
 
     def payload(self) -> Payload:
@@ -99,11 +100,11 @@ class Partial:
         return Payload(b"".join(self._data), None if self._metadata is None else b"".join(self._metadata))
 
 
-class Budget:
-    """What all connections of a process hold together.
+class Account:
+    """Counts the bytes that all connections of a process hold.
 
     Attributes:
-        held: That, in bytes.
+        held: The number of bytes.
 
     """
 
@@ -113,48 +114,48 @@ class Budget:
         self.held = 0
 
 
-PROCESS: Final = Budget()
-"""The unfinished items of this process."""
+PROCESS: Final = Account()
+"""Counts the unfinished items of this process."""
 
 
 class Reassembly:
-    """All unfinished items of one connection, and what they may hold together.
+    """All unfinished items of one connection, and the memory that they take.
 
     Args:
         settings: Limits.
-        budget: What this connection shares with others.
+        shared: The account that this connection shares with others.
 
     Attributes:
-        partials: The items, by stream, the oldest first.
-        held: What they hold, in bytes.
+        partials: The items by stream, the oldest first.
+        held: The memory that they take, in bytes.
 
     """
 
-    __slots__ = ("_budget", "_settings", "held", "partials")
+    __slots__ = ("_settings", "_shared", "held", "partials")
 
-    def __init__(self, settings: Settings, budget: Budget = PROCESS) -> None:
+    def __init__(self, settings: Settings, shared: Account = PROCESS) -> None:
         self._settings = settings
-        self._budget = budget
+        self._shared = shared
         self.partials: dict[int, Partial] = {}
         self.held = 0
 
     def __del__(self) -> None:
-        # A session that was dropped without a word has nothing left in the budget of all.
+        # A session that is discarded without being closed must not stay in the shared account.
         self.clear()
 
     def __len__(self) -> int:
         return len(self.partials)
 
     def begin(self, stream_id: int, head: Any, metadata: bytes | None, data: bytes, now: float) -> None:
-        """Take the first fragment of an item. Raises LimitExceeded as :meth:`add` does."""
+        """Add the first fragment of an item. Raises LimitExceeded as :meth:`add` does."""
         self.partials[stream_id] = Partial(head, now)
         self.add(stream_id, metadata, data)
 
     def add(self, stream_id: int, metadata: bytes | None, data: bytes) -> None:
-        """Take a further fragment of the item that `begin` began.
+        """Add the next fragment of an item that was started with `begin`.
 
         Raises:
-            LimitExceeded: The item is too large; it is dropped.
+            LimitExceeded: The item is too large. It is dropped.
 
         """
         partial = self.partials[stream_id]
@@ -167,11 +168,11 @@ class Reassembly:
         self._hold(partial.held)
 
     def excess(self) -> tuple[int, LimitExceeded] | None:
-        """Return the stream of the oldest unfinished item, and why it must be dropped; None where all is well."""
+        """Return the stream of the oldest unfinished item, and why it must be dropped; None if no limit is exceeded."""
         settings = self._settings
         if self.held > settings.max_reassembly_bytes:
             why = f"unfinished items hold more than max_reassembly_bytes ({settings.max_reassembly_bytes})"
-        elif self._budget.held > settings.max_process_reassembly_bytes and self.partials:
+        elif self._shared.held > settings.max_process_reassembly_bytes and self.partials:
             limit = settings.max_process_reassembly_bytes
             why = f"unfinished items of all connections hold more than max_process_reassembly_bytes ({limit})"
         else:
@@ -179,36 +180,36 @@ class Reassembly:
         return next(iter(self.partials)), LimitExceeded(why)
 
     def finish(self, stream_id: int) -> Partial:
-        """Return the item whose last fragment was added, and forget it."""
+        """Remove and return the item whose last fragment was added."""
         partial = self.partials.pop(stream_id)
         self._hold(-partial.held)
         return partial
 
     def drop(self, stream_id: int) -> None:
-        """Forget the unfinished item of a stream, if there is one."""
+        """Remove the unfinished item of a stream, if there is one."""
         if stream_id in self.partials:
             self.finish(stream_id)
 
     def clear(self) -> None:
-        """Forget all unfinished items."""
+        """Remove all unfinished items."""
         self.partials.clear()
         self._hold(-self.held)
 
     def _hold(self, count: int) -> None:
         self.held += count
-        self._budget.held += count
+        self._shared.held += count
 
     def restart(self, now: float) -> None:
-        """Give all unfinished items their time anew: without a link nobody could go on with them."""
+        """Restart the timeouts of all unfinished items, because the peer could not continue them without a link."""
         for partial in self.partials.values():
             partial.started = now
 
     def deadline(self) -> float | None:
-        """Return when the oldest unfinished item must be whole."""
+        """Return when the oldest unfinished item times out; None if there is none."""
         oldest = min((partial.started for partial in self.partials.values()), default=None)
         return None if oldest is None else oldest + self._settings.reassembly_timeout
 
     def overdue(self, now: float) -> list[int]:
-        """Return the streams whose unfinished items have taken too long."""
+        """Return the streams whose unfinished items have timed out."""
         limit = now - self._settings.reassembly_timeout
         return [stream_id for stream_id, partial in self.partials.items() if partial.started <= limit]

@@ -1,8 +1,8 @@
 """The state of a stream: two halves, each IDLE, then OPEN, then DONE.
 
 A *half* is one direction. Every stream has a requester's half, in which items travel from the side that
-opened it, and a responder's half. Rule 1: all that changes the state of a half stands in the two tables
-of this file. Rule 2: this file does not know which of the two sides we are.
+opened it, and a responder's half. Rule 1: only the two tables of this file define how the state of a half
+changes. Rule 2: this file does not know which of the two sides is the local one.
 
     kind      requester's half      responder's half
     CALL      the request itself    one item
@@ -21,16 +21,16 @@ from ..kinds import Kind
 
 __all__ = ["DONE", "IDLE", "INITIAL", "MAX_REQUEST_N", "OPEN", "TERMINAL", "Signal", "add"]
 
-# Plain integers, because the compiled engine compares them for every frame.
+# Plain integers, because compiled code compares them for every frame.
 IDLE: Final = 0
 OPEN: Final = 1
 DONE: Final = 2
 MAX_REQUEST_N: Final = 0x7FFFFFFF
-"""RSocket 1.0, REQUEST_N: 31 bits. It is a large number like any other, never "unbounded"."""
+"""RSocket 1.0, REQUEST_N: 31 bits. The largest value is an ordinary number and does not mean "unbounded"."""
 
 
 class Signal(IntEnum):
-    """What ends a half."""
+    """The signals that end a half."""
 
     COMPLETE = 1
     FAIL = 2
@@ -53,16 +53,16 @@ TERMINAL: Final[dict[tuple[Signal, bool], tuple[bool, bool]]] = {
     # RSocket 1.0, Request Channel: an error of either side ends both halves.
     (Signal.FAIL, True): (True, True),
     (Signal.FAIL, False): (True, True),
-    # RSocket 1.0, Request Channel: the requester's CANCEL ends the stream; the responder's only says that
-    # it wants no more items.
+    # RSocket 1.0, Request Channel: the requester's CANCEL ends the stream; the responder's CANCEL ends only
+    # the half in which it receives.
     (Signal.CANCEL, True): (True, True),
     (Signal.CANCEL, False): (True, False),
 }
-"""Where a protocol has no half-close (ReactiveSocket 0.2), the responder's COMPLETE ends what FAIL ends here."""
+"""In a protocol without half-close (ReactiveSocket 0.2), the responder's COMPLETE ends the same halves as FAIL."""
 
 
 def add(credit: int, count: int) -> int:
-    """Return `credit`, which is how many items a half may still carry, and `count` together: at most 2^31-1.
+    """Return `credit + count`, where `credit` is how many items a half may still carry; at most 2^31-1.
 
     RSocket 1.0, Reactive Streams Semantics.
     """

@@ -1,4 +1,4 @@
-"""Output that waits for the link, and how it is cut for the socket."""
+"""Output that waits for the link, divided into chunks for the socket."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Final
 __all__ = ["BY_REFERENCE_BYTES", "WRITE_BYTES", "Outbox"]
 
 WRITE_BYTES: Final = 60_000
-"""One write carries at most this much: 64 KiB cost four times as much on loopback, whose segments end at 65,483."""
+"""Maximum size of one write. 64 KiB cost four times as much on loopback, whose segments have 65,483 bytes."""
 BY_REFERENCE_BYTES: Final = 32_768
-"""Pieces of this size and more are handed on as they are: copying them costs more than a write of their own."""
+"""Pieces of at least this size are not copied: copying costs more than a separate write."""
 
 
 class Outbox:
     """Encoded frames in the order in which they are sent.
 
     Attributes:
-        size: How many bytes wait.
-        taken: Whether any have been taken.
+        size: The number of bytes that wait.
+        taken: Whether any output has been taken.
 
     """
 
@@ -34,26 +34,26 @@ class Outbox:
         self.size += len(piece)
 
     def clear(self) -> None:
-        """Forget all of it."""
+        """Discard all output."""
         self._pieces = []
         self.size = 0
 
     def take(self) -> list[bytes]:
-        """Return the output in chunks of at most `WRITE_BYTES`, large pieces by themselves, and forget it."""
+        """Remove and return the output, in chunks of at most `WRITE_BYTES`; large pieces are separate chunks."""
         pieces = self._pieces
         if not pieces:
             return pieces
-        whole = self.size <= WRITE_BYTES
+        single_write = self.size <= WRITE_BYTES
         self.taken = True
         self._pieces = []
         self.size = 0
-        if whole:
+        if single_write:
             return [b"".join(pieces)] if len(pieces) > 1 else pieces
         return _chunks(pieces)
 
 
 def _chunks(pieces: list[bytes]) -> list[bytes]:
-    """Glue small pieces together, and leave large ones alone."""
+    """Join small pieces; keep large ones as they are."""
     chunks: list[bytes] = []
     first = 0
     size = 0

@@ -1,4 +1,4 @@
-"""How often something may happen."""
+"""Rate limits."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ __all__ = ["Rate"]
 
 
 class Rate:
-    """Counts occurrences in windows of fixed length.
+    """Counts events in windows of fixed length.
 
     Args:
-        limit: How many are fine in one window; 0 for any number.
+        limit: How many events one window allows; 0 for any number.
         seconds: The length of a window.
 
     """
@@ -23,7 +23,7 @@ class Rate:
         self._started = float("-inf")
 
     def hit(self, now: float, count: int = 1) -> bool:
-        """Count `count` more; return whether that is too many."""
+        """Count `count` more events; return True if they exceed the limit."""
         if now - self._started >= self._seconds:
             self._started = now
             self._count = 0

@@ -1,4 +1,4 @@
-"""Sent output that is kept until the peer has confirmed it, addressed by position."""
+"""Sent output that is kept, by position, until the peer has confirmed it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ __all__ = ["Replay"]
 
 
 class Replay:
-    """The end of what a session has sent, to be sent again when a new link takes over.
+    """The most recent output of a session, which is sent again over a new link if the peer lacks it.
 
-    Positions count bytes from the session's beginning, as the protocol counts them: length prefixes are no
-    part of a position, but they are part of the pieces that are kept.
+    Positions count bytes from the session's beginning as the protocol does. Length prefixes are not
+    counted, but they are part of the stored pieces.
 
     Args:
-        limit: Bytes to keep at most. What is older is let go, and can no longer be resumed from.
-        prefix_bytes: Of the length before each frame.
-        position: Where it begins.
+        limit: The maximum number of bytes to keep. The session cannot be resumed from older positions.
+        prefix_bytes: The size of the length prefix of a frame.
+        position: The position of the first byte.
 
     Attributes:
         first: The oldest position that can be sent again.
-        end: The position of the next byte that is sent.
+        end: The position of the next byte to be sent.
 
     """
 
@@ -29,13 +29,13 @@ class Replay:
     def __init__(self, limit: int, prefix_bytes: int, position: int = 0) -> None:
         self._limit = limit
         self._prefix_bytes = prefix_bytes
-        # Where an entry starts, and its pieces, which together are whole frames.
+        # The position of an entry, and its pieces, which together are complete frames.
         self._entries: deque[tuple[int, list[bytes]]] = deque()
         self.first = position
         self.end = position
 
     def keep(self, piece: bytes, size: int, begins: bool) -> None:
-        """Keep `piece`, which moves the position by `size`; `begins`: it does not go on with the piece before."""
+        """Store `piece`, which advances the position by `size`; `begins`: it does not continue the previous piece."""
         if begins:
             self._entries.append((self.end, [piece]))
         else:
@@ -46,14 +46,14 @@ class Replay:
             self.first = self._entries[0][0]
 
     def trim(self, position: int) -> None:
-        """Forget what lies before `position`: the peer has it. What an entry's end still needs is kept.
+        """Discard output before `position`, which the peer has received. Entries are only discarded as a whole.
 
         Raises:
             ValueError: The position was never sent.
 
         """
         if position > self.end:
-            raise ValueError(f"position {position} was never sent; {self.end} bytes were")
+            raise ValueError(f"position {position} was never sent; the last one is {self.end}")
         while len(self._entries) > 1 and self._entries[1][0] <= position:
             self._entries.popleft()
         if position == self.end:
@@ -61,18 +61,18 @@ class Replay:
         self.first = max(self.first, self._entries[0][0] if self._entries else position)
 
     def since(self, position: int) -> list[bytes]:
-        """Return all that was sent from `position` on, which is where a frame begins.
+        """Return the output from `position` on, which must be the beginning of a frame.
 
         Raises:
-            ValueError: It is no longer kept, was never sent, or lies within a frame.
+            ValueError: The position is no longer kept, was never sent, or is within a frame.
 
         """
         if not self.first <= position <= self.end:
-            raise ValueError(f"position {position} is not kept; {self.first} to {self.end} are")
+            raise ValueError(f"position {position} is not kept; kept are {self.first} to {self.end}")
         found: list[bytes] = []
         for start, pieces in reversed(self._entries):
             if start < position:
-                found.append(self._behind(b"".join(pieces), position - start))
+                found.append(self._skip(b"".join(pieces), position - start))
                 break
             found += reversed(pieces)
             if start == position:
@@ -81,21 +81,21 @@ class Replay:
         return [piece for piece in found if piece]
 
     def frame_bytes(self, position: int) -> int:
-        """Return the length of the frame that begins at `position`; 0 where nothing is kept."""
+        """Return the length of the frame that begins at `position`; 0 if it is not kept."""
         if not self.first <= position < self.end:
             return 0
         head = b"".join(self.since(position)[:2])
         return int.from_bytes(head[: self._prefix_bytes], "big")
 
-    def _behind(self, frames: bytes, size: int) -> bytes:
-        """Return what is left of `frames` behind those that make up its first `size` bytes."""
-        at = 0
-        while size > 0 and at < len(frames):
-            length = int.from_bytes(frames[at : at + self._prefix_bytes], "big")
+    def _skip(self, frames: bytes, size: int) -> bytes:
+        """Return `frames` without the first ones, which have `size` bytes."""
+        offset = 0
+        while size > 0 and offset < len(frames):
+            length = int.from_bytes(frames[offset : offset + self._prefix_bytes], "big")
             # ReactiveSocket 0.0: the length counts itself.
             length -= self._prefix_bytes if self._prefix_bytes == 4 else 0
             size -= length
-            at += self._prefix_bytes + length
+            offset += self._prefix_bytes + length
         if size != 0:
-            raise ValueError("the position lies within a frame")
-        return frames[at:]
+            raise ValueError("the position is within a frame")
+        return frames[offset:]

@@ -1,4 +1,4 @@
-"""The streams of a session, and who may number them."""
+"""The streams of a session, and their ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_STREAM_ID: Final = 0x7FFFFFFF
 """RSocket 1.0, Stream Identifiers: 31 bits."""
 
 
-# The table of `halves`, flat, because it is asked for every stream: 1 ends the requester's half, 2 the responder's.
+# `halves.TERMINAL` as a flat list, because it is used for every stream: 1 ends the requester's half, 2 the responder's.
 ENDS: Final = [0] * (2 * len(Signal) + 2)
 for (_signal, _by_requester), (_requester, _responder) in TERMINAL.items():
     ENDS[2 * _signal + _by_requester] = _requester + 2 * _responder
@@ -25,17 +25,17 @@ class Stream:
     """One interaction.
 
     Attributes:
-        id: Its number on the wire; negative where each side numbers for itself and the peer opened it.
-        kind: What travels each way, a :class:`~penstock.Kind` as a number.
-        ours: Whether we opened it.
+        id: The number on the wire. It is negative if both sides use the same numbers and the peer opened the stream.
+        kind: A :class:`~penstock.Kind` as a number.
+        ours: Whether this side opened it.
         inbound: The state of the half in which the peer sends, of :mod:`penstock.core.halves`.
-        outbound: The state of the half in which we send.
-        granted: Items that the peer may still send.
-        credit: Items that we may still send.
-        unrequested: Items that came before they were asked for, to be taken off the next request:
-            the payload that opens a channel.
+        outbound: The state of the half in which this side sends.
+        granted: How many items the peer may still send.
+        credit: How many items this side may still send.
+        unrequested: Items that arrived without being requested, such as the payload that opens a channel.
+            They are subtracted from the next request.
         opened: When it was opened; only known for the peer's streams.
-        half_close: Its halves end one by one; else the responder's COMPLETE is the end of both.
+        half_close: Whether the halves end separately; else the responder's COMPLETE ends both.
 
     """
 
@@ -62,7 +62,7 @@ class Stream:
         return self.inbound == DONE and self.outbound == DONE
 
     def end(self, signal: int, from_us: bool) -> bool:
-        """End the halves that `signal` ends; return whether the stream is over."""
+        """End the halves that `signal` ends; return True if both are done."""
         by_requester = from_us == self.ours
         if signal == COMPLETE and not by_requester and not self.half_close:
             # ReactiveSocket 0.2, Request Channel: the responder's COMPLETE terminates the stream.
@@ -77,18 +77,18 @@ class Stream:
 
 
 class StreamTable:
-    """The streams that are open, of both sides.
+    """The open streams of both sides.
 
     Args:
-        first_id: The first number that we give out; we count on in steps of two.
-        own_ids: Each side numbers for itself: the peer's streams have negative numbers here. Else they have the
+        first_id: The id of the first stream that this side opens; ids increase by two.
+        own_ids: Both sides use the same ids. The peer's streams have negative ids here. Otherwise they have the
             other parity.
-        half_close: Of the streams that are opened.
+        half_close: See :class:`Stream`.
 
     Attributes:
-        next_id: The number to give out next.
-        remote: How many streams of the peer's are open.
-        wrapped: Whether all numbers were given out once.
+        next_id: The id of the next stream that this side opens.
+        remote: How many streams the peer has open.
+        wrapped: Whether all ids have been used once.
 
     """
 
@@ -107,14 +107,14 @@ class StreamTable:
         return len(self._streams)
 
     def get(self, stream_id: int) -> Stream | None:
-        """Return the open stream of that number."""
+        """Return the open stream with that id, or None."""
         return self._streams.get(stream_id)
 
     def open_ours(self, kind: Kind) -> Stream:
-        """Open a stream of ours, with the next free number.
+        """Open a stream on this side, with the next free id.
 
-        RSocket 1.0, Stream Identifiers, Lifetime: after the last number, numbers begin anew and those in
-        use are skipped.
+        RSocket 1.0, Stream Identifiers, Lifetime: after the last id, ids start again, and those in use are
+        skipped.
         """
         stream_id = self.next_id
         while stream_id in self._streams:
@@ -125,13 +125,13 @@ class StreamTable:
         return stream
 
     def restore(self, stream_id: int, kind: Kind) -> Stream:
-        """Put back a stream of ours that was open before."""
+        """Add a stream that this side opened in an earlier process."""
         stream = Stream(stream_id, kind, True, self._half_close)
         self._streams[stream_id] = stream
         return stream
 
     def open_theirs(self, stream_id: int, kind: Kind, now: float) -> Stream:
-        """Open a stream of the peer's."""
+        """Open a stream that the peer has requested."""
         stream = Stream(stream_id, kind, False, self._half_close)
         stream.opened = now
         self._streams[stream_id] = stream
@@ -139,13 +139,13 @@ class StreamTable:
         return stream
 
     def may_be_theirs(self, stream_id: int) -> bool:
-        """Whether the peer may open a stream of that number: it has its own parity, or sign."""
+        """Return whether the peer may open a stream with that id; its ids have their own parity or sign."""
         if self._own_ids:
             return stream_id < 0
         return stream_id > 0 and (stream_id ^ self._first_id) & 1 == 1
 
     def close(self, stream: Stream) -> None:
-        """Forget a stream that is over."""
+        """Remove a stream whose halves are done."""
         if self._streams.pop(stream.id, None) is not None and not stream.ours:
             self.remote -= 1
 

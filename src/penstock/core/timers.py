@@ -1,4 +1,4 @@
-"""A session's timers: a handful of deadlines, each with a name."""
+"""The timers of a session: a few named deadlines."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ class Timer(IntEnum):
     """The timers that a session may have."""
 
     FIRST_FRAME = 0
-    """The peer must have said who it is."""
+    """The peer must have sent its first frame."""
     KEEPALIVE = 1
-    """The next KEEPALIVE of ours is due."""
+    """Our next KEEPALIVE is due."""
     SILENCE = 2
-    """The peer is taken for dead unless it is heard before."""
+    """The peer is considered dead unless something is received before."""
     REASSEMBLY = 3
-    """The oldest unfinished item must be whole."""
+    """The oldest unfinished item must be complete."""
     EXPIRY = 4
-    """A session without a link is forgotten."""
+    """A session without a link expires."""
     LEASE = 5
-    """The peer's leave for requests of ours expires."""
+    """The lease that the peer granted expires."""
     GRANT = 6
-    """It is time to look whether the peer gets leave for more requests."""
+    """The lease policy is asked whether to grant the peer another lease."""
     GOODBYE = 7
-    """The peer must have answered our goodbye."""
+    """The peer must have answered our GOODBYE."""
 
 
 class TimerTable:
     """Deadlines by name.
 
     Attributes:
-        earliest: The next of them, or None. Drivers ask after each batch, and deadlines hardly ever change.
+        earliest: The next deadline, or None. It is stored because it is read after each batch, and rarely changes.
 
     """
 
@@ -46,17 +46,17 @@ class TimerTable:
         return timer in self._deadlines
 
     def set(self, timer: Timer, when: float) -> None:
-        """Let `timer` go off at `when`, and not at the time set before."""
+        """Set the deadline of `timer`, and replace an earlier one."""
         self._deadlines[timer] = when
         self.earliest = min(self._deadlines.values())
 
     def stop(self, timer: Timer) -> None:
-        """Forget `timer`."""
+        """Remove `timer`."""
         if self._deadlines.pop(timer, None) is not None:
             self.earliest = min(self._deadlines.values(), default=None)
 
     def clear(self) -> None:
-        """Forget all timers."""
+        """Remove all timers."""
         self._deadlines.clear()
         self.earliest = None
 
@@ -65,7 +65,7 @@ class TimerTable:
         return self.earliest
 
     def expired(self, now: float) -> list[Timer]:
-        """Return the timers that are due, earliest first, and forget them."""
+        """Remove and return the timers that are due, earliest first."""
         due = sorted((when, timer) for timer, when in self._deadlines.items() if when <= now)
         for _, timer in due:
             self.stop(timer)

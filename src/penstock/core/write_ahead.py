@@ -1,8 +1,8 @@
-"""What a session must write down before its output leaves and its requests begin.
+"""The write-ahead log of a session: output is sent, and requests are started, after they have been recorded.
 
-A session that outlives its process has this in the place of its outbox. Nobody waits while the disk is written. What
-there is to say by then is one record, whose output and events are held until it is durable; what comes up meanwhile is
-the next record.
+A session that outlives its process has this object instead of an outbox. Writing does not block the event loop. All
+changes so far are one record; its output and events are withheld until it is durable. Changes during a write form the
+next record.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .outbox import Outbox
 __all__ = ["Logged", "WriteAhead", "decode_records", "digest", "without_requests"]
 
 REWRITE_BYTES: Final = 1 << 20
-"""A log is rewritten when it has grown to twice what it held then, and this much."""
+"""A log is rewritten when it has grown to twice its size after the last rewrite, plus this much."""
 
 
 class Logged(NamedTuple):
-    """What the records of a log add up to.
+    """The state of a session after the records of a log.
 
     Attributes:
-        sent: The number of the first message, or the position of the first byte, that they do not hold.
+        sent: The number of the first message, or the position of the first byte, that they do not contain.
         received: The number or position that may be acknowledged.
-        streams: What is open of each stream.
+        streams: The open halves of each stream.
 
     """
 
@@ -40,12 +40,12 @@ class Logged(NamedTuple):
     streams: Mapping[Any, int]
 
     def opened_since(self, before: Logged | None) -> dict[Any, int]:
-        """Return the streams that are open now, and were not so `before`."""
+        """Return the streams whose state is new or different from `before`."""
         known = before.streams if before is not None else {}
         return {name: state for name, state in self.streams.items() if known.get(name) != state}
 
     def ended_since(self, before: Logged | None) -> list[Any]:
-        """Return the streams that were open `before`, and are not now."""
+        """Return the streams that were open `before` and are not open now."""
         return [name for name in before.streams if name not in self.streams] if before is not None else []
 
 
@@ -82,18 +82,18 @@ def decode_records(
 
 
 class WriteAhead(Outbox):
-    """An outbox whose output leaves when everything that it says is durable; a :class:`penstock.session.Durable`.
+    """An outbox that releases output when everything that it depends on is durable.
 
     Args:
-        observe: Returns what the log should hold now; None: the session has not begun, and nothing is written.
-        encode: Returns the record that leads from one state of the log to the next; from None: the whole session.
-        fail: Ends the session because a record cannot be written. None of its output may leave.
-        is_open: Returns whether the session takes new streams.
-        high_bytes: More output than this must not wait for the disk.
+        observe: Returns the state to be recorded; None if the session has not started, so that nothing is written.
+        encode: Returns the record of the changes between two states; from None: the complete session.
+        fail: Ends the session because a record cannot be written. Its output must not be sent.
+        is_open: Returns whether the session accepts new streams.
+        high_bytes: The maximum output that may wait for the disk.
 
     Attributes:
-        log: Where records go; None: nothing is kept, and everything is taken at once.
-        begun: Whether the log holds the session.
+        log: The log; None if nothing is recorded and everything is released at once.
+        begun: Whether the log contains the session.
         waiting: Events that the next record covers.
 
     """
@@ -119,16 +119,16 @@ class WriteAhead(Outbox):
         self._is_open = is_open
         self._high_bytes = high_bytes
         self._logged: Logged | None = None
-        # What the record holds that is being written, if any, and what becomes of the log afterwards.
+        # The state and kind of the record that is being written, if any, and what to do with the log afterwards.
         self._writing: tuple[Logged, bool] | None = None
         self._afterwards: Callable[[], None] | None = None
         self._watcher: Callable[[bool], None] | None = None
         self._run: Run | None = None
         self._rewrite_at = 0
-        # The last records may have been written, and not synced, by a process that was killed in between.
+        # An earlier process may have been killed between writing and syncing the last records.
         self._unsynced = False
         self._storage_full = False
-        # Output and events that the record covers which is being written, and those that are durable.
+        # Output and events of the record that is being written, and those that are durable.
         self._held_output: list[bytes] = []
         self._ready_output: list[bytes] = []
         self._held_events: list[Event] = []
@@ -140,7 +140,7 @@ class WriteAhead(Outbox):
     # The log.
 
     def begin(self, log: SessionLog, run: Run, logged: Logged | None = None) -> None:
-        """Keep the session in `log` from now on, which is written by way of `run`; `logged` is there already."""
+        """Record the session in `log` from now on, and call `run` to write; `logged` is the state in the log."""
         self.log = log
         self._run = run
         if logged is not None:
@@ -149,7 +149,7 @@ class WriteAhead(Outbox):
             self._rewrite_at = 2 * log.size + REWRITE_BYTES
 
     def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
+        """Set the callback for changes. See :meth:`penstock.session.Durable.watch`."""
         self._watcher = watcher
 
     @property
@@ -159,16 +159,16 @@ class WriteAhead(Outbox):
 
     @property
     def settled(self) -> bool:
-        """Whether nothing waits for the disk."""
+        """Whether all output and events are durable."""
         return self.log is None or not (self._writing or self.waiting or self.size)
 
     @property
     def withheld(self) -> set[int]:
-        """The streams of which events wait for the disk."""
+        """The streams with events that wait for the disk."""
         return {event.stream_id for event in self._held_events + self.waiting}
 
     def detach(self) -> None:
-        """Leave the log to the next process."""
+        """Close the log without removing it, so that the next process can continue."""
         log, self.log = self.log, None
         self.forget_output()
         self.waiting, self._held_events = [], []
@@ -176,10 +176,10 @@ class WriteAhead(Outbox):
             self._when_written(log.close)
 
     def end(self) -> tuple[list[Event], Callable[[], None]]:
-        """Let go of everything: nobody resumes the session, so its output need not be durable any more.
+        """Release all output: a session that has ended is not resumed, so its output need not be durable.
 
         Returns:
-            The events that are not durable, for :meth:`ready`, and what removes the log.
+            The events that are not durable, for :meth:`ready`, and a function that removes the log.
 
         """
         log, self.log = self.log, None
@@ -189,7 +189,7 @@ class WriteAhead(Outbox):
         return events, (lambda: None) if log is None else partial(self._when_written, log.remove)
 
     def _when_written(self, do: Callable[[], None]) -> None:
-        """Let go of the log, as soon as nothing is being written to it."""
+        """Call `do` when no write is in progress."""
         if self._writing:
             self._afterwards = do
         else:
@@ -198,7 +198,7 @@ class WriteAhead(Outbox):
     # Output and events.
 
     def take(self) -> list[bytes]:
-        """Return the output that may leave, in chunks. See :meth:`penstock.core.outbox.Outbox.take`."""
+        """Remove and return the output that may be sent. See :meth:`penstock.core.outbox.Outbox.take`."""
         if self.log is not None:
             self._secure()
             if self._writing and not self._storage_full and self.size > self._high_bytes and self._watcher is not None:
@@ -207,22 +207,22 @@ class WriteAhead(Outbox):
         ready = self._ready_output
         if ready:
             self._ready_output = []
-        # Without a log, nobody resumes the session any more.
+        # Without a log the session cannot be resumed, so output need not be durable.
         return ready if self.log is not None else ready + Outbox.take(self)
 
     def clear(self) -> None:
-        """Forget all output, on its way to the disk as well: the next link gets what is not acknowledged."""
+        """Discard all output, also what is being recorded: the next link sends what is not acknowledged."""
         Outbox.clear(self)
         self.forget_output()
 
     def forget_output(self) -> None:
-        """Forget the output that was held for the disk."""
+        """Discard the output that is withheld until it is durable."""
         self._held_output, self._ready_output = [], []
 
     def sift(self, events: list[Event]) -> list[Event]:
-        """Return those of `events` that the user may see, after those that have become durable.
+        """Return the events that have become durable, and those of `events` that need not wait.
 
-        Requests are held until they are durable, so that none is begun twice. All that follows keeps its place.
+        Requests wait until they are durable, so that none is started twice. Later events wait too, to keep the order.
         """
         if self.log is None:
             return self._take_ready(events)
@@ -235,11 +235,11 @@ class WriteAhead(Outbox):
         return ready
 
     def ready(self, events: list[Event]) -> None:
-        """Let the user see `events`, after those that have become durable."""
+        """Add `events` to those that are durable."""
         self._ready_events += events
 
     def _take_ready(self, events: list[Event]) -> list[Event]:
-        """Return what is durable by now, and `events` after it."""
+        """Remove and return the durable events, followed by `events`."""
         ready = self._ready_events
         if not ready:
             return events
@@ -249,19 +249,19 @@ class WriteAhead(Outbox):
     # Records.
 
     def _secure(self) -> None:
-        """Begin to write down what has changed, unless something is being written, and hold what may leave then."""
+        """Start to record all changes, unless a write is in progress, and withhold their output and events."""
         if self._writing or not (self.size or self.waiting):
             return
         work = self._record()
         self._held_output += Outbox.take(self)
         self._held_events, self.waiting = self.waiting, []
         if work is None or self._run is None:
-            self._let_go()
+            self._release()
         else:
             self._run(work, self._written)
 
     def _record(self) -> Callable[[], None] | None:
-        """Return what writes down all that has changed; None: nothing has."""
+        """Return a function that writes the changes; None if there are none."""
         log, now = self.log, self._observe()
         if log is None or now is None:
             return None
@@ -273,7 +273,7 @@ class WriteAhead(Outbox):
         return partial(log.rewrite if whole else log.append, record)
 
     def _written(self, error: Exception | None) -> None:
-        """Go on when a record is durable. Where that has failed, end the session."""
+        """Release the output and events of a record that is durable; end the session if writing failed."""
         writing, self._writing = self._writing, None
         log = self.log
         if log is None or writing is None:
@@ -289,29 +289,29 @@ class WriteAhead(Outbox):
             if whole:
                 self.begun = True
                 self._rewrite_at = 2 * log.size + REWRITE_BYTES
-            self._let_go()
+            self._release()
         self._storage_full = False
         if self._watcher is not None:
             self._watcher(False)
 
-    def _let_go(self) -> None:
-        """Let go of what was held: it is durable."""
+    def _release(self) -> None:
+        """Release the withheld output and events, which are durable."""
         self._ready_output += self._held_output
         self._ready_events += self._held_events
         self._held_output, self._held_events = [], []
 
 
 def _first_request(events: list[Event]) -> int:
-    """Return the index of the first request among `events`; their number if there is none."""
+    """Return the index of the first request in `events`; their number if there is none."""
     return next((index for index, event in enumerate(events) if type(event) is Requested), len(events))
 
 
 def without_requests(events: list[Event]) -> list[Event]:
-    """Return `events` without those of streams that are requested among them."""
+    """Return `events` without those of streams whose request is among them."""
     unbegun = {event.stream_id for event in events if type(event) is Requested}
     return [event for event in events if event.stream_id not in unbegun]
 
 
 def digest(identity: bytes) -> bytes:
-    """Return what is kept of an identity."""
+    """Return the digest of an identity that is stored instead of the identity."""
     return sha256(identity).digest()

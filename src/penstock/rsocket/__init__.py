@@ -1,1 +1,1 @@
-"""The RSocket family: one engine for three dialects. May import the top files, `wire` and `core`."""
+"""The RSocket family: one implementation of three dialects. May import the top files, `wire` and `core`."""

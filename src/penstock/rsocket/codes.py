@@ -1,4 +1,4 @@
-"""Error codes of RSocket 1.0 (ERROR Frame, Error Codes), to exceptions and back."""
+"""Converts the error codes of RSocket 1.0 (ERROR Frame, Error Codes) to exceptions and back."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..texts import shown, shown_line
 __all__ = ["HANDLER_FAILED", "SETUP_CODES", "Code", "error_of", "name_of", "text_of", "wire_of"]
 
 HANDLER_FAILED: Final = "the handler failed; its log says why"
-"""What a peer learns of an error that was not meant for it."""
+"""The text that a peer receives instead of the text of an internal error."""
 
 
 class Code(IntEnum):
-    """The codes that the document names."""
+    """The codes that the specification defines."""
 
     INVALID_SETUP = 0x001
     UNSUPPORTED_SETUP = 0x002
@@ -30,7 +30,7 @@ class Code(IntEnum):
 
 
 SETUP_CODES: Final = frozenset({Code.INVALID_SETUP, Code.UNSUPPORTED_SETUP, Code.REJECTED_SETUP, Code.REJECTED_RESUME})
-"""Only a server sends them, and only before the session is established."""
+"""Codes that only a server sends, and only before the session is established."""
 
 STREAM_CODES: Final = frozenset({Code.APPLICATION_ERROR, Code.REJECTED, Code.CANCELED, Code.INVALID})
 RESERVED_CODE: Final = 0xFFFFFFFF
@@ -43,7 +43,7 @@ _CLASSES: Final[dict[int, type[ApplicationError]]] = {
 
 
 def name_of(code: int) -> str:
-    """Return the document's name of a code, or its number."""
+    """Return the specification's name of a code, or its number in hex."""
     try:
         return Code(code).name
     except ValueError:
@@ -51,20 +51,20 @@ def name_of(code: int) -> str:
 
 
 def text_of(data: bytes) -> str:
-    """Return a peer's text for display, so that it cannot control terminals or forge log lines."""
+    """Return a peer's text in a form that cannot control terminals or forge log lines."""
     return shown_line(data.decode("utf-8", "replace"))
 
 
 def error_of(code: int, data: bytes, metadata: bytes | None = None) -> ApplicationError:
-    """Return the exception that a stream's ERROR stands for. Unknown codes stay numbers."""
-    # RSocket 1.0, ERROR Frame: the data SHOULD be UTF-8; what is not is shown replaced, and kept raw.
+    """Return the exception for an ERROR on a stream. Unknown codes stay numbers."""
+    # RSocket 1.0, ERROR Frame: the data SHOULD be UTF-8. The text replaces invalid bytes; `data` keeps them.
     return _CLASSES.get(code, ApplicationError)(code, shown(data.decode("utf-8", "replace")), data, metadata)
 
 
 def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int, bytes, bytes | None]:
-    """Return the code, data and metadata by which `error` travels on a stream.
+    """Return the code, data and metadata of the ERROR that represents `error` on a stream.
 
-    Only an ApplicationError tells what it is. Codes without a name must not travel below `first_application_code`.
+    Only the text of an ApplicationError is sent. Codes without a name must be at least `first_application_code`.
     """
     if not isinstance(error, ApplicationError):
         return Code.APPLICATION_ERROR, HANDLER_FAILED.encode(), None
@@ -72,7 +72,7 @@ def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int,
     if isinstance(code, int) and (code in STREAM_CODES or first_application_code <= code < RESERVED_CODE):
         return code, error.data, error.metadata
     if isinstance(code, str) and error.data != error.message.encode():
-        # River has codes that are names, which the data holds; see TypedError.
+        # River's codes are strings, and are part of the data; see TypedError.
         return Code.APPLICATION_ERROR, error.data, error.metadata
-    # A code that no application may send, or a word alone: the text keeps it.
+    # The code is a string, or not allowed for applications; `str(error)` contains it.
     return Code.APPLICATION_ERROR, str(error).encode(), error.metadata

@@ -1,4 +1,4 @@
-"""Frames of stream 0: SETUP, KEEPALIVE, LEASE, METADATA_PUSH, ERROR."""
+"""Handles the frames of stream 0: SETUP, KEEPALIVE, LEASE, METADATA_PUSH, ERROR."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["Control"]
 
 
 class Control:
-    """What both sides of a session say of the connection as a whole.
+    """Sends and receives the frames that concern the connection as a whole.
 
     Args:
         life: What the parts of the session share.
-        inbound: Gets the router that the set-up asks for.
-        setup: What a client says at set-up.
+        inbound: Receives the router for the set-up's metadata type.
+        setup: The payload of a client's set-up.
         sessions: A server's resumable sessions.
-        session: What to keep among them.
+        session: The session to add to them.
 
     Attributes:
-        keepalive: The liveness of the link.
-        handshake: Of a client that can resume, until the server has answered; else None.
-        greeting: What a server was told at set-up; None before, and on a client.
+        keepalive: Monitors the link.
+        handshake: The unanswered set-up of a client that can resume; else None.
+        greeting: The set-up that a server received; None before, and on a client.
 
     """
 
@@ -58,34 +58,34 @@ class Control:
         self.handshake = Handshake() if life.is_client and life.token is not None else None
         self.greeting: Established | None = None
         if life.is_client and life.settings.lease:
-            life.leases.use(life.settings.lease, request=True, respond=life.dialect.server_waits)
+            life.leases.use(life.settings.lease, request=True, respond=life.dialect.server_needs_leases)
 
     # The set-up.
 
-    def begin(self, now: float, again: list[bytes]) -> None:
-        """Send SETUP, and after it what was sent before the server had answered the first one."""
+    def begin(self, now: float, resend: list[bytes]) -> None:
+        """Send SETUP, then `resend`: the frames that were sent after an unanswered SETUP on an earlier link."""
         settings = self._settings
         self._life.move("SETUP")
         self._outbound.linked = True
         self._outbound.control(setup_frame(self._dialect, settings, self._setup, self._life.token))
         self.watch(now)
-        for piece in again:
+        for piece in resend:
             self._outbound.outbox.write(piece)
         if self.handshake is not None:
-            self.handshake.again = False
-            # Nobody can tell whether the server has read the set-up until it has answered: so it is asked at once.
+            self.handshake.restart = False
+            # Request an answer at once, because only an answer shows that the server has received the set-up.
             self._outbound.control(KeepaliveFrame(RESPOND, self._life.position()))
         self.grant(now)
 
     def set_up(self, frame: Frame, now: float) -> None:
-        """Begin the session that the first frame asks for, and keep it to be resumed. May raise SetupRejected."""
+        """Start the session that the first frame requests, and store it if it is resumable. May raise SetupRejected."""
         sessions = self._sessions
         settings = self._settings
         life = self._life
         setup = check(frame, self._dialect, resumable=sessions is not None, leases=bool(settings.lease))
         if setup.token is not None and sessions is not None:
             if not sessions.add(setup.token, self._session, self._session.identity):
-                raise SetupRejected("the token is in use, or there are too many sessions", Code.REJECTED_SETUP)
+                raise SetupRejected("the resume token is in use, or there are too many sessions", Code.REJECTED_SETUP)
             life.token = setup.token
             self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes)
         life.move("SETUP")
@@ -97,11 +97,11 @@ class Control:
         self._inbound.router = Router(greeting.metadata_mime, settings.max_metadata_entries)
         self._events.append(greeting)
         if setup.flags & LEASE:
-            self._leases.use(settings.lease, request=self._dialect.server_waits, respond=True)
+            self._leases.use(settings.lease, request=self._dialect.server_needs_leases, respond=True)
             self.grant(now)
 
     def establish(self) -> None:
-        """Note that the server has accepted the set-up: it has sent something."""
+        """Report that the server has accepted the set-up, which any frame from it implies."""
         self._life.established = True
         self.handshake = None
         self._timers.stop(Timer.EXPIRY)
@@ -110,15 +110,15 @@ class Control:
         self._events.append(Established(Payload(), metadata_mime, settings.data_mime))
 
     def confirm(self) -> None:
-        """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`."""
+        """Request a confirmation that the server has accepted the set-up; `Established` or `Closed` follows."""
         if self._dialect.keepalive:
             self._outbound.control(KeepaliveFrame(RESPOND, self._life.position()))
         elif self._leases.requester is None:
-            # ReactiveSocket 0.0, Connection Establishment: a lease is a sign, and a client that asked for it gets one.
-            raise UnsupportedKind(f"{self._dialect.name} has no KEEPALIVE to confirm a set-up by; ask for a lease")
+            # ReactiveSocket 0.0, Connection Establishment: a client that requests leases receives one as confirmation.
+            raise UnsupportedKind(f"{self._dialect.name} cannot confirm a set-up without leases; set Settings.lease")
 
     def watch(self, now: float, setup: SetupFrame | None = None) -> None:
-        """Watch over a new link, by the times of `setup` if it is there."""
+        """Start to monitor a new link, with the intervals of `setup` if given, else of the settings."""
         settings = self._settings
         interval, lifetime = settings.keepalive_interval, settings.keepalive_lifetime
         if setup is not None:
@@ -129,7 +129,7 @@ class Control:
             self.keepalive.start(interval, settings.idle_timeout, now, sends=False)
 
     def grant(self, now: float) -> None:
-        """Grant the peer a lease, if it is to have one now."""
+        """Send a lease if the policy grants one now."""
         responder = self._leases.responder
         frame = None if responder is None else responder.due(now, self._streams.remote)
         if frame is not None:
@@ -138,9 +138,9 @@ class Control:
     # Frames.
 
     def frame(self, frame: Frame, now: float) -> SetupRejected | None:
-        """Take a frame of stream 0; return why the server refuses the set-up, if it does.
+        """Handle a frame of stream 0; return the error if the server rejects the set-up with it.
 
-        Raises LimitExceeded for a frame that is too long, or one too many, and ProtocolError for a wrong position.
+        Raises LimitExceeded if a frame is too long or there are too many, and ProtocolError for an invalid position.
         """
         if isinstance(frame, ErrorFrame):
             return self._error(frame, now)
@@ -149,42 +149,42 @@ class Control:
         if isinstance(frame, KeepaliveFrame):
             self._keepalive(frame)
         elif isinstance(frame, LeaseFrame) and self._leases.requester is not None:
-            # THREATS 32: the last lease wins, and too many of them are an attack like any other.
+            # THREATS 32: the last lease is valid. Too many of them end the session.
             self._strays.stray(now)
             lease = self._leases.requester.received(frame, now)
             self._events.append(LeaseGranted(lease.requests, lease.ttl, frame.metadata))
         elif frame.type == FrameType.METADATA_PUSH:
             self._events.append(MetadataPushed(0, frame.metadata or b""))
         else:
-            # RSocket 1.0, Handling the Unexpected 9: a further SETUP, and all else that makes no sense here.
+            # RSocket 1.0, Handling the Unexpected 9: another SETUP, and all other frames that are invalid here.
             self._strays.ignored(frame, now)
         return None
 
     def _keepalive(self, frame: KeepaliveFrame) -> None:
         limit = self._settings.max_keepalive_bytes
         if len(frame.data) > limit:
-            raise LimitExceeded(f"KEEPALIVE with {len(frame.data)} bytes exceeds max_keepalive_bytes ({limit})")
+            raise LimitExceeded(f"a KEEPALIVE with {len(frame.data)} bytes exceeds max_keepalive_bytes ({limit})")
         replay = self._outbound.replay
         if replay is not None:
             if frame.position > replay.end:
-                raise ProtocolError(f"KEEPALIVE confirms position {frame.position}; only {replay.end} were sent")
+                raise ProtocolError(f"KEEPALIVE confirms position {frame.position}; the last one is {replay.end}")
             replay.trim(frame.position)
         answer = self.keepalive.answer(frame, self._life.position())
         if answer is not None:
             self._outbound.control(answer)
 
     def _error(self, frame: ErrorFrame, now: float) -> SetupRejected | None:
-        """Take an error that concerns the connection."""
+        """Handle an error that concerns the connection."""
         code = self._dialect.code_of(frame)
         if code is None:
-            # ReactiveSocket 0.0, Error Frame: it belongs to a stream.
+            # ReactiveSocket 0.0, Error Frame: it concerns a stream.
             self._strays.stray(now)
             return None
         text = f"{name_of(code)}: {text_of(frame.data)}"
         if code in SETUP_CODES:
-            # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: they count for a client before it is established.
+            # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: only valid for a client that is not yet established.
             if self._life.is_client and not self._life.established:
-                return SetupRejected(f"the server refused the set-up: {text}", code)
+                return SetupRejected(f"the server rejected the set-up: {text}", code)
             self._strays.stray(now)
         elif code == Code.CONNECTION_CLOSE and self._streams:
             if self._life.state == OPENED:
@@ -197,22 +197,22 @@ class Control:
     # Ends.
 
     def abort(self, error: Exception, code: int) -> None:
-        """Tell the peer why the session ends, as far as it may know, and end it."""
-        known = isinstance(error, SessionError) and not isinstance(error, LocalError)
-        frame = self._dialect.farewell(code, str(error) if known else "this side ended the connection")
+        """End the session, and send the reason to the peer unless it is an internal error."""
+        public = isinstance(error, SessionError) and not isinstance(error, LocalError)
+        frame = self._dialect.close_error(code, str(error) if public else "this side ended the connection")
         if frame is not None:
             self._outbound.outbox.write(self._outbound.codec.frame(frame))
         self._life.finish(error)
 
     @property
     def done(self) -> bool:
-        """Whether the session is draining, and all its streams have ended."""
+        """Whether the session is draining and all streams have ended."""
         return self._life.state == DRAINING and not self._streams
 
     def close_if_done(self) -> None:
-        """End a session that is draining, and whose streams have all ended."""
+        """End the session if it is draining and all streams have ended."""
         if self.done:
-            frame = self._dialect.farewell(Code.CONNECTION_CLOSE, "all streams are done")
+            frame = self._dialect.close_error(Code.CONNECTION_CLOSE, "all streams are done")
             if frame is not None:
                 self._outbound.control(frame)
             self._life.finish(None)

@@ -1,4 +1,4 @@
-"""What sets one dialect of the RSocket family apart from another: values, and a codec."""
+"""The dialects of the RSocket family: their differences as values, and their codecs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .extensions.mimes import COMPOSITE, TEXT
 __all__ = ["DIALECTS", "ENDLESS", "REACTIVESOCKET_0_0", "REACTIVESOCKET_0_2", "RSOCKET_1_0", "Dialect", "deframer_of"]
 
 ENDLESS: Final = 0
-"""The key of the request for a stream that is not expected to complete."""
+"""The key in `Dialect.requests` for a stream that is not expected to complete."""
 
 REQUESTS: Final = {
     Kind.CALL: int(FrameType.REQUEST_RESPONSE),
@@ -36,18 +36,18 @@ class Dialect:
     """One protocol version of the family.
 
     Attributes:
-        name: As it stands in URLs and on the command line.
-        codec: Makes the codec: bytes to frames and back.
-        version: Major and minor, as our SETUP says them.
-        requests: The frame types of requests, by kind; what is not there cannot travel.
-        metadata_mime: What the metadata of a connection is unless its user says otherwise: what a route needs.
-        first_application_code: Of ERROR on streams; application codes go from here to 0xFFFFFFFE.
-        setup_errors: The codes of SETUP_ERROR, where that is a frame of its own, and ends a connection later, too.
-        half_close: A channel's halves end one by one; else the responder's end is the end of both.
-        keepalive: There is KEEPALIVE, and all that was invented with it: resuming, versions in SETUP.
-        own_ids: Each side numbers its streams for itself, so that both may use one number.
-        cuts_requests: Requests may travel in fragments.
-        server_waits: Leases bind the server's requests, too.
+        name: The name in URLs and on the command line.
+        codec: Makes the codec.
+        version: Major and minor version in SETUP.
+        requests: The frame types of requests by kind. Other kinds are not supported.
+        metadata_mime: The default type of a connection's metadata; it can contain a route.
+        first_application_code: The first application code of ERROR on streams; the last one is 0xFFFFFFFE.
+        setup_errors: The codes of SETUP_ERROR, if the dialect has this frame; it also ends established connections.
+        half_close: Whether a channel's halves end separately; else the responder's COMPLETE ends both.
+        keepalive: Whether there is KEEPALIVE, and what came with it: resuming, versions in SETUP.
+        own_ids: Whether both sides may use the same stream ids.
+        fragments_requests: Whether requests may be fragmented.
+        server_needs_leases: Whether requests of the server need leases too.
 
     """
 
@@ -61,22 +61,22 @@ class Dialect:
     half_close: bool = False
     keepalive: bool = True
     own_ids: bool = False
-    cuts_requests: bool = True
-    server_waits: bool = True
+    fragments_requests: bool = True
+    server_needs_leases: bool = True
 
     def over_messages(self) -> Dialect:
-        """Return the dialect for transports that carry messages, whose prefix is of one kind for all of them."""
+        """Return the dialect for message transports, where all dialects have the same prefix."""
         return replace(self, codec=partial(ReactiveSocketV00, 3)) if self.own_ids else self
 
     def counting_itself(self) -> Dialect:
-        """Return the dialect for peers whose 24-bit length counts its own bytes; the first draft's always does."""
+        """Return the dialect for peers whose 24-bit length counts itself. ReactiveSocket 0.0's length always does."""
         if self.own_ids:
             return self
         layouts = RSOCKET_V1 if self.half_close else REACTIVESOCKET_V02
         return replace(self, codec=partial(Codec, layouts, counts_itself=True))
 
-    def farewell(self, code: int, text: str) -> ErrorFrame | None:
-        """Return what tells the peer that the connection ends, or None where the dialect has no word for `code`."""
+    def close_error(self, code: int, text: str) -> ErrorFrame | None:
+        """Return the frame that ends the connection; None if the dialect has none for `code`."""
         frame = ErrorFrame(0, code, text.encode())
         if self.setup_errors is not None:
             if code not in self.setup_errors:
@@ -86,7 +86,7 @@ class Dialect:
         return frame
 
     def code_of(self, frame: ErrorFrame) -> int | None:
-        """Return the code of an error that concerns the connection; None for one that does not."""
+        """Return the code of an error that concerns the connection; None if it does not."""
         if self.setup_errors is None:
             return frame.code
         if frame.type != FrameType.SETUP_ERROR:
@@ -118,7 +118,7 @@ REACTIVESOCKET_0_0: Final = Dialect(
         Kind.STREAM: int(FrameType.REQUEST_STREAM),
         ENDLESS: int(FrameType.REQUEST_SUB),
     },
-    # ReactiveSocket 0.0, Error Codes. An established connection has no other word for its end.
+    # ReactiveSocket 0.0, Error Codes. There is no other way to end an established connection.
     setup_errors={
         Code.INVALID_SETUP: 0x0001,
         Code.UNSUPPORTED_SETUP: 0x0010,
@@ -127,8 +127,8 @@ REACTIVESOCKET_0_0: Final = Dialect(
     },
     keepalive=False,
     own_ids=True,
-    cuts_requests=False,
-    server_waits=False,
+    fragments_requests=False,
+    server_needs_leases=False,
 )
 
 DIALECTS: Final = {each.name: each for each in (RSOCKET_1_0, REACTIVESOCKET_0_2, REACTIVESOCKET_0_0)}
@@ -136,5 +136,5 @@ DIALECTS: Final = {each.name: each for each in (RSOCKET_1_0, REACTIVESOCKET_0_2,
 
 
 def deframer_of(codec: Codec, limit: int) -> Deframer:
-    """Return what splits the bytes of a link into frames of at most `limit` bytes."""
+    """Return a deframer for frames of at most `limit` bytes."""
     return Deframer(codec.prefix_bytes, limit, codec.header_bytes, codec.counts_itself or None)

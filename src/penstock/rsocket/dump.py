@@ -1,4 +1,4 @@
-"""Frames of a dialect for people and scripts. See :class:`penstock.protocols.Dump`."""
+"""Frames of a dialect in human-readable form. See :class:`penstock.protocols.Dump`."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ class RSocketDump:
             yield fields if length is None else {"length": length, **fields}
 
     def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
-        """Return what makes bytes of objects. See :meth:`penstock.protocols.Dump.encoder`."""
+        """Return a function that encodes objects. See :meth:`penstock.protocols.Dump.encoder`."""
         name = self._dialect.name
-        written = codec_of(name)
+        dialect_codec = codec_of(name)
 
         def encode(fields: Mapping[str, object]) -> bytes:
-            frame = written.encode(from_object(fields, name))
+            frame = dialect_codec.encode(from_object(fields, name))
             return prefixed(frame, prefix) if prefix else frame
 
         return encode
 
     def detected(self, head: bytes, settings: Settings) -> RSocketDump | None:
-        """Return the dump of the dialect that a client's first bytes are. See :meth:`penstock.protocols.Dump`."""
+        """Return the dump of the dialect that `head` begins with. See :class:`penstock.protocols.Dump`."""
         served = DIALECTS if self._dialect is RSOCKET_1_0 else (self._dialect.name,)
         try:
             dialect = detect(head, settings, served)
@@ -67,18 +67,18 @@ class RSocketDump:
         return found
 
     def reader(self, mime: str, messages: bool, secrets: bool) -> FrameReader:
-        """Return what shows one direction of a connection. See :meth:`penstock.protocols.Dump.reader`."""
+        """Return a reader of one direction of a connection. See :meth:`penstock.protocols.Dump.reader`."""
         dialect = self._dialect.over_messages() if messages else self._dialect
         return FrameReader(dialect, mime or dialect.metadata_mime, secrets)
 
 
 class FrameReader:
-    """One direction of a connection as lines, a frame each.
+    """Formats one direction of a connection, one line for each frame.
 
     Args:
-        dialect: Its dialect.
-        mime: What the connection's metadata is.
-        secrets: Show what is secret, too.
+        dialect: The dialect.
+        mime: The type of the connection's metadata.
+        secrets: Whether to show secrets.
 
     """
 
@@ -89,7 +89,7 @@ class FrameReader:
         self._hiding = None if secrets else Hiding(mime)
 
     def lines(self, data: bytes) -> list[str]:
-        """Return a line for each frame that is whole with `data`."""
+        """Return a line for each frame that `data` completes."""
         found: list[str] = []
         deframer = self._deframer
         if deframer is None:
@@ -99,35 +99,35 @@ class FrameReader:
             while deframer.next():
                 found.append(self._line(deframer.buffer, deframer.start, deframer.end))
         except FrameError as error:
-            # Nothing tells where the next frame begins.
+            # It is not known where the next frame begins.
             self._deframer = None
-            found.append(f"no frame, and nothing more can be shown: {error}")
+            found.append(f"invalid frame, and nothing more can be shown: {error}")
         return found
 
     def _line(self, buffer: bytes, start: int, end: int) -> str:
         try:
             frame = self._codec.decode(buffer, start, end)
         except FrameError as error:
-            return f"no frame of {end - start} bytes: {error}"
+            return f"invalid frame of {end - start} bytes: {error}"
         return line(frame, self._name, None if self._hiding is None else self._hiding.of(frame))
 
 
 class Hiding:
-    """Decides, for one direction of a connection, what of its frames is shown, and how.
+    """Hides secrets in the frames of one direction of a connection.
 
     Args:
-        mime: What the metadata of the connection is.
+        mime: The type of the connection's metadata.
 
     """
 
     def __init__(self, mime: str) -> None:
         self._mime = mime
-        # Streams of which an item's metadata goes on in the next fragment: where an entry begins is not known there.
+        # Streams whose metadata continues in the next fragment, where the boundaries of entries are not known.
         self._unfinished: set[int] = set()
 
     def of(self, frame: Frame) -> Callable[[str, bytes], str | None]:
-        """Return what shows the byte fields of `frame`, as :func:`penstock.wire.rsocket.dump.line` wants it."""
-        goes_on = frame.stream_id in self._unfinished
+        """Return a function that formats byte fields of `frame`, for :func:`penstock.wire.rsocket.dump.line`."""
+        continued = frame.stream_id in self._unfinished
         if frame.flags & FOLLOWS and frame.metadata is not None:
             self._unfinished.add(frame.stream_id)
         elif not frame.flags & FOLLOWS:
@@ -135,12 +135,12 @@ class Hiding:
         is_setup = isinstance(frame, SetupFrame)
 
         def show(name: str, data: bytes) -> str | None:
-            # Whoever knows the token of a session may resume it.
+            # The token of a session is enough to resume it.
             if name == "token" or (is_setup and name == "data"):
                 return hidden(data)
             if name != "metadata":
                 return None
-            return hidden(data) if goes_on else self._metadata(data, is_setup)
+            return hidden(data) if continued else self._metadata(data, is_setup)
 
         return show
 
@@ -150,23 +150,23 @@ class Hiding:
         try:
             found = entries(data)
         except FrameError:
-            # Not whole, or not composite: anything may be in it.
+            # The metadata is incomplete or not composite, so it may contain secrets.
             return hidden(data)
         shown = (f"{named(mime)}={hidden(content) if is_secret(mime) else quoted(content)}" for mime, content in found)
         return f"[{' '.join(shown)}]"
 
 
 def is_secret(mime: str) -> bool:
-    """Whether metadata of this type says who somebody is; some types of old have other names for it."""
+    """Return whether metadata of this type contains credentials. Some older types have other names."""
     return "authentication" in mime.lower()
 
 
 def named(mime: str) -> str:
-    """Return a MIME type, which may be a peer's words; those of RSocket without what all of them have."""
+    """Return a MIME type, which may come from a peer, for display; RSocket's types without their common parts."""
     short = mime.removeprefix("message/x.rsocket.").removesuffix(".v0")
     return f'"{shown_line(short)}"' if " " in short else shown_line(short)
 
 
 def hidden(data: bytes) -> str:
-    """Return what stands for something secret."""
+    """Return the text that is shown instead of a secret."""
     return f"hidden({len(data)})"

@@ -1,4 +1,4 @@
-"""SETUP: what a client asks of a connection, and whether a server accepts it."""
+"""SETUP: makes a client's set-up, and checks it on a server."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ __all__ = ["MAX_TOKEN_BYTES", "Handshake", "check", "established", "setup_frame"
 
 CANDIDATE: Final = (0, 2)
 MAX_TOKEN_BYTES: Final = 1_024
-"""Common peers have 16 bytes of token, or the 36 characters of a UUID; a length could say 65,535."""
+"""Common peers use tokens of 16 bytes or the 36 characters of a UUID; the length field allows 65,535 bytes."""
 
 
 class Handshake:
-    """The set-up of a client that can resume, until it knows that the server has read it.
+    """The set-up of a client that can resume, until the server has confirmed it.
 
     Attributes:
-        again: The server never had the session: the next link begins with SETUP, not with RESUME.
-        refusal: Why a server refused SETUP when it was sent again, perhaps because it had read the first one.
+        restart: The server does not know the session, so the next link begins with SETUP, not with RESUME.
+        refusal: Why the server rejected a repeated SETUP; it may have received the first one.
 
     """
 
-    __slots__ = ("again", "refusal")
+    __slots__ = ("refusal", "restart")
 
     def __init__(self) -> None:
-        self.again = False
+        self.restart = False
         self.refusal: SetupRejected | None = None
 
 
 def setup_frame(dialect: Dialect, settings: Settings, payload: Payload, token: bytes | None) -> SetupFrame:
-    """Return the SETUP of a client. Raises LocalError if a MIME type is not ASCII, or longer than 255 characters."""
+    """Return a client's SETUP. Raises LocalError if a MIME type is not ASCII, or longer than 255 characters."""
     major, minor = dialect.version
     return SetupFrame(
         LEASE if settings.lease else 0,
@@ -54,45 +54,45 @@ def setup_frame(dialect: Dialect, settings: Settings, payload: Payload, token: b
 
 
 def check(frame: Frame, dialect: Dialect, *, resumable: bool, leases: bool) -> SetupFrame:
-    """Return `frame` as the SETUP of a session that can begin.
+    """Return `frame` if it is an acceptable SETUP.
 
     Args:
-        frame: The first one.
-        dialect: What the peer was recognised to speak.
+        frame: The first frame.
+        dialect: The detected dialect.
         resumable: Whether this server resumes sessions.
-        leases: Whether it grants leases.
+        leases: Whether this server grants leases.
 
     Raises:
-        SetupRejected: The session cannot begin; its code is what the ERROR must carry.
+        SetupRejected: It is not acceptable. The error has the code for the ERROR frame.
 
     """
     # RSocket 1.0, Connection Establishment: the first frame is SETUP or RESUME, on stream 0.
     if not isinstance(frame, SetupFrame) or frame.stream_id != 0:
         name = type_name(frame.type)
         raise SetupRejected(f"the first frame is {name} on stream {frame.stream_id}, not SETUP", Code.INVALID_SETUP)
-    # The 1.0 candidate called itself 0.2, and living peers still do.
+    # The 1.0 candidate used version 0.2, and some peers still do.
     if (frame.major, frame.minor) not in (dialect.version, CANDIDATE):
-        raise SetupRejected(f"version {frame.major}.{frame.minor} is not served here", Code.INVALID_SETUP)
+        raise SetupRejected(f"version {frame.major}.{frame.minor} is not supported here", Code.INVALID_SETUP)
     # RSocket 1.0, SETUP Frame: both MUST be more than 0.
     if dialect.keepalive and (frame.keepalive_ms <= 0 or frame.lifetime_ms <= 0):
         raise SetupRejected("keepalive interval and lifetime must be more than 0", Code.INVALID_SETUP)
     # RSocket 1.0, SETUP Frame: a server that cannot resume MUST reject.
     if frame.flags & RESUME and not resumable:
         raise SetupRejected("this server does not resume sessions", Code.REJECTED_SETUP)
-    # THREATS 27: as many sessions are kept as there may be, each with its token.
+    # THREATS 27: the server stores the token of each of its sessions.
     if frame.token is not None and len(frame.token) > MAX_TOKEN_BYTES:
-        what = f"a resume token of {len(frame.token)} bytes; at most {MAX_TOKEN_BYTES} are accepted"
+        what = f"a resume token of {len(frame.token)} bytes exceeds the maximum of {MAX_TOKEN_BYTES}"
         raise SetupRejected(what, Code.REJECTED_SETUP)
     if frame.flags & LEASE and not leases:
-        raise SetupRejected("this server grants no leases", Code.REJECTED_SETUP)
+        raise SetupRejected("this server does not grant leases", Code.REJECTED_SETUP)
     return frame
 
 
 def established(setup: SetupFrame, settings: Settings, dialect: Dialect) -> Established:
-    """Return the event that tells a server of the session that `setup` begins."""
+    """Return a server's event for `setup`."""
     metadata_mime = setup.metadata_mime.decode("ascii", "replace")
     data_mime = setup.data_mime.decode("ascii", "replace")
-    # ReactiveSocket 0.2, SETUP Frame: S. It means nothing in RSocket 1.0.
+    # ReactiveSocket 0.2, SETUP Frame: the S flag, which RSocket 1.0 does not have.
     strict = not dialect.half_close and bool(setup.flags & STRICT)
     understood = all(is_known(mime) or mime == settings.data_mime for mime in (metadata_mime, data_mime))
     return Established(Payload(setup.data, setup.metadata), metadata_mime, data_mime, strict, understood)

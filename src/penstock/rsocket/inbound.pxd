@@ -39,7 +39,7 @@ cdef class Inbound:
     @cython.locals(type=int)
     cpdef frame(self, Frame frame, double now)
     @cython.locals(type=int)
-    cdef _number(self, Frame frame)
+    cdef _sign_stream_id(self, Frame frame)
     @cython.locals(stream=Stream, count=Py_ssize_t)
     cpdef run(self, stream_id, PayloadRun run, double now)
     @cython.locals(stream_id="long long")

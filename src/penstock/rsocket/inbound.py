@@ -1,4 +1,4 @@
-"""Frames of streams: each is judged by the state of its stream, and becomes events."""
+"""Handles the frames of streams: checks each against the state of its stream, and makes events."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ KINDS: Final[dict[int, Kind]] = {
     FrameType.REQUEST_SUB: Kind.STREAM,
 }
 
-RAPID: Final = 1.0
-"""A stream that its opener cancels within this many seconds counts as a rapid reset."""
+RAPID_RESET_SECONDS: Final = 1.0
+"""A stream that the peer opens and cancels within this time counts as a rapid reset."""
 
 # Plain integers, because compiled code compares them for every frame.
 _REQUEST_RESPONSE, _REQUEST_CHANNEL = int(FrameType.REQUEST_RESPONSE), int(FrameType.REQUEST_CHANNEL)
@@ -43,11 +43,11 @@ class Inbound:
     """The receiving side of all streams of a session.
 
     Attributes:
-        strays: Takes frames that should not have come.
-        router: Reads routes; set once the set-up says what metadata is.
-        draining: New streams of the peer are rejected.
-        drafts: The dialect is older than RSocket 1.0.
-        first_draft: The dialect is ReactiveSocket 0.0.
+        strays: Handles unexpected frames.
+        router: Reads routes. A server replaces it when the set-up names the type of metadata.
+        draining: Whether to reject new streams of the peer.
+        drafts: Whether the dialect is older than RSocket 1.0.
+        first_draft: Whether the dialect is ReactiveSocket 0.0.
 
     """
 
@@ -73,9 +73,9 @@ class Inbound:
         self.first_draft = dialect.own_ids
 
     def frame(self, frame: Frame, now: float) -> None:
-        """Take a frame with a stream id above 0. Raises LimitExceeded if the session must end because of a flood."""
+        """Handle a frame of a stream. Raises LimitExceeded if the session must end because of a flood."""
         if self.first_draft:
-            self._number(frame)
+            self._sign_stream_id(frame)
         type = frame.type
         if type == _PAYLOAD:
             self._payload(frame, now)
@@ -91,12 +91,12 @@ class Inbound:
             # ReactiveSocket 0.0, Metadata Push Frame: it is processed in order with the stream's responses.
             self._events.append(MetadataPushed(frame.stream_id, frame.metadata or b""))
         else:
-            # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or a type to be ignored.
+            # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
             self.strays.ignored(frame, now)
             self.strays.interrupt(frame.stream_id)
 
     def run(self, stream_id: int, run: PayloadRun, now: float) -> None:
-        """Take consecutive whole items of one stream. Raises LimitExceeded as `frame` does."""
+        """Handle consecutive complete items of one stream. Raises LimitExceeded as `frame` does."""
         stream = self._streams.get(stream_id)
         if stream is None or stream.inbound != OPEN:
             self.strays.stray(now, len(run))
@@ -114,8 +114,8 @@ class Inbound:
         stream.granted -= count
         self._events.append(RunReceived(stream_id, run))
 
-    def _number(self, frame: Frame) -> None:
-        """Mark streams of the peer by the sign of their ids.
+    def _sign_stream_id(self, frame: Frame) -> None:
+        """Make the stream id negative if the peer opened the stream.
 
         ReactiveSocket 0.0, Frame Types: types 0x10 to 0x1F come from a requester. METADATA_PUSH comes from either.
         """
@@ -157,7 +157,7 @@ class Inbound:
             self._open(frame, Payload(frame.data, frame.metadata), now)
 
     def _open(self, frame: Frame, payload: Payload, now: float) -> None:
-        """Open the stream that a whole request asks for."""
+        """Open the stream for a complete request."""
         stream_id = frame.stream_id
         kind = KINDS[frame.type]
         metadata = payload.metadata
@@ -167,7 +167,7 @@ class Inbound:
                 raise LimitExceeded(f"metadata of {len(metadata)} bytes exceeds {limit}")
             route = self.router.route(metadata)
         except (FrameError, LimitExceeded) as error:
-            # The request alone is wrong: the connection is sound.
+            # Only the request is invalid, so the connection continues.
             self.strays.stray(now)
             if kind != _FIRE:
                 self._outbound.error(stream_id, Code.INVALID, str(error).encode())
@@ -176,7 +176,7 @@ class Inbound:
         if kind == _FIRE:
             self._events.append(Requested(stream_id, kind, route, payload, 0, True))
             return
-        # ReactiveSocket 0.0 has 64 bits of it.
+        # In ReactiveSocket 0.0 the field has 64 bits.
         credit = 1 if kind == _CALL else min(frame.request_n, MAX_REQUEST_N)
         if credit == 0:
             # RSocket 1.0, REQUEST_STREAM Frame: the initial request-n MUST be more than 0.
@@ -185,7 +185,7 @@ class Inbound:
         stream = self._streams.open_theirs(stream_id, kind, now)
         stream.credit = credit
         if kind == _CHANNEL:
-            # The payload that opens a channel is its first item, and counts as one that was asked for.
+            # The payload that opens a channel is its first item, and counts as a requested one.
             stream.unrequested = 1
             if done:
                 stream.end(_COMPLETE, False)
@@ -196,10 +196,10 @@ class Inbound:
     def _payload(self, frame: Frame, now: float) -> None:
         stream_id = frame.stream_id
         flags = frame.flags
-        # RSocket 1.0, Handling the Unexpected 7: COMPLETE overrules FOLLOWS.
+        # RSocket 1.0, Handling the Unexpected 7: COMPLETE overrides FOLLOWS.
         if flags & COMPLETE:
             flags &= ~FOLLOWS
-        # THREATS 43: COMPLETE with an item but without NEXT is both. What has no flag at all is an item to some peers.
+        # THREATS 43: COMPLETE with content but without NEXT is an item too. Some peers send items without any flag.
         if not flags & NEXT and (flags & COMPLETE or self._lenient) and (frame.data or frame.metadata is not None):
             flags |= NEXT
         if stream_id in self._partials:
@@ -216,7 +216,7 @@ class Inbound:
         elif flags & NEXT:
             self._item(stream, Payload(frame.data, frame.metadata), flags & COMPLETE != 0)
         elif flags & COMPLETE and self.first_draft and stream.kind == _CALL:
-            # ReactiveSocket 0.0, Response Frame: an answer may be empty, and has no flag but COMPLETE.
+            # ReactiveSocket 0.0, Response Frame: an empty response has only the flag COMPLETE.
             self._item(stream, Payload(), True)
         elif flags & COMPLETE:
             sending = stream.outbound == OPEN
@@ -226,16 +226,16 @@ class Inbound:
             if sending and stream.outbound != OPEN:
                 self._events.append(Canceled(stream_id, True))
         else:
-            # RSocket 1.0, PAYLOAD Frame: neither NEXT nor COMPLETE means nothing at all.
+            # RSocket 1.0, PAYLOAD Frame: one of NEXT and COMPLETE must be set.
             self.strays.stray(now)
 
     def _item(self, stream: Stream, payload: Payload, done: bool) -> None:
-        """Deliver a whole item."""
+        """Deliver a complete item."""
         if stream.granted == 0:
             self.strays.overrun(stream)
             return
         stream.granted -= 1
-        # RSocket 1.0, Handling the Unexpected 5: the answer to a call is its only one, whatever it says.
+        # RSocket 1.0, Handling the Unexpected 5: a call has one response, even without COMPLETE.
         if stream.kind == _CALL:
             done = True
         sending = stream.outbound == OPEN
@@ -243,7 +243,7 @@ class Inbound:
             self.strays.remove_stream(stream)
         self._events.append(ItemReceived(stream.id, payload, done))
         if sending and stream.outbound != OPEN:
-            # Without half-close, the responder's end is the end of our half, too.
+            # Without half-close, the responder's COMPLETE ends our half too.
             self._events.append(Canceled(stream.id, True))
 
     # Fragments.
@@ -253,7 +253,7 @@ class Inbound:
             self._reassembly.begin(stream_id, frame, frame.metadata, frame.data, now)
         except LimitExceeded as error:
             self.strays.drop_partial(stream_id, error)
-        self.strays.make_room()
+        self.strays.enforce_limits()
 
     def _continue(self, stream_id: int, frame: Frame, flags: int, now: float) -> None:
         try:
@@ -262,13 +262,13 @@ class Inbound:
             self.strays.drop_partial(stream_id, error)
             return
         if flags & FOLLOWS:
-            self.strays.make_room()
+            self.strays.enforce_limits()
             return
         partial = self._reassembly.finish(stream_id)
         head = partial.head
         payload = partial.payload()
         if head.type != _PAYLOAD:
-            # REQUEST_CHANNEL completes in its last fragment, or in the first as some peers have it.
+            # COMPLETE of a REQUEST_CHANNEL is in its last fragment; some peers set it in the first.
             head.flags |= flags & COMPLETE
             self._open(head, payload, now)
             return
@@ -295,11 +295,11 @@ class Inbound:
         stream = self._streams.get(stream_id)
         if stream is None:
             if stream_id in self._partials:
-                # RSocket 1.0, Fragmentation: CANCEL may come before the last fragment.
+                # RSocket 1.0, Fragmentation: CANCEL may arrive before the last fragment.
                 self._reassembly.drop(stream_id)
             self.strays.stray(now)
             return
-        if not stream.ours and now - stream.opened < RAPID and self._resets.hit(now):
+        if not stream.ours and now - stream.opened < RAPID_RESET_SECONDS and self._resets.hit(now):
             limit = self._settings.max_rapid_resets
             raise LimitExceeded(f"more than max_rapid_resets ({limit}) streams were canceled as soon as opened")
         over = stream.end(_CANCELED, False)

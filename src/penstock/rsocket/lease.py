@@ -1,7 +1,7 @@
 """LEASE: leases for requests, granted to the peer and received from it.
 
-RSocket 1.0, LEASE Frame and Lease Semantics. Times are those of the session's monotonic clock, so that
-wall-clock changes do not matter.
+RSocket 1.0, LEASE Frame and Lease Semantics. All times are of the session's monotonic clock, which is not
+affected by changes of the wall clock.
 """
 
 from __future__ import annotations
@@ -14,78 +14,78 @@ from ..wire.rsocket.frames import LeaseFrame
 
 __all__ = ["LeaseRequester", "LeaseResponder", "Leases"]
 
-MOST: Final = 0x7FFFFFFF
+MAX_REQUESTS: Final = 0x7FFFFFFF
 NANOSECONDS: Final = 1_000_000_000
-ASK_AGAIN: Final = 1.0
+RETRY_SECONDS: Final = 1.0
 """Seconds after which a policy that grants nothing is asked again."""
-UNLIMITED: Final = FixedLease(MOST, LONGEST)
-"""The policy where leases are requested and the settings name none."""
+UNLIMITED: Final = FixedLease(MAX_REQUESTS, LONGEST)
+"""The policy if leases are enabled without a policy."""
 
 
 class LeaseRequester:
     """The requester's side: counts the requests that the peer's lease allows.
 
     Attributes:
-        left: How many requests are left.
+        remaining: How many requests remain.
 
     """
 
-    __slots__ = ("_timers", "left")
+    __slots__ = ("_timers", "remaining")
 
     def __init__(self, timers: TimerTable) -> None:
         self._timers = timers
-        self.left = 0
+        self.remaining = 0
 
     def take(self) -> bool:
-        """Use one request of the lease; return False if none is left."""
-        if self.left <= 0:
+        """Use one request of the lease; return False if none remains."""
+        if self.remaining <= 0:
             return False
-        self.left -= 1
+        self.remaining -= 1
         return True
 
     def received(self, frame: LeaseFrame, now: float) -> Lease:
-        """Take a LEASE, which overrides what was left of the one before."""
-        # ReactiveSocket 0.0 has nanoseconds of 64 bits; longer times are cut to the longest supported one.
+        """Replace the current lease with the one in `frame`, and return it."""
+        # ReactiveSocket 0.0 has nanoseconds of 64 bits; longer times are reduced to the longest supported one.
         ttl = frame.ttl_ns / NANOSECONDS if frame.ttl_ns else frame.ttl_ms / 1000
-        lease = Lease(min(frame.number_of_requests, MOST), min(ttl, LONGEST))
-        self.left = lease.requests if lease.ttl > 0 else 0
+        lease = Lease(min(frame.number_of_requests, MAX_REQUESTS), min(ttl, LONGEST))
+        self.remaining = lease.requests if lease.ttl > 0 else 0
         self._timers.set(Timer.LEASE, now + lease.ttl)
         return lease
 
     def expire(self) -> None:
-        """End the lease: its time is over, or its link is gone."""
-        self.left = 0
+        """End the lease because it has expired or its link is lost."""
+        self.remaining = 0
         self._timers.stop(Timer.LEASE)
 
 
 class LeaseResponder:
-    """The responder's side: grants leases by a policy, and refuses requests without one.
+    """The responder's side: grants leases by a policy, and rejects requests without one.
 
     Args:
         policy: Decides on leases.
-        timers: Of the session.
+        timers: The timers of the session.
 
     """
 
-    __slots__ = ("_expires", "_left", "_policy", "_timers")
+    __slots__ = ("_expires", "_policy", "_remaining", "_timers")
 
     def __init__(self, policy: LeasePolicy, timers: TimerTable) -> None:
         self._policy = policy
         self._timers = timers
-        self._left = 0
+        self._remaining = 0
         self._expires = 0.0
 
     def admit(self, now: float) -> bool:
         """Count a request; return whether the lease allows it."""
-        if self._left <= 0 or now >= self._expires:
+        if self._remaining <= 0 or now >= self._expires:
             return False
-        self._left -= 1
-        if self._left == 0:
-            self.look()
+        self._remaining -= 1
+        if self._remaining == 0:
+            self.reconsider()
         return True
 
-    def look(self) -> None:
-        """Set the timer off at once, so that `due` asks the policy: something has changed."""
+    def reconsider(self) -> None:
+        """Let the timer expire at once, so that `due` asks the policy, because requests have changed."""
         self._timers.set(Timer.GRANT, 0.0)
 
     def stop(self) -> None:
@@ -93,31 +93,31 @@ class LeaseResponder:
 
         RSocket 1.0, Resuming Operation: leases do not carry over, and MUST be restarted by sending one.
         """
-        self._left = 0
+        self._remaining = 0
         self._expires = 0.0
         self._timers.stop(Timer.GRANT)
 
     def due(self, now: float, in_flight: int) -> LeaseFrame | None:
-        """Return the LEASE to send now, if the policy wants one, and set the timer for the end of its time."""
+        """Return the LEASE to send if the policy grants one, and set the timer to ask the policy again."""
         expired = now >= self._expires
-        left = 0 if expired else self._left
-        lease = self._policy.grant(LeaseUsage(left, expired, in_flight))
+        remaining = 0 if expired else self._remaining
+        lease = self._policy.grant(LeaseUsage(remaining, expired, in_flight))
         if lease is not None:
-            self._left = max(0, min(lease.requests, MOST))
+            self._remaining = max(0, min(lease.requests, MAX_REQUESTS))
             self._expires = now + max(0.0, min(lease.ttl, LONGEST))
-        self._timers.set(Timer.GRANT, self._expires if self._expires > now else now + ASK_AGAIN)
+        self._timers.set(Timer.GRANT, self._expires if self._expires > now else now + RETRY_SECONDS)
         if lease is None:
             return None
         ttl = self._expires - now
-        return LeaseFrame(max(1, round(ttl * 1000)) if ttl else 0, self._left, None, round(ttl * NANOSECONDS))
+        return LeaseFrame(max(1, round(ttl * 1000)) if ttl else 0, self._remaining, None, round(ttl * NANOSECONDS))
 
 
 class Leases:
-    """The leases of both directions of a session, where they are used.
+    """The leases of a session, in both directions.
 
     Attributes:
-        requester: Counts requests of this side; None: they need no lease.
-        responder: Counts requests of the peer; None: they need no lease.
+        requester: Counts requests of this side; None if they need no lease.
+        responder: Counts requests of the peer; None if they need no lease.
 
     """
 
@@ -129,14 +129,14 @@ class Leases:
         self.responder: LeaseResponder | None = None
 
     def use(self, policy: LeasePolicy | bool, *, request: bool, respond: bool) -> None:
-        """Let requests of this side, of the peer, or of both need leases from now on."""
+        """Require leases for requests of this side (`request`), of the peer (`respond`), or both."""
         if request:
             self.requester = LeaseRequester(self._timers)
         if respond:
             self.responder = LeaseResponder(UNLIMITED if isinstance(policy, bool) else policy, self._timers)
 
     def suspend(self) -> None:
-        """End the leases of a link that is gone."""
+        """End the leases of a lost link."""
         if self.requester is not None:
             self.requester.expire()
         if self.responder is not None:

@@ -1,4 +1,4 @@
-"""The life of a session: its state, and what its parts share."""
+"""The state of a session, and the objects that its parts share."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Finish = Callable[[Exception | None], None]
 
 
 class SessionState(IntEnum):
-    """What a session may do."""
+    """The states of a session."""
 
     NEW = 0
-    """A server waits for SETUP; a client has had no link yet."""
+    """A server waits for SETUP; a client has not had a link yet."""
     OPENED = 1
-    """Streams flow. A client may send before the server has shown that it accepts (false start)."""
+    """Streams are possible. A client may send before the server has confirmed the set-up (false start)."""
     DRAINING = 2
     """Open streams may end; this side opens no new ones."""
     CLOSED = 3
-    """It is over."""
+    """The session has ended."""
 
 
 # Plain integers, because compiled code compares them for every frame.
@@ -41,7 +41,7 @@ TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
     (SessionState.NEW, "restored"): SessionState.OPENED,
     (SessionState.NEW, "close()"): SessionState.DRAINING,
     (SessionState.NEW, "finished"): SessionState.CLOSED,
-    # A client whose first link was lost before the server had answered sends SETUP again.
+    # A client whose first link was lost before the server answered sends SETUP again.
     (SessionState.OPENED, "SETUP"): SessionState.OPENED,
     (SessionState.OPENED, "close()"): SessionState.DRAINING,
     (SessionState.OPENED, "CONNECTION_CLOSE"): SessionState.DRAINING,
@@ -50,27 +50,27 @@ TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
     (SessionState.DRAINING, "close()"): SessionState.DRAINING,
     (SessionState.DRAINING, "finished"): SessionState.CLOSED,
 }
-"""The state after each cause, from the state before it. All other combinations are mistakes in Penstock."""
+"""(State, cause) to the next state. All other combinations are defects in Penstock."""
 
 
 class Lifecycle:
-    """Where a session is in its life, and what its parts share.
+    """The state of a session, and the objects that its parts share.
 
     Attributes:
         settings: Limits and timeouts.
         dialect: The protocol version.
-        is_client: This side opens the connection.
+        is_client: Whether this side opens the connection.
         finish: Ends the session with an error, or None.
-        events: Where its parts put what happened.
-        timers: Its timers.
-        streams: Those that are open.
-        outbound: Takes frames to send.
-        leases: Of both directions.
+        events: Events that have not been taken yet.
+        timers: The timers.
+        streams: The open streams.
+        outbound: Sends frames.
+        leases: The leases of both directions.
         state: A :class:`SessionState` as a number.
-        token: By which the session can be resumed; None: it cannot.
-        established: The server has accepted the set-up.
+        token: The token to resume the session with; None if it cannot be resumed.
+        established: Whether the server has accepted the set-up.
         received: The position up to which this side has received.
-        reported: The position up to which that is safe; -1: all that was received is.
+        reported: The position up to which received data is safe; -1 if all of it is.
 
     """
 
@@ -85,7 +85,7 @@ class Lifecycle:
         self.timers = TimerTable()
         first_id = 1 if is_client == (settings.client_ids == "odd") else 2
         self.streams = StreamTable(first_id, dialect.own_ids, dialect.half_close)
-        self.outbound = Outbound(dialect.codec(), settings.fragment_bytes, dialect.cuts_requests)
+        self.outbound = Outbound(dialect.codec(), settings.fragment_bytes, dialect.fragments_requests)
         self.leases = Leases(self.timers)
         self.state = NEW
         self.token = token
@@ -94,11 +94,11 @@ class Lifecycle:
         self.reported = -1
 
     def move(self, cause: str) -> None:
-        """Go on to the next state."""
+        """Change to the next state."""
         self.state = int(TRANSITIONS[SessionState(self.state), cause])
 
     def position(self) -> int:
-        """Return the position to report: 0 where the session cannot be resumed."""
+        """Return the position to report to the peer; 0 if the session cannot be resumed."""
         if self.token is None:
             return 0
         return self.received if self.reported < 0 else self.reported

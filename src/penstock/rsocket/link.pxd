@@ -26,7 +26,7 @@ cdef class Link:
     cdef Strays _strays
     cdef Control _control
     cdef object _keepalive
-    cdef object _wear
+    cdef object _losses
     cdef Deframer _deframer
     cdef long long _repeated
     cdef readonly int state
@@ -38,4 +38,4 @@ cdef class Link:
     )
     cdef _receive_frame(self, double now)
     cdef bint _handshake_frame(self, Frame frame, double now) except -1
-    cdef _pass_over(self, long long size)
+    cdef _skip_repeated(self, long long size)

@@ -1,4 +1,4 @@
-"""The links of a session, which come and go: frames in, frames of stream 0, timers, and resuming over another link."""
+"""The links of a session: received bytes, timers, link losses, and resuming over another link."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .codes import Code, name_of, text_of
 from .control import Control
 from .dialect import deframer_of
 from .inbound import Inbound
-from .keepalive import Wear
+from .keepalive import LinkLosses
 from .lifecycle import CLOSED, DRAINING, NEW, Lifecycle
 
 __all__ = ["TRANSITIONS", "Link", "LinkState"]
 
 
 class LinkState(IntEnum):
-    """What a session may send over its link."""
+    """The states of a session's link."""
 
     DOWN = 0
     """There is no link."""
     HANDSHAKING = 1
-    """A server waits for SETUP; a client has sent RESUME, and waits for the answer."""
+    """A server waits for SETUP; a client has sent RESUME and waits for the answer."""
     UP = 2
-    """Everything."""
+    """Frames of streams may be sent."""
 
 
 DOWN, HANDSHAKING, UP = map(int, LinkState)
@@ -46,14 +46,14 @@ TRANSITIONS: Final[dict[tuple[LinkState, str], LinkState]] = {
     (LinkState.HANDSHAKING, "lost"): LinkState.DOWN,
     (LinkState.UP, "lost"): LinkState.DOWN,
 }
-"""The state after each cause, from the state before it. All other combinations are mistakes in Penstock."""
+"""(State, cause) to the next state. All other combinations are defects in Penstock."""
 
 _FIRST_COUNTED = int(FrameType.REQUEST_RESPONSE)
 _LAST_COUNTED = int(FrameType.ERROR)
 
 
 class Link:
-    """The links of a session, one after another.
+    """The successive links of a session.
 
     Attributes:
         state: A :class:`LinkState` as a number.
@@ -70,10 +70,10 @@ class Link:
         self._strays = inbound.strays
         self._control = control
         self._keepalive = control.keepalive
-        self._wear = Wear(settings.keepalive_interval)
+        self._losses = LinkLosses(settings.keepalive_interval)
         limit = settings.max_frame_bytes if life.is_client else settings.max_setup_frame_bytes
         self._deframer = deframer_of(self._codec, limit)
-        # Bytes that were received over an earlier link, and come again over this one.
+        # Bytes that were received over an earlier link and will be sent again over this one.
         self._repeated = 0
         self.state = DOWN
         if life.token is not None:
@@ -82,20 +82,20 @@ class Link:
     # The link.
 
     def link_up(self, now: float) -> None:
-        """A link is open; output made from now on belongs on it."""
+        """Start to use a new link. Output from now on is sent over it."""
         life = self._life
         handshake = self._control.handshake
         if not life.is_client:
             self._move("accepted")
             self._timers.set(Timer.FIRST_FRAME, now + self._settings.first_frame_timeout)
-        elif life.state == NEW or (handshake is not None and handshake.again and life.state != CLOSED):
+        elif life.state == NEW or (handshake is not None and handshake.restart and life.state != CLOSED):
             self._move("SETUP sent")
-            self._control.begin(now, [] if life.token is None else self._kept(0))
+            self._control.begin(now, [] if life.token is None else self._unreceived(0))
         elif life.token is not None and life.state != CLOSED:
             self._ask_to_resume(life.token, now)
 
     def link_down(self, now: float, error: Exception | None) -> None:
-        """The link is gone; `error` says why unless it ended in order."""
+        """Handle the loss of the link; `error` is None if the peer closed it normally."""
         life = self._life
         if life.state == CLOSED:
             return
@@ -106,16 +106,16 @@ class Link:
             return
         replay = self._outbound.replay
         if self.state == UP and replay is not None:
-            self._wear.lost(now, replay)
+            self._losses.lost(now, replay)
         self._suspend()
-        worn_out = self._wear.excess(-1 if replay is None else replay.end)
-        if worn_out:
-            life.finish(LinkLost(worn_out))
+        reason = self._losses.excess(-1 if replay is None else replay.end)
+        if reason:
+            life.finish(LinkLost(reason))
         elif Timer.EXPIRY not in self._timers:
             self._timers.set(Timer.EXPIRY, now + self._settings.resume_timeout)
 
     def receive(self, data: bytes, now: float) -> None:
-        """Take what the link brought. It may be cut anywhere."""
+        """Handle received bytes, which may be split anywhere."""
         if self._life.state == CLOSED:
             return
         self._keepalive.last_received_at = now
@@ -128,17 +128,17 @@ class Link:
         except SetupRejected as error:
             self._control.abort(error, error.code if isinstance(error.code, int) else Code.INVALID_SETUP)
         except (ProtocolError, LimitExceeded, ResumeRejected) as error:
-            # THREATS 2: bytes that do not begin with a frame are not a set-up.
+            # THREATS 2: bytes that do not begin with a frame end the session.
             self._control.abort(error, Code.CONNECTION_ERROR)
         self._after()
 
     def progressed(self, now: float) -> None:
-        """Output that had waited has left the link: the peer's answers may wait behind it."""
+        """Record that waiting output has left the link: the peer could not answer before."""
         self._keepalive.last_received_at = now
-        self._wear.progressed(now)
+        self._losses.progressed(now)
 
     def handle_timer(self, now: float) -> None:
-        """Do what is due by now."""
+        """Handle all timers that have expired."""
         settings = self._settings
         for timer in self._timers.expired(now):
             if self._life.state == CLOSED:
@@ -162,7 +162,7 @@ class Link:
         self._after()
 
     def _after(self) -> None:
-        """Do what any input or timer may have made due."""
+        """Update the state after an input or a timer."""
         if self._life.state == DRAINING:
             self._control.close_if_done()
         if self._strays.partials and self._outbound.linked:
@@ -173,7 +173,7 @@ class Link:
     # Frames.
 
     def _receive_frame(self, now: float) -> None:
-        """Take the frame, or the run of frames, on which the deframer stands."""
+        """Handle the current frame of the deframer, or the run of frames that begins with it."""
         deframer = self._deframer
         codec = self._codec
         buffer = deframer.buffer
@@ -191,7 +191,7 @@ class Link:
             frame = codec.decode(buffer, start, deframer.end)
         except FrameError as error:
             if life.state == NEW:
-                raise SetupRejected(f"the first frame is none: {error}", Code.INVALID_SETUP) from error
+                raise SetupRejected(f"the first frame is malformed: {error}", Code.INVALID_SETUP) from error
             if not error.ignorable:
                 raise
             self._strays.stray(now)
@@ -207,13 +207,13 @@ class Link:
             self._control.establish()
         if _FIRST_COUNTED <= frame.type <= _LAST_COUNTED:
             if self._repeated > 0:
-                self._pass_over(deframer.end - start)
+                self._skip_repeated(deframer.end - start)
                 return
             life.received += deframer.end - start
         self._inbound.frame(frame, now)
 
     def _handshake_frame(self, frame: Frame, now: float) -> bool:
-        """Take a frame that belongs to the handshake of the link; return whether it does."""
+        """Handle the frame if it belongs to the handshake of the link; return whether it does."""
         if self._life.state == NEW:
             self._control.set_up(frame, now)
             self._deframer.max_frame_bytes = self._settings.max_frame_bytes
@@ -224,14 +224,14 @@ class Link:
             return False
         return True
 
-    def _pass_over(self, size: int) -> None:
+    def _skip_repeated(self, size: int) -> None:
         """Drop a frame that was received before. Raises ResumeRejected if the server resumed at another position."""
         self._repeated -= size
         if self._repeated < 0:
-            raise ResumeRejected("the server did not go on at the position that it was asked for")
+            raise ResumeRejected("the server did not resume at the requested position")
 
     def _set_up_refused(self, error: SetupRejected, now: float) -> None:
-        """End the session; but a server may refuse a repeated set-up because it has read the first one."""
+        """End the session. After a repeated set-up, try to resume first: the server may have received the first one."""
         handshake = self._control.handshake
         if Timer.EXPIRY in self._timers and handshake is not None and handshake.refusal is None:
             handshake.refusal = error
@@ -245,8 +245,8 @@ class Link:
         """Send RESUME. RSocket 1.0, Resuming Operation: nothing else is sent until it is answered."""
         self._move("RESUME sent")
         replay = self._outbound.replay
-        # The server forgets what lies before the position that it is told. So it is the one that is safe, and what
-        # was received after it comes again.
+        # The server discards output before the position that it receives, so only the safe position is sent. What
+        # was received after it will be sent again.
         position = self._life.position()
         self._repeated = self._life.received - position
         frame = ResumeFrame(token, position, 0 if replay is None else replay.first, *self._life.dialect.version)
@@ -255,23 +255,23 @@ class Link:
         self._timers.stop(Timer.KEEPALIVE)
 
     def resume(self, frame: ResumeFrame, now: float) -> None:
-        """Go on over a new link, as a client asks. A server's session is told so instead of `link_up`.
+        """Resume a server's session over a new link. Called instead of `link_up`.
 
-        Raises ResumeRejected, with nothing changed, if one side no longer has what the other lacks.
+        Raises ResumeRejected, and changes nothing, if one side no longer has the data that the other lacks.
         """
         if self._outbound.replay is None or self._life.state == CLOSED:
             raise ResumeRejected("the session cannot be resumed")
         # RSocket 1.0, Resuming Operation: both sides must still have what the other has not received.
         if frame.first_available_client_position > self._life.received:
-            raise ResumeRejected("the client no longer holds what this server has not received")
-        again = self._kept(frame.last_received_server_position)
+            raise ResumeRejected("the client no longer has data that this server has not received")
+        resend = self._unreceived(frame.last_received_server_position)
         self._suspend()
         self._outbound.outbox.write(self._codec.frame(ResumeOkFrame(self._life.received)))
         self._move("RESUME received")
-        self._resumed(frame.last_received_server_position, again, now)
+        self._resumed(frame.last_received_server_position, resend, now)
 
     def _suspend(self) -> None:
-        """Go on without a link: what is sent now waits in the replay."""
+        """Continue without a link: output is kept in the replay buffer."""
         self._move("lost")
         self._repeated = 0
         self._keepalive.stop()
@@ -282,12 +282,12 @@ class Link:
         self._life.leases.suspend()
 
     def _resume_answered(self, frame: Frame, now: float) -> None:
-        """Take the server's answer to RESUME."""
+        """Handle the server's answer to RESUME."""
         if isinstance(frame, ResumeOkFrame):
             position = frame.last_received_client_position
-            again = self._kept(position)
+            resend = self._unreceived(position)
             self._move("RESUME_OK received")
-            self._resumed(position, again, now)
+            self._resumed(position, resend, now)
         elif isinstance(frame, ErrorFrame) and frame.stream_id == 0:
             text = f"{name_of(frame.code)}: {text_of(frame.data)}"
             rejected = ResumeRejected(f"the server did not resume the session: {text}", frame.code)
@@ -296,32 +296,32 @@ class Link:
             if handshake is None or refusal or frame.code != Code.REJECTED_RESUME or not self._can_begin_again():
                 self._life.finish(refusal or rejected)
             else:
-                # The link was lost before the server had read SETUP: it never had the session.
-                handshake.again = True
+                # The link was lost before the server received SETUP, so it does not know the session.
+                handshake.restart = True
                 self._relink(rejected, now)
         else:
             self._strays.stray(now)
 
     def _can_begin_again(self) -> bool:
-        """Return whether all that was ever sent can be sent again."""
+        """Return whether all output of the session can be sent again."""
         replay = self._outbound.replay
         return replay is not None and replay.first == 0
 
-    def _kept(self, position: int) -> list[bytes]:
-        """Return what the peer has not received yet. Raises ResumeRejected if it is no longer held."""
+    def _unreceived(self, position: int) -> list[bytes]:
+        """Return the output that the peer has not received. Raises ResumeRejected if it is no longer kept."""
         replay = self._outbound.replay
         try:
             return [] if replay is None else replay.since(position)
         except ValueError as error:
-            raise ResumeRejected(f"what the peer lacks is gone: {error}") from error
+            raise ResumeRejected(f"data that the peer lacks is no longer kept: {error}") from error
 
-    def _resumed(self, position: int, again: list[bytes], now: float) -> None:
-        """Send what the peer lacks, and go on."""
+    def _resumed(self, position: int, resend: list[bytes], now: float) -> None:
+        """Send the output that the peer lacks, and continue the session."""
         outbound = self._outbound
-        self._wear.linked(now, position)
+        self._losses.linked(now, position)
         if outbound.replay is not None:
             outbound.replay.trim(position)
-        for piece in again:
+        for piece in resend:
             outbound.outbox.write(piece)
         outbound.linked = True
         self._life.established = True
@@ -333,15 +333,15 @@ class Link:
         self._control.grant(now)
 
     def _silent(self, now: float) -> None:
-        """Give up a link whose peer is silent, and the session as well unless it can be resumed."""
-        error = KeepaliveTimeout(f"nothing was heard of the peer for {now - self._keepalive.last_received_at:.1f} s")
+        """Give up a link whose peer is silent; end the session if it cannot be resumed."""
+        error = KeepaliveTimeout(f"nothing received from the peer for {now - self._keepalive.last_received_at:.1f} s")
         if self._life.token is None or self._life.state == NEW:
             self._control.abort(error, Code.CONNECTION_ERROR)
         else:
             self._relink(error, now)
 
     def _relink(self, error: Exception, now: float) -> None:
-        """Give the link up, and try over another one."""
+        """Give up the link, and request another one."""
         self.link_down(now, error)
         self._life.events.append(Unlinked(error))
 

@@ -9,7 +9,7 @@ from ..wire.rsocket.codec cimport Codec
 cdef class Outbound:
     cdef public Codec codec
     cdef public Py_ssize_t fragment_bytes
-    cdef public bint cuts_requests
+    cdef public bint fragments_requests
     cdef public Outbox outbox
     cdef public bint linked
     cdef public long long position

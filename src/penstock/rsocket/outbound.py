@@ -1,4 +1,4 @@
-"""What leaves: frames of streams, cut into fragments where they are large, counted where resuming needs it."""
+"""Sends the frames of streams: fragments large ones, and counts positions for resuming."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ class Outbound:
     """Writes frames to the outbox.
 
     Args:
-        codec: Of the dialect.
-        fragment_bytes: Metadata and data of one frame together at most.
-        cuts_requests: Whether requests may travel in fragments, too.
+        codec: The codec of the dialect.
+        fragment_bytes: The maximum size of metadata and data of a frame together.
+        fragments_requests: Whether requests may be fragmented too.
 
     Attributes:
-        outbox: Where the frames wait for the link.
-        linked: Whether there is a link; without one, what is sent is only kept.
-        position: Bytes of counted frames sent in this session (RSocket 1.0, Implied Position).
-        replay: Keeps the counted frames, where the session can be resumed.
+        outbox: Frames that wait for the link.
+        linked: Whether there is a link; without one, frames are only kept in `replay`.
+        position: The bytes of counted frames sent in this session (RSocket 1.0, Implied Position).
+        replay: The counted frames, if the session can be resumed.
 
     """
 
-    def __init__(self, codec: Codec, fragment_bytes: int, cuts_requests: bool = True) -> None:
+    def __init__(self, codec: Codec, fragment_bytes: int, fragments_requests: bool = True) -> None:
         self.codec = codec
-        # Positions leave length prefixes out.
+        # Positions do not count length prefixes.
         self.prefix_bytes = codec.prefix_bytes
         self.fragment_bytes = fragment_bytes
-        self.cuts_requests = cuts_requests
+        self.fragments_requests = fragments_requests
         self.outbox = Outbox()
         self.linked = False
         self.position = 0
         self.replay: Replay | None = None
 
     def control(self, frame: Frame) -> None:
-        """Send a frame of the connection; it has no position, and is never sent again."""
+        """Send a frame of the connection, which has no position and is never sent again."""
         if self.linked:
             self.outbox.write(self.codec.frame(frame))
 
     def request(self, type: int, stream_id: int, flags: int, request_n: int, payload: Payload) -> None:
-        """Send a REQUEST_* frame; a large payload goes on in PAYLOAD frames."""
+        """Send a REQUEST_* frame; a large payload continues in PAYLOAD frames."""
         size = len(payload.data) + (0 if payload.metadata is None else len(payload.metadata))
-        if not self.cuts_requests or size <= self.fragment_bytes:
+        if not self.fragments_requests or size <= self.fragment_bytes:
             self._count(self.codec.request_frame(type, stream_id, flags, request_n, payload.metadata, payload.data), 1)
             return
         first = True
         for metadata, data, follows in fragments(payload, self.fragment_bytes):
             if first:
-                # RSocket 1.0, Fragmentation: the last frame completes, not the one that says FOLLOWS.
+                # RSocket 1.0, Fragmentation: COMPLETE is set in the last frame, not in frames with FOLLOWS.
                 begun = (flags & ~COMPLETE) | FOLLOWS
                 self._count(self.codec.request_frame(type, stream_id, begun, request_n, metadata, data), 1)
             else:
@@ -61,7 +61,7 @@ class Outbound:
             first = False
 
     def item(self, stream_id: int, payload: Payload, done: bool) -> None:
-        """Send an item; `done`: and complete."""
+        """Send an item; `done` sets COMPLETE."""
         complete = COMPLETE if done else 0
         data = payload.data
         size = len(data)
@@ -76,7 +76,7 @@ class Outbound:
             self._by_reference(stream_id, NEXT | complete, payload.metadata, data)
 
     def run(self, stream_id: int, run: PayloadRun, start: int, stop: int) -> None:
-        """Send the items of `run` from `start` up to `stop`."""
+        """Send the items of `run` from index `start` to `stop`."""
         at = start
         while at < stop:
             fitting = at + self.codec.fits(run, at, stop, self.fragment_bytes)
@@ -92,7 +92,7 @@ class Outbound:
                 at += 1
 
     def complete(self, stream_id: int) -> None:
-        """Send COMPLETE alone."""
+        """Send COMPLETE without an item."""
         self._count(self.codec.payload_frame(stream_id, COMPLETE, None, b""), 1)
 
     def request_n(self, stream_id: int, count: int) -> None:
@@ -100,20 +100,20 @@ class Outbound:
         self._count(self.codec.request_n_frame(stream_id, count), 1)
 
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
-        """Send CANCEL. Raises LocalError where the dialect has no metadata there."""
+        """Send CANCEL. Raises LocalError if the dialect does not support metadata there."""
         if metadata is None:
             self._count(self.codec.cancel_frame(stream_id), 1)
         else:
             self._count(self.codec.frame(Frame(FrameType.CANCEL, stream_id, 0, 0, metadata)), 1)
 
     def error(self, stream_id: int, code: int, data: bytes, metadata: bytes | None = None) -> None:
-        """Send ERROR on a stream. Raises LocalError where the dialect has no metadata there."""
+        """Send ERROR on a stream. Raises LocalError if the dialect does not support metadata there."""
         # An error is text, not a payload: it is not fragmented.
         frame = ErrorFrame(stream_id, code, data[: self.fragment_bytes], 0, metadata)
         self._count(self.codec.frame(frame), 1)
 
     def _fragment(self, stream_id: int, complete: int, metadata: bytes | None, data: bytes, follows: bool) -> None:
-        # Continuations carry NEXT, as every living peer sends them.
+        # Later fragments have NEXT too, as in all known peers.
         flags = NEXT | (FOLLOWS if follows else complete)
         if len(data) < BY_REFERENCE_BYTES:
             self._count(self.codec.payload_frame(stream_id, flags, metadata, data), 1)
@@ -127,7 +127,7 @@ class Outbound:
         self._count(data, 0)
 
     def _count(self, piece: bytes, frames: int) -> None:
-        """Send `piece`, in which `frames` frames begin; 0: it goes on with the one before."""
+        """Send `piece`, in which `frames` frames begin; 0 if it continues the previous one."""
         size = len(piece) - self.prefix_bytes * frames
         self.position += size
         if self.replay is not None:

@@ -1,6 +1,6 @@
-"""What a server writes down of a session before anything of it leaves: records, and what they add up to.
+"""The records of a server's session log, and the state that results from them.
 
-The first record of a log holds the whole session; each of the others holds what has changed since the one before.
+The first record of a log contains the complete session; each later record contains the changes since the previous one.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ __all__ = ["PARTIAL", "RECEIVING", "SENDING", "Opening", "Record", "Retained"]
 
 VERSION: Final = 1
 
-# What is open of a stream.
+# The open halves of a stream.
 PARTIAL: Final = 0
-"""Nothing yet: not all fragments of its request are here."""
+"""None, because its request is incomplete."""
 SENDING: Final = 1
-"""The half in which we send; a bit."""
+"""A bit: the half in which this side sends."""
 RECEIVING: Final = 2
-"""The half in which the peer sends; a bit."""
+"""A bit: the half in which the peer sends."""
 
 
 class Opening(msgspec.Struct, array_like=True):
-    """How a session began.
+    """The set-up of a session.
 
     Attributes:
-        version: Of this layout.
+        version: The version of this layout.
         dialect: The name of the protocol version.
-        identity: A digest of who the client is, as far as its link proves it.
-        metadata_mime, data_mime, data, metadata, strict: As the set-up said.
-        understood: Both MIME types were known.
-        leases: The client asked for leases.
+        identity: A digest of the client's verified identity.
+        metadata_mime, data_mime, data, metadata, strict: See :class:`penstock.Established`.
+        understood: Whether both MIME types were known.
+        leases: Whether the client requested leases.
 
     """
 
@@ -55,7 +55,7 @@ class Opening(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, event: Established, dialect: str, identity: bytes, leases: bool) -> Opening:
-        """Return what `event` says of a session."""
+        """Return the opening of a session from its `event`."""
         payload = event.payload
         return cls(
             VERSION,
@@ -71,23 +71,23 @@ class Opening(msgspec.Struct, array_like=True):
         )
 
     def event(self) -> Established:
-        """Return what a server's user is told of it."""
+        """Return the event for the session's user."""
         return Established(
             Payload(self.data, self.metadata), self.metadata_mime, self.data_mime, self.strict, self.understood
         )
 
 
 class Record(msgspec.Struct, array_like=True):
-    """What has changed in a session.
+    """The changes of a session.
 
     Attributes:
         received: The position up to which it has received.
         sent: The position of the first byte of `frames`.
-        frames: What it sends from there on, as it is sent.
-        next_id: The number of its next stream.
-        opened: Streams that are open now and were not before, or not so: number, and what is open of them.
-        ended: Streams that are open no more.
-        opening: How it began; in the first record of a log alone.
+        frames: The output from that position on.
+        next_id: The id of its next stream.
+        opened: New streams, and those whose halves have changed: id and open halves.
+        ended: The ids of streams that have ended.
+        opening: The set-up; only in the first record of a log.
 
     """
 
@@ -104,22 +104,22 @@ _decoder = msgspec.msgpack.Decoder(Record)
 
 
 class Retained:
-    """What the records of a log add up to.
+    """The state of a session after the records of a log.
 
     Args:
         data: The records.
-        resume_bytes: Sent output that is kept at most.
-        prefix_bytes: Of the length before each frame.
+        resume_bytes: The maximum sent output to keep.
+        prefix_bytes: The size of the length prefix of a frame.
 
     Attributes:
-        opening: How the session began.
-        received: The position up to which it has received.
-        next_id: The number of its next stream.
-        replay: What it has sent, and the client may not have.
-        streams: What is open, by number.
+        opening: The set-up.
+        received: The position up to which the session has received.
+        next_id: The id of its next stream.
+        replay: The sent output that the client may not have received.
+        streams: The open halves of streams by id.
 
     Raises:
-        SessionStoreError: They are no records, or do not begin with a whole session.
+        SessionStoreError: The records are invalid, or the first one does not contain a complete session.
 
     """
 
@@ -131,7 +131,7 @@ class Retained:
         self.replay = Replay(resume_bytes, prefix_bytes, records[0].sent)
         for record in records:
             if record.sent != self.replay.end:
-                # More was sent at once than is kept: what lies between was let go before it was written down.
+                # More was sent at once than is kept: the output in between was discarded before it was recorded.
                 self.replay = Replay(resume_bytes, prefix_bytes, record.sent)
             self._keep(record.frames, prefix_bytes)
 

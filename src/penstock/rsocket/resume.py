@@ -1,7 +1,7 @@
-"""Resuming: what a session keeps so that it can go on over another link, or in another process.
+"""Resuming: the state that a session needs to continue over another link, or in another process.
 
-RSocket 1.0, Resuming Operation. Positions are bytes of encoded frames, without length prefixes, of requests,
-REQUEST_N, CANCEL, ERROR on streams, and PAYLOAD.
+RSocket 1.0, Resuming Operation. Positions count the bytes of encoded requests, REQUEST_N, CANCEL, ERROR on
+streams, and PAYLOAD, without length prefixes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SessionT = TypeVar("SessionT")
 
 
 class StreamState(msgspec.Struct, array_like=True):
-    """A stream that this side opened and that is open."""
+    """An open stream that this side opened."""
 
     id: int
     kind: int
@@ -42,7 +42,7 @@ class StreamState(msgspec.Struct, array_like=True):
 
 
 class PartialState(msgspec.Struct, array_like=True):
-    """An item of which not all fragments have arrived."""
+    """An item that has not arrived completely."""
 
     stream_id: int
     type: int
@@ -59,21 +59,21 @@ class PartialState(msgspec.Struct, array_like=True):
         return cls(stream_id, head.type, head.flags, head.request_n, payload.metadata, payload.data)
 
     def head(self) -> Frame:
-        """Return the frame that began the item."""
+        """Return the first frame of the item, without its content."""
         return Frame(self.type, self.stream_id, self.flags, self.request_n)
 
 
 class Checkpoint(msgspec.Struct):
-    """A client's session at one moment, for a new process to go on with; its token is kept apart from it.
+    """The state of a client's session, from which a new process can continue. The token is stored separately.
 
     Attributes:
-        version: Of this layout.
-        received: Position up to which the data that this is stored with reaches.
-        sent: Position of the first byte of `retained`.
-        retained: Frames that the server may not have, without their lengths.
-        next_id: The next stream's number.
-        streams: What is open.
-        partials: Items that are not whole yet.
+        version: The version of this layout.
+        received: The position up to which items are stored together with this checkpoint.
+        sent: The position of the first byte of `retained`.
+        retained: Frames that the server may not have received, without length prefixes.
+        next_id: The id of the next stream.
+        streams: The open streams.
+        partials: The incomplete items.
 
     """
 
@@ -87,12 +87,12 @@ class Checkpoint(msgspec.Struct):
 
 
 VERSION: Final = 3
-"""Version 1 held the token, too; in version 2 all was public."""
+"""Version 1 also contained the token; in version 2 everything was public."""
 _decoder = msgspec.msgpack.Decoder(Checkpoint)
 
 
 def encode_checkpoint(checkpoint: Checkpoint, secrets: int = 0) -> bytes:
-    """Return `checkpoint` as bytes; the first so many of the frames that it retains may hold secrets."""
+    """Return `checkpoint` as bytes. The first `secrets` of the retained frames may contain secrets."""
     private, public = checkpoint.retained[:secrets], checkpoint.retained[secrets:]
     sent = checkpoint.sent + sum(map(len, private))
     shown = msgspec.structs.replace(checkpoint, sent=sent, retained=public)
@@ -100,14 +100,14 @@ def encode_checkpoint(checkpoint: Checkpoint, secrets: int = 0) -> bytes:
 
 
 def decode_checkpoint(data: bytes) -> Checkpoint:
-    """Return the checkpoint in `data`. Raises LocalError if it is not one, or of a later version."""
+    """Return the checkpoint in `data`. Raises LocalError if it is invalid, or has another version."""
     public, private = dissect(data)
     try:
         checkpoint = _decoder.decode(public)
     except msgspec.DecodeError as error:
-        raise LocalError(f"these {len(data)} bytes are no checkpoint of a session: {error}") from error
+        raise LocalError(f"invalid session checkpoint ({len(data)} bytes): {error}") from error
     if checkpoint.version != VERSION:
-        raise LocalError(f"a checkpoint of version {checkpoint.version}; this release reads version {VERSION}")
+        raise LocalError(f"the checkpoint has version {checkpoint.version}; this release reads version {VERSION}")
     frames = before(private, checkpoint.sent, len)
     checkpoint.sent -= sum(map(len, frames))
     checkpoint.retained = frames + checkpoint.retained
@@ -115,10 +115,10 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
 
 
 def take_checkpoint(life: Lifecycle, partials: dict[int, Partial], stream_id: int, count: int) -> bytes | None:
-    """Return what a new process needs to go on with a client's session; None if it cannot be resumed.
+    """Return what a new process needs to continue a client's session; None if it cannot be resumed.
 
-    From now on, only what is committed is reported. `partials` are the items that are not whole yet, by stream.
-    When the checkpoint is safe, `count` more items of stream `stream_id` will be requested, if it is not 0.
+    From now on, only committed positions are reported. `partials` are the incomplete items by stream. If `count`
+    is not 0, `commit` will request `count` more items of stream `stream_id`.
     """
     outbound, streams = life.outbound, life.streams
     replay = outbound.replay
@@ -134,12 +134,12 @@ def take_checkpoint(life: Lifecycle, partials: dict[int, Partial], stream_id: in
         if each.ours
     ]
     if stream is not None and stream.inbound == OPEN and count > 0:
-        # The request that `commit` will send: the server may have it, or not, when this is read.
+        # The request that `commit` will send. The server may or may not have received it when this is read.
         retained.append(codec.request_n_frame(stream_id, count)[codec.prefix_bytes :])
         for each in state:
             each.granted += count if each.id == stream_id else 0
     secrets = len(retained)
-    # Of all frames, only REQUEST_N is sure to hold no secret.
+    # REQUEST_N is the only frame that cannot contain secrets.
     while secrets and codec.decode(retained[secrets - 1], 0, len(retained[secrets - 1])).type == FrameType.REQUEST_N:
         secrets -= 1
     checkpoint = Checkpoint(
@@ -155,7 +155,7 @@ def take_checkpoint(life: Lifecycle, partials: dict[int, Partial], stream_id: in
 
 
 def _split(codec: Codec, pieces: list[bytes]) -> list[bytes]:
-    """Return the frames in `pieces`, which are whole, without their lengths."""
+    """Return the complete frames in `pieces`, without length prefixes."""
     deframer = deframer_of(codec, MAX_FRAME_BYTES)
     deframer.feed(b"".join(pieces))
     frames: list[bytes] = []
@@ -165,7 +165,7 @@ def _split(codec: Codec, pieces: list[bytes]) -> list[bytes]:
 
 
 def restore(checkpoint: Checkpoint, life: Lifecycle, reassembly: Reassembly) -> None:
-    """Give the parts of a new session what `checkpoint` holds for them."""
+    """Set the state of a new session from `checkpoint`."""
     outbound, streams = life.outbound, life.streams
     life.move("restored")
     life.received = life.reported = checkpoint.received
@@ -188,7 +188,7 @@ class SessionStore(Generic[SessionT]):
     """The resumable sessions of one server, by token.
 
     Args:
-        limit: Sessions to keep at most.
+        limit: The maximum number of sessions.
 
     """
 
@@ -201,9 +201,9 @@ class SessionStore(Generic[SessionT]):
         return len(self._sessions)
 
     def add(self, token: bytes, session: SessionT, identity: bytes = b"") -> bool:
-        """Keep `session` for the peer of that `identity`; return False if its token is taken or the store is full.
+        """Store `session` for the peer with that `identity`; return False if the token is in use or the store is full.
 
-        Raises SetupRejected if a session of that token has ended: what it was asked for is not begun again.
+        Raises SetupRejected if a session with that token has ended, so that its requests are not executed again.
         """
         ended = self._ends.reason(token, identity)
         if ended:
@@ -214,28 +214,28 @@ class SessionStore(Generic[SessionT]):
         return True
 
     def get(self, token: bytes, identity: bytes = b"") -> SessionT:
-        """Return the session of that token, for the peer that began it.
+        """Return the session with that token, if the peer with that `identity` created it.
 
-        Raises ResumeRejected if there is none, or if it is another client's: the error does not tell which.
+        Raises ResumeRejected if there is none, or if it belongs to another client; the error is the same.
         """
         found = self._find(token)
-        # THREATS 28: a token that was stolen is worth nothing without the key of its owner's certificate.
+        # THREATS 28: a stolen token is useless without the key of its owner's certificate.
         if found is None or not hmac.compare_digest(found[0], identity):
-            raise ResumeRejected(self._ends.reason(token, identity) or "there is no session of that token")
+            raise ResumeRejected(self._ends.reason(token, identity) or "there is no session with this token")
         return found[1]
 
     def revived(self, token: bytes, session: SessionT, identity: bytes) -> None:
-        """Keep `session`, which an earlier process began."""
+        """Store `session`, which an earlier process started."""
         self._sessions[token] = identity, session
 
     def remove(self, token: bytes, error: Exception | None = None) -> None:
-        """Remove the session of that token, which has ended; `error` says why, if not in order."""
+        """Remove the session with that token, which has ended; `error` is None if it was closed normally."""
         found = self._sessions.pop(token, None)
         if found is not None:
             self._ends.note(token, found[0], error)
 
     def _find(self, token: bytes) -> tuple[bytes, SessionT] | None:
-        # Every token is compared, in constant time each: how long it takes tells nobody how much was right.
+        # Compare every token in constant time, so that the duration does not reveal how much of a token is right.
         found = None
         for known, kept in self._sessions.items():
             if hmac.compare_digest(known, token):

@@ -1,4 +1,4 @@
-"""A session of the RSocket family: what its user may ask of it, and how it ends."""
+"""A session of the RSocket family: the verbs of its user, and its end."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _METADATA_PUSH = int(FrameType.METADATA_PUSH)
 
 
 class RSocketSession:
-    """A :class:`penstock.session.Session` that speaks RSocket.
+    """A :class:`penstock.session.Session` for the RSocket family.
 
-    Make one with :meth:`client`, :meth:`server` or :meth:`restore`.
+    Create one with :meth:`client`, :meth:`server` or :meth:`restore`.
 
     Attributes:
         link_wanted: See :class:`penstock.session.Session`.
-        identity: Who the client is, as far as its link proves it.
+        identity: The identity of the client that its link has verified.
 
     """
 
@@ -81,9 +81,9 @@ class RSocketSession:
     def client(
         cls, settings: Settings, setup: Payload, dialect: Dialect = RSOCKET_1_0, token: bytes | None = None
     ) -> RSocketSession:
-        """Return a client's session, which sends `setup` as soon as a link is up.
+        """Return a client's session, which sends `setup` over its first link.
 
-        A session that can be resumed needs a `token` of at least 16 random bytes.
+        A resumable session needs a `token` of at least 16 random bytes.
         """
         return cls(settings, dialect, True, token, None, setup)
 
@@ -91,14 +91,14 @@ class RSocketSession:
     def server(
         cls, settings: Settings, dialect: Dialect = RSOCKET_1_0, store: SessionStore[RSocketSession] | None = None
     ) -> RSocketSession:
-        """Return a server's session, which waits for SETUP; with a `store`, its client may resume it."""
+        """Return a server's session, which waits for SETUP. It is resumable if there is a `store`."""
         return cls(settings, dialect, False, None, store, Payload())
 
     @classmethod
     def restore(cls, settings: Settings, data: bytes, secret: bytes, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
-        """Return the client's session that :meth:`checkpoint` described, as `data`; it resumes when a link is up.
+        """Return the client's session from `data`, the result of :meth:`checkpoint`; it resumes over its first link.
 
-        Its `secret` is that of the earlier session. Raises LocalError if `data` is not a checkpoint.
+        `secret` is that of the earlier session. Raises LocalError if `data` is not a valid checkpoint.
         """
         checkpoint = decode_checkpoint(data)
         session = cls(settings, dialect, True, secret, None, Payload())
@@ -106,44 +106,44 @@ class RSocketSession:
         return session
 
     def restore_from(self, checkpoint: Checkpoint) -> None:
-        """Take over the state of `checkpoint`, instead of a set-up."""
+        """Set the state from `checkpoint`, instead of a set-up."""
         self._control.handshake = None
         restore(checkpoint, self._life, self._strays.reassembly)
 
     def link_up(self, now: float) -> None:
-        """A link is open; output made from now on belongs on it."""
+        """Start to use a new link. See :meth:`penstock.session.Session.link_up`."""
         self._link.link_up(now)
 
     def link_down(self, now: float, error: Exception | None) -> None:
-        """The link is gone; `error` says why unless it ended in order."""
+        """Handle the loss of the link. See :meth:`penstock.session.Session.link_down`."""
         self._link.link_down(now, error)
 
     def resume(self, frame: ResumeFrame, now: float) -> None:
-        """Go on over a new link. See :meth:`penstock.rsocket.link.Link.resume`."""
+        """Resume over a new link. See :meth:`penstock.rsocket.link.Link.resume`."""
         self._link.resume(frame, now)
 
     def receive(self, data: bytes, now: float) -> None:
-        """Take what the link brought. It may be cut anywhere."""
+        """Handle received bytes, which may be split anywhere."""
         self._link.receive(data, now)
 
     def progressed(self, now: float) -> None:
-        """Output that had waited has left the link."""
+        """Record that waiting output has left the link."""
         self._link.progressed(now)
 
     def next_timer(self) -> float | None:
-        """Return when to call `handle_timer`, or None. It may be early, never late."""
+        """Return when to call `handle_timer`, or None. The time may be early, but not late."""
         return self._life.timers.earliest
 
     def handle_timer(self, now: float) -> None:
-        """Do what is due by now."""
+        """Handle all timers that have expired."""
         self._link.handle_timer(now)
 
     def take_output(self) -> list[bytes]:
-        """Return the bytes to write, in pieces fit for a socket, and forget them."""
+        """Remove and return the bytes to write, in chunks of suitable size."""
         return self._outbound.outbox.take()
 
     def take_events(self) -> list[Event]:
-        """Return what happened since the last call, in order, and forget it."""
+        """Remove and return the events since the last call, in order."""
         events = self._events
         if not events:
             return events
@@ -161,23 +161,23 @@ class RSocketSession:
 
     @property
     def secret(self) -> bytes:
-        """The session's token; empty where it has none."""
+        """The session's token; empty if it has none."""
         return self._life.token or b""
 
     @property
     def open_streams(self) -> int:
-        """How many streams are open, of both sides."""
+        """How many streams are open on both sides."""
         return len(self._streams)
 
     def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
-        """Nothing: a request says what it is."""
+        """Do nothing, because requests contain their kind."""
 
     def streams(self) -> list[int]:
-        """Return the numbers of the streams that this side opened and that are still open."""
+        """Return the ids of the open streams that this side opened."""
         return [stream.id for stream in self._streams.all() if stream.ours]
 
     def is_ours(self, stream_id: int) -> bool:
-        """Return whether a stream of that number is one that this side opens."""
+        """Return whether this side opens the streams with such ids."""
         return not self._streams.may_be_theirs(stream_id)
 
     # Verbs.
@@ -190,7 +190,7 @@ class RSocketSession:
             raise SessionClosed("the connection is not open for new streams")
         type = self._dialect.requests.get(ENDLESS if endless else kind)
         if type is None:
-            raise UnsupportedKind(f"{self._dialect.name} has no way to carry {kind.name.lower()}")
+            raise UnsupportedKind(f"{self._dialect.name} does not support {kind.name.lower()} requests")
         if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
         if self._leases.requester is not None and not self._leases.requester.take():
@@ -216,15 +216,15 @@ class RSocketSession:
         return stream_id
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
-        """Send an item, which may be the last, and return the credit that is left."""
+        """Send an item, the last one if `done`, and return the remaining credit."""
         stream = self._sending(stream_id)
         if stream.credit == 0:
-            raise CreditExceeded(f"stream {stream_id}: the peer has not asked for another item; wait for CreditGranted")
+            raise CreditExceeded(f"stream {stream_id}: the peer has not requested another item; wait for CreditGranted")
         stream.credit -= 1
         if stream.kind == _CALL:
             done = True
         elif done and self._own_ids and not payload.data and payload.metadata is None:
-            # ReactiveSocket 0.0, Response Frame: with the complete bit, nothing in it means no item.
+            # ReactiveSocket 0.0, Response Frame: an empty response with the complete bit is not an item.
             self._outbound.item(stream_id, payload, False)
             self.complete(stream_id)
             return stream.credit
@@ -234,7 +234,7 @@ class RSocketSession:
         return stream.credit
 
     def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
-        """Send the items of `run` from index `start`, as far as credit goes; return how many that were."""
+        """Send the items of `run` from index `start` as far as credit allows; return how many."""
         stream = self._sending(stream_id)
         count = min(stream.credit, len(run) - start)
         if count > 0:
@@ -243,19 +243,19 @@ class RSocketSession:
         return count
 
     def complete(self, stream_id: int) -> None:
-        """End our half: no more items come. A half that is over already is left alone."""
+        """End our half normally. Does nothing if it has ended."""
         stream = self._streams.get(stream_id)
         if stream is not None and stream.outbound == OPEN:
             self._outbound.complete(stream_id)
             self._end(stream, _COMPLETE)
 
     def fail(self, stream_id: int, error: Exception) -> None:
-        """End the stream, both halves, with an error. See :meth:`penstock.session.Session.fail`."""
+        """End both halves of a stream with an error. See :meth:`penstock.session.Session.fail`."""
         stream = self._streams.get(stream_id)
         if stream is None:
             return
         if stream.outbound != OPEN and stream.ours:
-            # RSocket 1.0, Request Stream: a requester whose half is over can only cancel.
+            # RSocket 1.0, Request Stream: a requester whose half has ended can only cancel.
             self.cancel(stream_id)
             return
         code, data, metadata = wire_of(error, self._dialect.first_application_code)
@@ -263,13 +263,13 @@ class RSocketSession:
         self._end(stream, _FAIL)
 
     def request(self, stream_id: int, count: int) -> None:
-        """Ask the peer for `count` more items. A stream that is over is left alone."""
+        """Request `count` more items from the peer. Does nothing if its half has ended."""
         if count < 1:
             raise LocalError(f"stream {stream_id}: request at least 1 item, not {count}")
         stream = self._streams.get(stream_id)
         if stream is None or stream.inbound != OPEN:
             return
-        # The payload that opened a channel counts as one of the items asked for.
+        # The payload that opened a channel counts as one of the requested items.
         early = min(stream.unrequested, count)
         stream.unrequested -= early
         count = min(count - early, MAX_REQUEST_N - stream.granted)
@@ -278,7 +278,7 @@ class RSocketSession:
             self._outbound.request_n(stream_id, count)
 
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
-        """Want no more items. A stream that is over is left alone."""
+        """Cancel the peer's half. Does nothing if it has ended."""
         stream = self._streams.get(stream_id)
         if stream is not None and stream.inbound == OPEN:
             self._outbound.cancel(stream_id, metadata)
@@ -286,49 +286,49 @@ class RSocketSession:
             self._end(stream, _CANCELED)
 
     def credit(self, stream_id: int) -> int:
-        """Return how many items `send` may still take; 0 for a stream that is over."""
+        """Return how many more items may be sent; 0 if our half has ended."""
         stream = self._streams.get(stream_id)
         return stream.credit if stream is not None and stream.outbound == OPEN else 0
 
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
-        """Send metadata that belongs to the whole connection, or to a stream."""
+        """Send metadata for the whole connection, or for a stream."""
         if self._life.state != OPENED:
             raise SessionClosed("the connection is closing")
         if stream_id and not self._own_ids:
-            raise UnsupportedKind(f"{self._dialect.name} pushes metadata to connections alone, not to streams")
+            raise UnsupportedKind(f"{self._dialect.name} cannot push metadata to a stream, only to the connection")
         self._outbound.control(Frame(_METADATA_PUSH, stream_id, 0, 0, metadata))
 
     def confirm(self) -> None:
-        """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`."""
+        """Request a confirmation that the server has accepted the set-up; `Established` or `Closed` follows."""
         self._control.confirm()
 
     def rehandshake(self, now: float) -> None:
-        """Refuse: the set-up comes once, or again by a new session."""
+        """Raise UnsupportedKind, because only a new session can repeat the set-up."""
         raise UnsupportedKind(f"{self._dialect.name} has no way to ask a client again who it is")
 
     def close(self, now: float, error: Exception | None = None) -> None:
-        """End the session: at once with `error`, else when the streams that are open have ended."""
+        """End the session: at once if there is an `error`, else when the open streams have ended."""
         if self._life.state == CLOSED:
             return
         if error is not None:
             refusal = error.code if isinstance(error, SetupRejected) else None
             self._control.abort(error, refusal if isinstance(refusal, int) else Code.CONNECTION_ERROR)
             return
-        # RSocket 1.0, Error Codes: CONNECTION_CLOSE lets streams end and new ones be refused. It is said
-        # when they have ended, because many peers drop everything as soon as they read it.
+        # RSocket 1.0, Error Codes: after CONNECTION_CLOSE, open streams may end and new ones are rejected. It is
+        # sent when they have ended, because many peers drop all streams as soon as they receive it.
         self._life.move("close()")
         self._inbound.draining = True
         self._control.close_if_done()
 
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
-        """Return what a new process needs to go on; see :meth:`penstock.session.Session.checkpoint`."""
+        """Return what a new process needs to continue. See :meth:`penstock.session.Session.checkpoint`."""
         found = take_checkpoint(self._life, self._strays.partials, stream_id, count)
         if found is not None:
             self._promised = self._life.received, stream_id, count
         return found
 
     def commit(self) -> None:
-        """What the last checkpoint covers is safe: tell the peer. See :meth:`penstock.session.Session.commit`."""
+        """Report the last checkpoint to the peer as safe. See :meth:`penstock.session.Session.commit`."""
         if self._promised is None:
             return
         self._life.reported, stream_id, count = self._promised
@@ -338,7 +338,7 @@ class RSocketSession:
         self._outbound.control(KeepaliveFrame(RESPOND if self._life.is_client else 0, self._life.reported))
 
     def _finish(self, error: Exception | None) -> None:
-        """End the session for good; every stream fails first."""
+        """End the session after all its streams have failed."""
         life = self._life
         life.move("finished")
         if self._store is not None and life.token is not None:
@@ -356,14 +356,14 @@ class RSocketSession:
     def _sending(self, stream_id: int) -> Stream:
         stream = self._streams.get(stream_id)
         if stream is None or stream.outbound != OPEN:
-            raise StreamClosed(f"stream {stream_id}: our half is over")
+            raise StreamClosed(f"stream {stream_id}: our half has ended")
         return stream
 
     def _end(self, stream: Stream, signal: int) -> None:
         receiving = stream.inbound == OPEN
         if stream.end(signal, True):
             if receiving and signal == _COMPLETE:
-                # There is no half-close: what the requester sends before it hears of this is no offence.
+                # Without half-close, the requester may send items until it receives COMPLETE.
                 self._strays.expect_late(stream)
             self._strays.remove_stream(stream)
             if self._life.state == DRAINING:

@@ -87,7 +87,7 @@ class StoredSession(RSocketSession):
         self._streams.next_id = retained.next_id
         self._storage.begin(log, run, Logged(retained.replay.end, retained.received, dict(retained.streams)))
         if opening.leases:
-            self._leases.use(self._settings.lease, request=self._dialect.server_waits, respond=True)
+            self._leases.use(self._settings.lease, request=self._dialect.server_needs_leases, respond=True)
         for stream_id, state in retained.streams.items():
             self._end_orphan(stream_id, state)
 

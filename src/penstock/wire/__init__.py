@@ -1,1 +1,1 @@
-"""Bytes to frames and back: pure functions, one codec a dialect. May import the top files only."""
+"""Codecs: pure functions that convert bytes to frames and back. May import the top files only."""

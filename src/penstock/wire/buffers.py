@@ -1,6 +1,6 @@
-"""Arrow's buffers from runs: bytes and offsets, one pass, no object a row.
+"""Arrow buffers from runs: bytes and offsets in one pass, without an object for each row.
 
-`buffers.pyx` is the same with raw pointers; a property test holds the two equal. Only `columns` knows Arrow.
+`buffers.pyx` does the same with raw pointers; a property test compares the two. Only `columns` imports Arrow.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ __all__ = ["ColumnBuffers"]
 
 
 class ColumnBuffers:
-    """Collects rows of data and metadata. While all are of one width, nothing is written down of each.
+    """Collects rows of data and metadata; ``len()`` is their number. Offsets are stored only if row widths differ.
 
     Attributes:
-        size: Bytes of data and metadata that it holds; ``len()`` tells the rows.
+        size: The collected bytes of data and metadata.
 
     """
 
@@ -30,7 +30,7 @@ class ColumnBuffers:
     def _clear(self) -> None:
         self.size = 0
         self._rows = 0
-        # That of all rows so far, none of which has metadata; then only their data is held.
+        # The width of all rows so far, if it is the same and none has metadata; then only `_data` is used. Else 0.
         self._width = 0
         self._data = bytearray()
         self._data_ends = array("i", (0,))
@@ -46,7 +46,7 @@ class ColumnBuffers:
         """Add the items of `run` from index `start` to `stop`.
 
         Raises:
-            LocalError: The run does not have them; or a column would hold 2 GiB or more: take what is there first.
+            LocalError: The run has no such items, or a column would hold 2 GiB or more; call `take` first.
 
         """
         last = len(run) if stop is None else stop
@@ -55,12 +55,12 @@ class ColumnBuffers:
             return
         self._reserve(size)
         if run.width and (self._rows == 0 or run.width == self._width):
-            at = run.first + start * run.width
-            self._data += memoryview(run.buffer)[at : at + size]
+            first = run.first + start * run.width
+            self._data += memoryview(run.buffer)[first : first + size]
             self._rows += last - start
             self._width = run.width
             return
-        self._spell_out()
+        self._expand()
         for payload in run.payloads(start, last):
             self._row(payload.data, payload.metadata)
 
@@ -68,7 +68,7 @@ class ColumnBuffers:
         """Add one item.
 
         Raises:
-            LocalError: A column would hold 2 GiB or more: take what is there first.
+            LocalError: A column would hold 2 GiB or more; call `take` first.
 
         """
         data, metadata = payload.data, payload.metadata
@@ -77,17 +77,17 @@ class ColumnBuffers:
             self._data += data
             self._rows += 1
         else:
-            self._spell_out()
+            self._expand()
             self._row(data, metadata)
 
     def _reserve(self, size: int) -> None:
-        """Refuse `size` more bytes if 32-bit offsets could not tell where they end."""
+        """Count `size` more bytes. Raises LocalError if they exceed 32-bit offsets."""
         if self.size + size > MAX_RUN_BYTES:
             raise LocalError(f"a record batch holds at most {MAX_RUN_BYTES} bytes; finish this one first")
         self.size += size
 
-    def _spell_out(self) -> None:
-        """Write down of each row what was left out while all had one width."""
+    def _expand(self) -> None:
+        """Store the offsets of all rows, which are not stored while all have one width."""
         if self._width:
             rows = self._rows
             self._data_ends = array("i", bytes(ends_of(self._width, rows)))
@@ -97,7 +97,7 @@ class ColumnBuffers:
             self._width = 0
 
     def _row(self, data: bytes, metadata: bytes | None) -> None:
-        """Add one row, for which `_reserve` has found room."""
+        """Add one row whose size `_reserve` has checked."""
         row = self._rows
         if row & 7 == 0:
             self._valid.append(0)
@@ -112,11 +112,12 @@ class ColumnBuffers:
         self._rows = row + 1
 
     def take(self) -> BufferedRun:
-        """Return what was collected, and forget it."""
+        """Remove and return the collected rows."""
         rows = self._rows
         if self._width:
-            none = ends_of(0, rows)
-            taken = BufferedRun(rows, self._data, ends_of(self._width, rows), b"", none, none[: (rows + 7) >> 3], rows)
+            zeros = ends_of(0, rows)
+            ends = ends_of(self._width, rows)
+            taken = BufferedRun(rows, self._data, ends, b"", zeros, zeros[: (rows + 7) >> 3], rows)
         else:
             taken = BufferedRun(
                 rows, self._data, self._data_ends, self._metadata, self._metadata_ends, self._valid, self._nulls

@@ -1,6 +1,6 @@
-"""Arrow's buffers from runs: bytes and offsets, one pass, no object a row.
+"""Arrow buffers from runs: bytes and offsets in one pass, without an object for each row.
 
-`buffers.py` is the same in plain Python, and tells what each function does. A property test holds the two equal.
+`buffers.py` does the same in plain Python, and documents each function. A property test compares the two.
 """
 
 from cpython.array cimport array
@@ -21,32 +21,32 @@ cdef extern from "Python.h":
     PyObject* PyList_GET_ITEM(list object, Py_ssize_t index)
 
 cdef long long LONGEST = MAX_RUN_BYTES
-# One batch is being filled, one is in the consumer's hands, and one is what its variable still holds.
-cdef int LENT = 3
+# One batch is being filled, the consumer uses another, and its variable may still refer to the one before.
+cdef int MAX_LENT = 3
 
 
-cdef class Room:
-    """Bytes that grow: there is room for `size`, and `used` of them are taken."""
+cdef class GrowingBuffer:
+    """A buffer of `size` bytes, of which `used` are in use. It grows as needed."""
 
     cdef bytearray _bytes
     cdef unsigned char* start
     cdef Py_ssize_t size, used
-    # What came together the last time: the next one is likely alike, and growing by steps costs copies.
+    # The final size of the previous buffer: the next one is probably similar, and growing in steps costs copies.
     cdef Py_ssize_t _before
-    # What was taken lately. Once nobody else has it, it is used again: fresh memory costs more than the copying.
+    # Buffers taken recently. They are reused when nothing else refers to them: new memory costs more than copying.
     cdef list _lent
 
     def __cinit__(self):
         self._lent = []
 
     cdef unsigned char* reserve(self, Py_ssize_t more) except? NULL:
-        """Make room for `more` bytes, and return where they go."""
+        """Allocate `more` bytes, and return their address."""
         if self.used + more > self.size:
             self._grow(max(self.used + more, self._before + self._before // 4, 2 * self.size))
         return self.start + self.used
 
     cdef int _grow(self, Py_ssize_t size) except -1:
-        cdef bytearray data = self._returned(size)
+        cdef bytearray data = self._reusable(size)
         if data is None:
             data = PyByteArray_FromStringAndSize(NULL, size)
         if self.used:
@@ -56,8 +56,8 @@ cdef class Room:
         self.size = PyByteArray_GET_SIZE(data)
         return 0
 
-    cdef bytearray _returned(self, Py_ssize_t size):
-        """Return bytes that were lent and that nobody has any more, if there are any of that size."""
+    cdef bytearray _reusable(self, Py_ssize_t size):
+        """Return a buffer of that size that was taken and is unused now, if there is one."""
         cdef Py_ssize_t index
         cdef PyObject* lent
         for index in range(len(self._lent)):
@@ -74,13 +74,13 @@ cdef class Room:
         return 0
 
     cdef object take(self):
-        """Return what is taken, and start again."""
+        """Return the bytes in use, and start with an empty buffer."""
         self._before = self.used
         if self.used == 0:
             return memoryview(b"")
         taken = memoryview(self._bytes)[: self.used]
         self._lent.append(self._bytes)
-        if len(self._lent) > LENT:
+        if len(self._lent) > MAX_LENT:
             del self._lent[0]
         self._bytes = None
         self.start = NULL
@@ -92,14 +92,14 @@ cdef class ColumnBuffers:
     """Collects rows of data and metadata."""
 
     cdef readonly Py_ssize_t size
-    # `_width` is that of all rows so far, none of which has metadata; then only `_data` is held.
+    # `_width` is the width of all rows so far, if it is the same and none has metadata; then only `_data` is used.
     cdef Py_ssize_t _rows, _nulls, _width
-    # While no row has metadata, there is nothing in the last three.
-    cdef Room _data, _data_ends, _metadata, _metadata_ends, _valid
+    # The last three are empty while no row has metadata.
+    cdef GrowingBuffer _data, _data_ends, _metadata, _metadata_ends, _valid
 
     def __cinit__(self):
-        self._data, self._data_ends = Room(), Room()
-        self._metadata, self._metadata_ends, self._valid = Room(), Room(), Room()
+        self._data, self._data_ends = GrowingBuffer(), GrowingBuffer()
+        self._metadata, self._metadata_ends, self._valid = GrowingBuffer(), GrowingBuffer(), GrowingBuffer()
 
     def __len__(self):
         return self._rows
@@ -113,8 +113,8 @@ cdef class ColumnBuffers:
         if run.width and (self._rows == 0 or run.width == self._width):
             self._append_width(PyBytes_AS_STRING(run.buffer) + run.first + start * run.width, last - start, run.width)
             return
-        self._spell_out()
-        # Checked: the offsets are there, and are 32-bit integers.
+        self._expand()
+        # `check` has ensured that these offsets exist and are 32-bit integers.
         cdef const int* items = (<array?>run.offsets).data.as_ints + 3 * start
         cdef Py_ssize_t index, metadata_size = 0, nulls = 0
         for index in range(last - start):
@@ -135,7 +135,7 @@ cdef class ColumnBuffers:
         if self._width and payload.metadata is None and data_size == self._width:
             self._append_width(PyBytes_AS_STRING(payload.data), 1, data_size)
             return
-        self._spell_out()
+        self._expand()
         if payload.metadata is not None:
             metadata_size = PyBytes_GET_SIZE(payload.metadata)
         self._reserve(1, payload.metadata is None, data_size, metadata_size)
@@ -149,7 +149,7 @@ cdef class ColumnBuffers:
         self._rows += 1
 
     cdef int _append_width(self, const char* p, Py_ssize_t count, Py_ssize_t width) except -1:
-        """Add `count` rows of the width that all have, which lie one after the other."""
+        """Add `count` consecutive rows of the width that all rows have."""
         cdef Py_ssize_t size = count * width
         self._check_size(size)
         memcpy(self._data.reserve(size), p, size)
@@ -159,8 +159,8 @@ cdef class ColumnBuffers:
         self._width = width
         return 0
 
-    cdef int _spell_out(self) except -1:
-        """Write down of each row what was left out while all had one width."""
+    cdef int _expand(self) except -1:
+        """Store the offsets of all rows, which are not stored while all have one width."""
         cdef const unsigned char[::1] ends
         if self._width:
             ends = ends_of(self._width, self._rows)
@@ -171,7 +171,7 @@ cdef class ColumnBuffers:
         return 0
 
     cdef int _check_size(self, Py_ssize_t size) except -1:
-        """Refuse what 32-bit offsets could not tell the end of."""
+        """Raise LocalError if `size` more bytes exceed 32-bit offsets."""
         if self.size + size > LONGEST:
             raise LocalError(f"a record batch holds at most {LONGEST} bytes; finish this one first")
         return 0
@@ -179,7 +179,7 @@ cdef class ColumnBuffers:
     cdef int _reserve(
         self, Py_ssize_t rows, Py_ssize_t nulls, Py_ssize_t data_size, Py_ssize_t metadata_size
     ) except -1:
-        """Make room for `rows` more rows; refuse what 32-bit offsets could not tell the end of."""
+        """Allocate memory for `rows` more rows. Raises LocalError if they exceed 32-bit offsets."""
         self._check_size(data_size + metadata_size)
         if self._rows == 0:
             self._data_ends.zeros(sizeof(int) - self._data_ends.used)
@@ -195,13 +195,13 @@ cdef class ColumnBuffers:
         return 0
 
     cdef int _begin_metadata(self) except -1:
-        """Say of all rows so far that they have no metadata, unless more is known."""
+        """Mark all rows so far as rows without metadata, if they are not marked yet."""
         self._metadata_ends.zeros((self._rows + 1) * sizeof(int) - self._metadata_ends.used)
         self._valid.zeros(((self._rows + 7) >> 3) - self._valid.used)
         return 0
 
     cdef void _copy_data(self, const char* p, const int* item, Py_ssize_t count) noexcept:
-        """Add the data of `count` rows that were checked, and for which `_reserve` has made room."""
+        """Add the data of `count` checked rows, for which `_reserve` has allocated memory."""
         cdef unsigned char* data = self._data.start
         cdef int* ends = <int*>(self._data_ends.start + self._data_ends.used)
         cdef Py_ssize_t used = self._data.used, row, size
@@ -215,7 +215,7 @@ cdef class ColumnBuffers:
         self._data_ends.used += count * sizeof(int)
 
     cdef void _copy_metadata(self, const char* p, const int* item, Py_ssize_t count) noexcept:
-        """Add the metadata of these rows, as far as they have any."""
+        """Add the metadata of these rows, if they have any."""
         cdef unsigned char* metadata = self._metadata.start
         cdef int* ends = <int*>(self._metadata_ends.start + self._metadata_ends.used)
         cdef Py_ssize_t used = self._metadata.used, row, size
@@ -231,12 +231,12 @@ cdef class ColumnBuffers:
         self._metadata_ends.used += count * sizeof(int)
 
     cpdef object take(self):
-        """Return what was collected, and forget it."""
+        """Remove and return the collected rows."""
         cdef Py_ssize_t rows = self._rows
         if self._width:
-            none = ends_of(0, rows)
+            zeros = ends_of(0, rows)
             ends = ends_of(self._width, rows)
-            taken = BufferedRun(rows, self._data.take(), ends, memoryview(b""), none, none[: (rows + 7) >> 3], rows)
+            taken = BufferedRun(rows, self._data.take(), ends, memoryview(b""), zeros, zeros[: (rows + 7) >> 3], rows)
         else:
             if rows == 0:
                 self._data_ends.zeros(sizeof(int) - self._data_ends.used)

@@ -1,6 +1,6 @@
-"""Runs of payloads to Arrow record batches and back. Needs pyarrow: import this where it is used.
+"""Runs of payloads to Arrow record batches and back. Requires pyarrow, so import this module only when needed.
 
-A batch has two columns: `data`, binary, never null in ours; `metadata`, binary, null where an item has none.
+A batch made here has two binary columns: `data`, never null, and `metadata`, null if an item has none.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SCHEMA: Final = pyarrow.schema([("data", pyarrow.binary()), ("metadata", pyarrow
 
 
 class ColumnBuilder(ColumnBuffers):
-    """Collects items, from runs without an object for each, and makes record batches of them."""
+    """Collects items into record batches; items of runs need no object each."""
 
     __slots__ = ()
 
     def finish(self) -> pyarrow.RecordBatch:
-        """Return what was collected as a record batch, and begin the next one."""
+        """Remove and return the collected items as a record batch."""
         taken = self.take()
         data = _binary(taken.rows, None, taken.data_ends, taken.data, 0)
         if taken.nulls == taken.rows:
@@ -49,26 +49,26 @@ def _some_nulls(rows: int) -> pyarrow.Array:
 
 
 def _nulls(rows: int) -> pyarrow.Array:
-    """Return a binary array of nulls; those of usual size share their memory."""
+    """Return a binary array of nulls; arrays of up to `SHARED_ROWS` share their memory."""
     return _some_nulls(rows) if rows <= SHARED_ROWS else pyarrow.nulls(rows, pyarrow.binary())
 
 
 def _binary(rows: int, valid: Any, ends: Any, values: Any, nulls: int) -> pyarrow.Array:
-    """Return a binary array over buffers, which are not copied."""
+    """Return a binary array that uses the buffers without copying them."""
     buffers = [pyarrow.py_buffer(valid) if nulls else None, pyarrow.py_buffer(ends), pyarrow.py_buffer(values)]
     return pyarrow.Array.from_buffers(pyarrow.binary(), rows, buffers, nulls)
 
 
 def rows_of(batch: pyarrow.RecordBatch | pyarrow.Array) -> RowBuffers | WidthRows:
-    """Return the rows of a record batch, or the elements of an array, from which runs are cut as they can be sent.
+    """Return the rows of a record batch, or the elements of an array, as an object from which runs can be made.
 
     Args:
-        batch: It has a column `data`, or a single column of binary or string type or of numbers of one width, and
-            maybe one `metadata`. Numbers are sent as Arrow has them in memory, which is little-endian on almost all
-            machines.
+        batch: A batch with a column `data`, or with a single column of binaries, strings or fixed-width numbers.
+            A column `metadata` is optional. Numbers are sent in Arrow's memory format, which is little-endian on
+            almost all machines.
 
     Raises:
-        LocalError: It has no such columns, or a null in `data`.
+        LocalError: There are no such columns, or the data has nulls.
 
     """
     if isinstance(batch, pyarrow.Array):
@@ -92,18 +92,18 @@ def rows_of(batch: pyarrow.RecordBatch | pyarrow.Array) -> RowBuffers | WidthRow
 
 
 def _nulls_error(column: pyarrow.Array) -> LocalError:
-    return LocalError(f"{column.null_count} rows have a null in their data; fill or drop them, an item has data")
+    return LocalError(f"{column.null_count} rows have null as data; fill or drop them, because every item has data")
 
 
 def _width(type: pyarrow.DataType) -> int:
-    """Return how many bytes each value of a type has that can be sent as it lies in memory; 0: they have none."""
+    """Return the size of the values of a fixed-width type in bytes; 0 for other types."""
     if types.is_integer(type) or types.is_floating(type) or types.is_temporal(type) or types.is_decimal(type):
         return int(type.bit_width) // 8
     return int(type.byte_width) if types.is_fixed_size_binary(type) else 0
 
 
 def _rows_of_width(column: pyarrow.Array, width: int) -> WidthRows:
-    """Return the rows of a column of numbers, which are not copied."""
+    """Return the rows of a column of numbers, without copying them."""
     if column.null_count:
         raise _nulls_error(column)
     values = column.buffers()[1]
@@ -121,13 +121,13 @@ def _data_name(schema: pyarrow.Schema) -> str:
     if len(candidates) != 1:
         columns = ", ".join(f"{field.name}: {field.type}" for field in schema) or "none"
         raise LocalError(
-            f"which column is the data? Name it `data`, and make it binary, string or numbers; there are {columns}"
+            f"no single column for the data: name it `data`, and make it binary, string or numbers; there are {columns}"
         )
     return str(candidates[0])
 
 
 def _holds_bytes(type: pyarrow.DataType) -> bool:
-    """Return whether a column of this type can be sent as it is."""
+    """Return whether the values of this type are bytes or strings."""
     return bool(
         types.is_binary(type)
         or types.is_string(type)
@@ -143,7 +143,7 @@ def _column(batch: pyarrow.RecordBatch, name: str) -> pyarrow.Array:
     """Return one column as a binary array with 32-bit offsets."""
     if batch.schema.names.count(name) > 1:
         raise LocalError(
-            f"the record batch has {batch.schema.names.count(name)} columns called {name}; rename all but one"
+            f"the record batch has {batch.schema.names.count(name)} columns named {name}; rename all but one"
         )
     column = batch.column(name)
     if types.is_binary(column.type):
@@ -151,21 +151,21 @@ def _column(batch: pyarrow.RecordBatch, name: str) -> pyarrow.Array:
     if types.is_null(column.type):
         return column.cast(pyarrow.binary())
     if not _holds_bytes(column.type):
-        raise LocalError(f"column {name} is of type {column.type}; make it binary or string, with a cast or with JSON")
+        raise LocalError(f"column {name} has type {column.type}; convert it to binary or string, such as JSON")
     try:
         return column.cast(pyarrow.binary())
     except pyarrow.ArrowInvalid as error:
         raise LocalError(
-            f"column {name} holds more than the {MAX_RUN_BYTES} bytes of a run; send fewer rows at once"
+            f"column {name} has more than the maximum of {MAX_RUN_BYTES} bytes; send fewer rows at once"
         ) from error
 
 
 def _views(column: pyarrow.Array) -> tuple[memoryview, memoryview, memoryview | None]:
-    """Return a binary array's bytes, its 32-bit offsets, and its validity bits, None when all rows are valid."""
+    """Return the bytes of a binary array, its 32-bit offsets, and its validity bits (None if all rows are valid)."""
     valid, ends, values = column.buffers()
     empty = memoryview(b"")
     first = column.offset
-    # An array without rows may have no buffers at all.
+    # An array without rows may have no buffers.
     offsets = (
         memoryview(bytes(4))
         if ends is None or len(column) == 0

@@ -1,4 +1,4 @@
-"""The fields that frames are made of: big-endian integers and strings of bytes, read and written.
+"""The fields of frames: reads and writes big-endian integers and byte strings.
 
 RSocket 1.0, Introduction: all fields are in network byte order.
 """
@@ -10,40 +10,40 @@ from ..errors import FrameError, LocalError
 __all__ = ["GREATEST_31", "Reader", "check", "put", "u32"]
 
 GREATEST_31 = 0x7FFF_FFFF
-"""The greatest 31-bit integer: most fields leave the top bit of their 32 alone."""
+"""The largest 31-bit integer: most 32-bit fields reserve their top bit."""
 
 
 def u32(data: bytes, at: int) -> int:
     """Return the 32-bit integer at index `at`.
 
     Raises:
-        LocalError: It is not there: the caller has not checked the length.
+        LocalError: `data` is too short. The caller must check its length.
 
     """
     p = data
     if not 0 <= at <= len(data) - 4:
-        raise LocalError(f"4 bytes at {at} were asked of {len(data)}")
+        raise LocalError(f"cannot read 4 bytes at index {at} of {len(data)} bytes")
     high = p[at]
     return high << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]
 
 
 def check(value: int, bits: int, name: str) -> int:
-    """Return `value`, which goes into `bits` bits.
+    """Return `value` if it fits into `bits` bits.
 
     Raises:
-        LocalError: It does not fit. `name` says in the message what it is.
+        LocalError: It does not fit. The message calls it `name`.
 
     """
     if value < 0 or value >> bits:
-        raise LocalError(f"{name} is {value}; it must lie between 0 and {(1 << bits) - 1}")
+        raise LocalError(f"{name} is {value}; it must be between 0 and {(1 << bits) - 1}")
     return value
 
 
 def put(value: int, bits: int, name: str) -> bytes:
-    """Return `value` as a field of `bits` bits, in as many bytes as hold them.
+    """Return `value` as a field of `bits` bits, rounded up to whole bytes.
 
     Raises:
-        LocalError: It does not fit. `name` says in the message what it is.
+        LocalError: It does not fit. The message calls it `name`.
 
     """
     return check(value, bits, name).to_bytes((bits + 7) // 8, "big")
@@ -53,12 +53,12 @@ class Reader:
     """Reads the fields of one frame in order, and never past its end.
 
     Args:
-        buffer: The bytes that the frame lies in.
-        start: Where its body starts; errors count from here.
-        at: Where to read.
-        end: Where the body ends.
+        buffer: The bytes that contain the frame.
+        start: The index of the frame's body; offsets in errors are relative to it.
+        at: The index of the next field.
+        end: The index after the body.
         name: The frame's type, for errors.
-        ignorable: Whether the receiver may skip the frame when it is wrong.
+        ignorable: Whether the receiver may ignore the frame if it is malformed.
 
     """
 
@@ -73,10 +73,10 @@ class Reader:
         self.ignorable = ignorable
 
     def integer(self, bits: int, field: str) -> int:
-        """Return the next integer. A reserved bit above its `bits` bits is left out.
+        """Return the next integer, without the reserved bit above its `bits` bits.
 
         Raises:
-            FrameError: The frame ends before it does; so for `take`.
+            FrameError: The frame is too short; also raised by `take` and `counted`.
 
         """
         return int.from_bytes(self.take((bits + 7) // 8, field), "big") & ((1 << bits) - 1)
@@ -86,7 +86,7 @@ class Reader:
         at = self.at
         if count > self.end - at:
             raise FrameError(
-                f"{self.name} ends within its {field}: {count} bytes are needed, and {self.end - at} are left",
+                f"{self.name} ends within its {field}: {count} bytes are needed, {self.end - at} remain",
                 at - self.start,
                 ignorable=self.ignorable,
             )
@@ -94,11 +94,11 @@ class Reader:
         return self.buffer[at : self.at]
 
     def counted(self, bits: int, field: str) -> bytes:
-        """Return the next bytes, as many as the integer of `bits` bits before them says."""
+        """Return the next bytes, whose number is the integer of `bits` bits before them."""
         return self.take(self.integer(bits, f"{field} length"), field)
 
     def rest(self) -> bytes:
-        """Return all that is left."""
+        """Return the remaining bytes."""
         at = self.at
         self.at = self.end
         return self.buffer[at : self.end]

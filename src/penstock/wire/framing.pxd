@@ -6,7 +6,7 @@ cdef class Deframer:
     cdef public Py_ssize_t max_frame_bytes
     cdef readonly Py_ssize_t prefix
     cdef readonly Py_ssize_t min_frame_bytes
-    # The codec's scan_run reads these, and moves `start` and `end` to the last frame of a run.
+    # Codec.scan_run reads these, and moves `start` and `end` to the last frame of a run.
     cdef readonly bytes buffer
     cdef readonly Py_ssize_t size
     cdef readonly Py_ssize_t start
@@ -25,9 +25,9 @@ cdef class Deframer:
     cpdef bint next(self) except -1
 
     @cython.locals(step=Py_ssize_t)
-    cdef bint _pass_over(self) except -1
+    cdef bint _skip(self) except -1
 
-    # Of these two, next() is the only caller: it has checked that the prefix, or `need` bytes, are there.
+    # Only next() calls these two. It has checked that the prefix, or `need` bytes, are available.
     @cython.locals(p="const unsigned char*", at=Py_ssize_t, length="long long")
     cdef Py_ssize_t _body_bytes(self) except -1
 

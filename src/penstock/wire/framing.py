@@ -1,7 +1,7 @@
-"""Frame boundaries: length prefixes on a stream of bytes, and messages on transports that keep them.
+"""Frame boundaries: length prefixes on byte streams, and messages on transports with message boundaries.
 
-RSocket 1.0, Framing Protocol Usage: TCP, TLS, Unix and HTTP/2 need the length field; WebSocket must not have it. It is
-the same with River, whose reference puts a length of 4 bytes that does not count itself before messages on sockets.
+RSocket 1.0, Framing Protocol Usage: TCP, TLS, Unix and HTTP/2 need the length field; WebSocket must not have it. The
+same is true of River. On sockets its reference implementation uses a 4-byte length that does not count itself.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ __all__ = [
 ]
 
 MAX_FRAME_BYTES = 0xFF_FFFF
-"""The longest frame that a 24-bit length can tell of."""
+"""The longest frame with a 24-bit length."""
 PREFIX_BYTES: Final = 4
-"""River: bytes of the length before each message, which does not count itself."""
+"""River: the size of the length prefix, which does not count itself."""
 MAX_MESSAGE_BYTES = 0xFFFF_FFFF
-"""The longest message that a 32-bit length can tell of."""
+"""The longest message with a 32-bit length."""
 
 SMALL_BYTES = 4096
-"""Pieces below this are gathered: an object for each byte would cost many times the bytes."""
+"""Smaller pieces are joined: an object for each byte would take many times the memory."""
 BLOCK_BYTES = 65_536
-"""How many bytes are gathered in one place: growing it costs copies, and so does joining many."""
+"""Maximum size of joined pieces: larger ones cost copies when they grow, smaller ones when frames are joined."""
 WINDOW: Final = 8_192
-"""Bytes that are kept of either end. The fields of River's messages but the payload have some 300."""
+"""Bytes kept of each end of a long message. The fields of a River message without the payload have about 300."""
 FILLER: Final = bytes(1 << 20)
 
 
 class Deframer:
-    """Cuts a stream of bytes into frames, without copying those that lie whole in a piece.
+    """Splits a byte stream into frames, without copying frames that are complete in one piece.
 
-    Feed it what the network brought, then call `next` until it returns False. While it returns True, the
-    frame's body is ``buffer[start:end]``.
+    Call `feed` with received bytes, then `next` until it returns False. When it returns True, the frame's body is
+    ``buffer[start:end]``.
 
     Args:
-        prefix: Bytes of the length before each frame: 3 (RSocket 1.0, ReactiveSocket 0.2), or 4 (ReactiveSocket 0.0,
+        prefix: The size of the length prefix: 3 (RSocket 1.0, ReactiveSocket 0.2), or 4 (ReactiveSocket 0.0,
             River).
-        max_frame_bytes: The longest body that is accepted. It may be changed between frames.
-        min_frame_bytes: The shortest one: the dialect's frame header.
-        counts_itself: Whether the length includes itself. None: one of 4 bytes does, as ReactiveSocket 0.0 has it; one
-            of 3 does not, but for some peers of 2017.
-        pass_over: A longer message is no error: it is passed over, and only its ends are kept, in `oversized`.
+        max_frame_bytes: The maximum size of a body. It may be changed between frames.
+        min_frame_bytes: The minimum size of a body: the dialect's frame header.
+        counts_itself: Whether the length includes the prefix. None: a 4-byte length does, as in ReactiveSocket 0.0,
+            and a 3-byte length does not. Some peers of 2017 differ.
+        pass_over: Skip longer messages instead of raising an error; only their ends are kept, in `oversized`.
 
     Attributes:
-        oversized: The current frame, if it was passed over; ``buffer[start:end]`` is empty then. Else None.
-        buffer: The bytes that the current frame lies in.
-        start: Where its body starts.
-        end: Where its body ends, and the next prefix starts.
-        size: Bytes in `buffer`.
+        oversized: The current frame if it was skipped; then ``buffer[start:end]`` is empty. Else None.
+        buffer: The bytes that contain the current frame.
+        start: The index of the frame's body.
+        end: The index after the body, where the next prefix starts.
+        size: The number of bytes in `buffer`.
 
     """
 
@@ -78,7 +78,7 @@ class Deframer:
         pass_over: bool = False,
     ) -> None:
         if prefix not in (3, 4):
-            raise LocalError(f"a length prefix of {prefix} bytes is none that the protocols have; use 3 or 4")
+            raise LocalError(f"a length prefix of {prefix} bytes is not supported; use 3 or 4")
         self.prefix = prefix
         # ReactiveSocket 0.0, Framing Format: the length counts itself.
         itself = prefix == 4 if counts_itself is None else counts_itself
@@ -87,21 +87,21 @@ class Deframer:
         self.min_frame_bytes = min_frame_bytes
         self.buffer = b""
         self.size = self.start = self.end = 0
-        # What was fed and does not lie in `buffer`: pieces of `_waiting` bytes, the first from index `_first` on.
+        # Bytes that are not in `buffer` yet: pieces with `_waiting` bytes, the first one from index `_first` on.
         self._pieces: deque[bytes | bytearray] = deque()
         self._first = self._waiting = 0
         self._passes = pass_over
         self.oversized: LongMessage | None = None
-        # Bytes of it that have not come.
+        # How many bytes of it have not arrived.
         self._left = 0
 
     @property
     def pending(self) -> int:
-        """How many bytes are held that `next` has not delivered: once it returned False, of an unfinished frame."""
+        """The number of bytes that `next` has not delivered; after it returned False, those of an incomplete frame."""
         return self.size - self.end + self._waiting
 
     def feed(self, data: bytes) -> None:
-        """Take what the network brought. Call `next` afterwards."""
+        """Add received bytes. Call `next` afterwards."""
         if self.end == self.size and self._waiting == 0:
             self.buffer = data
             self.size = len(data)
@@ -119,15 +119,15 @@ class Deframer:
             pieces.append(bytearray(data))
 
     def next(self) -> bool:
-        """Go on to the next frame; return False when more bytes are needed for it.
+        """Advance to the next frame; return False if more bytes are needed.
 
         Raises:
-            FrameError: The length is impossible or above the limit. There is no way to go on from here.
+            FrameError: The length is invalid or exceeds the limit. The deframer cannot continue after that.
 
         """
         if self.oversized is not None:
             if self._left:
-                return self._pass_over()
+                return self._skip()
             self.oversized = None
         while True:
             have = self.size - self.end
@@ -138,14 +138,14 @@ class Deframer:
                     self.end += need
                     self.oversized = LongMessage()
                     self._left = length
-                    return self._pass_over()
+                    return self._skip()
                 need += length
                 if have >= need:
                     self.start = self.end + self.prefix
                     self.end += need
                     return True
             if have + self._waiting < need:
-                # Nothing is allocated for what a length promises, and nothing is kept that was delivered.
+                # Memory is not allocated before bytes arrive, and not kept for frames that were delivered.
                 if have == 0:
                     self.buffer = b""
                     self.size = self.start = self.end = 0
@@ -153,7 +153,7 @@ class Deframer:
             self._refill(need)
 
     def split(self, data: bytes) -> list[bytes]:
-        """Take what the network brought, and return the bodies of the frames that are whole with it.
+        """Add received bytes, and return the bodies of the frames that they complete.
 
         Raises:
             FrameError: As `next` does.
@@ -166,22 +166,22 @@ class Deframer:
         return bodies
 
     def _body_bytes(self) -> int:
-        """Return the length of the body behind the prefix at `end`, which lies whole in the buffer."""
+        """Return the length of the next body, from the prefix at `end`, which must be in the buffer."""
         p = self.buffer
         at = self.end
         length = p[at] << 16 | p[at + 1] << 8 | p[at + 2]
         if self.prefix == 4:
-            # A set R bit makes it huge: refused.
+            # If the R bit is set, the length exceeds every limit.
             length = length << 8 | p[at + 3]
         length -= self._own
         if length < self.min_frame_bytes:
-            raise FrameError(f"the length says {length} bytes, and a frame header alone takes {self.min_frame_bytes}")
+            raise FrameError(f"a length of {length} bytes is less than a frame header of {self.min_frame_bytes} bytes")
         if length > self.max_frame_bytes and not self._passes:
-            raise FrameError(f"the length says {length} bytes, and at most {self.max_frame_bytes} are accepted")
+            raise FrameError(f"a length of {length} bytes exceeds the maximum of {self.max_frame_bytes}")
         return length
 
-    def _pass_over(self) -> bool:
-        """Take what there is of the message in `oversized`; return whether that was the last of it."""
+    def _skip(self) -> bool:
+        """Consume available bytes of the message in `oversized`; return whether it is complete."""
         message = self.oversized
         assert message is not None
         while True:
@@ -199,9 +199,9 @@ class Deframer:
             self._refill(0)
 
     def _refill(self, need: int) -> None:
-        """Go on to the next piece; if the buffer's tail begins a frame, join it with just what it needs.
+        """Advance to the next piece; join an incomplete frame at the end of the buffer with the bytes that it needs.
 
-        So a long frame is joined once, however it was cut, and what follows it is parsed where it lies.
+        A long frame is thus joined once, regardless of its number of pieces, and later frames are not copied.
         """
         pieces = self._pieces
         if self.end == self.size:
@@ -229,11 +229,11 @@ class Deframer:
 
 
 class LongMessage:
-    """The beginning and the end of a message; what lies between them is dropped as it comes.
+    """The beginning and the end of a message; the bytes between them are dropped as they arrive.
 
     Attributes:
-        size: How many bytes have come.
-        head: The first of them, at most `WINDOW`.
+        size: The number of bytes that have arrived.
+        head: The first bytes, at most `WINDOW`.
 
     """
 
@@ -245,7 +245,7 @@ class LongMessage:
         self._tail = b""
 
     def add(self, data: bytes, start: int, end: int) -> None:
-        """Take ``data[start:end]``, which comes next."""
+        """Add the next bytes, ``data[start:end]``."""
         self.size += end - start
         if len(self.head) < WINDOW:
             taken = min(end - start, WINDOW - len(self.head))
@@ -258,11 +258,11 @@ class LongMessage:
 
     @property
     def tail(self) -> bytes:
-        """The last bytes, at most `WINDOW`; of a short message they are some of `head` as well."""
+        """The last bytes, at most `WINDOW`; in a short message they overlap with `head`."""
         return self._tail if len(self._tail) == WINDOW else (self.head + self._tail)[-WINDOW:]
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield as many bytes as there were, with zeros in the place of what was dropped."""
+        """Yield the message in its original size, with zeros instead of the dropped bytes."""
         yield self.head
         left = self.size - len(self.head) - len(self._tail)
         while left > 0:
@@ -273,35 +273,33 @@ class LongMessage:
 
 
 def prefixed(message: bytes, prefix: int = 3, counts_itself: bool = False) -> bytes:
-    """Return `message` with its length before it, as a stream transport would have brought it.
+    """Return `message` with a length prefix, as on a byte stream.
 
     Args:
         message: A frame.
-        prefix: Bytes of the length: 3, or 4, which counts itself.
-        counts_itself: So does one of 3.
+        prefix: The size of the prefix: 3, or 4, which counts itself.
+        counts_itself: Whether a prefix of 3 bytes counts itself.
 
     Raises:
-        LocalError: It is longer than the prefix can say.
+        LocalError: The message is too long for the prefix.
 
     """
     length = len(message) + (prefix if prefix == 4 or counts_itself else 0)
     if length >> (24 if prefix == 3 else 31):
-        raise LocalError(
-            f"a message of {len(message)} bytes is longer than its {prefix}-byte length can say; fragment it"
-        )
+        raise LocalError(f"a message of {len(message)} bytes is too long for a {prefix}-byte length; fragment it")
     return length.to_bytes(prefix, "big") + message
 
 
 def deframer(max_bytes: int, pass_over: bool = False) -> Deframer:
-    """Return what cuts bytes into River's messages of at most `max_bytes`; longer ones are errors, or passed over.
+    """Return a deframer for River messages of at most `max_bytes`; see :class:`Deframer` for `pass_over`.
 
-    The reference implementation's framing for sockets: a 32-bit big-endian length, which does not count itself.
+    The reference implementation's framing for sockets is a 32-bit big-endian length that does not count itself.
     """
     return Deframer(PREFIX_BYTES, max_bytes, 0, counts_itself=False, pass_over=pass_over)
 
 
 def framed(message: bytes) -> bytes:
-    """Return a message of River with its length before it. Raises LocalError if it is too long for one."""
+    """Return a River message with its length prefix. Raises LocalError if it is too long."""
     if len(message) > MAX_MESSAGE_BYTES:
-        raise LocalError(f"a message of {len(message)} bytes is longer than its length can say")
+        raise LocalError(f"a message of {len(message)} bytes is too long for a 4-byte length")
     return len(message).to_bytes(PREFIX_BYTES, "big") + message

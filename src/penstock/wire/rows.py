@@ -1,6 +1,6 @@
-"""Runs from Arrow's buffers: bytes and offsets of two columns, row by row.
+"""Runs from Arrow buffers: bytes and offsets of two columns, row by row.
 
-`rows.pyx` is the same in one pass, without an object a row. A property test holds the two equal.
+`rows.pyx` does the same in one pass, without an object for each row. A property test compares the two.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ __all__ = ["RowBuffers"]
 
 
 class RowBuffers:
-    """The rows of two columns, from which runs are cut.
+    """The rows of two columns, from which runs are made.
 
     Args:
-        data: Bytes.
-        data_ends: Native 32-bit integers, one more than there are rows: where row 0 starts, where each ends.
-        metadata: As `data`, or None when no row has metadata.
-        metadata_ends: As `data_ends`; None when `metadata` is.
-        valid: A bit a row, the lowest first: whether it has metadata; None when all rows have.
-        first_bit: The bit of row 0.
+        data: The data of all rows.
+        data_ends: Native 32-bit integers, one more than rows: the start of row 0, then the end of each row.
+        metadata: The metadata of all rows; None if no row has metadata.
+        metadata_ends: Like `data_ends`; None if `metadata` is None.
+        valid: One bit for each row, lowest first: whether it has metadata. None if all rows have metadata.
+        first_bit: The index of the bit of row 0.
 
     Raises:
-        LocalError: The columns are not of one length.
+        LocalError: The columns have different lengths.
 
     """
 
@@ -40,9 +40,9 @@ class RowBuffers:
     ) -> None:
         rows = len(data_ends) - 1
         if metadata_ends is not None and len(metadata_ends) != rows + 1:
-            raise LocalError(f"{rows} rows of data were given with {len(metadata_ends) - 1} of metadata")
+            raise LocalError(f"the batch has {rows} rows of data and {len(metadata_ends) - 1} of metadata")
         if valid is not None and len(valid) < (first_bit + rows + 7) >> 3:
-            raise LocalError(f"{len(valid)} bytes of validity bits were given for {rows} rows from bit {first_bit}")
+            raise LocalError(f"{len(valid)} bytes of validity bits are too few for {rows} rows from bit {first_bit}")
         self._data = data
         self._data_ends = data_ends
         self._metadata = metadata
@@ -53,28 +53,28 @@ class RowBuffers:
     def __len__(self) -> int:
         return len(self._data_ends) - 1
 
-    def run(self, start: int = 0, stop: int | None = None, most: int = MAX_RUN_BYTES, each: int = 0) -> PayloadRun:
-        """Return the rows from `start` to `stop`, or as many of them as cost at most `most`, at least one.
+    def run(self, start: int = 0, stop: int | None = None, limit: int = MAX_RUN_BYTES, overhead: int = 0) -> PayloadRun:
+        """Return the rows from `start` to `stop`, or the first of them if they exceed `limit`; at least one row.
 
         Args:
             start: The first row.
-            stop: The row behind the last one; None: to the end.
-            most: In bytes.
-            each: What a row costs beside its bytes.
+            stop: The row after the last one; None for all.
+            limit: The maximum size in bytes.
+            overhead: The bytes to count for each row in addition to its content.
 
         Raises:
-            LocalError: There are no such rows, or their offsets do not fit the bytes or each other.
+            LocalError: There are no such rows, or their offsets are invalid.
 
         """
         last = len(self) if stop is None else stop
         if not 0 <= start <= last <= len(self):
-            raise LocalError(f"rows {start} to {last} were asked of a record batch of {len(self)}")
+            raise LocalError(f"rows {start} to {last} are not in a record batch of {len(self)} rows")
         payloads: list[Payload] = []
         size = 0
         for row in range(start, last):
-            item = Payload(_cut(self._data, self._data_ends, row), self._metadata_of(row))
-            size += len(item.data) + (0 if item.metadata is None else len(item.metadata)) + each
-            if payloads and size > most:
+            item = Payload(_slice(self._data, self._data_ends, row), self._metadata_of(row))
+            size += len(item.data) + (0 if item.metadata is None else len(item.metadata)) + overhead
+            if payloads and size > limit:
                 break
             payloads.append(item)
         return PayloadRun.of(payloads)
@@ -86,12 +86,12 @@ class RowBuffers:
             return None
         if self._valid is not None and not self._valid[bit >> 3] >> (bit & 7) & 1:
             return None
-        return _cut(self._metadata, self._metadata_ends, row)
+        return _slice(self._metadata, self._metadata_ends, row)
 
 
-def _cut(data: memoryview, ends: memoryview, row: int) -> bytes:
+def _slice(data: memoryview, ends: memoryview, row: int) -> bytes:
     """Return the bytes of one row."""
     start, end = ends[row], ends[row + 1]
     if not 0 <= start <= end <= len(data):
-        raise LocalError(f"row {row} lies at {start} to {end} in {len(data)} bytes; the Arrow array is damaged")
+        raise LocalError(f"row {row} is at {start} to {end} of {len(data)} bytes; the Arrow array is damaged")
     return bytes(data[start:end])

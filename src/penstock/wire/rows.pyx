@@ -1,6 +1,6 @@
-"""Runs from Arrow's buffers: bytes and offsets, one pass, no object a row.
+"""Runs from Arrow buffers: bytes and offsets in one pass, without an object for each row.
 
-`rows.py` is the same in plain Python, and tells what each function does. A property test holds the two equal.
+`rows.py` does the same in plain Python, and documents each function. A property test compares the two.
 """
 
 from array import array as new_array
@@ -23,15 +23,15 @@ cdef struct Column:
     const unsigned char* data
     Py_ssize_t size
     const int* ends
-    # A bit a row, from bit `first_bit` on; NULL when all rows are valid.
+    # One bit for each row, from bit `first_bit` on; NULL if all rows are valid.
     const unsigned char* valid
     Py_ssize_t first_bit
 
 
 cdef class RowBuffers:
-    """The rows of two columns, from which runs are cut."""
+    """The rows of two columns, from which runs are made."""
 
-    # The memoryviews hold what the columns point to.
+    # The memoryviews own the memory to which the columns point.
     cdef const unsigned char[::1] _data, _metadata, _valid
     cdef const int[::1] _data_ends, _metadata_ends
     cdef Column _first, _second
@@ -49,9 +49,9 @@ cdef class RowBuffers:
     ):
         cdef Py_ssize_t rows = data_ends.shape[0] - 1
         if metadata_ends is not None and metadata_ends.shape[0] != rows + 1:
-            raise LocalError(f"{rows} rows of data were given with {metadata_ends.shape[0] - 1} of metadata")
+            raise LocalError(f"the batch has {rows} rows of data and {metadata_ends.shape[0] - 1} of metadata")
         if valid is not None and valid.shape[0] < (first_bit + rows + 7) >> 3:
-            raise LocalError(f"{valid.shape[0]} bytes of validity bits were given for {rows} rows from bit {first_bit}")
+            raise LocalError(f"{valid.shape[0]} bytes of validity bits are too few for {rows} rows from bit {first_bit}")
         self._rows = rows
         self._data, self._data_ends = data, data_ends
         self._metadata, self._metadata_ends, self._valid = metadata, metadata_ends, valid
@@ -63,23 +63,23 @@ cdef class RowBuffers:
     def __len__(self):
         return self._rows
 
-    cpdef PayloadRun run(self, Py_ssize_t start=0, stop=None, long long most=LONGEST, Py_ssize_t each=0):
-        """Return the rows from `start` to `stop`, or as many of them as cost at most `most`, at least one."""
+    cpdef PayloadRun run(self, Py_ssize_t start=0, stop=None, long long limit=LONGEST, Py_ssize_t overhead=0):
+        """Return the rows from `start` to `stop`, or the first of them if they exceed `limit`; at least one row."""
         cdef Py_ssize_t last = self._rows if stop is None else stop
         if not 0 <= start <= last <= self._rows:
-            raise LocalError(f"rows {start} to {last} were asked of a record batch of {self._rows}")
+            raise LocalError(f"rows {start} to {last} are not in a record batch of {self._rows} rows")
         cdef const Column* data = &self._first
         cdef const Column* metadata = &self._second if self._has_metadata else NULL
         cdef long long size = 0
         cdef Py_ssize_t row
         if metadata == NULL:
-            row = _fitting(data, start, last, most, each, &size)
+            row = _fitting(data, start, last, limit, overhead, &size)
         else:
-            row = _fitting_both(data, metadata, start, last, most, each, &size)
+            row = _fitting_both(data, metadata, start, last, limit, overhead, &size)
         if row < 0:
             raise _damaged(data, metadata, -1 - row)
         if size > LONGEST:
-            raise LocalError(f"a run holds at most {LONGEST} bytes; make several of these payloads")
+            raise LocalError(f"a run has at most {LONGEST} bytes; make several runs of these payloads")
         return _joined(start, row, size, data, metadata)
 
 
@@ -97,9 +97,9 @@ cdef Column _column(
 
 
 cdef Py_ssize_t _fitting(
-    const Column* data, Py_ssize_t start, Py_ssize_t stop, long long most, Py_ssize_t each, long long* size
+    const Column* data, Py_ssize_t start, Py_ssize_t stop, long long limit, Py_ssize_t overhead, long long* size
 ) noexcept:
-    """Return the row behind the last one that fits, and set `size`; -1 - row for a row that lies outside its bytes."""
+    """Return the row after the last one that fits, and set `size`; -1 - row if a row has invalid offsets."""
     cdef const int* ends = data.ends
     cdef int first = ends[start], begin = first, end
     cdef Py_ssize_t row
@@ -109,7 +109,7 @@ cdef Py_ssize_t _fitting(
         end = ends[row + 1]
         if end < begin or end > data.size:
             return -1 - row
-        if end - first + each * (row - start + 1) > most and row > start:
+        if end - first + overhead * (row - start + 1) > limit and row > start:
             stop = row
             break
         begin = end
@@ -122,40 +122,40 @@ cdef Py_ssize_t _fitting_both(
     const Column* metadata,
     Py_ssize_t start,
     Py_ssize_t stop,
-    long long most,
-    Py_ssize_t each,
+    long long limit,
+    Py_ssize_t overhead,
     long long* size,
 ) noexcept:
-    """Do the same for rows that may have metadata."""
+    """Like `_fitting`, for rows that may have metadata."""
     cdef Py_ssize_t row, length, more
     for row in range(start, stop):
         length = _row_bytes(data, row)
         more = _row_bytes(metadata, row)
         if length < 0 or more < 0:
             return -1 - row
-        if size[0] + length + more + each * (row - start + 1) > most and row > start:
+        if size[0] + length + more + overhead * (row - start + 1) > limit and row > start:
             return row
         size[0] += length + more
     return stop
 
 
 cdef object _damaged(const Column* data, const Column* metadata, Py_ssize_t row):
-    """Return the error for a row that lies outside its bytes."""
+    """Return the error for a row with invalid offsets."""
     cdef const Column* column = data if metadata == NULL or _row_bytes(data, row) < 0 else metadata
     return LocalError(
-        f"row {row} lies at {column.ends[row]} to {column.ends[row + 1]} in {column.size} bytes; "
+        f"row {row} is at {column.ends[row]} to {column.ends[row + 1]} of {column.size} bytes; "
         "the Arrow array is damaged"
     )
 
 
 cdef inline bint _is_valid(const Column* column, Py_ssize_t row) noexcept:
-    """Return whether the row is none that is null."""
+    """Return whether the row is not null."""
     cdef Py_ssize_t bit = column.first_bit + row
     return column.valid == NULL or column.valid[bit >> 3] >> (bit & 7) & 1
 
 
 cdef inline Py_ssize_t _row_bytes(const Column* column, Py_ssize_t row) noexcept:
-    """Return how long one row is, 0 where it is null, -1 where it lies outside its bytes."""
+    """Return the length of a row, 0 if it is null, -1 if its offsets are invalid."""
     cdef int begin = column.ends[row], end = column.ends[row + 1]
     if not _is_valid(column, row):
         return 0
@@ -165,7 +165,7 @@ cdef inline Py_ssize_t _row_bytes(const Column* column, Py_ssize_t row) noexcept
 cdef PayloadRun _joined(
     Py_ssize_t start, Py_ssize_t stop, Py_ssize_t size, const Column* data, const Column* metadata
 ):
-    """Return the run, `size` bytes, of rows that were checked."""
+    """Return a run of checked rows, which have `size` bytes."""
     cdef bytes buffer = PyBytes_FromStringAndSize(NULL, size)
     cdef array offsets = clone(NO_ITEM, 3 * (stop - start), False)
     if metadata == NULL:
@@ -181,7 +181,7 @@ cdef PayloadRun _joined(
 
 
 cdef void _join_data(char* q, int* item, Py_ssize_t start, Py_ssize_t stop, const Column* data) noexcept:
-    """Write rows without metadata: their data lies together already."""
+    """Write rows without metadata, whose data is contiguous."""
     cdef const int* ends = data.ends
     cdef int first = ends[start]
     cdef Py_ssize_t row
@@ -211,7 +211,7 @@ cdef void _join_both(
 
 
 cdef inline Py_ssize_t _copy_row(char* q, const Column* column, Py_ssize_t row) noexcept:
-    """Write one row; return how long it is."""
+    """Write one row, and return its length."""
     cdef Py_ssize_t length = column.ends[row + 1] - column.ends[row]
     if length > 0:
         memcpy(q, column.data + column.ends[row], length)

@@ -1,4 +1,4 @@
-"""What both builds of `buffers` give and use: buffers, and where rows of one width end. It costs nothing a row."""
+"""The result of both builds of `buffers`, and rows of one width, whose offsets are shared by all batches."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from ..payload import MAX_RUN_BYTES, PayloadRun, fixed_run
 __all__ = ["SHARED_ROWS", "BufferedRun", "WidthRows", "ends_of"]
 
 SHARED_ROWS: Final = 1 << 18
-"""Rows of one width whose ends are kept for all batches: 1 MiB, and four times what a batch has by default."""
+"""Maximum number of rows with shared offsets: 1 MiB, and four times the rows of a default batch."""
 SHARED_WIDTHS: Final = 8
-"""Widths for which that is done."""
-LEAST_COST: Final = 4
-"""Bytes that a row counts at least where rows are cut into runs: on some wires it has a head of its own."""
+"""Maximum number of widths with shared offsets."""
+MIN_ROW_BYTES: Final = 4
+"""Minimum size counted for a row of a run, because each row has a header in some protocols."""
 
 _shared: dict[int, bytes] = {}
 
 
 class BufferedRun(NamedTuple):
-    """The buffers of two columns, as Arrow's binary type has them.
+    """The buffers of two columns, in the format of Arrow's binary type.
 
     Attributes:
-        rows: How many rows they have.
-        data: The data of all rows, one after the other.
-        data_ends: Native 32-bit integers: 0, then where each row's data ends.
+        rows: The number of rows.
+        data: The data of all rows.
+        data_ends: Native 32-bit integers: 0, then the end of each row's data.
         metadata: The metadata of all rows.
-        metadata_ends: As `data_ends`.
-        valid: A bit a row, the lowest first: whether it has metadata.
-        nulls: How many rows have none.
+        metadata_ends: Like `data_ends`.
+        valid: One bit for each row, lowest first: whether it has metadata.
+        nulls: The number of rows without metadata.
 
     """
 
@@ -44,9 +44,9 @@ class BufferedRun(NamedTuple):
 
 
 def ends_of(width: int, rows: int) -> memoryview:
-    """Return where rows of `width` bytes end, as Arrow has it: native 32-bit integers, 0 first.
+    """Return the offsets of rows of `width` bytes in Arrow's format: native 32-bit integers, 0 first.
 
-    They are the same for each batch, and made once. Width 0 gives as many zeros.
+    They are the same for each batch, and are made once. For width 0, all are 0.
     """
     ends = _shared.get(width)
     if ends is None or len(ends) < 4 * (rows + 1):
@@ -63,14 +63,14 @@ def _ends(width: int, rows: int) -> bytes:
 
 
 class WidthRows:
-    """Rows of one width and without metadata, from which runs are cut as from `RowBuffers`.
+    """Rows of one width without metadata, from which runs are made. Has the interface of `RowBuffers`.
 
     Args:
-        data: The bytes of all rows, one after the other.
-        width: Bytes of a row.
+        data: The bytes of all rows.
+        width: The size of a row in bytes.
 
     Raises:
-        LocalError: They are no whole rows.
+        LocalError: The size of `data` is not a multiple of `width`.
 
     """
 
@@ -78,27 +78,27 @@ class WidthRows:
 
     def __init__(self, data: memoryview, width: int) -> None:
         if width < 1 or len(data) % width:
-            raise LocalError(f"{len(data)} bytes are no rows of {width} bytes each")
+            raise LocalError(f"{len(data)} bytes cannot be divided into rows of {width} bytes")
         self._data = data
         self._width = width
 
     def __len__(self) -> int:
         return len(self._data) // self._width
 
-    def run(self, start: int = 0, stop: int | None = None, most: int = MAX_RUN_BYTES, each: int = 0) -> PayloadRun:
-        """Return the rows from `start` to `stop`, or as many of them as cost at most `most` bytes, at least one.
+    def run(self, start: int = 0, stop: int | None = None, limit: int = MAX_RUN_BYTES, overhead: int = 0) -> PayloadRun:
+        """Return the rows from `start` to `stop`, or the first of them if they exceed `limit`; at least one row.
 
-        What a row costs beside its bytes, `each`, is not counted: rows of one width travel packed where it matters.
+        `overhead` is ignored, because small rows of one width are sent without headers.
 
         Raises:
-            LocalError: There are no such rows, or one that is longer than a run.
+            LocalError: There are no such rows, or one row exceeds the maximum size of a run.
 
         """
         last = len(self) if stop is None else stop
         if not 0 <= start <= last <= len(self):
-            raise LocalError(f"rows {start} to {last} were asked of a record batch of {len(self)}")
+            raise LocalError(f"rows {start} to {last} are not in a record batch of {len(self)} rows")
         width = self._width
-        count = min(last - start, max(most // max(width, LEAST_COST), 1))
+        count = min(last - start, max(limit // max(width, MIN_ROW_BYTES), 1))
         if count * width > MAX_RUN_BYTES:
-            raise LocalError(f"a run holds at most {MAX_RUN_BYTES} bytes; make several of these payloads")
+            raise LocalError(f"a run has at most {MAX_RUN_BYTES} bytes; make several runs of these payloads")
         return fixed_run(bytes(self._data[start * width : (start + count) * width]), width, 0, count * width)

@@ -19,7 +19,7 @@ SECRET = "s3cret"
 
 
 @pytest.mark.parametrize(
-    ("authentication", "octets"),
+    ("authentication", "data"),
     [
         (Simple("user", "pass"), "80000475736572" + "70617373"),
         (Simple("user", ""), "80000475736572"),
@@ -29,28 +29,28 @@ SECRET = "s3cret"
         (Simple("u" * 65_535, "p"), "80ffff" + "75" * 65_535 + "70"),
         (Bearer("token"), "81746f6b656e"),
         (Bearer(""), "81"),
-        # The length of a name is written less one.
+        # The length of a name is written minus one.
         (Custom("x", b""), "0078"),
         (Custom("custom", b"\0\xff"), "05637573746f6d00ff"),
         (Custom("n" * 128, b"p"), "7f" + "6e" * 128 + "70"),
         (Custom(0x02, b"raw"), "82726177"),
         (Custom(0x7F, b""), "ff"),
-        # A name that has a number, too, stays what came.
+        # A name that also has a number is kept.
         (Custom("simple", b""), "0573696d706c65"),
     ],
 )
-def test_each_type(authentication: Authentication, octets: str) -> None:
-    assert encode(authentication).hex() == octets
-    assert decode(bytes.fromhex(octets)) == authentication
+def test_each_type(authentication: Authentication, data: str) -> None:
+    assert encode(authentication).hex() == data
+    assert decode(bytes.fromhex(data)) == authentication
 
 
 @given(VALUES)
-def test_what_is_encoded_is_decoded(authentication: Authentication) -> None:
+def test_encoded_values_are_decoded(authentication: Authentication) -> None:
     assert decode(encode(authentication)) == authentication
 
 
 @given(st.binary(max_size=40))
-def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
+def test_junk_is_an_error_or_round_trips(junk: bytes) -> None:
     try:
         authentication = decode(junk)
     except FrameError:
@@ -59,30 +59,30 @@ def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "message"),
+    ("data", "message"),
     [
-        ("", "byte 0: no authentication type"),
+        ("", "byte 0: the authentication type is missing"),
         ("0561", "byte 0: authentication type of 6 bytes runs past the end"),
         ("80", "byte 1: the authentication ends within the username's length"),
         ("8000", "byte 1: the authentication ends within the username's length"),
         ("80000461", "byte 1: a username of 4 bytes runs past the end"),
         ("80ffff61", "byte 1: a username of 65535 bytes runs past the end"),
-        ("80000261ff61", "byte 4: the username is no UTF-8"),
-        # The bytes of one letter on both sides of the border.
-        ("800001c3ab", "byte 3: the username is no UTF-8"),
-        ("80000161ff", "byte 4: the password is no UTF-8"),
-        ("8161ff", "byte 2: the token is no UTF-8"),
+        ("80000261ff61", "byte 4: the username is not valid UTF-8"),
+        # The bytes of one letter on both sides of the boundary.
+        ("800001c3ab", "byte 3: the username is not valid UTF-8"),
+        ("80000161ff", "byte 4: the password is not valid UTF-8"),
+        ("8161ff", "byte 2: the token is not valid UTF-8"),
     ],
 )
-def test_bad_bytes_are_an_error_that_says_where(octets: str, message: str) -> None:
+def test_malformed_bytes_are_reported_with_their_offset(data: str, message: str) -> None:
     with pytest.raises(FrameError, match=f"^{message}"):
-        decode(bytes.fromhex(octets))
+        decode(bytes.fromhex(data))
 
 
 @pytest.mark.parametrize(
     ("authentication", "message"),
     [
-        (Simple("ü" * 32_768, SECRET), "the username is 65536 bytes"),
+        (Simple("ü" * 32_768, SECRET), "the username has 65536 bytes"),
         (Simple("\ud800", SECRET), "the username must be"),
         (Simple("user", SECRET + "\ud800"), "the password must be"),
         (Simple("user", SECRET.encode()), "the password must be"),  # type: ignore[arg-type]
@@ -91,20 +91,20 @@ def test_bad_bytes_are_an_error_that_says_where(octets: str, message: str) -> No
         (Custom("é", SECRET.encode()), "authentication type 'é' must be"),
         (Custom("n" * 129, SECRET.encode()), "authentication type 'n+' must be"),
         (Custom(128, SECRET.encode()), "authentication type 128 must be"),
-        (Custom(0, SECRET.encode()), "authentication type 0 is what Simple is for"),
-        (Custom(1, SECRET.encode()), "authentication type 1 is what Bearer is for"),
+        (Custom(0, SECRET.encode()), "use Simple for authentication type 0"),
+        (Custom(1, SECRET.encode()), "use Bearer for authentication type 1"),
     ],
 )
-def test_what_cannot_be_encoded_is_refused_and_not_shown(authentication: Authentication, message: str) -> None:
+def test_unencodable_credentials_are_refused_and_hidden(authentication: Authentication, message: str) -> None:
     with pytest.raises(LocalError, match=message) as caught:
         encode(authentication)
     assert_hidden(caught.value)
 
 
-@pytest.mark.parametrize("octets", [b"\x81" + SECRET.encode() + b"\xff", b"\x80\0\x01u" + SECRET.encode() + b"\xff"])
-def test_what_cannot_be_decoded_is_not_shown(octets: bytes) -> None:
+@pytest.mark.parametrize("data", [b"\x81" + SECRET.encode() + b"\xff", b"\x80\0\x01u" + SECRET.encode() + b"\xff"])
+def test_undecodable_credentials_are_hidden(data: bytes) -> None:
     with pytest.raises(FrameError) as caught:
-        decode(octets)
+        decode(data)
     assert_hidden(caught.value)
 
 
@@ -122,6 +122,6 @@ def test_secrets_are_not_shown(authentication: Authentication, shown: str) -> No
 
 def assert_hidden(error: Exception) -> None:
     assert SECRET not in "".join(traceback.format_exception(error))
-    # Not on an error that hangs on this one, either: reporters of errors show these, too.
+    # The context of the error must not contain it either, because error reporters show it.
     assert error.__context__ is None and error.__cause__ is None
     assert SECRET not in repr(vars(error))

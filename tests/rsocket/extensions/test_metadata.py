@@ -20,16 +20,16 @@ ROUTES = {
 
 
 @pytest.mark.parametrize("vector", COMPOSITE, ids=lambda vector: vector["meaning"][:40])
-def test_vectors_are_read_and_written_back(build, vector) -> None:
+def test_vectors_round_trip(build, vector) -> None:
     metadata = build.module("penstock.rsocket.extensions.metadata")
-    octets = bytes.fromhex(vector["hex"])
-    entries = metadata.entries(octets)
+    data = bytes.fromhex(vector["hex"])
+    entries = metadata.entries(data)
     assert entries
-    # A MIME type that was spelled out although it has a number is written as the number.
+    # A MIME type that has a number is written as the number, even if it was sent as a name.
     again = metadata.composite(entries)
     assert metadata.entries(again) == entries
-    if b"message/" not in octets:
-        assert again == octets
+    if b"message/" not in data:
+        assert again == data
 
 
 @pytest.mark.parametrize("vector", COMPOSITE, ids=lambda vector: vector["meaning"][:40])
@@ -41,14 +41,14 @@ def test_routes_of_vectors(build, vector) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["application/json", "x/y", "a"]), st.binary(max_size=40)), max_size=6))
-def test_composite_metadata_comes_back(builds, parts) -> None:
+def test_composite_metadata_round_trips(builds, parts) -> None:
     for build in builds.values():
         metadata = build.module("penstock.rsocket.extensions.metadata")
         assert metadata.entries(metadata.composite(parts)) == parts
 
 
 @given(st.binary(max_size=60))
-def test_junk_is_an_error_and_nothing_else(builds, junk) -> None:
+def test_junk_is_only_an_error(builds, junk) -> None:
     for build in builds.values():
         metadata = build.module("penstock.rsocket.extensions.metadata")
         for read in (metadata.entries, metadata.route_tags):
@@ -58,25 +58,25 @@ def test_junk_is_an_error_and_nothing_else(builds, junk) -> None:
                 assert 0 <= error.offset <= len(junk)
 
 
-def test_a_route_travels_beside_metadata(build) -> None:
+def test_route_is_added_to_other_metadata(build) -> None:
     module = build.module("penstock.rsocket.extensions.metadata")
     router = module.Router()
-    octets = router.metadata("some.route", b"extra")
-    assert module.entries(octets)[1] == ("application/octet-stream", b"extra")
-    assert router.route(octets) == "some.route"
+    data = router.metadata("some.route", b"extra")
+    assert module.entries(data)[1] == ("application/octet-stream", b"extra")
+    assert router.route(data) == "some.route"
     assert router.metadata("", b"raw") == b"raw"
     assert router.route(None) == ""
 
 
 @pytest.mark.parametrize("mime", ["message/x.rsocket.routing.v0", "text/plain"])
-def test_other_metadata_types_hold_the_route_alone(build, mime) -> None:
+def test_other_metadata_types_contain_only_the_route(build, mime) -> None:
     router = build.module("penstock.rsocket.extensions.metadata").Router(mime)
     assert router.route(router.metadata("a.b", None)) == "a.b"
     with pytest.raises(build.module("penstock.errors").LocalError):
         router.metadata("a.b", b"more")
 
 
-def test_what_does_not_fit_is_refused(build) -> None:
+def test_values_out_of_range_are_refused(build) -> None:
     metadata, error = build.module("penstock.rsocket.extensions.metadata"), build.module("penstock.errors").LocalError
     with pytest.raises(error, match="255"):
         metadata.routing("x" * 256)

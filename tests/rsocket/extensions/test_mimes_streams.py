@@ -17,7 +17,7 @@ MIMES = (
 
 
 @pytest.mark.parametrize(
-    ("mime", "octets"),
+    ("mime", "data"),
     [
         ("application/json", "85"),
         ("x/y", "02782f79"),
@@ -26,38 +26,38 @@ MIMES = (
         (LiteralMime("text/css"), "07746578742f637373"),
     ],
 )
-def test_a_mime_type(mime: str | int, octets: str) -> None:
-    assert encode_mime(mime).hex() == octets
-    read = decode_mime(bytes.fromhex(octets))
+def test_mime_type(mime: str | int, data: str) -> None:
+    assert encode_mime(mime).hex() == data
+    read = decode_mime(bytes.fromhex(data))
     assert (read, type(read)) == (mime, type(mime))
 
 
-def test_a_number_with_a_name_is_the_name() -> None:
+def test_named_numbers_become_names() -> None:
     assert decode_mime(encode_mime(0x05)) == "application/json"
 
 
 @pytest.mark.parametrize(
-    ("mimes", "octets"),
+    ("mimes", "data"),
     [
         ((), ""),
         (("application/json", "x/y"), "8502782f79"),
         (("x/y", "text/plain", 0x70, "z"), "02782f79a1f0007a"),
     ],
 )
-def test_accepted_mime_types(mimes: tuple[str | int, ...], octets: str) -> None:
-    assert encode_accept(mimes).hex() == octets
-    assert decode_accept(bytes.fromhex(octets)) == mimes
+def test_accepted_mime_types(mimes: tuple[str | int, ...], data: str) -> None:
+    assert encode_accept(mimes).hex() == data
+    assert decode_accept(bytes.fromhex(data)) == mimes
 
 
 @given(st.lists(MIMES, max_size=8))
-def test_what_is_encoded_is_decoded(mimes: list[str | int]) -> None:
+def test_encoded_values_are_decoded(mimes: list[str | int]) -> None:
     assert decode_accept(encode_accept(mimes)) == tuple(mimes)
     for mime in mimes:
         assert decode_mime(encode_mime(mime)) == mime
 
 
 @given(st.binary(max_size=60))
-def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
+def test_junk_is_an_error_or_round_trips(junk: bytes) -> None:
     try:
         assert encode_accept(decode_accept(junk)) == junk
         assert encode_mime(decode_mime(junk)) == junk
@@ -66,27 +66,27 @@ def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "message"),
+    ("data", "message"),
     [
-        ("", "byte 0: no MIME type here"),
+        ("", "byte 0: the MIME type is missing"),
         ("8585", "byte 1: 1 bytes follow the MIME type"),
         ("0378", "byte 0: MIME type of 4 bytes runs past the end"),
     ],
 )
-def test_one_mime_type_and_nothing_else(octets: str, message: str) -> None:
+def test_bytes_after_the_mime_type_are_refused(data: str, message: str) -> None:
     with pytest.raises(FrameError, match=message):
-        decode_mime(bytes.fromhex(octets))
+        decode_mime(bytes.fromhex(data))
 
 
-def test_a_list_has_an_end() -> None:
+def test_list_of_mime_types_is_limited() -> None:
     assert len(decode_accept(b"\x85" * 3, 3)) == 3
-    with pytest.raises(FrameError, match="byte 3: more than 3 MIME types"):
+    with pytest.raises(FrameError, match="byte 3: the list of accepted MIME types has more than 3"):
         decode_accept(b"\x85" * 1_000_000, 3)
     with pytest.raises(FrameError, match="byte 1: MIME type of 3 bytes runs past"):
         decode_accept(b"\x85\x02x")
 
 
-def test_what_is_no_mime_type_is_refused() -> None:
+def test_invalid_mime_types_are_refused() -> None:
     for mime in ("", "é", 128):
         with pytest.raises(LocalError, match="MIME type"):
             encode_mime(mime)

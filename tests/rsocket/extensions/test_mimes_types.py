@@ -11,29 +11,29 @@ NAMES = st.text(st.characters(max_codepoint=127), min_size=1, max_size=128)
 
 
 @pytest.mark.parametrize(
-    ("value", "octets"),
+    ("value", "data"),
     [
         (0, "80"),
         (0x7F, "ff"),
-        # The length of a name is written less one.
+        # The length of a name is written minus one.
         ("x", "0078"),
         ("x/y", "02782f79"),
         ("n" * 128, "7f" + "6e" * 128),
     ],
 )
-def test_numbers_and_names(value: int | str, octets: str) -> None:
-    assert write_type(value, "type").hex() == octets
-    assert read_type(bytes.fromhex(octets), 0, "type") == (value, len(octets) // 2)
+def test_numbers_and_names(value: int | str, data: str) -> None:
+    assert write_type(value, "type").hex() == data
+    assert read_type(bytes.fromhex(data), 0, "type") == (value, len(data) // 2)
 
 
 @given(st.integers(0, 127) | NAMES, st.binary(max_size=5), st.binary(max_size=5))
-def test_what_is_written_is_read_wherever_it_stands(value: int | str, before: bytes, after: bytes) -> None:
-    octets = write_type(value, "type")
-    assert read_type(before + octets + after, len(before), "type") == (value, len(before) + len(octets))
+def test_types_are_read_back_at_any_offset(value: int | str, before: bytes, after: bytes) -> None:
+    data = write_type(value, "type")
+    assert read_type(before + data + after, len(before), "type") == (value, len(before) + len(data))
 
 
 @given(st.binary(min_size=1, max_size=40))
-def test_what_is_read_is_written_as_it_was(junk: bytes) -> None:
+def test_read_types_are_written_unchanged(junk: bytes) -> None:
     try:
         value, end = read_type(junk, 0, "type")
     except FrameError:
@@ -42,21 +42,21 @@ def test_what_is_read_is_written_as_it_was(junk: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "at", "message"),
+    ("data", "at", "message"),
     [
-        ("", 0, "byte 0: no type here"),
-        ("ff", 1, "byte 1: no type here"),
+        ("", 0, "byte 0: the type is missing"),
+        ("ff", 1, "byte 1: the type is missing"),
         ("0261", 0, "byte 0: type of 3 bytes runs past the end"),
-        # A length with the highest bit would be negative where bytes are signed (THREATS 20): it is a number.
+        # A first byte with the highest bit is a number, not a negative length (THREATS 20).
         ("7f" + "61" * 127, 0, "byte 0: type of 128 bytes runs past the end"),
     ],
 )
-def test_what_is_cut_off_is_an_error(octets: str, at: int, message: str) -> None:
+def test_truncated_types_are_an_error(data: str, at: int, message: str) -> None:
     with pytest.raises(FrameError, match=f"^{message}$"):
-        read_type(bytes.fromhex(octets), at, "type")
+        read_type(bytes.fromhex(data), at, "type")
 
 
 @pytest.mark.parametrize("value", [-1, 128, "", "n" * 129, "tëxt"])
-def test_what_does_not_fit_is_refused(value: int | str) -> None:
+def test_values_out_of_range_are_refused(value: int | str) -> None:
     with pytest.raises(LocalError, match=r"type .* must be"):
         write_type(value, "type")

@@ -19,7 +19,7 @@ ONE, TWO, THREE = (f"{number:016x}" for number in (1, 2, 3))
 
 
 @pytest.mark.parametrize(
-    ("trace", "octets"),
+    ("trace", "data"),
     [
         (TraceContext(1, 2, 3, sampled=True), "a4" + ONE + TWO + THREE),
         (TraceContext(1, 2, sampled=True), "a0" + ONE + TWO),
@@ -30,27 +30,27 @@ ONE, TWO, THREE = (f"{number:016x}" for number in (1, 2, 3))
         (TraceContext(1, 2, 0), "84" + ONE + TWO + "0" * 16),
         (TraceContext(1 << 64 | 2, 2, sampled=True), "a8" + ONE + TWO + TWO),
         (TraceContext(2**128 - 1, 2**64 - 1, 2**64 - 1, sampled=True), "ac" + "f" * 64),
-        # 128 bits for what 64 would hold.
+        # 128 bits for an id of 64 bits.
         (TraceContext(1, 2, 3, sampled=True, wide=True), "ac" + "0" * 16 + ONE + TWO + THREE),
-        # Sampling alone: "a health check might set only the Not Sampled flag".
+        # Only sampling: "a health check might set only the Not Sampled flag".
         (TraceContext(), "00"),
         (TraceContext(sampled=False), "10"),
         (TraceContext(sampled=True), "20"),
         (TraceContext(debug=True), "40"),
     ],
 )
-def test_each_flag(trace: TraceContext, octets: str) -> None:
-    assert encode(trace).hex() == octets
-    assert decode(bytes.fromhex(octets)) == trace
+def test_each_flag(trace: TraceContext, data: str) -> None:
+    assert encode(trace).hex() == data
+    assert decode(bytes.fromhex(data)) == trace
 
 
 @given(VALUES)
-def test_what_is_encoded_is_decoded(trace: TraceContext) -> None:
+def test_encoded_values_are_decoded(trace: TraceContext) -> None:
     assert decode(encode(trace)) == trace
 
 
 @given(st.binary(max_size=40))
-def test_junk_is_an_error_and_nothing_else(junk: bytes) -> None:
+def test_junk_is_only_an_error(junk: bytes) -> None:
     try:
         trace = decode(junk)
     except FrameError:
@@ -59,48 +59,48 @@ def test_junk_is_an_error_and_nothing_else(junk: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "trace"),
+    ("data", "trace"),
     [
-        ("30", TraceContext(sampled=True)),  # Not Sampled is ignored where Sample is set.
+        ("30", TraceContext(sampled=True)),  # "Not Sampled" is ignored if "Sample" is set.
         ("13", TraceContext(sampled=False)),  # Unused bits are ignored.
-        ("2c", TraceContext(sampled=True)),  # Sizes of ids mean nothing without ids.
+        ("2c", TraceContext(sampled=True)),  # Sizes of ids are ignored without ids.
     ],
 )
-def test_flags_that_contradict_each_other(octets: str, trace: TraceContext) -> None:
-    assert decode(bytes.fromhex(octets)) == trace
+def test_flags_that_contradict_each_other(data: str, trace: TraceContext) -> None:
+    assert decode(bytes.fromhex(data)) == trace
 
 
 @pytest.mark.parametrize(
-    ("octets", "message"),
+    ("data", "message"),
     [
         ("", "has no flags"),
-        ("80", "is 1 bytes; its flags 0x80 say 17"),
-        ("a4" + ONE + TWO, "is 17 bytes; its flags 0xA4 say 25"),
-        ("a8" + ONE + TWO, "is 17 bytes; its flags 0xA8 say 25"),
-        ("ac" + ONE + TWO + THREE, "is 25 bytes; its flags 0xAC say 33"),
-        ("a0" + ONE + TWO + THREE, "is 25 bytes; its flags 0xA0 say 17"),
-        ("2000", "is 2 bytes; its flags 0x20 say 1"),
+        ("80", "has 1 bytes; with flags 0x80 it must have 17"),
+        ("a4" + ONE + TWO, "has 17 bytes; with flags 0xA4 it must have 25"),
+        ("a8" + ONE + TWO, "has 17 bytes; with flags 0xA8 it must have 25"),
+        ("ac" + ONE + TWO + THREE, "has 25 bytes; with flags 0xAC it must have 33"),
+        ("a0" + ONE + TWO + THREE, "has 25 bytes; with flags 0xA0 it must have 17"),
+        ("2000", "has 2 bytes; with flags 0x20 it must have 1"),
     ],
 )
-def test_lengths_are_those_that_the_flags_say(octets: str, message: str) -> None:
+def test_lengths_must_match_the_flags(data: str, message: str) -> None:
     with pytest.raises(FrameError, match=message):
-        decode(bytes.fromhex(octets))
+        decode(bytes.fromhex(data))
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"trace_id": 1}, "trace_id and a span_id, or neither"),
-        ({"span_id": 1}, "trace_id and a span_id, or neither"),
-        ({"parent_id": 1}, "without a trace_id"),
-        ({"wide": True}, "without a trace_id"),
-        ({"trace_id": 2**128, "span_id": 1}, "trace_id must lie between 0 and 2"),
-        ({"trace_id": 1, "span_id": 2**64}, "span_id must lie between 0 and 2"),
-        ({"trace_id": 1, "span_id": -1}, "span_id must lie between 0 and 2"),
-        ({"trace_id": 1, "span_id": 1, "parent_id": 2**64}, "parent_id must lie between 0 and 2"),
+        ({"trace_id": 1}, "trace_id and span_id must both be given"),
+        ({"span_id": 1}, "trace_id and span_id must both be given"),
+        ({"parent_id": 1}, "require a trace_id"),
+        ({"wide": True}, "require a trace_id"),
+        ({"trace_id": 2**128, "span_id": 1}, "trace_id must be between 0 and 2"),
+        ({"trace_id": 1, "span_id": 2**64}, "span_id must be between 0 and 2"),
+        ({"trace_id": 1, "span_id": -1}, "span_id must be between 0 and 2"),
+        ({"trace_id": 1, "span_id": 1, "parent_id": 2**64}, "parent_id must be between 0 and 2"),
     ],
 )
-def test_what_cannot_be_is_refused(wrong: dict[str, Any], message: str) -> None:
+def test_invalid_contexts_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(LocalError, match=message):
         TraceContext(**wrong)
 
@@ -113,12 +113,12 @@ def test_from_and_to_opentelemetry() -> None:
 
 
 @given(st.integers(1, 2**128 - 1), st.integers(1, 2**64 - 1), st.booleans())
-def test_w3c_ids_come_back(trace_id: int, span_id: int, sampled: bool) -> None:
+def test_w3c_ids_round_trip(trace_id: int, span_id: int, sampled: bool) -> None:
     trace = TraceContext.from_w3c(trace_id, span_id, int(sampled))
     assert decode(encode(trace)).to_w3c() == (trace_id, span_id, int(sampled))
 
 
-def test_what_w3c_has_no_words_for() -> None:
+def test_contexts_without_ids_have_no_w3c_form() -> None:
     assert TraceContext(1, 2, sampled=None).to_w3c() == (1, 2, 0)
     assert TraceContext(1, 2, sampled=False, debug=True).to_w3c() == (1, 2, 1)
     assert TraceContext(sampled=True).to_w3c() is None

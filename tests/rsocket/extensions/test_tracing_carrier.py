@@ -4,8 +4,8 @@ import pytest
 
 from penstock import Connection, Kind, Payload, Request
 from penstock.rsocket.extensions.metadata import Router, composite, entries
-from penstock.rsocket.extensions.mimes import COMPOSITE, OCTETS, ROUTING
-from penstock.rsocket.extensions.tracing import FIELD_BYTES, FIELDS, CompositeCarrier
+from penstock.rsocket.extensions.mimes import COMPOSITE, OCTET_STREAM, ROUTING
+from penstock.rsocket.extensions.tracing import MAX_FIELD_BYTES, MAX_FIELDS, CompositeCarrier
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"}
 
@@ -20,7 +20,7 @@ def arrived(metadata: bytes | None, mime: str = COMPOSITE) -> Request:
 
 
 @pytest.mark.parametrize("metadata", [None, b"", b"own"])
-def test_fields_travel_beside_the_route_and_other_metadata(metadata: bytes | None) -> None:
+def test_fields_are_added_to_route_and_metadata(metadata: bytes | None) -> None:
     carrier, asked = CompositeCarrier(), request("some.route", metadata)
     carrier.write(asked, TRACE)
     assert (asked.route, asked.route_beside, asked.payload.data) == ("some.route", "", b"data")
@@ -29,11 +29,11 @@ def test_fields_travel_beside_the_route_and_other_metadata(metadata: bytes | Non
     assert Router().route(sent) == "some.route"
     found = dict(entries(sent))
     assert found["message/x.w3c.traceparent"] == TRACE["traceparent"].encode()
-    assert found.get(OCTETS) == metadata
+    assert found.get(OCTET_STREAM) == metadata
     assert carrier.read(arrived(sent)) == TRACE
 
 
-def test_metadata_that_is_composite_already_gets_more_entries() -> None:
+def test_fields_are_added_to_composite_metadata() -> None:
     own = composite([(ROUTING, b"\x01r"), ("text/plain", b"own")])
     asked = request("r", own)
     asked.routed = True
@@ -45,13 +45,13 @@ def test_metadata_that_is_composite_already_gets_more_entries() -> None:
 
 
 @pytest.mark.parametrize(("mime", "protocol"), [("text/plain", "rsocket"), ("", "river")])
-def test_what_has_no_room_for_them_travels_without(mime: str, protocol: str) -> None:
+def test_fields_are_omitted_without_composite_metadata(mime: str, protocol: str) -> None:
     asked = request("r", b"own", mime, protocol)
     CompositeCarrier().write(asked, TRACE)
     assert (asked.payload, asked.routed) == (Payload(b"data", b"own"), False)
 
 
-def test_no_fields_change_nothing() -> None:
+def test_empty_fields_change_nothing() -> None:
     asked = request("r", None)
     CompositeCarrier().write(asked, {})
     assert (asked.payload.metadata, asked.routed) == (None, False)
@@ -64,26 +64,26 @@ def test_no_fields_change_nothing() -> None:
         b"",
         composite([(ROUTING, b"\x01r")]),
         composite([("message/x.w3c.traceparent", b"x")])[:-1],
-        composite([("message/x.w3c.baggage", bytes(FIELD_BYTES + 1))]),
+        composite([("message/x.w3c.baggage", bytes(MAX_FIELD_BYTES + 1))]),
         b"\xff\xff\xff",
     ],
 )
-def test_other_and_broken_metadata_holds_no_fields(metadata: bytes | None) -> None:
+def test_other_and_malformed_metadata_has_no_fields(metadata: bytes | None) -> None:
     assert CompositeCarrier().read(arrived(metadata)) == {}
 
 
-def test_other_kinds_of_metadata_hold_no_fields() -> None:
+def test_other_types_of_metadata_have_no_fields() -> None:
     assert CompositeCarrier().read(arrived(composite([("message/x.w3c.a", b"b")]), "text/plain")) == {}
 
 
-def test_no_more_fields_are_taken_than_propagators_have() -> None:
+def test_number_of_fields_is_limited() -> None:
     many = composite([(f"message/x.w3c.f{number}", b"v") for number in range(100)])
-    assert len(CompositeCarrier().read(arrived(many))) == FIELDS
+    assert len(CompositeCarrier().read(arrived(many))) == MAX_FIELDS
     twice = composite([("message/x.w3c.a", b"first"), ("message/x.w3c.a", b"second")])
     assert CompositeCarrier().read(arrived(twice)) == {"a": "first"}
 
 
-def test_the_names_of_entries_are_chosen() -> None:
+def test_prefix_determines_the_names_of_entries() -> None:
     carrier, asked = CompositeCarrier("application/x-"), request("r", None)
     carrier.write(asked, {"b3": "1"})
     assert ("application/x-b3", b"1") in entries(asked.payload.metadata or b"")

@@ -36,11 +36,11 @@ MEANT = [
 
 @pytest.mark.parametrize(("vector", "message"), list(zip(VECTORS, MEANT, strict=True)), ids=lambda each: str(each)[:30])
 def test_vectors(vector: dict[str, object], message: Message) -> None:
-    octets = encode(message)
-    assert len(octets) == vector["bytes"]
-    assert octets.hex().startswith(str(vector["hex"]))
+    raw = encode(message)
+    assert len(raw) == vector["bytes"]
+    assert raw.hex().startswith(str(vector["hex"]))
     note = str(vector["note"])
-    assert not note or note == f"overhead {len(octets) - len(message.data)} B"
+    assert not note or note == f"overhead {len(raw) - len(message.data)} B"
 
 
 def test_every_type_has_a_layout_and_a_name() -> None:
@@ -55,7 +55,7 @@ def overhead(subscriber: int, length: int) -> int:
     return len(encode(Message(Type.ON_NEXT, subscriber, 0, bytes(length)))) - length
 
 
-def test_the_overhead_that_the_profile_tells() -> None:
+def test_overhead_is_that_of_the_profile() -> None:
     table = [
         (subscriber, length, overhead(subscriber, length))
         for subscriber in (1, 127, 128, 16_383)
@@ -72,7 +72,7 @@ def test_the_overhead_that_the_profile_tells() -> None:
     assert f"subscriber 1 have an overhead of {len(packed) - 8 * 7500} bytes" in page
 
 
-def test_a_run_is_written_as_its_elements_are() -> None:
+def test_run_is_encoded_like_its_elements() -> None:
     payloads = [Payload(b"x" * number) for number in (0, 1, 127, 128, 3)]
     run = PayloadRun.of(payloads)
     single = [encode(Message(Type.ON_NEXT, 300, 0, payload.data)) for payload in payloads]
@@ -81,14 +81,14 @@ def test_a_run_is_written_as_its_elements_are() -> None:
 
 
 @pytest.mark.parametrize("gap", [b"", b"between"])
-def test_elements_are_packed_wherever_they_lie(gap: bytes) -> None:
+def test_elements_at_any_offset_are_packed(gap: bytes) -> None:
     payloads = [Payload(bytes((number,)) * 4, gap or None) for number in range(5)]
-    octets = packed_run(2, PayloadRun.of(payloads), 1, 4)
+    raw = packed_run(2, PayloadRun.of(payloads), 1, 4)
     data = b"".join(payload.data for payload in payloads[1:4])
-    assert octets == encode(Message(Type.ON_NEXT_PACKED, 2, 3, data), 4) == b"\x0a\x02\x03" + data
+    assert raw == encode(Message(Type.ON_NEXT_PACKED, 2, 3, data), 4) == b"\x0a\x02\x03" + data
 
 
-def test_a_part_has_its_head() -> None:
+def test_part_has_a_head() -> None:
     for type, last in ((Type.ON_NEXT_PART, False), (Type.ON_NEXT_LAST_PART, True)):
         assert part_head(1, 9, 2, last) + b"ab" == encode(Message(type, 1, 9, b"ab"))
 
@@ -96,20 +96,20 @@ def test_a_part_has_its_head() -> None:
 @pytest.mark.parametrize(
     ("message", "size", "wrong"),
     [
-        (Message(99), 0, "no message type 99"),
+        (Message(99), 0, "unknown message type 99"),
         (Message(Type.REQUEST, -1, 1), 0, "subscriber of request is -1"),
         (Message(Type.REQUEST, 1, MAX_VARINT + 1), 0, "demand of request is"),
-        (Message(Type.ON_NEXT, 1, 0, b"abc"), 4, "element of onNext has 3 bytes; 1 of 4 are due"),
-        (Message(Type.ON_NEXT_PACKED, 1, 2, b"abcd"), 4, "4 bytes; 2 of 4 are due"),
-        (Message(Type.ON_NEXT_PACKED, 1, 2, b"abcd"), 0, "fixed size"),
+        (Message(Type.ON_NEXT, 1, 0, b"abc"), 4, "element of onNext has 3 bytes; it must have 1 \\* 4"),
+        (Message(Type.ON_NEXT_PACKED, 1, 2, b"abcd"), 4, "4 bytes; it must have 2 \\* 4"),
+        (Message(Type.ON_NEXT_PACKED, 1, 2, b"abcd"), 0, "fixed element size"),
     ],
 )
-def test_what_cannot_be_written_is_refused(message: Message, size: int, wrong: str) -> None:
+def test_invalid_messages_are_refused(message: Message, size: int, wrong: str) -> None:
     with pytest.raises(LocalError, match=wrong):
         encode(message, size)
 
 
-def test_messages_are_compared_by_what_they_say() -> None:
+def test_messages_are_compared_by_their_fields() -> None:
     assert Message(Type.CANCEL, 1) == Message(Type.CANCEL, 1) != Message(Type.CANCEL, 2)
     assert len({Message(Type.CANCEL, 1), Message(Type.CANCEL, 1)}) == 1
     assert Message(Type.CANCEL, 1) != 1

@@ -24,7 +24,7 @@ OCTETS = st.binary(max_size=300)
 
 @st.composite
 def conversations(draw: Any) -> list[tuple[Message, int]]:
-    """Messages in a row, each with the element size that holds for it."""
+    """Consecutive messages, each with the element size of its stream."""
     sizes: dict[int, int] = {}
     found: list[tuple[Message, int]] = []
     for _ in range(draw(st.integers(0, 12))):
@@ -52,21 +52,21 @@ def conversations(draw: Any) -> list[tuple[Message, int]]:
     return found
 
 
-def read(octets: bytes, cut: Callable[[bytes], Iterable[bytes]], **options: Any) -> list[Message | Items]:
+def read(raw: bytes, cut: Callable[[bytes], Iterable[bytes]], **options: Any) -> list[Message | Items]:
     decoder = Decoder(**options)
     decoder.extensions.update(EXTENDED)
     found: list[Message | Items] = []
-    for piece in cut(octets):
+    for piece in cut(raw):
         decoder.feed(piece)
         while (message := decoder.next()) is not None:
             found.append(message)
     assert decoder.pending == 0
-    assert decoder.position == len(octets)
+    assert decoder.position == len(raw)
     return found
 
 
 def flat(messages: list[Any], sizes: dict[int, int]) -> list[tuple[int, bytes] | Message]:
-    """Return the messages with each element by itself."""
+    """Return the messages with separate elements."""
     found: list[Any] = []
     for message in messages:
         if isinstance(message, Items):
@@ -83,23 +83,23 @@ def flat(messages: list[Any], sizes: dict[int, int]) -> list[tuple[int, bytes] |
 
 
 @given(conversations(), st.sampled_from([*CUTS]))
-def test_what_was_written_is_read_however_it_is_cut(conversation: list[tuple[Message, int]], cut: str) -> None:
-    octets = b"".join(encode(message, size) for message, size in conversation)
+def test_messages_are_decoded_from_split_input(conversation: list[tuple[Message, int]], cut: str) -> None:
+    raw = b"".join(encode(message, size) for message, size in conversation)
     messages = [message for message, _ in conversation]
-    assert read(octets, CUTS[cut], runs=False) == messages
-    assert flat(read(octets, CUTS[cut]), {}) == flat(messages, {})
+    assert read(raw, CUTS[cut], runs=False) == messages
+    assert flat(read(raw, CUTS[cut]), {}) == flat(messages, {})
 
 
 @pytest.mark.parametrize(("vector", "message"), list(zip(VECTORS, MEANT, strict=True)), ids=lambda each: str(each)[:30])
 def test_vectors(vector: dict[str, Any], message: Message) -> None:
-    octets = bytes.fromhex(vector["hex"])
-    octets += message.data if len(octets) < vector["bytes"] else b""
+    raw = bytes.fromhex(vector["hex"])
+    raw += message.data if len(raw) < vector["bytes"] else b""
     for cut in (CUTS["whole"], CUTS["random"]):
-        assert read(octets, cut) == [message]
+        assert read(raw, cut) == [message]
 
 
 @given(st.binary(max_size=200), st.integers(0, 1 << 30))
-def test_junk_is_an_error_or_not_but_the_same_however_it_is_cut(octets: bytes, seed: int) -> None:
+def test_junk_is_decoded_alike_from_split_input(raw: bytes, seed: int) -> None:
     def outcome(pieces: Iterable[bytes]) -> list[Any]:
         decoder = Decoder(max_element_bytes=1000, runs=False)
         found: list[Any] = []
@@ -113,16 +113,16 @@ def test_junk_is_an_error_or_not_but_the_same_however_it_is_cut(octets: bytes, s
         return found
 
     rng = random.Random(seed)
-    marks = sorted(rng.sample(range(len(octets) + 1), min(3, len(octets))))
-    pieces = [octets[a:b] for a, b in zip([0, *marks], [*marks, len(octets)], strict=True)]
-    assert outcome([octets]) == outcome(pieces) == outcome(octets[at : at + 1] for at in range(len(octets)))
+    marks = sorted(rng.sample(range(len(raw) + 1), min(3, len(raw))))
+    pieces = [raw[a:b] for a, b in zip([0, *marks], [*marks, len(raw)], strict=True)]
+    assert outcome([raw]) == outcome(pieces) == outcome(raw[at : at + 1] for at in range(len(raw)))
 
 
 # Both builds.
 
 
 def told(build: Build, pieces: list[bytes], **options: Any) -> list[Any]:
-    """Return all that a build's decoder says of some pieces, in plain values."""
+    """Return the results of a build's decoder for some pieces, as plain values."""
     decoder = build.module("penstock.wire.reactivestreams.decoder").Decoder(**options)
     decoder.extensions.update(build.module("penstock.wire.reactivestreams.codec").EXTENDED)
     errors = build.module("penstock.errors")
@@ -143,17 +143,17 @@ def told(build: Build, pieces: list[bytes], **options: Any) -> list[Any]:
 
 
 @given(conversations(), st.sampled_from([*CUTS]), st.booleans(), st.binary(max_size=20))
-def test_both_builds_say_the_same(
+def test_both_builds_decode_alike(
     builds: dict[str, Build], conversation: list[tuple[Message, int]], cut: str, runs: bool, junk: bytes
 ) -> None:
-    octets = b"".join(encode(message, size) for message, size in conversation) + junk
-    pieces = list(CUTS[cut](octets))
+    raw = b"".join(encode(message, size) for message, size in conversation) + junk
+    pieces = list(CUTS[cut](raw))
     said = [told(build, pieces, runs=runs, max_element_bytes=300) for build in builds.values()]
     assert all(one == said[0] for one in said)
 
 
 @given(st.binary(max_size=100), st.booleans())
-def test_both_builds_say_the_same_of_junk(builds: dict[str, Build], junk: bytes, runs: bool) -> None:
+def test_both_builds_decode_junk_alike(builds: dict[str, Build], junk: bytes, runs: bool) -> None:
     said = [told(build, [b"\x06\x01\x04", junk], runs=runs) for build in builds.values()]
     assert all(one == said[0] for one in said)
 
@@ -161,11 +161,11 @@ def test_both_builds_say_the_same_of_junk(builds: dict[str, Build], junk: bytes,
 # Runs.
 
 
-def test_elements_of_one_stream_are_one_run() -> None:
-    octets = b"".join(encode(Message(Type.ON_NEXT, 300, 0, b"%d" % number)) for number in range(1000))
+def test_consecutive_elements_of_a_stream_are_one_run() -> None:
+    raw = b"".join(encode(Message(Type.ON_NEXT, 300, 0, b"%d" % number)) for number in range(1000))
     other = encode(Message(Type.ON_NEXT, 301, 0, b"other"))
     decoder = Decoder()
-    decoder.feed(octets + other + octets)
+    decoder.feed(raw + other + raw)
     first, single, last = decoder.next(), decoder.next(), decoder.next()
     assert isinstance(first, Items) and isinstance(last, Items)
     assert single == Message(Type.ON_NEXT, 301, 0, b"other")
@@ -175,17 +175,17 @@ def test_elements_of_one_stream_are_one_run() -> None:
     assert builder.finish().column("data").to_pylist() == [b"%d" % number for number in range(1000)]
 
 
-def test_a_long_run_of_elements_is_handed_on_in_several() -> None:
-    octets = b"".join(encode(Message(Type.ON_NEXT, 1, 0, bytes((number % 7,)))) for number in range(3000))
+def test_long_run_of_elements_is_split() -> None:
+    raw = b"".join(encode(Message(Type.ON_NEXT, 1, 0, bytes((number % 7,)))) for number in range(3000))
     decoder = Decoder()
-    decoder.feed(octets)
+    decoder.feed(raw)
     runs: list[Any] = [decoder.next(), decoder.next(), decoder.next()]
     assert decoder.next() is None
     assert [len(items.run) for items in runs] == [1024, 1024, 952]
     assert [payload.data for items in runs for payload in items.run] == [bytes((n % 7,)) for n in range(3000)]
 
 
-def test_a_packed_run_has_no_object_an_element() -> None:
+def test_packed_run_makes_no_object_for_each_element() -> None:
     data = bytes(range(256)) * 1024
     decoder = Decoder()
     decoder.feed(encode(Message(Type.SUBSCRIBED, 1, 8)) + encode(Message(Type.ON_NEXT_PACKED, 1, 32768, data), 8))
@@ -196,34 +196,34 @@ def test_a_packed_run_has_no_object_an_element() -> None:
     assert b"".join(payload.data for payload in items.run.payloads()) == data
 
 
-def test_a_packed_run_is_handed_on_as_it_comes_and_stays_where_it_lies() -> None:
+def test_packed_run_is_returned_as_it_arrives_without_copies() -> None:
     count = 1000
     data = bytes(range(200)) * (count * 8 // 200)
-    octets = encode(Message(Type.ON_NEXT_PACKED, 1, count, data), 8) + encode(Message(Type.CANCEL, 9))
+    raw = encode(Message(Type.ON_NEXT_PACKED, 1, count, data), 8) + encode(Message(Type.CANCEL, 9))
     decoder = Decoder()
     decoder.feed(encode(Message(Type.SUBSCRIBED, 1, 8)))
     decoder.next()
-    pieces = [octets[at : at + 501] for at in range(0, len(octets), 501)]
+    pieces = [raw[at : at + 501] for at in range(0, len(raw), 501)]
     found: list[Any] = []
     for piece in pieces:
         decoder.feed(piece)
         while (message := decoder.next()) is not None:
             found.append(message)
-        # Less than one element is held back.
+        # Less than one element is kept.
         assert decoder.pending < 8
     assert found.pop() == Message(Type.CANCEL, 9)
     assert [items.announced for items in found] == [count] + [0] * (len(found) - 1)
     assert b"".join(payload.data for items in found for payload in items.run.payloads()) == data
-    # All but the elements that a cut goes through lie in what was fed.
+    # Only elements that are split between pieces are copied.
     lying = [items.run for items in found if any(items.run.buffer is piece for piece in pieces)]
     assert sum(len(run) for run in lying) >= count - len(pieces)
-    assert decoder.position == len(octets) + 3
+    assert decoder.position == len(raw) + 3
 
 
-def test_a_size_holds_until_the_next_subscribed_of_its_id() -> None:
+def test_element_size_is_valid_until_the_next_subscribed() -> None:
     # READING rs/0, 1: also after the subscriber has canceled.
-    octets = bytes.fromhex("0601040701") + b"abcd" + bytes.fromhex("060100070102") + b"ef"
-    assert read(octets, CUTS["byte by byte"]) == [
+    raw = bytes.fromhex("0601040701") + b"abcd" + bytes.fromhex("060100070102") + b"ef"
+    assert read(raw, CUTS["byte by byte"]) == [
         Message(Type.SUBSCRIBED, 1, 4),
         Message(Type.ON_NEXT, 1, 0, b"abcd"),
         Message(Type.SUBSCRIBED, 1, 0),
@@ -237,7 +237,7 @@ SUBSCRIBED_4 = "060104"
 
 
 @pytest.mark.parametrize(
-    ("octets", "error", "what"),
+    ("raw", "error", "what"),
     [
         # THREATS 68.
         ("0401" + "ff" * 9, FrameError, "demand is longer than 9 bytes"),
@@ -248,43 +248,43 @@ SUBSCRIBED_4 = "060104"
         # THREATS 69.
         ("0a0105", FrameError, "no fixed size"),
         (SUBSCRIBED_4 + "0a0100", FrameError, "no elements"),
-        (SUBSCRIBED_4 + "0a01ffffffffffffffff7f", LimitExceeded, "at most 16777216"),
-        ("0601ffffffffffffffff7f", LimitExceeded, "subscribed says that elements have"),
+        (SUBSCRIBED_4 + "0a01ffffffffffffffff7f", LimitExceeded, "the maximum is 16777216"),
+        ("0601ffffffffffffffff7f", LimitExceeded, "elementSize of subscribed is"),
         # THREATS 71.
-        ("0100c0843d", LimitExceeded, "1000000 extensions, and at most 1024"),
-        ("00", FrameError, "message type 0 cannot be read: it is unknown"),
+        ("0100c0843d", LimitExceeded, "1000000 extensions; the maximum is 1024"),
+        ("00", FrameError, "message type 0 cannot be read: the type is unknown"),
         ("0e", FrameError, "message type 14"),
         ("810100", FrameError, "message type 129"),
         ("03818004", LimitExceeded, "publisher of subscribe has 65537 bytes"),
         ("070181808008", LimitExceeded, "element of onNext has 16777217 bytes"),
         ("0b010181808008", LimitExceeded, "data of onNextPart"),
-        ("090102c328", FrameError, "error of onError is no UTF-8"),
-        ("0d01ff", FrameError, "reason of goodbye is no UTF-8"),
+        ("090102c328", FrameError, "error of onError is not valid UTF-8"),
+        ("0d01ff", FrameError, "reason of goodbye is not valid UTF-8"),
     ],
 )
-def test_hostile_messages_are_refused(octets: str, error: type[ProtocolError], what: str) -> None:
+def test_hostile_messages_are_refused(raw: str, error: type[ProtocolError], what: str) -> None:
     for cut in CUTS.values():
         with pytest.raises(error, match=what):
-            read(bytes.fromhex(octets), cut)
+            read(bytes.fromhex(raw), cut)
 
 
-def test_an_extension_is_read_where_it_is_agreed_on_alone() -> None:
+def test_extension_is_only_read_if_enabled() -> None:
     message = Message(Type.ON_NEXT_METADATA, 1, 0, b"meta")
     decoder = Decoder(max_metadata_bytes=3)
     decoder.feed(encode(message))
-    with pytest.raises(FrameError, match="nobody agreed on its extension"):
+    with pytest.raises(FrameError, match="its extension is not enabled"):
         decoder.next()
     decoder.extensions.update(EXTENDED)
     with pytest.raises(LimitExceeded, match="metadata of onNextMetadata has 4 bytes"):
         decoder.next()
 
 
-def test_hello_comes_first_or_a_refusal() -> None:
-    for octets, first in ((b"\x04\x01\x01", None), (b"\x0d\x00", Type.GOODBYE), (b"\x01\x00\x00", Type.CLIENT_HELLO)):
+def test_first_message_must_be_hello_or_goodbye() -> None:
+    for raw, first in ((b"\x04\x01\x01", None), (b"\x0d\x00", Type.GOODBYE), (b"\x01\x00\x00", Type.CLIENT_HELLO)):
         decoder = Decoder(first=Type.CLIENT_HELLO)
-        decoder.feed(octets)
+        decoder.feed(raw)
         if first is None:
-            with pytest.raises(FrameError, match="request came before clientHello"):
+            with pytest.raises(FrameError, match="request arrived before clientHello"):
                 decoder.next()
         else:
             message = decoder.next()
@@ -292,7 +292,7 @@ def test_hello_comes_first_or_a_refusal() -> None:
             assert decoder.first == 0
 
 
-def test_a_length_allocates_nothing_and_a_long_message_is_joined_once() -> None:
+def test_long_message_is_joined_once_without_preallocation() -> None:
     decoder = Decoder()
     decoder.feed(b"\x07\x01" + varint(16 << 20))
     assert decoder.next() is None
@@ -300,13 +300,13 @@ def test_a_length_allocates_nothing_and_a_long_message_is_joined_once() -> None:
     for _ in range(1024):
         decoder.feed(bytes(16 << 10))
         if decoder.pending < (16 << 20) + 6:
-            # It is not even looked at.
+            # It is not decoded.
             assert decoder.size == 0
     message = decoder.next()
     assert isinstance(message, Message) and len(message.data) == 16 << 20
 
 
-def test_pieces_may_be_fed_before_the_last_one_is_read() -> None:
+def test_pieces_may_be_fed_before_messages_are_read() -> None:
     decoder = Decoder()
     for octet in bytes.fromhex("0401010501"):
         decoder.feed(bytes((octet,)))

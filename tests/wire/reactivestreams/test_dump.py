@@ -12,12 +12,12 @@ from tests.wire.reactivestreams.test_decoder import conversations
 
 
 @given(conversations())
-def test_objects_come_back_as_they_were(conversation: list[tuple[Message, int]]) -> None:
-    octets = b"".join(encode(message, size) for message, size in conversation)
+def test_objects_round_trip(conversation: list[tuple[Message, int]]) -> None:
+    raw = b"".join(encode(message, size) for message, size in conversation)
     encoder = Encoder()
-    if octets:
-        objects = [to_object(message) for message in read_messages(octets)]
-        assert b"".join(encoder.encode(each) for each in objects) == octets
+    if raw:
+        objects = [to_object(message) for message in read_messages(raw)]
+        assert b"".join(encoder.encode(each) for each in objects) == raw
 
 
 @pytest.mark.parametrize(("vector", "message"), list(zip(VECTORS, MEANT, strict=True)), ids=lambda each: str(each)[:30])
@@ -34,46 +34,46 @@ def test_fields_have_the_names_of_the_document() -> None:
     assert to_object(Message(Type.CLIENT_HELLO, ids=(1,))) == {"type": "clientHello", "version": 0, "extensions": [1]}
 
 
-def test_a_line_tells_all_and_moves_no_cursor() -> None:
+def test_line_has_all_fields_and_no_control_characters() -> None:
     assert line(Message(Type.ON_NEXT, 1, 0, b"a\x1b[2J\xff")) == r'onNext subscriber=1 element="a\x1b[2J\xff"(6)'
     assert line(Message(Type.ON_ERROR, 1, 0, b"x" * 100)).endswith(f'"{"x" * 60}…"(100)')
     assert line(Message(Type.SERVER_HELLO, ids=(1, 2))) == "serverHello version=0 extensions=[1, 2]"
 
 
 @pytest.mark.parametrize(
-    ("octets", "error", "what"),
+    ("raw", "error", "what"),
     [
-        ("", FrameError, "byte 0: there are no bytes"),
-        ("050107", FrameError, "byte 2: the last message is cut: 1 bytes"),
+        ("", FrameError, "byte 0: the input is empty"),
+        ("050107", FrameError, "byte 2: the last message is incomplete: it has only 1 bytes"),
         ("050100", FrameError, "byte 3: message type 0"),
         ("0701ffffff7f", LimitExceeded, "element of onNext"),
     ],
 )
-def test_what_is_no_message_is_told_by_byte(octets: str, error: type[Exception], what: str) -> None:
+def test_malformed_messages_are_reported_with_their_offset(raw: str, error: type[Exception], what: str) -> None:
     with pytest.raises(error, match=what):
-        list(read_messages(bytes.fromhex(octets)))
+        list(read_messages(bytes.fromhex(raw)))
 
 
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        ([], "no JSON object"),
+        ([], "not a JSON object"),
         ({"type": "onFirst"}, "'onFirst'; it must be one of clientHello"),
         ({"type": "cancel", "subscriber": True}, "must be an integer"),
         ({"type": "cancel", "subscriber": 1, "demand": 1}, "cancel has no demand"),
         ({"type": "cancel"}, "subscriber of cancel is None"),
         ({"type": "onNext", "subscriber": 1, "element": "abc"}, "hex digits"),
-        ({"type": "goodbye", "reason": "\ud800"}, "UTF-8 can hold"),
+        ({"type": "goodbye", "reason": "\ud800"}, "can be encoded in UTF-8"),
         ({"type": "goodbye", "reason": 1}, "must be a string"),
         ({"type": "clientHello", "version": 0, "extensions": 1}, "array of integers"),
     ],
 )
-def test_what_stands_for_no_message_is_refused(value: object, what: str) -> None:
+def test_invalid_objects_are_refused(value: object, what: str) -> None:
     with pytest.raises(LocalError, match=what):
         Encoder().encode(value)
 
 
-def test_reader_shows_messages_over_any_cut() -> None:
+def test_reader_shows_messages_from_split_input() -> None:
     session = client_session("reactive-streams", Settings())
     session.link_up(0)
     session.open(Kind.STREAM, "count", Payload(b"3"), 5)

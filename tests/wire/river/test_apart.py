@@ -41,7 +41,7 @@ def packed(fields: dict[str, Any], codec: str) -> bytes:
 
 @pytest.mark.parametrize("codec", CODECS)
 @given(payload=VALUES, order=st.randoms())
-def test_the_payload_is_found_among_the_fields(codec: str, payload: Any, order: Any) -> None:
+def test_payload_is_found_among_the_fields(codec: str, payload: Any, order: Any) -> None:
     names = [*FIELDS, "payload"]
     order.shuffle(names)
     data = packed({name: (FIELDS | {"payload": payload})[name] for name in names}, codec)
@@ -54,7 +54,7 @@ def test_the_payload_is_found_among_the_fields(codec: str, payload: Any, order: 
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("route", [None, "a.b"])
-def test_what_we_write_is_found_by_its_ends(codec: str, route: str | None) -> None:
+def test_own_messages_are_found_by_their_ends(codec: str, route: str | None) -> None:
     known = CODECS[codec]
     body = known.encode_value("x" * 100_000)
     tracing = None if route is None else {"traceparent": "00-ab", "tracestate": "x"}
@@ -67,7 +67,7 @@ def test_what_we_write_is_found_by_its_ends(codec: str, route: str | None) -> No
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_has_no_envelope_is_not_found(codec: str) -> None:
+def test_messages_without_an_envelope_are_not_found(codec: str) -> None:
     whole = packed(FIELDS | {"payload": "x" * 50_000}, codec)
     decode = CODECS[codec].decode_ends
     assert decode(whole[:8_192], whole[-8_192:]) is not None

@@ -30,7 +30,7 @@ def encoded(codec: str, **changes: object) -> bytes:
 
 
 @pytest.mark.parametrize("name", transcripts())
-def test_what_the_reference_says_is_read(name: str) -> None:
+def test_messages_of_the_reference_are_read(name: str) -> None:
     record = transcript(name)
     for event in record["events"]:
         if event.get("kind") == "frame" and isinstance(event.get("msg"), dict) and "id" in event["msg"]:
@@ -44,14 +44,14 @@ def test_what_the_reference_says_is_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_messages_come_back(codec: str) -> None:
+def test_messages_round_trip(codec: str) -> None:
     body = encode_value({"a": [1, None, "é"]}, codec)
     message = Message("i", "f", "t", 5, 6, "s", 10, body, "service", "procedure")
     data = CODECS[codec].encode(message)
     again = CODECS[codec].decode(data)
     assert again.payload == body
     assert (again.seq, again.ack, again.service_name, again.procedure_name) == (5, 6, "service", "procedure")
-    # What is not there is left out, and never null.
+    # Absent fields are omitted, never null.
     assert b"tracing" not in data
 
 
@@ -63,13 +63,13 @@ def test_numbers_out_of_range_are_refused(codec: str, seq: object) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_floats_that_are_whole_are_numbers(codec: str) -> None:
+def test_whole_floats_are_accepted(codec: str) -> None:
     message = CODECS[codec].decode(encoded(codec, seq=3.0, controlFlags=10.0))
     assert (message.seq, message.control_flags) == (3, 10) and type(message.seq) is int
 
 
 @pytest.mark.parametrize("number", [b"NaN", b"1e400", b"-1e400", b"Infinity", b"1" * 5_000])
-def test_json_numbers_that_are_none_are_refused(number: bytes) -> None:
+def test_invalid_json_numbers_are_refused(number: bytes) -> None:
     with pytest.raises(FrameError):
         CODECS["json"].decode(encoded("json").replace(b'"seq":1', b'"seq":' + number))
 
@@ -91,7 +91,7 @@ def test_fields_that_are_missing_or_null_are_refused(codec: str, missing: str) -
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("field", ["serviceName", "procedureName", "tracing"])
-def test_optional_fields_are_absent_and_not_null(codec: str, field: str) -> None:
+def test_optional_fields_must_not_be_null(codec: str, field: str) -> None:
     with pytest.raises(FrameError):
         CODECS[codec].decode(encoded(codec, **{field: None}))
 
@@ -101,12 +101,12 @@ def test_unknown_fields_are_accepted(codec: str) -> None:
     assert CODECS[codec].decode(encoded(codec, future={"x": [1]})).seq == 1
 
 
-def test_fields_said_twice_are_refused() -> None:
+def test_duplicate_fields_are_refused() -> None:
     whole = encoded("json")
     for double in (b'"seq":1,"seq":7', b'"seq":1,"\\u0073eq":7'):
         with pytest.raises(FrameError, match="twice"):
             CODECS["json"].decode(whole.replace(b'"seq":1', double))
-    # In what is not ours, it is somebody else's business.
+    # In other fields the duplicate is not checked.
     assert CODECS["json"].decode(whole.replace(b'{"n":1}', b'{"seq":1,"seq":2}')).seq == 1
     packed = encoded("msgpack")
     with pytest.raises(FrameError, match="twice"):
@@ -153,7 +153,7 @@ def test_depth_is_bounded(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_faulty_payload_is_found_wherever_it_stands(codec: str) -> None:
+def test_invalid_payload_is_found_at_any_place(codec: str) -> None:
     bad = b'"\xff"' if codec == "json" else b"\xa1\xff"
     for names in (list(WHOLE), [*WHOLE][::-1], ["payload", *(name for name in WHOLE if name != "payload")]):
         data = encode_value({name: "?!" if name == "payload" else WHOLE[name] for name in names}, codec)
@@ -161,7 +161,7 @@ def test_a_faulty_payload_is_found_wherever_it_stands(codec: str) -> None:
         assert message.fault is not None and (message.seq, message.ack, message.stream_id) == (1, 2, "x")
 
 
-def test_a_payload_without_an_end_is_no_message() -> None:
+def test_payload_without_an_end_is_malformed() -> None:
     whole = encoded("json", more=1)
     for wrong in (b'{"n":1', b'{"n":[1}', b'"abc', b"1,2", b"1}}"):
         with pytest.raises(FrameError):
@@ -169,7 +169,7 @@ def test_a_payload_without_an_end_is_no_message() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_junk_is_refused_and_nothing_else_happens(junk: bytes) -> None:
+def test_junk_is_refused(junk: bytes) -> None:
     for codec in CODECS.values():
         with pytest.raises(FrameError):
             codec.decode(junk)
@@ -190,12 +190,12 @@ def test_damaged_messages_are_read_or_refused(at: int, value: int) -> None:
 
 
 @pytest.mark.parametrize("size", [b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff"])
-def test_lengths_that_lie_are_refused(size: bytes) -> None:
+def test_invalid_lengths_are_refused(size: bytes) -> None:
     with pytest.raises(FrameError):
         CODECS["msgpack"].decode(encoded("msgpack", payload="?!?!").replace(b"\xa4?!?!", size))
 
 
-def test_bodies_are_checked_before_they_travel() -> None:
+def test_bodies_are_checked_before_sending() -> None:
     assert CODECS["json"].body(b'{"n": 3}') == b'{"n":3}'
     for wrong in (b"{", b"NaN", b'"\xff"', b"1 2", b"[" * 200 + b"]" * 200):
         with pytest.raises(LocalError, match="json"):
@@ -206,7 +206,7 @@ def test_bodies_are_checked_before_they_travel() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_closes_are_known_however_they_are_written(codec: str) -> None:
+def test_close_is_recognized_in_any_encoding(codec: str) -> None:
     known = CODECS[codec]
     assert known.is_close(known.close)
     assert not known.is_close(encode_value({"type": "CLOSE", "more": 1}, codec))
@@ -215,6 +215,6 @@ def test_closes_are_known_however_they_are_written(codec: str) -> None:
     assert CODECS["json"].is_close(b'{ "type" : "CLOSE" }')
 
 
-def test_an_unknown_codec_is_named() -> None:
+def test_unknown_codec_is_named() -> None:
     with pytest.raises(LocalError, match="unknown codec 'xml'; known are: json, msgpack"):
         codec_of("xml")

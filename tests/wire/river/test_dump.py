@@ -14,7 +14,7 @@ from tests.river.peers import recorded, transcript, transcripts
 MESSAGE = {"id": "m", "from": "c", "to": "SERVER", "seq": 1, "ack": 2, "streamId": "s", "controlFlags": 0}
 
 
-def test_messages_are_shown_by_their_names() -> None:
+def test_messages_are_shown_with_field_names() -> None:
     events = [event for event in transcript("21-bytes-and-bigint.msgpack")["events"] if event["kind"] == "frame"]
     data = [recorded(event) for event in events]
     (shown,) = read_messages(data[4], "msgpack")
@@ -35,7 +35,7 @@ def test_every_message_of_the_reference_is_one_line(name: str) -> None:
             assert ("HANDSHAKE_" in shown) == ("HANDSHAKE_" in str(recorded(event)))
 
 
-def test_a_line_shows_what_is_not_secret() -> None:
+def test_line_hides_secrets() -> None:
     shake = {"type": "HANDSHAKE_REQ", "protocolVersion": "v2.0", "sessionId": "geheim", "metadata": {"token": "geheim"}}
     data = encode_value(MESSAGE | {"payload": shake}, "json")
     assert line(data) == "HANDSHAKE_REQ stream=s from=c to=SERVER protocolVersion=v2.0 sessionId=hidden metadata=hidden"
@@ -51,15 +51,15 @@ def test_a_line_shows_what_is_not_secret() -> None:
         line(b"{}")
 
 
-def test_what_is_cut_or_none_is_refused() -> None:
-    with pytest.raises(FrameError, match="should end at byte"):
+def test_truncated_or_malformed_messages_are_refused() -> None:
+    with pytest.raises(FrameError, match="the message is incomplete"):
         list(read_messages(b"\0\0\0\xff{}", "json", prefixed=True))
     with pytest.raises(FrameError):
         list(read_messages(b"{}", "json"))
 
 
 def greeting(codec: str = "json") -> bytes:
-    """Return what a client writes when its link is up."""
+    """Return the first output of a client."""
     setup = Payload(b'{"token":"geheim"}' if codec == "json" else b"\xa6geheim")
     session = client_session("river", Settings(), setup=setup, random=bytes(16), options={"codec": codec})
     session.link_up(0)
@@ -67,7 +67,7 @@ def greeting(codec: str = "json") -> bytes:
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-def test_reader_shows_messages_over_any_cut(codec: str) -> None:
+def test_reader_shows_messages_from_split_input(codec: str) -> None:
     dump, data = RiverDump("river-2.0"), greeting(codec)
     reader = dump.reader("", False, False)
     (text,) = [text for at in range(len(data)) for text in reader.lines(data[at : at + 1])]
@@ -76,23 +76,23 @@ def test_reader_shows_messages_over_any_cut(codec: str) -> None:
     assert "geheim" in dump.reader("", False, True).lines(data)[0]
 
 
-def test_reader_goes_on_after_what_is_no_message() -> None:
+def test_reader_continues_after_a_malformed_message() -> None:
     bad, good = RiverDump("river-2.0").reader("", False, False).lines(b"\0\0\0\x02{}" + greeting())
-    assert bad.startswith("no message of 2 bytes: ") and good.startswith("HANDSHAKE_REQ")
+    assert bad.startswith("invalid message of 2 bytes: ") and good.startswith("HANDSHAKE_REQ")
 
 
-def test_reader_passes_over_a_message_too_long_to_be_shown() -> None:
+def test_reader_skips_a_message_too_long_to_show() -> None:
     reader = RiverDump("river-2.0").reader("", False, False)
     lines = reader.lines((1 << 27).to_bytes(4, "big"))
     for _ in range(128):
         lines += reader.lines(bytes(1 << 20))
     [long, good] = lines + reader.lines(greeting())
-    assert long == "a message of 134217728 bytes, which is too long to be shown" and good.startswith("HANDSHAKE_REQ")
+    assert long == "a message of 134217728 bytes is too long to be shown" and good.startswith("HANDSHAKE_REQ")
 
 
 @pytest.mark.parametrize("prefix", [0, 4])
 @pytest.mark.parametrize("name", [name for name in transcripts() if "-raw-" not in name])
-def test_objects_come_back_as_they_were(name: str, prefix: int) -> None:
+def test_objects_round_trip(name: str, prefix: int) -> None:
     dump, codec = RiverDump("river-2.0"), name.rpartition(".")[2]
     encode = dump.encoder(prefix, codec)
     for event in transcript(name)["events"]:
@@ -121,6 +121,6 @@ def test_traces_are_shown_and_written() -> None:
         ({"payload": float("nan")}, "River carries JSON"),
     ],
 )
-def test_objects_that_are_no_messages_are_refused(change: dict[str, object], message: str) -> None:
+def test_invalid_objects_are_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(LocalError, match=message):
         RiverDump("river-2.0").encoder(0, "msgpack")(MESSAGE | {"controlFlags": [], "payload": 1} | change)

@@ -88,6 +88,6 @@ def test_object_similar_to_a_wrapper_is_unchanged() -> None:
         ("msgpack", msgspec.msgpack.encode(msgspec.msgpack.Ext(0, msgspec.msgpack.encode("x"))), int),
     ],
 )
-def test_value_of_another_type_is_refused(name: str, data: bytes, wanted: Any) -> None:
+def test_values_of_other_types_are_refused(name: str, data: bytes, wanted: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
         CODECS[name].Decoder(wanted).decode(data)

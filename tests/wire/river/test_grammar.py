@@ -23,7 +23,7 @@ ABSENT = object()
 
 
 class Literal(bytes):
-    """A value as it stands on the wire, which no encoder would write."""
+    """An encoded value that no encoder would write."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Case:
 
 
 def nested(levels: int, codec: str) -> Literal:
-    """Return so many levels of arrays around nothing."""
+    """Return nested empty arrays."""
     if codec == "json":
         return Literal(b"[" * levels + b"null" + b"]" * levels)
     return Literal(b"\x91" * levels + b"\xc0")
 
 
 def values_of(field: Field, codec: str) -> Iterator[tuple[str, Any, bool, bool]]:
-    """Yield values at the borders of a type: what each is, the value, whether it fits, and whether it is usual."""
+    """Yield boundary values of a type: a description, the value, whether it is valid, and whether it is usual."""
     if field.type is Type.ID:
         yield from (("short", "x", True, True), ("empty", "", True, True), ("wide", "é\U0001f600", True, True))
         yield from (("longest", "x" * MAX_ID, True, True), ("too long", "x" * (MAX_ID + 1), False, False))
@@ -89,7 +89,7 @@ def values_of(field: Field, codec: str) -> Iterator[tuple[str, Any, bool, bool]]
 
 
 def payloads(codec: str) -> Iterator[tuple[str, Any, bool, bool, bool]]:
-    """Yield payloads: what each is, the value, whether it is usable, usual, and with results."""
+    """Yield payloads: a description, the value, whether it is valid, usual, and with results."""
     for value in (None, True, 0, -5, 1.5, "x", "é", [], {}, [1, {"a": ["b"]}], {"ok": True, "payload": {"n": 1}}):
         yield from ((f"payload {value!r}", value, True, True, results) for results in (False, True))
     yield "payload of BODY_DEPTH", nested(BODY_DEPTH, codec), True, True, False
@@ -107,7 +107,7 @@ def payloads(codec: str) -> Iterator[tuple[str, Any, bool, bool, bool]]:
 
 
 def usual(field: Field) -> Any:
-    """Return a value of a field as all peers write it."""
+    """Return a usual value of a field."""
     return {Type.ID: "x", Type.NUMBER: 7, Type.OBJECT: {"a": "b"}, Type.BODY: {"n": 1}}[field.type]
 
 
@@ -121,7 +121,7 @@ def changed(name: str, value: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def cases(codec: str) -> Iterator[Case]:
-    """Yield what the table derives for a codec."""
+    """Yield the inputs that the table derives for a codec."""
     yield Case("required fields only", NEEDED, True, usual=True)
     yield Case("all fields", ALL, True, usual=True)
     yield Case("all fields backwards", ALL[::-1], True, usual=True)
@@ -139,7 +139,7 @@ def cases(codec: str) -> Iterator[Case]:
 
 
 def written(fields: tuple[tuple[str, Any], ...], codec: str) -> bytes:
-    """Return an envelope of these fields, as an encoder writes it."""
+    """Return an encoded envelope with these fields."""
 
     def value(each: Any) -> bytes:
         if isinstance(each, Literal):
@@ -158,7 +158,7 @@ IDS = [f"{codec} {case.name}"[:60] for codec, case in CASES]
 
 
 class Decoders:
-    """The two ways of one build, in one codec."""
+    """The decoder and the scanner of one build, for one codec."""
 
     def __init__(self, build: Build, codec: str) -> None:
         self._scan = build.module("penstock.wire.river.scanning").scan
@@ -166,25 +166,25 @@ class Decoders:
         self._error = build.module("penstock.errors").FrameError
 
     def general(self, data: bytes, results: bool) -> Any:
-        """Return what the general decoder makes of `data`; None: it refuses it."""
+        """Return the general decoder's result for `data`; None if it rejects it."""
         try:
             return self.codec.decode_any(data, results)
         except self._error:
             return None
 
     def fast(self, data: bytes, results: bool) -> Any:
-        """Return what the scanner makes of `data`, in the middle of a buffer; None: it leaves it to the other."""
+        """Return the scanner's result for `data` in the middle of a buffer; None if it does not accept it."""
         return self._scan(b'"}' + data + b'"}', 2, 2 + len(data), self.codec.is_json, results)
 
     def read(self, message: Any) -> list[Any]:
-        """Return the fields of a message, and of a result its whole payload."""
+        """Return the fields of a message, with the complete payload of a result."""
         found = [getattr(message, field.attribute) for field in FIELDS if field.type is not Type.BODY]
         inner = message.ok_payload
         return [*found, message.payload if inner is None else self.codec.before + inner + self.codec.after]
 
 
 @pytest.mark.parametrize(("codec", "case"), CASES, ids=IDS)
-def test_both_decoders_obey_the_table(build: Build, codec: str, case: Case) -> None:
+def test_both_decoders_follow_the_table(build: Build, codec: str, case: Case) -> None:
     decoders = Decoders(build, codec)
     data = written(case.fields, codec)
     message = decoders.general(data, case.results)
@@ -201,13 +201,13 @@ def test_both_decoders_obey_the_table(build: Build, codec: str, case: Case) -> N
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 @pytest.mark.parametrize("fields", [NEEDED, ALL, ALL[::-1]], ids=["required", "all", "backwards"])
-def test_no_part_of_a_message_is_a_message(build: Build, codec: str, fields: tuple[tuple[str, Any], ...]) -> None:
+def test_truncated_messages_are_refused(build: Build, codec: str, fields: tuple[tuple[str, Any], ...]) -> None:
     decoders = Decoders(build, codec)
     data = written(fields, codec)
     for end in range(len(data)):
         for part in (data[:end], data[end + 1 :], data[:end] + data[end + 1 :]):
             fast, message = decoders.fast(part, False), decoders.general(part, False)
-            # A byte within a text may be missed by nobody; what the scanner reads, the general decoder reads alike.
+            # If the scanner accepts changed bytes, the general decoder must agree.
             if fast is not None:
                 assert decoders.read(fast) == decoders.read(message)
         assert decoders.general(data[:end], False) is None
@@ -215,7 +215,7 @@ def test_no_part_of_a_message_is_a_message(build: Build, codec: str, fields: tup
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-def test_a_changed_byte_is_read_alike_by_both(build: Build, codec: str) -> None:
+def test_changed_byte_is_decoded_alike_by_both(build: Build, codec: str) -> None:
     decoders = Decoders(build, codec)
     data = bytearray(written(ALL, codec))
     for at in range(len(data)):

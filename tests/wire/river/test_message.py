@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests.builds import Build
 
 
-def test_what_a_message_does_not_say_is_none(build: Build) -> None:
+def test_absent_fields_are_none(build: Build) -> None:
     message = build.module("penstock.wire.river.message").Message("i", "f", "t", 1, 2, "s", 8, b"{}")
     assert (message.id, message.from_, message.to, message.stream_id) == ("i", "f", "t", "s")
     assert (message.seq, message.ack, message.control_flags, message.payload) == (1, 2, 8, b"{}")

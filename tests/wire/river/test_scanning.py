@@ -42,14 +42,14 @@ ENVELOPES = st.fixed_dictionaries(
 
 
 def check(build: Build, data: bytes, codec: str, results: bool = False) -> bool:
-    """Whether `data` is read at once; what is, is what the codec makes of it."""
+    """Return whether the scanner accepts `data`, and check that it agrees with the codec."""
     scan = build.module("penstock.wire.river.scanning").scan
     known = build.module("penstock.wire.river.codec").CODECS[codec]
     found = scan(b"??" + data + b"?", 2, 2 + len(data), codec == "json", results)
     if found is None:
         return False
     slow = known.decode_any(data, results)
-    # What cannot be used is never read at once.
+    # The scanner never accepts an invalid payload.
     assert slow.fault is None and found.fault is None
     assert [getattr(found, name) for name in FIELDS] == [getattr(slow, name) for name in FIELDS]
     if found.ok_payload is None:
@@ -67,7 +67,7 @@ def packed(fields: dict[str, Any], codec: str) -> bytes:
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 @given(fields=ENVELOPES, results=st.booleans(), order=st.randoms())
-def test_what_is_read_at_once_is_what_the_codec_reads(
+def test_scanner_agrees_with_the_codec(
     build: Build, codec: str, fields: dict[str, Any], results: bool, order: Any
 ) -> None:
     names = list(fields)
@@ -77,7 +77,7 @@ def test_what_is_read_at_once_is_what_the_codec_reads(
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 @given(fields=ENVELOPES, data=st.data())
-def test_broken_messages_are_never_read_otherwise_than_by_the_codec(
+def test_scanner_agrees_with_the_codec_on_malformed_messages(
     build: Build, codec: str, fields: dict[str, Any], data: st.DataObject
 ) -> None:
     whole = bytearray(packed(fields, codec))
@@ -89,7 +89,7 @@ def test_broken_messages_are_never_read_otherwise_than_by_the_codec(
 
 
 @pytest.mark.parametrize("name", transcripts())
-def test_what_the_reference_writes_is_read_at_once(build: Build, name: str) -> None:
+def test_messages_of_the_reference_are_scanned(build: Build, name: str) -> None:
     record = transcript(name)
     for event in record["events"]:
         if event.get("kind") != "frame" or not isinstance(event.get("msg"), dict) or "id" not in event["msg"]:
@@ -126,7 +126,7 @@ def test_usual_bodies_pass(build: Build) -> None:
     assert is_body(msgspec.msgpack.encode({"n": [1, -2.5, "x", True, None, b"\xff"]}), False) is expected
 
 
-def test_nothing_outside_of_the_buffer_is_read(build: Build) -> None:
+def test_scan_never_reads_outside_the_buffer(build: Build) -> None:
     scan = build.module("penstock.wire.river.scanning").scan
     for start, end in ((-1, 2), (0, 3)):
         with pytest.raises(IndexError):

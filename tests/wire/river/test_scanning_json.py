@@ -19,14 +19,14 @@ JSON_BODIES = [
 
 @given(st.sampled_from(JSON_BODIES) | st.binary(max_size=30) | VALUES.map(lambda value: packed(value, "json")))
 @example(b'"' + b"x" * 40 + b'\\n"')
-def test_json_bodies_that_pass_are_whole(build: Build, data: bytes) -> None:
+def test_accepted_json_bodies_are_valid(build: Build, data: bytes) -> None:
     if build.module("penstock.wire.river.scanning").is_body(data, True):
         assert build.module("penstock.wire.river.values").json_to_send(data) == data
 
 
 @pytest.mark.parametrize("results", [False, True])
 @given(body=st.sampled_from(JSON_BODIES) | st.binary(max_size=30))
-def test_json_payloads_are_read_at_once_as_by_the_codec(build: Build, results: bool, body: bytes) -> None:
+def test_scanner_agrees_with_the_codec_on_json_payloads(build: Build, results: bool, body: bytes) -> None:
     whole = packed({"id": "i", "from": "f", "to": "t", "seq": 0, "ack": 0, "streamId": "s", "controlFlags": 8}, "json")
     check(build, whole[:-1] + b',"payload":' + body + b"}", "json", results)
     check(build, whole[:-1] + b',"payload":{"ok":true,"payload":' + body + b"}}", "json", results)

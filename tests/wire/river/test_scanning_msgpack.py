@@ -24,14 +24,14 @@ MSGPACK_BODIES = [
 
 
 @given(st.sampled_from(MSGPACK_BODIES) | st.binary(max_size=30) | VALUES.map(lambda value: packed(value, "msgpack")))
-def test_msgpack_bodies_that_pass_are_whole(build: Build, data: bytes) -> None:
+def test_accepted_msgpack_bodies_are_valid(build: Build, data: bytes) -> None:
     if build.module("penstock.wire.river.scanning").is_body(data, False):
         assert build.module("penstock.wire.river.values").msgpack_body(data) == data
 
 
 @pytest.mark.parametrize("results", [False, True])
 @given(body=st.sampled_from(MSGPACK_BODIES) | st.binary(max_size=30))
-def test_msgpack_payloads_are_read_at_once_as_by_the_codec(build: Build, results: bool, body: bytes) -> None:
+def test_scanner_agrees_with_the_codec_on_msgpack_payloads(build: Build, results: bool, body: bytes) -> None:
     whole = packed(
         {"id": "i", "from": "f", "to": "t", "seq": 0, "ack": 0, "streamId": "s", "controlFlags": 8}, "msgpack"
     )

@@ -34,7 +34,7 @@ VALUES = st.recursive(
 
 @pytest.mark.parametrize("codec", CODECS)
 @given(value=VALUES)
-def test_values_come_back(codec: str, value: Any) -> None:
+def test_values_round_trip(codec: str, value: Any) -> None:
     assert decode_value(encode_value(value, codec), codec) == value
 
 
@@ -42,11 +42,11 @@ def test_values_come_back(codec: str, value: Any) -> None:
     "body",
     [b'{"$t":"not base64!"}', b'{"$t":5}', b'{"$b":"1.5"}', b'{"$b":""}', b'{"$t":"","x":1}', b'{"$b":7}', b'{"$x":1}'],
 )
-def test_what_looks_like_a_wrapper_and_is_none_stays_an_object(body: bytes) -> None:
+def test_object_that_is_not_a_wrapper_is_unchanged(body: bytes) -> None:
     assert isinstance(decode_value(body, "json"), dict)
 
 
-def test_the_references_ways_to_write_them() -> None:
+def test_integers_have_the_forms_of_the_reference() -> None:
     assert encode_value({"d": b"\0\1\xfe\xff"}, "json") == b'{"d":{"$t":"AAH+/w=="}}'
     assert encode_value(2**63, "json") == b'{"$b":"9223372036854775808"}'
     assert encode_value(2**63, "msgpack").hex() == "c71400b3" + b"9223372036854775808".hex()
@@ -55,20 +55,20 @@ def test_the_references_ways_to_write_them() -> None:
 
 
 @pytest.mark.parametrize("body", [b"\xd4\x01\x05", b"\xd4\x00\xc0", b"\xc7\x02\x00\xa1x", b"\x91" * 500 + b"\xc0", b""])
-def test_msgpack_that_is_no_value_is_refused(body: bytes) -> None:
+def test_invalid_msgpack_is_refused(body: bytes) -> None:
     with pytest.raises(FrameError):
         decode_value(body, "msgpack")
 
 
 @pytest.mark.parametrize("body", [b"NaN", b"Infinity", b"{", b"[" * 500 + b"]" * 500, b"\xff", b"1" * 5_000, b""])
-def test_json_that_is_no_value_is_refused(body: bytes) -> None:
+def test_invalid_json_is_refused(body: bytes) -> None:
     with pytest.raises(FrameError):
         decode_value(body, "json")
     with pytest.raises(LocalError, match="River carries JSON values"):
         from_json(body, "msgpack")
 
 
-def test_what_cannot_travel_is_refused() -> None:
+def test_values_that_cannot_be_sent_are_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
     for codec in CODECS:
@@ -77,7 +77,7 @@ def test_what_cannot_travel_is_refused() -> None:
                 encode_value(value, codec)
 
 
-def test_people_write_and_read_json() -> None:
+def test_values_are_converted_to_json_and_back() -> None:
     packed = from_json(b'{"n": 3, "b": {"$t": "AAE="}}', "msgpack")
     assert decode_value(packed, "msgpack") == {"n": 3, "b": b"\0\1"}
     assert to_json(packed, "msgpack") == b'{"n":3,"b":{"$t":"AAE="}}'
@@ -85,18 +85,18 @@ def test_people_write_and_read_json() -> None:
 
 
 @pytest.mark.parametrize("key", ["$t", "$b"])
-def test_a_dict_that_would_arrive_as_something_else_is_refused(key: str) -> None:
+def test_dict_that_looks_like_a_wrapper_is_refused(key: str) -> None:
     # THREATS 93
     for value in ({key: "AAEC"}, [{key: "!!!", "more": 1}], {"a": {key: {}}}):
-        with pytest.raises(LocalError, match=rf"key '\{key}' would arrive as something else"):
+        with pytest.raises(LocalError, match=rf"key '\{key}' would be decoded as another type"):
             encode_value(value, "json")
         assert decode_value(encode_value(value, "msgpack"), "msgpack") == value
-        # People see it all the same.
+        # It can still be displayed.
         assert key in shown_value(value).decode()
     assert to_json(encode_value({key: "AAEC"}, "msgpack"), "msgpack") == b'{"%b":"AAEC"}' % key.encode()
 
 
-def test_a_wrapper_of_other_than_ascii_stays_an_object() -> None:
+def test_wrapper_with_non_ascii_text_stays_an_object() -> None:
     assert decode_value('{"$t":"é"}'.encode(), "json") == {"$t": "é"}
 
 
@@ -108,7 +108,7 @@ TEXT = st.text(
 @given(TEXT)
 def test_lone_surrogates_become_replacement_characters(text: str) -> None:
     body = json.dumps(text).encode()
-    # Two halves that stand side by side are one character; others are none.
+    # Two adjacent halves are one character; others are invalid.
     whole = json.loads(body).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     assert msgspec.json.decode(json_body(body)) == whole or "�" in whole
     json_body(body).decode()
@@ -122,7 +122,7 @@ def test_escaped_backslashes_are_no_escapes() -> None:
     assert json_body(b'"\\ud83d\\ude00\\ud83d"') == b'"\\ud83d\\ude00\\ufffd"'
 
 
-def test_both_directions_take_the_same_depth() -> None:
+def test_both_directions_allow_the_same_depth() -> None:
     for levels, fits in ((BODY_DEPTH, True), (BODY_DEPTH + 1, False)):
         for check in (json_body, json_to_send):
             if fits:
@@ -141,12 +141,12 @@ def test_both_directions_take_the_same_depth() -> None:
     "body",
     [b'{"$t":"!!!"}', b'{"$t":5}', b'[{"$b":"x"}]', b'{"$t":"AA==","more":1}', b'{"\\u0024t":"!"}', b'{"$t":{}}'],
 )
-def test_a_wrapper_that_stands_for_nothing_is_not_sent(body: bytes) -> None:
+def test_invalid_wrapper_is_not_sent(body: bytes) -> None:
     with pytest.raises(FrameError, match=r"\$[tb]"):
         check_wrappers(body)
     with pytest.raises(FrameError, match=r"\$[tb]"):
         json_to_send(body)
-    # What a peer sends so stays an object.
+    # It stays an object if a peer sends it.
     assert json_body(body) == body
 
 
@@ -163,7 +163,7 @@ def test_lone_surrogates_are_not_sent() -> None:
 @pytest.mark.parametrize(
     "body", [b"\xa2\xff\xfe", b"\xd4\x00\x90", b"\xd4\xff\x01", b"\xc1", b"", b"\x92\x01", b"\x81\x81\x01\x02\x03"]
 )
-def test_msgpack_that_cannot_be_decoded_is_refused(body: bytes) -> None:
+def test_undecodable_msgpack_is_refused(body: bytes) -> None:
     with pytest.raises(FrameError, match="MessagePack"):
         msgpack_body(body)
 

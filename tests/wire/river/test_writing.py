@@ -29,7 +29,7 @@ def writer(build: Build, codec: str, us: str = 'cli"ent', peer: str = "SERVER") 
     route=st.sampled_from([None, "a.b", "é.ü", "one.two.three"]),
     tracing=st.none() | st.just({"traceparent": "x", "tracestate": ""}),
 )
-def test_what_is_written_is_read(
+def test_written_messages_are_read(
     builds: dict[str, Build],
     codec: str,
     seq: int,
@@ -60,7 +60,7 @@ def test_what_is_written_is_read(
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_ids_differ(build: Build, codec: str) -> None:
+def test_ids_are_unique(build: Build, codec: str) -> None:
     ours = writer(build, codec)
     known = build.module("penstock.wire.river.codec").CODECS[codec]
     ids = [ours.new_id() for _ in range(20)]
@@ -69,7 +69,7 @@ def test_ids_differ(build: Build, codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_few_routes_are_kept(build: Build, codec: str) -> None:
+def test_number_of_cached_routes_is_limited(build: Build, codec: str) -> None:
     ours = writer(build, codec)
     known = build.module("penstock.wire.river.codec").CODECS[codec]
     for number in range(3_000):
@@ -78,7 +78,7 @@ def test_few_routes_are_kept(build: Build, codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_cannot_be_encoded_is_refused(build: Build, codec: str) -> None:
+def test_unencodable_values_are_refused(build: Build, codec: str) -> None:
     error = build.module("penstock.errors").LocalError
     known = build.module("penstock.wire.river.codec").CODECS[codec]
     with pytest.raises(error, match="cannot be encoded"):
@@ -88,7 +88,7 @@ def test_what_cannot_be_encoded_is_refused(build: Build, codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_is_missing_is_refused(build: Build, codec: str) -> None:
+def test_missing_bytes_are_refused(build: Build, codec: str) -> None:
     known = build.module("penstock.wire.river.codec").CODECS[codec]
     for name, body in ((None, b"1"), (known.encoded("s"), None)):
         with pytest.raises(TypeError):

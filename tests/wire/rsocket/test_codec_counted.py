@@ -18,7 +18,7 @@ FRAMES: dict[str, Callable[[Any, Any], bytes]] = {
 
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
-def test_frames_are_the_same_behind_another_length(build: Build, make: Callable[[Any, Any], bytes]) -> None:
+def test_length_that_counts_itself_leaves_frames_unchanged(build: Build, make: Callable[[Any, Any], bytes]) -> None:
     # THREATS 6
     frames = build.module("penstock.wire.rsocket.frames")
     counted = make(build.module("penstock.wire.rsocket.codec").Codec(counts_itself=True), frames)
@@ -33,7 +33,7 @@ def test_frames_are_the_same_behind_another_length(build: Build, make: Callable[
     assert not deframer.next()
 
 
-def test_runs_are_written_so_and_read_one_by_one(build: Build) -> None:
+def test_runs_with_such_lengths_are_read_one_by_one(build: Build) -> None:
     payload = build.module("penstock.payload")
     run = payload.PayloadRun.of([payload.Payload(b"%d" % number) for number in range(100)])
     codec = build.module("penstock.wire.rsocket.codec").Codec(counts_itself=True)
@@ -48,7 +48,7 @@ def test_runs_are_written_so_and_read_one_by_one(build: Build) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 8])
-def test_a_length_that_does_not_reach_past_the_header_is_refused(build: Build, length: int) -> None:
+def test_length_shorter_than_a_header_is_refused(build: Build, length: int) -> None:
     # THREATS 2, 6
     deframer = build.module("penstock.wire.framing").Deframer(counts_itself=True)
     deframer.feed(length.to_bytes(3, "big") + bytes(20))

@@ -1,4 +1,4 @@
-"""Runs of items: written as their frames would be, and read as one where their frames follow each other."""
+"""Runs of items: encoded like their frames, and read at once if their frames are consecutive."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from hypothesis import strategies as st
 
 from tests.wire.conftest import Wire
 from tests.wire.outcomes import attempt
-from tests.wire.strategies import items, metadata, octets
+from tests.wire.strategies import items, metadata, raw
 
 Items = list[tuple[bytes, bytes | None]]
 
 
 @given(items=items, data=st.data())
-def test_a_run_travels_as_its_items_would(wire: Wire, items: Items, data: st.DataObject) -> None:
+def test_run_is_encoded_like_its_items(wire: Wire, items: Items, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(items)))
     pieces = wire.v1.run_frames(7, wire.run(items), start, len(items))
     assert pieces == ([b"".join(pieces)] if pieces else [])
-    assert b"".join(pieces) == b"".join(wire.v1.payload_frame(7, 0x20, more, octets) for octets, more in items[start:])
+    assert b"".join(pieces) == b"".join(wire.v1.payload_frame(7, 0x20, more, raw) for raw, more in items[start:])
 
 
-def test_a_run_is_cut_into_pieces_for_the_socket(wire: Wire) -> None:
+def test_run_is_divided_into_pieces(wire: Wire) -> None:
     pieces = wire.v1.run_frames(7, wire.run([(bytes(991), None)] * 100), 0, 100)
     assert [len(piece) for piece in pieces] == [60_000, 40_000]
 
 
-# Scanning: frames of this stream and others, fit for a run or not.
+# Scanning: frames of this stream and others, some of which cannot be part of a run.
 
-plain_item = st.tuples(st.just(("item", 7)), octets, metadata)
+plain_item = st.tuples(st.just(("item", 7)), raw, metadata)
 other_frame = st.tuples(
     st.sampled_from((("item", 9), ("item", 0), ("next+complete", 7), ("follows", 7), ("empty", 7), ("cancel", 7))),
-    octets,
+    raw,
     metadata,
 )
 arrivals = st.lists(st.one_of(plain_item, plain_item, plain_item, other_frame), max_size=14)
@@ -59,7 +59,7 @@ def one_by_one(wire: Wire, pieces: list[bytes]) -> list[Any]:
 
 
 def by_runs(wire: Wire, pieces: list[bytes], limit: int) -> tuple[list[Any], list[int]]:
-    """Return the frames, those of runs put together again, and how long each run was."""
+    """Return the frames, including those of runs, and the length of each run."""
     deframer = wire.framing.Deframer()
     found, lengths = [], []
     for piece in pieces:
@@ -79,7 +79,7 @@ def by_runs(wire: Wire, pieces: list[bytes], limit: int) -> tuple[list[Any], lis
 
 
 @given(arrivals=arrivals, limit=st.integers(0, 8), sizes=st.lists(st.integers(1, 120), max_size=20))
-def test_runs_hold_what_their_frames_would(
+def test_runs_contain_the_items_of_their_frames(
     wire: Wire, arrivals: list[tuple[tuple[str, int], bytes, bytes | None]], limit: int, sizes: list[int]
 ) -> None:
     frames = [encoded(wire, arrival) for arrival in arrivals]
@@ -92,14 +92,14 @@ def test_runs_hold_what_their_frames_would(
         found, lengths = by_runs(wire, fed, limit)
         assert found == one_by_one(wire, fed)
         assert all(2 <= length <= limit for length in lengths)
-    # In one piece, a run goes on as long as it can.
+    # In one piece, a run is as long as possible.
     _, lengths = by_runs(wire, [data], 100)
     alike = [(name, len(list(group))) for name, group in groupby(name for name, _, _ in arrivals)]
     assert lengths == [length for (kind, stream_id), length in alike if kind == "item" and stream_id and length > 1]
 
 
 @given(arrivals=arrivals, changes=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=5))
-def test_both_builds_scan_the_same_and_never_past_the_buffer(
+def test_both_builds_scan_equal_runs_within_the_buffer(
     wires: dict[str, Wire],
     arrivals: list[tuple[tuple[str, int], bytes, bytes | None]],
     changes: list[tuple[int, int]],
@@ -115,7 +115,7 @@ def test_both_builds_scan_the_same_and_never_past_the_buffer(
 
 
 def scanned(wire: Wire, data: bytes) -> list[object]:
-    """Return every run, frame and error that comes out of maybe broken bytes, comparably."""
+    """Return all runs, frames and errors of possibly malformed bytes in comparable form."""
     deframer = wire.framing.Deframer(3, 1000)
     deframer.feed(data)
     found: list[object] = []
@@ -131,17 +131,17 @@ def scanned(wire: Wire, data: bytes) -> list[object]:
     return found
 
 
-def test_a_frame_above_the_limit_ends_a_run_before_it(wire: Wire) -> None:
+def test_frame_above_the_limit_ends_a_run_before_it(wire: Wire) -> None:
     small, long = wire.v1.payload_frame(7, 0x20, None, b"a"), wire.v1.payload_frame(7, 0x20, None, bytes(100))
     deframer = wire.framing.Deframer(3, 50)
     deframer.feed(small * 3 + long + small)
     assert deframer.next()
     assert len(wire.v1.scan_run(deframer, 100)) == 3
-    with pytest.raises(wire.errors.FrameError, match="at most 50 are accepted"):
+    with pytest.raises(wire.errors.FrameError, match="exceeds the maximum of 50"):
         deframer.next()
 
 
-def test_frames_that_grow_shorter_make_more_runs_than_one_at_most(wire: Wire) -> None:
+def test_shrinking_frames_make_several_runs(wire: Wire) -> None:
     data = wire.v1.payload_frame(7, 0x20, None, bytes(5000)) + wire.v1.payload_frame(7, 0x20, None, b"a") * 500
     found, lengths = by_runs(wire, [data], 10_000)
     assert len(found) == 501
@@ -150,7 +150,7 @@ def test_frames_that_grow_shorter_make_more_runs_than_one_at_most(wire: Wire) ->
     assert len(lengths) == 2
 
 
-def test_a_deframer_without_a_frame_has_no_run(wire: Wire) -> None:
+def test_deframer_without_a_frame_has_no_run(wire: Wire) -> None:
     deframer = wire.framing.Deframer()
     assert wire.v1.scan_run(deframer, 100) is None
     deframer.feed(wire.v1.payload_frame(7, 0x20, None, b"a") * 2)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.wire import drafts
 from tests.wire.conftest import Wire
 from tests.wire.drafts import Vector
-from tests.wire.strategies import frames, made, metadata, octets, u31, u32
+from tests.wire.strategies import frames, made, metadata, raw, u31, u32
 
 VECTORS = [vector for vector in drafts.load() if vector.dialect == "reactivesocket-0.2"]
 DIALECT = "reactivesocket-0.2"
@@ -23,12 +23,12 @@ def decoded(wire: Wire, body: str) -> Any:
 def shown(wire: Wire, vector: Vector) -> list[dict[str, Any]]:
     return [
         wire.dump.to_object(frame, vector.dialect)
-        for _, frame in wire.dump.read_frames(vector.octets, vector.dialect, vector.prefix)
+        for _, frame in wire.dump.read_frames(vector.raw, vector.dialect, vector.prefix)
     ]
 
 
 @pytest.mark.parametrize("vector", drafts.load(), ids=lambda vector: vector.name)
-def test_vectors_of_the_drafts_are_shown_as_what_they_mean(wire: Wire, vector: Vector) -> None:
+def test_draft_vectors_are_shown_with_their_meaning(wire: Wire, vector: Vector) -> None:
     facts = drafts.facts(vector)
     found = shown(wire, vector)
     assert len(found) == len(facts)
@@ -48,23 +48,23 @@ def test_vectors_of_the_drafts_encode_back_to_the_same_bytes(wire: Wire, vector:
     for one in shown(wire, vector):
         frame = codec.encode(wire.dump.from_object(one, vector.dialect))
         again += wire.framing.prefixed(frame, vector.prefix) if vector.prefix else frame
-    assert again == vector.octets
+    assert again == vector.raw
 
 
 @given(frame=frames)
-def test_what_both_versions_have_is_written_the_same(wire: Wire, frame: tuple[str, dict[str, Any]]) -> None:
+def test_common_frames_are_encoded_alike(wire: Wire, frame: tuple[str, dict[str, Any]]) -> None:
     written = made(wire, frame)
     if written.metadata is not None and written.type in (2, 12):
         # LEASE and METADATA_PUSH have a length before their metadata here.
-        octets = wire.v02.encode(written)
-        end = len(octets) - len(written.metadata)
-        assert octets[end - 3 : end] == len(written.metadata).to_bytes(3, "big")
-        assert octets[6 : end - 3] + octets[end:] == wire.v1.encode(written)[6:]
+        raw = wire.v02.encode(written)
+        end = len(raw) - len(written.metadata)
+        assert raw[end - 3 : end] == len(written.metadata).to_bytes(3, "big")
+        assert raw[6 : end - 3] + raw[end:] == wire.v1.encode(written)[6:]
     elif not (written.type in (9, 11) and written.flags & wire.frames.METADATA):
         assert wire.v02.encode(written) == wire.v1.encode(written)
 
 
-@given(code=u32, stream_id=u31, metadata=metadata, data=octets)
+@given(code=u32, stream_id=u31, metadata=metadata, data=raw)
 def test_errors_and_cancels_carry_metadata(
     wire: Wire, code: int, stream_id: int, metadata: bytes | None, data: bytes
 ) -> None:
@@ -78,13 +78,13 @@ def test_errors_and_cancels_carry_metadata(
         assert wire.v02.decode(b"!" + body + b"!", 1, 1 + len(body)) == frame
 
 
-def test_the_strict_flag_is_shown(wire: Wire) -> None:
+def test_strict_flag_is_shown(wire: Wire) -> None:
     setup = wire.frames.SetupFrame(wire.frames.STRICT, 0, 2, 500, 60_000)
     assert wire.dump.to_object(setup, DIALECT)["flags"] == ["strict"]
     assert wire.dump.to_object(setup)["flags"] == []
 
 
-# THREATS 15: the entire frame MUST be ignored, whatever its flags say.
+# THREATS 15: the entire frame MUST be ignored, regardless of its flags.
 @pytest.mark.parametrize(
     "body",
     [
@@ -97,26 +97,26 @@ def test_the_strict_flag_is_shown(wire: Wire) -> None:
         "00000001 1900 00000001 000002 61",
     ],
 )
-def test_a_frame_whose_metadata_runs_past_it_is_to_be_ignored(wire: Wire, body: str) -> None:
+def test_frame_with_metadata_beyond_its_end_is_ignorable(wire: Wire, body: str) -> None:
     with pytest.raises(wire.errors.FrameError) as caught:
         decoded(wire, body)
     assert caught.value.ignorable
 
 
-def test_a_frame_that_is_cut_elsewhere_is_not(wire: Wire) -> None:
+def test_frame_truncated_elsewhere_is_not_ignorable(wire: Wire) -> None:
     with pytest.raises(wire.errors.FrameError) as caught:
         decoded(wire, "00000001 1800 0000")
     assert not caught.value.ignorable
 
 
 # THREATS 12.
-def test_the_top_bit_of_a_stream_id_is_refused(wire: Wire) -> None:
+def test_top_bit_of_a_stream_id_is_refused(wire: Wire) -> None:
     with pytest.raises(wire.errors.FrameError, match="top bit"):
         decoded(wire, "80000001 2400")
 
 
 @given(body=st.binary(max_size=40))
-def test_junk_raises_nothing_but_frame_errors(wire: Wire, body: bytes) -> None:
+def test_junk_only_raises_frame_errors(wire: Wire, body: bytes) -> None:
     try:
         frame = wire.v02.decode(body, 0, len(body))
     except wire.errors.FrameError:

@@ -13,13 +13,13 @@ from tests.wire.conftest import Wire
 from tests.wire.strategies import frames, made
 from tests.wire.vectors import Vector
 
-VECTORS = [vector for vector in vectors.load() if vector.octets.hex() != vectors.LYING_METADATA]
+VECTORS = [vector for vector in vectors.load() if vector.raw.hex() != vectors.LYING_METADATA]
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.meaning[:60])
-def test_vectors_are_shown_as_what_they_mean(wire: Wire, vector: Vector) -> None:
-    shown = [wire.dump.to_object(frame) for _, frame in wire.dump.read_frames(vector.octets, prefix=vector.prefix)]
-    # Not METADATA: under its name stands the metadata itself.
+def test_vectors_are_shown_with_their_meaning(wire: Wire, vector: Vector) -> None:
+    shown = [wire.dump.to_object(frame) for _, frame in wire.dump.read_frames(vector.raw, prefix=vector.prefix)]
+    # Not METADATA, because that name is used for the metadata itself.
     flags = wire.dump.FLAG_NAMES.keys() - {"metadata"}
     for one, fact in zip(shown, vectors.facts(vector), strict=True):
         for name, value in fact.items():
@@ -30,35 +30,35 @@ def test_vectors_are_shown_as_what_they_mean(wire: Wire, vector: Vector) -> None
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.meaning[:60])
-def test_what_is_shown_of_a_vector_is_all_of_it(wire: Wire, vector: Vector) -> None:
-    for length, frame in wire.dump.read_frames(vector.octets, prefix=vector.prefix):
+def test_vectors_are_shown_completely(wire: Wire, vector: Vector) -> None:
+    for length, frame in wire.dump.read_frames(vector.raw, prefix=vector.prefix):
         shown = json.loads(json.dumps(wire.dump.to_object(frame)))
         again = wire.dump.from_object(shown | ({} if length is None else {"length": length}))
         assert wire.v1.encode(again) == wire.v1.encode(frame)
 
 
 def known(wire: Wire, frame: Any) -> Any:
-    """Return the frame without the flags that nobody knows, which are not shown."""
+    """Return the frame without unknown flags, which are not shown."""
     names = wire.dump.to_object(frame)["flags"]
     frame.flags = sum(wire.dump.FLAG_NAMES[name] for name in names)
     return frame
 
 
 @given(frame=frames)
-def test_objects_and_frames_are_one(wire: Wire, frame: tuple[str, dict[str, Any]]) -> None:
+def test_objects_are_converted_back_to_frames(wire: Wire, frame: tuple[str, dict[str, Any]]) -> None:
     written = known(wire, made(wire, frame))
     shown = json.loads(json.dumps(wire.dump.to_object(written)))
     read = wire.dump.from_object(shown)
     assert read == written
     assert type(read) is type(written)
-    # The flags that follow from the fields may be left out.
+    # The flags that follow from the fields may be omitted.
     implied = written.flags & (wire.frames.METADATA if written.metadata is not None else 0)
     implied |= wire.frames.RESUME if getattr(written, "token", None) is not None and written.type == 1 else 0
     del shown["flags"]
     assert wire.dump.from_object(shown).flags == implied
 
 
-def test_a_setup_is_shown_field_by_field(wire: Wire) -> None:
+def test_setup_is_shown_field_by_field(wire: Wire) -> None:
     setup = wire.frames.SetupFrame(
         wire.frames.LEASE, 1, 0, 20_000, 90_000, b"\x01\xff", b"m/x", b"application/json", None, b"{}"
     )
@@ -94,7 +94,7 @@ def test_a_setup_is_shown_field_by_field(wire: Wire) -> None:
         ("00000001aa0061", {"type": "0x2A", "flags": ["ignore"], "data": "61"}),
     ],
 )
-def test_only_what_a_type_has_is_shown(wire: Wire, body: str, shown: dict[str, object]) -> None:
+def test_only_fields_of_a_type_are_shown(wire: Wire, body: str, shown: dict[str, object]) -> None:
     ((length, frame),) = wire.dump.read_frames(bytes.fromhex(body))
     found = wire.dump.to_object(frame)
     assert length is None
@@ -106,7 +106,7 @@ def test_only_what_a_type_has_is_shown(wire: Wire, body: str, shown: dict[str, o
 
 # THREATS 18.
 @given(mime=st.binary(max_size=20))
-def test_a_mime_type_that_is_no_text_survives(wire: Wire, mime: bytes) -> None:
+def test_mime_type_that_is_not_text_is_preserved(wire: Wire, mime: bytes) -> None:
     frame = wire.frames.SetupFrame(metadata_mime=mime)
     assert wire.dump.from_object(json.loads(json.dumps(wire.dump.to_object(frame)))) == frame
 
@@ -114,7 +114,7 @@ def test_a_mime_type_that_is_no_text_survives(wire: Wire, mime: bytes) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([], "written as an object, not as list"),
+        ([], "must be an object, not list"),
         ({}, "type is None; it must be one of SETUP, LEASE"),
         ({"type": "NOPE"}, "type is 'NOPE'"),
         ({"type": 10}, "type is 10"),
@@ -138,13 +138,13 @@ def test_a_mime_type_that_is_no_text_survives(wire: Wire, mime: bytes) -> None:
         ({"type": "EXT", "extended_type": 2**80}, "extended_type of EXT"),
     ],
 )
-def test_an_object_that_is_no_frame_is_refused(wire: Wire, value: Any, message: str) -> None:
+def test_invalid_objects_are_refused(wire: Wire, value: Any, message: str) -> None:
     with pytest.raises(wire.errors.LocalError, match=message.replace("(", "\\(")):
         wire.dump.from_object(value)
 
 
 @pytest.mark.parametrize("mime", [5, "\ud800"])
-def test_a_mime_type_must_be_a_text(wire: Wire, mime: object) -> None:
+def test_mime_type_must_be_text(wire: Wire, mime: object) -> None:
     setup = wire.dump.to_object(wire.frames.SetupFrame()) | {"data_mime": mime}
     with pytest.raises(wire.errors.LocalError, match="data_mime of SETUP is"):
         wire.dump.from_object(setup)
@@ -159,14 +159,14 @@ def test_dialects_are_known_by_name(wire: Wire) -> None:
         lambda: wire.dump.line(wire.frames.Frame(9), "rsocket"),
         lambda: list(wire.dump.read_frames(b"", "rsocket")),
     ):
-        with pytest.raises(wire.errors.LocalError, match=r"no dialect 'rsocket'; use one of rsocket-1\.0"):
+        with pytest.raises(wire.errors.LocalError, match=r"unknown dialect 'rsocket'; use one of rsocket-1\.0"):
             refuse()
 
 
-def test_frames_are_read_with_the_length_before_them(wire: Wire) -> None:
+def test_frames_are_read_with_their_length_prefix(wire: Wire) -> None:
     cancel, payload = wire.frames.Frame(9, 1), wire.frames.Frame(10, 1, 0x20, 0, None, b"data")
-    octets = wire.v1.frame(cancel) + wire.v1.frame(payload)
-    assert list(wire.dump.read_frames(octets, prefix=3)) == [(6, cancel), (10, payload)]
+    raw = wire.v1.frame(cancel) + wire.v1.frame(payload)
+    assert list(wire.dump.read_frames(raw, prefix=3)) == [(6, cancel), (10, payload)]
     inclusive = b"\0\0\0\x0a" + wire.v1.encode(cancel)
     assert list(wire.dump.read_frames(inclusive, prefix=4)) == [(10, cancel)]
     assert list(wire.dump.read_frames(b"", prefix=3)) == []
@@ -176,22 +176,22 @@ CANCEL = "000006000000012400"
 
 
 @pytest.mark.parametrize(
-    ("octets", "prefix", "offset", "message"),
+    ("raw", "prefix", "offset", "message"),
     [
         ("", 0, 0, "shorter than its header"),
         ("0000000111000000106162", 0, 6, "metadata of 16 bytes"),
-        ("0000060000", 3, 0, "the last frame is cut: 5 bytes of it are there"),
-        (CANCEL + "0000", 3, 9, "the last frame is cut: 2 bytes"),
-        (CANCEL + "000005", 3, 9, "the length says 5 bytes"),
+        ("0000060000", 3, 0, "the last frame is incomplete: it has only 5 bytes"),
+        (CANCEL + "0000", 3, 9, "the last frame is incomplete: it has only 2 bytes"),
+        (CANCEL + "000005", 3, 9, "a length of 5 bytes"),
         (CANCEL + "000006800000012400", 3, 12, "top bit"),
         (CANCEL + "00000b0000000111000000106162", 3, 18, "metadata of 16 bytes"),
     ],
 )
-def test_bytes_that_are_no_frame_are_named_by_their_place(
-    wire: Wire, octets: str, prefix: int, offset: int, message: str
+def test_malformed_frames_are_reported_with_their_offset(
+    wire: Wire, raw: str, prefix: int, offset: int, message: str
 ) -> None:
     with pytest.raises(wire.errors.FrameError, match=message) as caught:
-        list(wire.dump.read_frames(bytes.fromhex(octets), prefix=prefix))
+        list(wire.dump.read_frames(bytes.fromhex(raw), prefix=prefix))
     assert caught.value.offset == offset
 
 
@@ -206,27 +206,27 @@ def test_bytes_that_are_no_frame_are_named_by_their_place(
         ("00000001280022ff0ae2808e5c", 'PAYLOAD stream=1 data=""\\xff\\n\\u200e\\"(7)'),
     ],
 )
-def test_a_frame_is_one_line(wire: Wire, body: str, line: str) -> None:
+def test_frame_is_one_line(wire: Wire, body: str, line: str) -> None:
     ((_, frame),) = wire.dump.read_frames(bytes.fromhex(body))
     assert wire.dump.line(frame) == line
 
 
 @given(frame=frames)
-def test_a_line_moves_no_cursor_and_stays_short(wire: Wire, frame: tuple[str, dict[str, Any]]) -> None:
+def test_line_has_no_control_characters_and_is_short(wire: Wire, frame: tuple[str, dict[str, Any]]) -> None:
     line = wire.dump.line(made(wire, frame))
     assert shown_line(line) == line
 
 
-def test_a_long_text_is_shortened(wire: Wire) -> None:
+def test_long_text_is_shortened(wire: Wire) -> None:
     line = wire.dump.line(wire.frames.Frame(10, 1, data="é".encode() * 1000))
     assert line == f'PAYLOAD stream=1 data="{"é" * 60}…"(2000)'
 
 
-def test_fields_of_bytes_may_be_shown_otherwise(wire: Wire) -> None:
+def test_show_replaces_fields_of_bytes(wire: Wire) -> None:
     asked: list[tuple[str, bytes]] = []
 
-    def show(name: str, octets: bytes) -> str | None:
-        asked.append((name, octets))
+    def show(name: str, raw: bytes) -> str | None:
+        asked.append((name, raw))
         return "hidden" if name == "metadata" else None
 
     frame = wire.frames.Frame(wire.frames.FrameType.PAYLOAD, 1, 0, 0, b"secret", b"open")

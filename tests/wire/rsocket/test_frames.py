@@ -8,7 +8,7 @@ from tests.wire.strategies import frames, made
 
 
 @given(frame=frames)
-def test_frames_are_equal_when_all_their_fields_are(wire: Wire, frame: tuple[str, dict[str, object]]) -> None:
+def test_frames_are_equal_if_all_fields_are_equal(wire: Wire, frame: tuple[str, dict[str, object]]) -> None:
     one, other = made(wire, frame), made(wire, frame)
     assert one == other
     assert hash(one) == hash(other)
@@ -25,7 +25,7 @@ def test_frames_of_two_classes_are_never_equal(wire: Wire) -> None:
 
 
 @given(frame=frames)
-def test_a_frame_shows_all_its_fields(wire: Wire, frame: tuple[str, dict[str, object]]) -> None:
+def test_frame_shows_all_its_fields(wire: Wire, frame: tuple[str, dict[str, object]]) -> None:
     shown = repr(made(wire, frame))
     assert shown.startswith(frame[0] + "(type=")
     for name, value in frame[1].items():
@@ -44,5 +44,5 @@ def test_optional_fields_set_their_flags(wire: Wire) -> None:
 @pytest.mark.parametrize(
     ("type", "name"), [(1, "SETUP"), (0x0A, "PAYLOAD"), (0x3F, "EXT"), (0, "0x00"), (0x2A, "0x2A")]
 )
-def test_types_without_a_name_are_shown_in_hex(wire: Wire, type: int, name: str) -> None:
+def test_unnamed_types_are_shown_in_hex(wire: Wire, type: int, name: str) -> None:
     assert wire.frames.type_name(type) == name

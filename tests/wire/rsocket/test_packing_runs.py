@@ -17,7 +17,7 @@ def frames(wire: Wire, stream_id: int, items: Items) -> bytes:
 
 
 def scanned(wire: Wire, data: bytes, stream_id: int, room: int) -> tuple[Items | None, int]:
-    """Return what is found at the first frame of `data`, and where the deframer stands then."""
+    """Return the run at the first frame of `data`, and the position of the deframer after it."""
     deframer = wire.framing.Deframer()
     deframer.feed(data)
     assert deframer.next()
@@ -26,10 +26,8 @@ def scanned(wire: Wire, data: bytes, stream_id: int, room: int) -> tuple[Items |
 
 
 @given(items=item_lists, stream_id=u31.filter(bool), room=st.integers(0, 20), tail=st.binary(max_size=20))
-def test_whole_items_are_found_as_far_as_there_is_room(
-    wire: Wire, items: Items, stream_id: int, room: int, tail: bytes
-) -> None:
-    # Behind the items stands what is none: a cancel, and bytes that may look like anything.
+def test_take_run_reads_at_most_limit_items(wire: Wire, items: Items, stream_id: int, room: int, tail: bytes) -> None:
+    # After the items follow a cancel and arbitrary bytes.
     end = wire.v1.cancel_frame(stream_id)
     found, at = scanned(wire, frames(wire, stream_id, items) + end + tail, stream_id, room)
     expected = items[:room]
@@ -49,21 +47,21 @@ def test_only_plain_items_make_a_run(wire: Wire, flags: int) -> None:
     assert scanned(wire, odd + frames(wire, 1, items), 1, 10)[0] is None
 
 
-def test_a_run_ends_where_another_stream_begins(wire: Wire) -> None:
+def test_run_ends_before_another_stream(wire: Wire) -> None:
     items: Items = [(b"a", None), (b"b", b"m")]
     assert scanned(wire, frames(wire, 1, items) + frames(wire, 3, items), 1, 10)[0] == items
     assert scanned(wire, frames(wire, 3, items), 1, 10)[0] is None
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 4, 0xFFFFFF])
-def test_metadata_that_lies_about_its_length_ends_a_run(wire: Wire, size: int) -> None:
+def test_metadata_with_an_invalid_length_ends_a_run(wire: Wire, size: int) -> None:
     good: Items = [(b"a", b"m"), (b"b", b"m")]
     body = (1).to_bytes(4, "big") + (0x0A << 10 | 0x120).to_bytes(2, "big") + size.to_bytes(3, "big")[: min(size, 3)]
     lying = len(body).to_bytes(3, "big") + body
     assert scanned(wire, frames(wire, 1, good) + lying + frames(wire, 1, good), 1, 10)[0] == good
 
 
-def test_every_cut_ends_the_run_before_it(wire: Wire) -> None:
+def test_truncated_frame_ends_the_run_before_it(wire: Wire) -> None:
     items: Items = [(b"one", None), (b"two", b"m"), (b"three", None)]
     whole = frames(wire, 1, items)
     ends = [len(frames(wire, 1, items[:count])) for count in range(1, 4)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.wire.conftest import Wire
 from tests.wire.outcomes import attempt
-from tests.wire.strategies import items, metadata, octets, u32
+from tests.wire.strategies import items, metadata, raw, u32
 
 u63 = st.integers(0, 2**63 - 1)
 u64 = st.integers(0, 2**64 - 1)
@@ -19,8 +19,8 @@ def decoded(wire: Wire, body: str) -> Any:
     return wire.v00.decode(raw, 0, len(raw))
 
 
-@given(stream_id=u63, n=u64, metadata=metadata, kind=st.integers(0, 255), data=octets, code=u32, flags=st.booleans())
-def test_every_type_is_decoded_as_it_was_encoded(
+@given(stream_id=u63, n=u64, metadata=metadata, kind=st.integers(0, 255), data=raw, code=u32, flags=st.booleans())
+def test_every_type_is_decoded_back(
     wire: Wire, stream_id: int, n: int, metadata: bytes | None, kind: int, data: bytes, code: int, flags: bool
 ) -> None:
     frames = wire.frames
@@ -54,7 +54,7 @@ def test_every_type_is_decoded_as_it_was_encoded(
         assert wire.v00.frame(frame) == wire.framing.prefixed(body, 4)
 
 
-def test_a_response_is_an_item_unless_it_is_nothing_but_complete(wire: Wire) -> None:
+def test_response_is_an_item_unless_empty_and_complete(wire: Wire) -> None:
     next, complete = wire.frames.NEXT, wire.frames.COMPLETE
     assert decoded(wire, "00 00 0020 0000000000000005").flags == next
     assert decoded(wire, "00 10 0020 0000000000000005").flags == complete
@@ -64,14 +64,14 @@ def test_a_response_is_an_item_unless_it_is_nothing_but_complete(wire: Wire) -> 
 
 # THREATS 16, 15.
 @pytest.mark.parametrize("length", ["00000000", "00000003", "00000009", "000000ff", "00ffffff"])
-def test_a_metadata_length_that_is_wrong_lets_the_frame_be_ignored(wire: Wire, length: str) -> None:
+def test_frame_with_invalid_metadata_length_is_ignorable(wire: Wire, length: str) -> None:
     with pytest.raises(wire.errors.FrameError) as caught:
         decoded(wire, f"00 40 0011 0000000000000001 {length} 61626364")
     assert caught.value.ignorable
 
 
 # THREATS 12.
-def test_the_top_bit_of_a_stream_id_is_refused(wire: Wire) -> None:
+def test_top_bit_of_a_stream_id_is_refused(wire: Wire) -> None:
     with pytest.raises(wire.errors.FrameError, match="top bit"):
         decoded(wire, "00 00 0011 8000000000000001")
 
@@ -80,27 +80,27 @@ def test_the_top_bit_of_a_stream_id_is_refused(wire: Wire) -> None:
     ("body", "message"),
     [
         ("00 00 0011", "shorter than its header of 12"),
-        ("01 00 0011 0000000000000001", "says version 1"),
-        ("00 00 0004 0000000000000000", "no frame has type 0x0004"),
+        ("01 00 0011 0000000000000001", "has version 1"),
+        ("00 00 0004 0000000000000000", "unknown frame type 0x0004"),
         ("00 00 0013 0000000000000001 00000000", "ends within its request_n"),
         ("00 00 0003 0000000000000000 0000000000000001", "ends within its number_of_requests"),
         ("00 00 0001 0000000000000000 ff 61", "ends within its metadata_mime"),
     ],
 )
-def test_what_is_no_frame_is_refused(wire: Wire, body: str, message: str) -> None:
+def test_malformed_frames_are_refused(wire: Wire, body: str, message: str) -> None:
     with pytest.raises(wire.errors.FrameError, match=message):
         decoded(wire, body)
 
 
 # THREATS 33.
-def test_the_greatest_numbers_are_numbers(wire: Wire) -> None:
+def test_largest_numbers_are_decoded(wire: Wire) -> None:
     most = "f" * 16
     lease = decoded(wire, f"00 00 0003 0000000000000000 {most} {most}")
     assert (lease.ttl_ns, lease.number_of_requests) == (2**64 - 1, 2**64 - 1)
     assert decoded(wire, f"00 00 0015 0000000000000001 {most}").request_n == 2**64 - 1
 
 
-def test_the_sign_of_a_stream_id_does_not_travel(wire: Wire) -> None:
+def test_sign_of_a_stream_id_is_not_encoded(wire: Wire) -> None:
     assert wire.v00.cancel_frame(-5) == wire.v00.cancel_frame(5)
     assert wire.v00.payload_frame(-5, wire.frames.NEXT, None, b"d") == wire.v00.payload_frame(
         5, wire.frames.NEXT, None, b"d"
@@ -115,20 +115,20 @@ def test_runs_are_written_item_by_item(wire: Wire, items: list[tuple[bytes, byte
     assert b"".join(pieces) == b"".join(expected)
 
 
-def test_runs_are_cut_into_pieces(wire: Wire) -> None:
+def test_runs_are_divided_into_pieces(wire: Wire) -> None:
     run = wire.run([(b"x" * 25_000, None)] * 5)
     assert [len(piece) > 0 for piece in wire.v00.run_frames(7, run, 0, 5)] == [True] * 3
 
 
-@given(data=octets, prefix=st.sampled_from((3, 4)))
-def test_a_head_and_its_data_are_a_frame(wire: Wire, data: bytes, prefix: int) -> None:
+@given(data=raw, prefix=st.sampled_from((3, 4)))
+def test_head_and_its_data_are_a_frame(wire: Wire, data: bytes, prefix: int) -> None:
     codec = type(wire.v00)(prefix)
     whole = codec.payload_frame(9, wire.frames.NEXT, b"m", data)
     assert codec.payload_head(9, wire.frames.NEXT, b"m", len(data)) + data == whole
     assert wire.framing.Deframer(prefix).split(whole) == [whole[prefix:]]
 
 
-def test_requests_leave_out_what_they_do_not_have(wire: Wire) -> None:
+def test_requests_omit_fields_of_other_types(wire: Wire) -> None:
     call = wire.v00.request_frame(4, 1, wire.frames.COMPLETE, 5, None, b"q")
     assert call.hex() == "00000011" + "00000011" + "0000000000000001" + "71"
     assert wire.v00.request_n_frame(1, 5).hex() == "00000018" + "00000015" + "0000000000000001" + "0000000000000005"
@@ -136,7 +136,7 @@ def test_requests_leave_out_what_they_do_not_have(wire: Wire) -> None:
         wire.v00.request_n_frame(1, -1)
 
 
-# Bytes of any kind, and what follows a type and flags that exist.
+# Arbitrary bytes, some of them after a valid type and flags.
 junk = st.binary(max_size=40) | st.builds(
     lambda flags, type, rest: bytes([0, flags, 0, type, 0]) + rest,
     st.sampled_from((0, 0x10, 0x20, 0x40, 0x80)),
@@ -146,7 +146,7 @@ junk = st.binary(max_size=40) | st.builds(
 
 
 @given(body=junk)
-def test_junk_raises_nothing_but_frame_errors(wire: Wire, body: bytes) -> None:
+def test_junk_only_raises_frame_errors(wire: Wire, body: bytes) -> None:
     try:
         read = wire.v00.decode(body, 0, len(body))
     except wire.errors.FrameError as error:
@@ -156,12 +156,12 @@ def test_junk_raises_nothing_but_frame_errors(wire: Wire, body: bytes) -> None:
     assert wire.v00.decode(again, 0, len(again)) == read
 
 
-# Runs. Stream 0 is the connection's, and has none.
+# Runs. Stream 0 is the connection, which has none.
 sent = st.tuples(st.sampled_from([0, 7, 7, 7, 1 << 40]), st.sampled_from([0x20, 0x20, 0x20, 0x60, 0xA0]), items)
 
 
 def one_by_one(wire: Wire, data: bytes, limit: int, prefix: int) -> list[Any]:
-    """Return the frames of what may be broken; those of runs are put together again, and runs must not cross."""
+    """Return the frames of possibly malformed bytes, including those of runs, which must not overlap."""
     codec = type(wire.v00)(prefix)
     deframer = wire.framing.Deframer(prefix, 1000, 12)
     deframer.feed(data)
@@ -183,7 +183,7 @@ def one_by_one(wire: Wire, data: bytes, limit: int, prefix: int) -> list[Any]:
 
 
 @given(sent=st.lists(sent, max_size=8), limit=st.integers(2, 9), prefix=st.sampled_from((3, 4)))
-def test_runs_hold_what_their_frames_would(
+def test_runs_contain_the_items_of_their_frames(
     wire: Wire, sent: list[tuple[int, int, list[tuple[bytes, bytes | None]]]], limit: int, prefix: int
 ) -> None:
     codec = type(wire.v00)(prefix)
@@ -194,7 +194,7 @@ def test_runs_hold_what_their_frames_would(
 
 
 @given(batch=items, changes=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=5))
-def test_both_builds_read_broken_bytes_alike(
+def test_both_builds_agree_on_malformed_bytes(
     wires: dict[str, Wire], batch: list[tuple[bytes, bytes | None]], changes: list[tuple[int, int]]
 ) -> None:
     results = []
@@ -207,7 +207,7 @@ def test_both_builds_read_broken_bytes_alike(
     assert all(result == results[0] for result in results)
 
 
-def test_none_where_an_object_belongs_is_an_error_and_no_crash(wire: Wire) -> None:
+def test_none_as_an_argument_is_an_error(wire: Wire) -> None:
     for refuse in (
         lambda: wire.v00.decode(None, 0, 0),
         lambda: wire.v00.stream_id(None, 0),

@@ -1,1 +1,1 @@
-"""The extensions of RSocket, which say what the bytes of metadata mean."""
+"""The extensions of RSocket, which define the content of metadata."""

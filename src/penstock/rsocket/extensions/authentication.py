@@ -1,6 +1,6 @@
-"""Authentication: the extension that carries who asks, in the metadata of a request or of a set-up.
+"""The extension Authentication: credentials in the metadata of a request or of a set-up.
 
-What is secret is never shown: neither `repr` nor an error has passwords, tokens or payloads in it.
+Secrets are never shown: neither `repr` nor errors contain passwords, tokens or payloads.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Simple:
     """A user name and a password.
 
     Attributes:
-        username: At most 65,535 bytes of UTF-8.
-        password: It may be empty.
+        username: The user name, at most 65,535 bytes of UTF-8.
+        password: The password. It may be empty.
 
     """
 
@@ -36,7 +36,12 @@ class Simple:
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """A token, and whoever bears it is trusted."""
+    """A bearer token.
+
+    Attributes:
+        token: The token.
+
+    """
 
     token: str = field(repr=False)
 
@@ -46,8 +51,8 @@ class Custom:
     """Any other type of authentication.
 
     Attributes:
-        type: Its name, of 1 to 128 ASCII characters, or a well-known number that we know nothing of.
-        payload: What belongs to it.
+        type: The name of the type, with 1 to 128 ASCII characters, or a well-known number without a class here.
+        payload: The credentials in the format of the type.
 
     """
 
@@ -61,26 +66,25 @@ Authentication = Simple | Bearer | Custom
 def encode(authentication: Authentication) -> bytes:
     """Return the content of a `message/x.rsocket.authentication.v0` entry.
 
-    Raises LocalError if a text is not valid Unicode, if the username is too long, or if the type of :class:`Custom` has
-    no such name or number, or has a class of its own.
+    Raises LocalError if a text is not valid Unicode, if the username is too long, or if the type of :class:`Custom` is
+    not a valid name or number, or is that of :class:`Simple` or :class:`Bearer`.
     """
     match authentication:
         case Simple(username, password):
-            name = _octets(username, "username")
+            name = _utf8(username, "username")
             if len(name) > MAX_USERNAME_BYTES:
-                raise LocalError(f"the username is {len(name)} bytes of UTF-8; at most {MAX_USERNAME_BYTES} can travel")
-            octets = len(name).to_bytes(2, "big") + name + _octets(password, "password")
-            return write_type(SIMPLE, TYPE) + octets
+                raise LocalError(f"the username has {len(name)} bytes of UTF-8; the maximum is {MAX_USERNAME_BYTES}")
+            return write_type(SIMPLE, TYPE) + len(name).to_bytes(2, "big") + name + _utf8(password, "password")
         case Bearer(token):
-            return write_type(BEARER, TYPE) + _octets(token, "token")
+            return write_type(BEARER, TYPE) + _utf8(token, "token")
         case Custom(type, payload):
             if type in (SIMPLE, BEARER):
-                raise LocalError(f"{TYPE} {type} is what {(Simple, Bearer)[int(type)].__name__} is for")
+                raise LocalError(f"use {(Simple, Bearer)[int(type)].__name__} for {TYPE} {type}")
             return write_type(type, TYPE) + payload
 
 
 def decode(content: bytes) -> Authentication:
-    """Return what a `message/x.rsocket.authentication.v0` entry claims; nothing is verified.
+    """Return the credentials in a `message/x.rsocket.authentication.v0` entry, which are not verified.
 
     Raises FrameError if a length runs past the end, or if a text is not UTF-8.
     """
@@ -98,16 +102,16 @@ def decode(content: bytes) -> Authentication:
     return Simple(_text(content, start, end, "username"), _text(content, end, len(content), "password"))
 
 
-# The errors of a codec hold what they could not read. Ours are raised outside of `except`, so that these do not
-# hang on them as their context, for a log to show.
+# UnicodeErrors contain the text. Our errors are raised outside of `except`, so that their context does not show it
+# in a log.
 
 
-def _octets(text: str, what: str) -> bytes:
+def _utf8(text: str, what: str) -> bytes:
     try:
         return text.encode()
     except (AttributeError, UnicodeEncodeError):
         pass
-    raise LocalError(f"the {what} must be a string that UTF-8 can say")
+    raise LocalError(f"the {what} must be a string that can be encoded in UTF-8")
 
 
 def _text(content: bytes, start: int, end: int, what: str) -> str:
@@ -115,4 +119,4 @@ def _text(content: bytes, start: int, end: int, what: str) -> str:
         return content[start:end].decode()
     except UnicodeDecodeError as error:
         wrong = start + error.start
-    raise FrameError(f"the {what} is no UTF-8", wrong)
+    raise FrameError(f"the {what} is not valid UTF-8", wrong)

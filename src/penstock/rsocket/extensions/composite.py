@@ -1,4 +1,4 @@
-"""Composite metadata as users write and read it; `metadata.py` has what the route of each request needs, and fast."""
+"""Composite metadata for users; `metadata.py` has the fast functions for the route of each request."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .tracing import TraceContext
 __all__ = ["Entry", "Metadata", "mime_of", "request_mime"]
 
 CACHED_BYTES: Final = 256
-"""Longer metadata hardly comes twice."""
+"""Longer metadata is rarely repeated."""
 
 
 class Entry(NamedTuple):
-    """One entry of composite metadata. Its content may be secret, and is not shown.
+    """One entry of composite metadata. `repr` hides the content, which may be secret.
 
     Attributes:
-        mime: What the content is; a number where we have no name for it.
+        mime: The MIME type of the content; a number if its name is unknown.
         content: The bytes.
 
     """
@@ -36,25 +36,26 @@ class Entry(NamedTuple):
 
 
 class Metadata:
-    """Composite metadata: the route of a request, who asks, what its data is, and anything else.
+    """Immutable composite metadata: the route of a request, credentials, the type of its data, and other entries.
 
-    It is made of what is named here, in this order, and never changes. Where a type occurs more than once, its first
-    entry counts, as it does for the route by which a handler is found; `entries` has them all.
+    The entries have the order of the arguments. If a type occurs several times, the attribute has the value of the
+    first entry, which is also the one that selects the handler; `entries` has all of them.
 
     Args:
-        route: The handler that a request is for.
-        tags: All the tags of routing, the route among them, instead of `route` alone.
-        auth: Who asks: :class:`~penstock.Simple`, :class:`~penstock.Bearer` or :class:`~penstock.Custom`.
-        mime: The MIME type of the request's data, where it is not the connection's.
-        accept: The MIME types that the answer may have.
-        trace: Where in a trace the request stands.
-        entries: Further entries, as pairs of MIME type and bytes. A number stands for a MIME type without a name.
+        route: The route of a request.
+        tags: All tags of the routing entry, beginning with the route, instead of `route`.
+        auth: Credentials: :class:`~penstock.Simple`, :class:`~penstock.Bearer` or :class:`~penstock.Custom`.
+        mime: The MIME type of the request's data, if it is not the connection's.
+        accept: The acceptable MIME types of the response.
+        trace: The position of the request in a trace.
+        entries: More entries, as pairs of MIME type and bytes. A MIME type without a name is a number.
 
     Attributes:
-        entries: All entries in order, also those that the other attributes tell of.
+        entries: All entries in order, including those of the other attributes.
+        tags, auth, mime, accept, trace: As the arguments; `tags` also contains the route.
 
     Raises:
-        LocalError: Something does not fit into its field.
+        LocalError: A value does not fit into its field, or both `route` and `tags` are given.
 
     """
 
@@ -73,7 +74,7 @@ class Metadata:
     ) -> None:
         tags, accept = tuple(tags), tuple(accept)
         if route and tags:
-            raise LocalError("give the route as the first of the tags, or alone")
+            raise LocalError("both route and tags are given; pass the route as the first tag")
         made: list[tuple[str | int, bytes]] = []
         if route or tags:
             made.append((mimes.ROUTING, routing(*(tags or (route,)))))
@@ -93,41 +94,41 @@ class Metadata:
 
     @property
     def route(self) -> str:
-        """The handler that the request is for: the first tag of routing; empty when there is none."""
+        """The route: the first tag of the routing entry; empty if there is none."""
         return self.tags[0] if self.tags else ""
 
     def encode(self) -> bytes:
-        """Return the composite metadata. What came from a peer is written as it came.
+        """Return the composite metadata as bytes. Decoded metadata is encoded to the same bytes.
 
         Raises:
-            LocalError: A MIME type is no ASCII of 1 to 128 bytes, or a content is longer than 16 MiB.
+            LocalError: A MIME type does not have 1 to 128 ASCII characters, or a content is longer than 16 MiB.
 
         """
         return composite(self.entries)
 
     def addressed(self, route: str) -> bytes:
-        """Return the composite metadata of a request for `route`, which is named first unless it is named already.
+        """Return the composite metadata of a request for `route`, which is added as the first entry if it is missing.
 
         Raises:
-            LocalError: Another route is named; or as :meth:`encode`.
+            LocalError: The metadata has another route; or as :meth:`encode`.
 
         """
         if self.tags or not route:
             if route and route != self.route:
-                raise LocalError(f"the metadata names route {self.route[:40]!r}, and the request {route[:40]!r}")
+                raise LocalError(f"the metadata has route {self.route[:40]!r}, but the request has {route[:40]!r}")
             return self.encode()
         return Metadata(route).encode() + self.encode()
 
     @classmethod
     def decode(cls, metadata: bytes | None, limit: int = DEFAULT_SETTINGS.max_metadata_entries) -> Metadata:
-        """Return what composite metadata says; nothing where there is none.
+        """Return the decoded composite metadata; None is decoded as metadata without entries.
 
         Args:
-            metadata: The metadata of a payload, of a connection whose metadata is composite.
-            limit: How many entries it may have at most, and how many tags or MIME types one of them.
+            metadata: The metadata of a payload, on a connection with composite metadata.
+            limit: The maximum number of entries, and of tags or MIME types in an entry.
 
         Raises:
-            FrameError: It is no composite metadata, or one of the entries that become attributes is broken.
+            FrameError: It is not valid composite metadata, or an entry of an attribute is malformed.
 
         """
         new = cls.__new__(cls)
@@ -135,7 +136,7 @@ class Metadata:
         return new
 
     def _fill(self, entries: list[Entry], limit: int, from_peer: bool = False) -> None:
-        """Take the entries, and set the attributes by the first of each type."""
+        """Set the entries, and each attribute from the first entry of its type."""
         self.entries: tuple[Entry, ...] = tuple(entries)
         self.tags: tuple[str, ...] = ()
         self.auth: Authentication | None = None
@@ -182,7 +183,7 @@ class Metadata:
 
 
 def mime_of(metadata: bytes) -> str | None:
-    """Return the MIME type that composite metadata gives the data beside it, or None. Raises FrameError."""
+    """Return the MIME type of the data that composite metadata specifies, or None. Raises FrameError."""
     return _cached_mime(metadata) if len(metadata) <= CACHED_BYTES else _mime(metadata)
 
 
@@ -191,14 +192,14 @@ def _mime(metadata: bytes) -> str | None:
     return f"0x{mime:02X}" if isinstance(mime, int) else mime
 
 
-# A client's requests for one route have the same metadata, as a rule.
+# A client's requests for one route usually have the same metadata.
 _cached_mime = lru_cache(maxsize=1_024)(_mime)
 
 
 def request_mime(metadata_mime: str, metadata: bytes) -> str | None:
-    """Return the MIME type that a request's metadata gives the data beside it; None where it gives none.
+    """Return the MIME type of the data that a request's metadata specifies; None if it specifies none.
 
-    `metadata_mime` is that of the connection; a client may leave it empty, which means composite metadata.
-    Raises FrameError if the metadata is not composite, and should be.
+    `metadata_mime` is the connection's type of metadata. It may be empty, which means composite metadata.
+    Raises FrameError if the metadata should be composite and is not.
     """
     return mime_of(metadata) if metadata_mime in ("", mimes.COMPOSITE) else None

@@ -1,4 +1,4 @@
-"""Composite metadata and routing: the RSocket extensions that say which handler a request is for."""
+"""Composite metadata and routing: the RSocket extensions for the route of a request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...errors import FrameError, LocalError
-from .mimes import COMPOSITE, KNOWN, NAMES, NUMBERS, OCTETS, ROUTING, read_mime, write_mime
+from .mimes import COMPOSITE, KNOWN, NAMES, NUMBERS, OCTET_STREAM, ROUTING, read_mime, write_mime
 
 __all__ = ["Router", "composite", "entries", "read_entries", "route_tags", "routing"]
 
@@ -15,13 +15,13 @@ MAX_ENTRY_BYTES: Final = 0xFFFFFF
 """Composite Metadata: lengths have 24 bits."""
 
 CACHED_ROUTES: Final = 1_024
-"""Routes remembered in encoded form, each way: a service has tens of them; a peer that makes them up gains nothing."""
+"""Maximum number of cached routes in each direction: more than services have, and a limit for hostile peers."""
 CACHED_BYTES: Final = 256
-"""Longer metadata holds more than a route, and hardly comes twice."""
+"""Longer metadata contains more than a route, and is rarely repeated."""
 
 
 def composite(parts: Iterable[tuple[str | int, bytes]]) -> bytes:
-    """Return composite metadata of (MIME type or number, content) pairs. Raises LocalError if one does not fit."""
+    """Encode (MIME type or number, content) pairs as composite metadata. Raises LocalError if one is too long."""
     out = bytearray()
     for mime, content in parts:
         number = NUMBERS.get(mime) if type(mime) is str else None
@@ -30,14 +30,14 @@ def composite(parts: Iterable[tuple[str | int, bytes]]) -> bytes:
         else:
             out += write_mime(mime)
         if len(content) > MAX_ENTRY_BYTES:
-            raise LocalError(f"metadata of type {mime!r} is longer than {MAX_ENTRY_BYTES} bytes")
+            raise LocalError(f"the metadata entry of type {mime!r} is longer than {MAX_ENTRY_BYTES} bytes")
         out += len(content).to_bytes(3, "big")
         out += content
     return bytes(out)
 
 
 def entries(metadata: bytes, limit: int = 256) -> list[tuple[str, bytes]]:
-    """Return the entries of composite metadata as text. See :func:`read_entries`; unknown numbers are named `0xNN`."""
+    """Return the entries of composite metadata with names of types; unknown ones are `0xNN`. See `read_entries`."""
     return [(_name_of(mime), content) for mime, content in read_entries(metadata, limit)]
 
 
@@ -48,7 +48,7 @@ def _name_of(mime: str | int) -> str:
 
 
 def read_entries(metadata: bytes, limit: int) -> list[tuple[str | int, bytes]]:
-    """Return the (MIME type or number, content) pairs of composite metadata. They make the same bytes again.
+    """Decode composite metadata into (MIME type or number, content) pairs, which are encoded to the same bytes.
 
     Raises FrameError if a length runs past the end, or if there are more than `limit` entries.
     """
@@ -77,19 +77,19 @@ def read_entries(metadata: bytes, limit: int) -> list[tuple[str | int, bytes]]:
 
 
 def routing(*tags: str) -> bytes:
-    """Return routing metadata of `tags`. Raises LocalError if one is longer than 255 bytes of UTF-8."""
+    """Encode `tags` as routing metadata. Raises LocalError if one is longer than 255 bytes of UTF-8."""
     out = bytearray()
     for tag in tags:
         raw = tag.encode()
         if len(raw) > MAX_TAG_BYTES:
-            raise LocalError(f"route {tag[:40]!r}... is {len(raw)} bytes of UTF-8; routing allows {MAX_TAG_BYTES}")
+            raise LocalError(f"route {tag[:40]!r}... has {len(raw)} bytes of UTF-8; the maximum is {MAX_TAG_BYTES}")
         out.append(len(raw))
         out += raw
     return bytes(out)
 
 
 def route_tags(content: bytes) -> list[str]:
-    """Return the tags of routing metadata. Raises FrameError if a length runs past the end."""
+    """Decode the tags of routing metadata. Raises FrameError if a length runs past the end."""
     tags: list[str] = []
     at = 0
     while at < len(content):
@@ -102,12 +102,12 @@ def route_tags(content: bytes) -> list[str]:
 
 
 class Router:
-    """Writes and reads the route of a request, as a connection's metadata MIME type wants it.
+    """Writes and reads the route of a request, in the format of the connection's metadata type.
 
     Args:
-        mime: The metadata MIME type of the connection. Composite metadata and bare routing metadata are
-            what they are; of any other type, the metadata is taken for the route in UTF-8.
-        limit: Entries that composite metadata may have.
+        mime: The type of the connection's metadata. If it is neither composite nor routing metadata, the
+            metadata is the route in UTF-8.
+        limit: The maximum number of entries in composite metadata.
 
     """
 
@@ -118,9 +118,9 @@ class Router:
         self._decoded: dict[bytes, str] = {}
 
     def metadata(self, route: str, metadata: bytes | None) -> bytes | None:
-        """Return the metadata of a request for `route`, if it has one; the request's own becomes an entry beside it.
+        """Return the metadata of a request for `route`; other `metadata` becomes an additional entry.
 
-        Raises LocalError if the route is too long, or if the connection's type of metadata cannot hold both.
+        Raises LocalError if the route is too long, or if the connection's type of metadata cannot contain both.
         """
         if not route:
             return metadata
@@ -132,11 +132,11 @@ class Router:
         if metadata is None:
             return head
         if self._mime != COMPOSITE:
-            raise LocalError(f"metadata of type {self._mime} holds the route alone; use {COMPOSITE}")
-        return head + composite([(OCTETS, metadata)])
+            raise LocalError(f"metadata of type {self._mime} contains only the route; use {COMPOSITE}")
+        return head + composite([(OCTET_STREAM, metadata)])
 
     def route(self, metadata: bytes | None) -> str:
-        """Return the route that a request's metadata names, or an empty string.
+        """Return the route in a request's metadata, or an empty string.
 
         Raises FrameError if the metadata is not of the connection's type.
         """

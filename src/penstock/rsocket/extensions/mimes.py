@@ -1,7 +1,7 @@
 """MIME types in metadata: the extensions Well-known MIME Types, and Stream Data MIME Types.
 
-A type, of a MIME or of authentication, is a number or a name. Its first byte has the bit 0x80 and a well-known number,
-or it is the length of the name that follows it, less one.
+A MIME type or authentication type is a number or a name. The first byte is the bit 0x80 with a well-known number, or
+the length of the following name minus one.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Final
 from ...errors import FrameError, LocalError
 
 __all__ = [
-    "ACCEPT", "AUTHENTICATION", "COMPOSITE", "KNOWN", "MIME_TYPE", "NAMES", "NUMBERS", "OCTETS", "ROUTING", "TEXT",
-    "TRACING", "LiteralMime", "decode_accept", "decode_mime", "encode_accept", "is_known", "read_mime", "read_type",
-    "write_mime", "write_type",
+    "ACCEPT", "AUTHENTICATION", "COMPOSITE", "KNOWN", "MIME_TYPE", "NAMES", "NUMBERS", "OCTET_STREAM", "ROUTING",
+    "TEXT", "TRACING", "LiteralMime", "decode_accept", "decode_mime", "encode_accept", "is_known", "read_mime",
+    "read_type", "write_mime", "write_type",
 ]  # fmt: skip
 
 KNOWN: Final = 0x80
-"""The bit of the first byte that says: this is a number, and no name follows."""
+"""The bit of the first byte that marks a well-known number."""
 MAX_NUMBER: Final = 0x7F
 MAX_NAME_BYTES: Final = 128
 
@@ -28,7 +28,7 @@ AUTHENTICATION: Final = "message/x.rsocket.authentication.v0"
 TRACING: Final = "message/x.rsocket.tracing-zipkin.v0"
 ROUTING: Final = "message/x.rsocket.routing.v0"
 COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
-OCTETS: Final = "application/octet-stream"
+OCTET_STREAM: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
 
 _NAMES_FROM_0 = """
@@ -55,7 +55,7 @@ NUMBERS: Final[dict[str, int]] = {name: number for number, name in NAMES.items()
 
 
 def is_known(name: str) -> bool:
-    """Whether a MIME type is one that people know; peers of 2016 call text by its encoding."""
+    """Return whether a MIME type is well-known, or the encoding of text, which peers of 2016 send instead."""
     kind = name.partition(";")[0].strip().lower()
     return kind in _LOWER or kind in ("utf-8", "")
 
@@ -66,23 +66,23 @@ _LOWER: Final = frozenset(name.lower() for name in NUMBERS)
 def read_type(data: bytes, at: int, what: str) -> tuple[int | str, int]:
     """Return the number or name at offset `at`, and the offset after it; errors call it `what`.
 
-    Raises FrameError if `data` ends before it does.
+    Raises FrameError if `data` is too short.
     """
     if at >= len(data):
-        raise FrameError(f"no {what} here", at)
+        raise FrameError(f"the {what} is missing", at)
     first = data[at]
     if first & KNOWN:
         return first & MAX_NUMBER, at + 1
-    # The extensions speak of the length; every living peer writes one less, so that a name is never empty.
+    # The extensions specify the length, but all known peers write the length minus one, as names are never empty.
     end = at + first + 2
     if end > len(data):
         raise FrameError(f"{what} of {first + 1} bytes runs past the end", at)
-    # It SHOULD be US-ASCII. What is not comes back as surrogates, from which `write_type` makes the same bytes.
+    # It SHOULD be US-ASCII. Other bytes become surrogates, which `write_type` converts back.
     return data[at + 1 : end].decode("ascii", "surrogateescape"), end
 
 
 def write_type(value: int | str, what: str) -> bytes:
-    """Return the bytes of a number from 0 to 127, or of a name of 1 to 128 ASCII characters. Else raises LocalError."""
+    """Encode a number from 0 to 127, or a name of 1 to 128 ASCII characters. Raises LocalError for other values."""
     if isinstance(value, int):
         if not 0 <= value <= MAX_NUMBER:
             raise LocalError(f"{what} {value} must be a number from 0 to {MAX_NUMBER}")
@@ -97,13 +97,13 @@ def write_type(value: int | str, what: str) -> bytes:
 
 
 class LiteralMime(str):
-    """A MIME type that a peer spelled out although it has a number. It is that string, and is written as it came."""
+    """A MIME type that a peer sent as a name although it has a number. It is encoded as a name again."""
 
     __slots__ = ()
 
 
 def read_mime(data: bytes, at: int) -> tuple[str | int, int]:
-    """Return the MIME type at offset `at`, or a number without a name, and the offset after it. See `read_type`."""
+    """Return the MIME type at offset `at`, or its number if unknown, and the offset after it. See `read_type`."""
     mime, end = read_type(data, at, "MIME type")
     if isinstance(mime, int):
         return NAMES.get(mime, mime), end
@@ -111,13 +111,13 @@ def read_mime(data: bytes, at: int) -> tuple[str | int, int]:
 
 
 def write_mime(mime: str | int) -> bytes:
-    """Return a MIME type as its number, if it has one, unless it is a :class:`LiteralMime`. See :func:`write_type`."""
+    """Encode a MIME type, as its number if it has one and is not a :class:`LiteralMime`. See :func:`write_type`."""
     known = mime if isinstance(mime, int | LiteralMime) else NUMBERS.get(mime, mime)
     return write_type(known, "MIME type")
 
 
 def decode_mime(content: bytes) -> str | int:
-    """Return the type in a `message/x.rsocket.mime-type.v0` entry. Raises FrameError unless it is all that is there."""
+    """Return the type in a `message/x.rsocket.mime-type.v0` entry. Raises FrameError if it is malformed."""
     mime, end = read_mime(content, 0)
     if end != len(content):
         raise FrameError(f"{len(content) - end} bytes follow the MIME type", end)
@@ -125,7 +125,7 @@ def decode_mime(content: bytes) -> str | int:
 
 
 def encode_accept(mimes: Iterable[str | int]) -> bytes:
-    """Return the content of a `message/x.rsocket.accept-mime-types.v0` entry. Raises as :func:`write_type`."""
+    """Return the content of a `message/x.rsocket.accept-mime-types.v0` entry. Raises LocalError; see `write_type`."""
     return b"".join(map(write_mime, mimes))
 
 
@@ -138,7 +138,7 @@ def decode_accept(content: bytes, limit: int = 256) -> tuple[str | int, ...]:
     at = 0
     while at < len(content):
         if len(found) == limit:
-            raise FrameError(f"more than {limit} MIME types are accepted", at)
+            raise FrameError(f"the list of accepted MIME types has more than {limit} entries", at)
         mime, at = read_mime(content, at)
         found.append(mime)
     return tuple(found)

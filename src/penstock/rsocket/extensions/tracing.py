@@ -1,4 +1,4 @@
-"""Where in a trace a request stands: the extension Tracing (Zipkin), and W3C Trace Context as entries of metadata."""
+"""Trace contexts in metadata: the extension Tracing (Zipkin), and W3C Trace Context."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ...connection import Carried
 from ...errors import FrameError, LocalError
 from ...payload import Payload
 from .metadata import composite, entries, routing
-from .mimes import COMPOSITE, OCTETS, ROUTING
+from .mimes import COMPOSITE, OCTET_STREAM, ROUTING
 
 __all__ = ["CompositeCarrier", "TraceContext", "decode", "encode"]
 
-# Tracing (Zipkin), Metadata Contents: the flags from the highest bit on; the two lowest are not used.
+# Tracing (Zipkin), Metadata Contents: the flags, beginning with the highest bit; the two lowest are unused.
 IDS: Final = 0x80
 DEBUG: Final = 0x40
 SAMPLED: Final = 0x20
@@ -25,29 +25,29 @@ PARENT: Final = 0x04
 ID_BYTES: Final = 8
 WIDE_ID_BYTES: Final = 16
 W3C_SAMPLED: Final = 0x01
-"""W3C Trace Context, Trace Flags: the caller may have recorded this."""
+"""W3C Trace Context, Trace Flags: the caller may have recorded the trace."""
 W3C: Final = "message/x.w3c."
-"""What stands before the name of a W3C header in the MIME type of its entry: message/x.w3c.traceparent."""
-FIELDS: Final = 16
-"""Fields that are taken from one request: propagators have one to three."""
-FIELD_BYTES: Final = 8_192
-"""One of them; W3C Baggage, Limits: baggage of 8,192 bytes must be passed on, and the others are shorter."""
+"""The prefix of the MIME type of a W3C header, as in message/x.w3c.traceparent."""
+MAX_FIELDS: Final = 16
+"""Maximum number of fields read from one request. Propagators have one to three."""
+MAX_FIELD_BYTES: Final = 8_192
+"""Maximum size of a field. W3C Baggage, Limits: 8,192 bytes must be propagated; other fields are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """Where in a trace a request stands, and whether it is to be recorded.
+    """The position of a request in a trace, and whether the trace is recorded.
 
     Attributes:
-        trace_id: The whole trace, 64 or 128 bits; None, as `span_id`, to speak only of sampling.
-        span_id: The request, 64 bits.
-        parent_id: What caused the request, 64 bits; None at the root of a trace.
-        sampled: Whether it is to be recorded; None leaves that to whoever receives it.
-        debug: It is to be recorded whatever `sampled` says.
-        wide: The trace id travels in 128 bits. It does so anyway when it needs them.
+        trace_id: The id of the trace, 64 or 128 bits; None, like `span_id`, if only sampling is specified.
+        span_id: The id of the request, 64 bits.
+        parent_id: The id of the span that caused the request, 64 bits; None at the root of a trace.
+        sampled: Whether to record the trace; None lets the receiver decide.
+        debug: Whether to record the trace regardless of `sampled`.
+        wide: Whether to encode the trace id in 128 bits. Always True if it needs them.
 
     Raises:
-        LocalError: An id is out of range, or stands without those that it needs.
+        LocalError: An id is out of range, or is given without the ids that it needs.
 
     """
 
@@ -60,37 +60,37 @@ class TraceContext:
 
     def __post_init__(self) -> None:
         if (self.trace_id is None) != (self.span_id is None):
-            raise LocalError("a trace has a trace_id and a span_id, or neither")
+            raise LocalError("trace_id and span_id must both be given, or neither")
         if self.trace_id is None and (self.parent_id is not None or self.wide):
-            raise LocalError("parent_id and wide mean nothing without a trace_id")
+            raise LocalError("parent_id and wide require a trace_id")
         for name, size in (("trace_id", WIDE_ID_BYTES), ("span_id", ID_BYTES), ("parent_id", ID_BYTES)):
             number = getattr(self, name)
             if number is not None and not 0 <= number < 1 << (8 * size):
-                raise LocalError(f"{name} must lie between 0 and 2^{8 * size} - 1")
+                raise LocalError(f"{name} must be between 0 and 2^{8 * size} - 1")
         if self.trace_id is not None and self.trace_id >> (8 * ID_BYTES):
             object.__setattr__(self, "wide", True)
 
     @classmethod
     def from_w3c(cls, trace_id: int, span_id: int, flags: int = 0) -> TraceContext:
-        """Return what a W3C `traceparent`, or a span of OpenTelemetry, says; its trace id has 128 bits.
+        """Return the context of a W3C `traceparent`, or of an OpenTelemetry span; its trace id has 128 bits.
 
         Args:
             trace_id: 1 to 2^128-1.
             span_id: 1 to 2^64-1.
-            flags: The trace flags, of which only "sampled" counts.
+            flags: The trace flags, of which only "sampled" is used.
 
         Raises:
             LocalError: An id is 0, which W3C Trace Context calls invalid, or is too large.
 
         """
         if not (trace_id and span_id):
-            raise LocalError("a W3C trace id and span id must not be 0: this is no trace")
+            raise LocalError("a W3C trace id and span id must not be 0")
         return cls(trace_id, span_id, sampled=bool(flags & W3C_SAMPLED), wide=True)
 
     def to_w3c(self) -> tuple[int, int, int] | None:
-        """Return trace id, span id and trace flags as W3C Trace Context has them; None where there are no ids.
+        """Return trace id, span id and trace flags for W3C Trace Context; None if there are no ids.
 
-        A trace id of 64 bits is the same number there.
+        A trace id of 64 bits stays the same number.
         """
         if not (self.trace_id and self.span_id):
             return None
@@ -113,11 +113,11 @@ def encode(trace: TraceContext) -> bytes:
 
 
 def decode(content: bytes) -> TraceContext:
-    """Return what a `message/x.rsocket.tracing-zipkin.v0` entry says. Raises FrameError for a wrong length."""
+    """Return the context in a `message/x.rsocket.tracing-zipkin.v0` entry. Raises FrameError if its length is wrong."""
     if not content:
         raise FrameError("tracing metadata has no flags")
     flags = content[0]
-    # Not Sampled is ignored where Sample is set.
+    # "Not Sampled" is ignored if "Sample" is set.
     sampled = True if flags & SAMPLED else False if flags & NOT_SAMPLED else None
     debug = bool(flags & DEBUG)
     has_ids, wide, has_parent = bool(flags & IDS), bool(flags & WIDE), bool(flags & PARENT)
@@ -125,7 +125,7 @@ def decode(content: bytes) -> TraceContext:
     parent_at = span_at + ID_BYTES
     end = (parent_at + (ID_BYTES if has_parent else 0)) if has_ids else 1
     if len(content) != end:
-        raise FrameError(f"tracing metadata is {len(content)} bytes; its flags 0x{flags:02X} say {end}")
+        raise FrameError(f"tracing metadata has {len(content)} bytes; with flags 0x{flags:02X} it must have {end}")
     if not has_ids:
         return TraceContext(sampled=sampled, debug=debug)
     trace_id = int.from_bytes(content[1:span_at], "big")
@@ -137,11 +137,11 @@ def decode(content: bytes) -> TraceContext:
 class CompositeCarrier:
     """Carries each field as an entry of RSocket's composite metadata.
 
-    The MIME type of an entry is `prefix` and the field's name, its content the field's value. A connection whose
-    metadata is of another kind carries nothing.
+    The MIME type of an entry is `prefix` followed by the field's name; its content is the field's value. Connections
+    without composite metadata carry no fields.
 
     Args:
-        prefix: What the MIME types begin with.
+        prefix: The prefix of the MIME types.
 
     """
 
@@ -149,19 +149,19 @@ class CompositeCarrier:
         self._prefix = prefix
 
     def write(self, request: Carried, fields: Mapping[str, str]) -> None:
-        """Put `fields` beside the route and the request's own metadata."""
+        """Add `fields` to the metadata of a request, and its route if it is missing."""
         connection = request.connection
         if not fields or connection.protocol != "rsocket" or connection.metadata_mime not in ("", COMPOSITE):
             return
         payload = request.payload
         parts = [(self._prefix + name, value.encode()) for name, value in fields.items()]
-        # Metadata that names its route, or needs none, is composite already.
-        whole = request.routed or not request.route
+        # Metadata that contains its route, or needs none, is composite already.
+        is_composite = request.routed or not request.route
         own = payload.metadata or b""
-        if not whole:
+        if not is_composite:
             parts.insert(0, (ROUTING, routing(request.route)))
-            own = b"" if payload.metadata is None else composite([(OCTETS, payload.metadata)])
-        request.payload = Payload(payload.data, own + composite(parts) if whole else composite(parts) + own)
+            own = b"" if payload.metadata is None else composite([(OCTET_STREAM, payload.metadata)])
+        request.payload = Payload(payload.data, own + composite(parts) if is_composite else composite(parts) + own)
         request.routed = True
 
     def read(self, request: Carried) -> dict[str, str]:
@@ -172,10 +172,10 @@ class CompositeCarrier:
         try:
             found = entries(metadata)
         except FrameError:
-            # The route was there to be read, and what is behind it concerns nobody else.
+            # The route could be read, so only the fields are ignored.
             return {}
         fields: dict[str, str] = {}
         for mime, content in found:
-            if mime.startswith(self._prefix) and len(content) <= FIELD_BYTES and len(fields) < FIELDS:
+            if mime.startswith(self._prefix) and len(content) <= MAX_FIELD_BYTES and len(fields) < MAX_FIELDS:
                 fields.setdefault(mime.removeprefix(self._prefix), content.decode("ascii", "replace"))
         return fields

@@ -7,7 +7,7 @@ from ...payload cimport PayloadRun
 @cython.freelist(64)
 cdef class Message:
     cdef public int type
-    # Any of these may be wrong where somebody makes a message by hand: `encode` looks.
+    # Users of the class may set any values; `encode` checks them.
     cdef public object subscriber
     cdef public object number
     cdef public bytes data

@@ -1,7 +1,7 @@
-"""The messages of reactive-streams-io version 0, and how they are written; `decoder` reads them.
+"""The messages of reactive-streams-io version 0, and their encoding; `decoder` reads them.
 
-docs/reference/rs-0.md is the profile that fills in what the document leaves open. Varints are such a thing: unsigned
-LEB128, the seven low bits first, each but the last byte with its top bit set; 0 to 2^63-1, in the shortest form only.
+docs/reference/rs-0.md is the profile, which defines what the specification leaves open, such as varints: unsigned
+LEB128 with the low seven bits first, and the top bit set in each byte but the last; 0 to 2^63-1, shortest form only.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 MAX_VARINT: Final = 0x7FFF_FFFF_FFFF_FFFF
-"""The greatest: a 64-bit integer with a sign holds it."""
+"""The largest varint, which fits into a signed 64-bit integer."""
 MAX_VARINT_BYTES: Final = 9
-"""Nine times seven bits are just 63."""
+"""Nine times seven bits are 63 bits."""
 _SHORT: Final = [bytes((value,)) for value in range(0x80)]
 
 
 class Type(IntEnum):
-    """The codes of the messages; from 64 on they belong to extensions."""
+    """The codes of the messages; those from 64 on belong to extensions."""
 
     CLIENT_HELLO = 1
     SERVER_HELLO = 2
@@ -55,13 +55,13 @@ class Type(IntEnum):
     ON_NEXT_LAST_PART = 12
     GOODBYE = 13
     SUBSCRIBE_METADATA = 64
-    """Of the extension `metadata`: what belongs to the `subscribe` that comes next for that id."""
+    """Extension `metadata`: the metadata of the next `subscribe` with that id."""
     ON_NEXT_METADATA = 65
-    """Of the extension `metadata`: what belongs to the next element that begins on that stream."""
+    """Extension `metadata`: the metadata of the next element of that stream."""
 
 
 class Field(IntEnum):
-    """What a field is on the wire, and in which attribute of a message it lies."""
+    """The types of fields, and the attributes of a message that contain them."""
 
     SUBSCRIBER = 0
     """A varint, in `subscriber`."""
@@ -72,15 +72,15 @@ class Field(IntEnum):
     BYTES = 3
     """A varint length and bytes, in `data`."""
     ELEMENT = 4
-    """As BYTES; without the length where the stream has a fixed size of elements."""
+    """As BYTES, but without the length if the stream has a fixed element size."""
     PACKED = 5
-    """As many bytes as `number` elements of the stream's size have, in `data`."""
+    """The bytes of `number` elements of the stream's fixed size, in `data`."""
     IDS = 6
     """A varint count and varints, in `ids`."""
 
 
 Layout: TypeAlias = tuple[tuple[str, Field], ...]
-"""The fields of a message in order, with the document's names."""
+"""The fields of a message in order, with the names of the specification."""
 
 LAYOUTS: Final[dict[int, Layout]] = {
     Type.CLIENT_HELLO: (("version", Field.NUMBER), ("extensions", Field.IDS)),
@@ -97,18 +97,18 @@ LAYOUTS: Final[dict[int, Layout]] = {
     Type.ON_NEXT_LAST_PART: (("subscriber", Field.SUBSCRIBER), ("element", Field.NUMBER), ("data", Field.BYTES)),
     Type.GOODBYE: (("reason", Field.TEXT),),
 }
-"""The messages of the document."""
+"""The messages of the specification."""
 
 EXTENDED: Final[dict[int, Layout]] = {
     Type.SUBSCRIBE_METADATA: (("subscriber", Field.SUBSCRIBER), ("metadata", Field.BYTES)),
     Type.ON_NEXT_METADATA: (("subscriber", Field.SUBSCRIBER), ("metadata", Field.BYTES)),
 }
-"""Those of the extensions that we know: what nobody has agreed on cannot even be skipped."""
+"""The messages of the supported extensions. Unknown messages cannot be skipped, because they have no length."""
 
 NAMES: Final[dict[int, str]] = {
     type: type.name.split("_")[0].lower() + "".join(word.title() for word in type.name.split("_")[1:]) for type in Type
 }
-"""The document's names of the messages."""
+"""The names of the messages in the specification."""
 
 
 class Message:
@@ -116,10 +116,10 @@ class Message:
 
     Attributes:
         type: A :class:`Type` as a number.
-        subscriber: The id of the subscription that it belongs to.
-        number: Its version, demand, element size, element id or count; see `LAYOUTS`.
-        data: Its publisher, element, data, error, reason or metadata.
-        ids: Its extensions.
+        subscriber: The id of the subscription.
+        number: The version, demand, element size, element id or count; see `LAYOUTS`.
+        data: The publisher, element, data, error, reason or metadata.
+        ids: The extensions.
 
     """
 
@@ -150,12 +150,12 @@ class Message:
 
 
 class Items:
-    """Consecutive elements of one stream: of an onNextPacked, as many of them as came together, or onNext after onNext.
+    """Consecutive elements of one stream: available elements of one onNextPacked, or those of several onNext messages.
 
     Attributes:
         subscriber: The id of the subscription.
         run: The elements.
-        announced: How many elements the onNextPacked has that begins here; 0: none does.
+        announced: The number of elements of the onNextPacked that begins here; 0 if none does.
 
     """
 
@@ -171,13 +171,13 @@ def varint(value: int, name: str = "a varint") -> bytes:
     """Return `value` in its shortest form.
 
     Raises:
-        LocalError: It is negative or too large. `name` says in the message what it is.
+        LocalError: It is negative or too large. The message calls it `name`.
 
     """
     if 0 <= value < 0x80:
         return _SHORT[value]
     if not 0 <= value <= MAX_VARINT:
-        raise LocalError(f"{name} is {value}; it must lie between 0 and {MAX_VARINT}")
+        raise LocalError(f"{name} is {value}; it must be between 0 and {MAX_VARINT}")
     parts: list[int] = []
     while value >= 0x80:
         parts.append(value & 0x7F | 0x80)
@@ -190,8 +190,8 @@ def encode(message: Message, element_size: int = 0) -> bytes:
     """Return `message` as bytes.
 
     Args:
-        message: Of a type that is known here.
-        element_size: Of its stream, as `subscribed` said; 0: elements have a length of their own.
+        message: The message.
+        element_size: The fixed element size of its stream, from `subscribed`; 0 if elements have a length.
 
     Raises:
         LocalError: Its type is unknown, a number is out of range, or its elements have another size.
@@ -199,7 +199,7 @@ def encode(message: Message, element_size: int = 0) -> bytes:
     """
     layout = LAYOUTS.get(message.type) or EXTENDED.get(message.type)
     if layout is None:
-        raise LocalError(f"there is no message type {message.type}; use one of {', '.join(NAMES.values())}")
+        raise LocalError(f"unknown message type {message.type}; use one of {', '.join(NAMES.values())}")
     parts = [varint(message.type)]
     for name, kind in layout:
         what = f"{name} of {NAMES[message.type]}"
@@ -214,9 +214,9 @@ def encode(message: Message, element_size: int = 0) -> bytes:
             count = message.number if kind == Field.PACKED else 1
             fixed = element_size > 0 and kind in (Field.ELEMENT, Field.PACKED)
             if kind == Field.PACKED and not fixed:
-                raise LocalError("onNextPacked needs a stream whose elements have a fixed size")
+                raise LocalError("onNextPacked requires a stream with a fixed element size; use onNext")
             if fixed and len(message.data) != count * element_size:
-                raise LocalError(f"{what} has {len(message.data)} bytes; {count} of {element_size} are due")
+                raise LocalError(f"{what} has {len(message.data)} bytes; it must have {count} * {element_size}")
             if not fixed:
                 parts.append(varint(len(message.data)))
             parts.append(message.data)
@@ -230,19 +230,19 @@ _ON_NEXT_LAST_PART: Final = bytes((Type.ON_NEXT_LAST_PART,))
 
 
 def next_head(subscriber: int, length: int) -> bytes:
-    """Return what stands before an element in onNext; `length` is -1 where the stream has a fixed size."""
+    """Return an onNext without its element; `length` is -1 if the stream has a fixed element size."""
     head = _ON_NEXT + varint(subscriber)
     return head if length < 0 else head + varint(length)
 
 
 def part_head(subscriber: int, element: int, length: int, last: bool) -> bytes:
-    """Return what stands before `length` bytes in onNextPart, or in onNextLastPart."""
+    """Return an onNextPart or onNextLastPart without its data, which has `length` bytes."""
     type = _ON_NEXT_LAST_PART if last else _ON_NEXT_PART
     return type + varint(subscriber) + varint(element) + varint(length)
 
 
 def next_run(subscriber: int, run: PayloadRun, start: int, stop: int) -> bytes:
-    """Return items `start` to `stop` of `run`, which has them and no metadata in them, as onNext after onNext."""
+    """Return items `start` to `stop` of `run`, which must have no metadata, as onNext messages."""
     head = _ON_NEXT + varint(subscriber)
     p = run.buffer
     view = run.offsets
@@ -257,12 +257,12 @@ def next_run(subscriber: int, run: PayloadRun, start: int, stop: int) -> bytes:
 
 
 def packed_run(subscriber: int, run: PayloadRun, start: int, stop: int) -> bytes:
-    """Return items `start` to `stop` of `run`, all of the stream's size and without metadata, as onNextPacked."""
+    """Return items `start` to `stop` of `run`, which must have the stream's size and no metadata, as onNextPacked."""
     p = run.buffer
     head = _ON_NEXT_PACKED + varint(subscriber) + varint(stop - start)
     width = run.width
     if width:
-        # They lie one behind the other: nothing need be known of each.
+        # The items are contiguous, so no offsets are needed.
         first = run.first + start * width
         return b"".join((head, memoryview(p)[first : first + (stop - start) * width]))
     view = run.offsets

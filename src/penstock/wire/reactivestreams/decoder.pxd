@@ -6,7 +6,7 @@ from .codec cimport Items, Message
 
 cdef int _GOODBYE, _ON_NEXT, _PACKED, _SUBSCRIBED
 cdef int _SUBSCRIBER, _NUMBER, _TEXT, _ELEMENT, _IDS
-cdef int _MOST_BITS
+cdef int _MAX_BITS
 
 
 @cython.final
@@ -35,9 +35,9 @@ cdef class Decoder:
     cpdef feed(self, bytes data)
     cpdef next(self)
 
-    @cython.locals(data=bytes, at=Py_ssize_t, there=Py_ssize_t, lacking=Py_ssize_t, end=Py_ssize_t)
+    @cython.locals(data=bytes, at=Py_ssize_t, available=Py_ssize_t, lacking=Py_ssize_t, end=Py_ssize_t)
     cdef bint _refill(self) except -1
-    cdef _keep(self)
+    cdef _save_tail(self)
     cdef _drop(self)
 
     @cython.locals(p="const unsigned char*", at=Py_ssize_t, end=Py_ssize_t, value=int64_t, byte=int64_t, shift=int)
@@ -55,17 +55,17 @@ cdef class Decoder:
     cdef bint _field(self, Message message, str name, int kind) except -1
     cdef int64_t _limit(self, int type, int kind) except -1
     @cython.locals(size=int64_t, limit=int64_t)
-    cdef _fix(self, Message message)
+    cdef _set_element_size(self, Message message)
 
     @cython.locals(
         buffer=bytes, subscriber=int64_t, head=bytes, fixed=int64_t, length=int64_t, middle=Py_ssize_t, end=Py_ssize_t,
-        carried=Py_ssize_t, taken=Py_ssize_t, at=Py_ssize_t, view="int[::1]", most=Py_ssize_t, head_bytes=Py_ssize_t,
+        carried=Py_ssize_t, taken=Py_ssize_t, at=Py_ssize_t, view="int[::1]", limit=Py_ssize_t, head_bytes=Py_ssize_t,
     )
     cdef _elements(self)
     @cython.locals(subscriber=int64_t, count=int64_t, size=int64_t, limit=int64_t, data=bytes, items=Items)
     cdef _packed(self)
     @cython.locals(width=Py_ssize_t, at=Py_ssize_t, count=int64_t)
-    cdef Items _elements_left(self)
+    cdef Items _packed_elements(self)
 
 
 @cython.locals(run=PayloadRun)

@@ -1,9 +1,9 @@
-"""Reads the messages of reactive-streams-io version 0, which nothing delimits but what stands in them.
+"""Reads the messages of reactive-streams-io version 0, which have no length prefix.
 
-The decoder has state: in streams whose elements have a fixed size, `onNext` carries no length. It keeps the size of
-each id until the next `subscribed` of that id, because elements may come long after the subscriber has canceled.
+The decoder has state: `onNext` has no length in streams with a fixed element size. The decoder keeps the size for
+each id until the next `subscribed` with that id, because elements may arrive long after the subscriber has canceled.
 
-Elements of a packed run are handed on as they come, and stay where they lie: a run is neither waited for nor copied.
+Elements of a packed run are returned as they arrive, without waiting for the complete run and without copying.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Decoder"]
 
 MIB: Final = 1 << 20
 
-# Plain integers are compared faster than members of an enumeration.
+# Plain integers, because comparing enum members is slower.
 _GOODBYE: Final = int(Type.GOODBYE)
 _ON_NEXT: Final = int(Type.ON_NEXT)
 _PACKED: Final = int(Type.ON_NEXT_PACKED)
@@ -30,25 +30,25 @@ _TEXT: Final = int(Field.TEXT)
 _ELEMENT: Final = int(Field.ELEMENT)
 _IDS: Final = int(Field.IDS)
 
-_MOST_BITS: Final = 7 * MAX_VARINT_BYTES
+_MAX_BITS: Final = 7 * MAX_VARINT_BYTES
 RUN_ELEMENTS: Final = 1024
-"""Elements of onNext after onNext that are handed on together at most; the rest follows as another run."""
+"""Maximum number of onNext messages that become one run; more become several runs."""
 
 
 class Decoder:
-    """Feed it what the network brought, then call `next` until it returns None.
+    """Decodes a byte stream into messages. Call `feed` with received bytes, then `next` until it returns None.
 
     Args:
-        max_string_bytes: The longest string that is accepted.
-        max_element_bytes: The longest element, part of one, or packed run.
-        max_metadata_bytes: The longest metadata, where that extension is agreed on.
-        max_extensions: The most extensions that a hello may list.
-        first: The type that must come first, unless it is a goodbye; 0: any.
-        runs: Return consecutive elements of one stream as :class:`Items`; else message by message.
+        max_string_bytes: The maximum size of a string.
+        max_element_bytes: The maximum size of an element, a part of one, or a packed run.
+        max_metadata_bytes: The maximum size of metadata, if that extension is enabled.
+        max_extensions: The maximum number of extensions in a hello.
+        first: The required type of the first message, which may also be a goodbye; 0 for any.
+        runs: Whether to return consecutive elements of one stream as :class:`Items` instead of single messages.
 
     Attributes:
-        extensions: Layouts of the extensions' messages that are agreed on.
-        element_sizes: The size of all elements by subscription, where it is fixed.
+        extensions: The layouts of the enabled extensions' messages.
+        element_sizes: The fixed element sizes by subscription.
 
     """
 
@@ -75,85 +75,85 @@ class Decoder:
         self.extensions: dict[int, Layout] = {}
         self.element_sizes: dict[int, int] = {}
         self._runs = runs
-        # The bytes at hand, of which those before `start` are done with; `_pos` is where a message is read.
+        # The current bytes. Those before `start` have been decoded; `_pos` is the position in the current message.
         self.buffer = b""
         self.size = self.start = self._pos = 0
-        # The beginning of a message, how many bytes it has at least, and how many bytes came before it and `buffer`.
+        # The beginning of an incomplete message, its minimum size, and the number of bytes before it and `buffer`.
         self._tail = bytearray()
         self._need = self._base = 0
-        # What was fed and is not at hand yet, from `_ahead_at` on: the tail takes of it what its message lacks.
+        # Bytes that were fed and are not in `buffer` yet, from `_ahead_at` on. The tail takes the bytes that it lacks.
         self._ahead, self._ahead_at = b"", 0
-        # A packed run of which elements are still to come: how many, of which subscription, and how long each is.
+        # An unfinished packed run: the number of remaining elements, their subscription and size.
         self._left = self._owner = self._width = 0
 
     @property
     def pending(self) -> int:
-        """How many bytes are held of a message that is not whole."""
+        """The number of bytes of an incomplete message."""
         return len(self._tail) + self.size - self.start + len(self._ahead) - self._ahead_at
 
     @property
     def position(self) -> int:
-        """At which byte of all that was fed the next message, or piece of a packed run, begins."""
+        """The offset of the next message, or piece of a packed run, in all bytes that were fed."""
         return self._base + self.start
 
     def feed(self, data: bytes) -> None:
-        """Take what the network brought. Call `next` afterwards."""
+        """Add received bytes. Call `next` afterwards."""
         if self.start < self.size or self._ahead:
-            # Somebody feeds faster than they read.
-            self._keep()
+            # The caller has not read all messages.
+            self._save_tail()
             self._need = 0
             data = self._ahead[self._ahead_at :] + data
         self._ahead = data
         self._ahead_at = 0
 
     def next(self) -> Message | Items | None:
-        """Return the next message, or elements that came together; None when more bytes are needed.
+        """Return the next message, or elements that arrived together; None if more bytes are needed.
 
         Raises:
-            FrameError: These bytes are no message. There is no way to go on from here.
-            LimitExceeded: A message is larger than it may be. Neither is there one here.
+            FrameError: A message is malformed. The decoder cannot continue after that.
+            LimitExceeded: A message is too large. The decoder cannot continue after that.
 
         """
         while self.start < self.size or self._refill():
             self._pos = self.start
-            message = self._message() if self._left == 0 else self._elements_left()
+            message = self._message() if self._left == 0 else self._packed_elements()
             if message is not None:
                 self.start = self._pos
                 return message
-            self._keep()
+            self._save_tail()
         return None
 
     def _refill(self) -> bool:
-        """Have the next bytes at hand: what begins a message with what it lacks, or all that was fed."""
+        """Fill the buffer with the tail and the bytes that it lacks, or with all bytes that were fed."""
         self._drop()
         data = self._ahead
         at = self._ahead_at
-        there = len(data) - at
-        if there == 0:
+        available = len(data) - at
+        if available == 0:
             return False
         if self._tail:
-            # A long message is joined once, however it was cut: nothing is looked at before it can be whole.
+            # A long message is joined once, in however many pieces it arrives: the tail is not read before.
             lacking = max(self._need - len(self._tail), 1)
-            end = at + min(lacking, there)
+            end = at + min(lacking, available)
             self._tail += data[at:end]
             self._ahead_at = end
             if end == len(data):
                 self._ahead, self._ahead_at = b"", 0
-            if lacking > there:
+            if lacking > available:
                 return False
             self.buffer = bytes(self._tail)
             self._tail = bytearray()
         else:
             self.buffer = data
             self.start = at
-            # What came before it in `data` was counted when it was read.
+            # Bytes before it in `data` have been counted already.
             self._base -= at
             self._ahead, self._ahead_at = b"", 0
         self.size = len(self.buffer)
         return True
 
-    def _keep(self) -> None:
-        """Put aside what begins a message."""
+    def _save_tail(self) -> None:
+        """Move an incomplete message to the tail."""
         self._need -= self.start
         self._tail += self.buffer[self.start :]
         self._drop()
@@ -166,10 +166,10 @@ class Decoder:
     def _error(self, what: str) -> FrameError:
         return FrameError(what, self._base + self._pos)
 
-    # Fields. Each moves `_pos` on, or returns what says that bytes are missing, and leaves in `_need` where they end.
+    # Fields. Each advances `_pos`; if bytes are missing, it sets `_need` to their end and returns a special value.
 
     def _varint(self, what: str) -> int:
-        """Return the next varint; -1: it is not whole."""
+        """Return the next varint; -1 if it is incomplete."""
         p = self.buffer
         at = self._pos
         end = self.size
@@ -188,20 +188,20 @@ class Decoder:
                 self._pos = at
                 return value
             shift += 7
-            if shift == _MOST_BITS:
+            if shift == _MAX_BITS:
                 raise self._error(f"{what} is longer than {MAX_VARINT_BYTES} bytes")
         self._need = end + 1
         return -1
 
     def _length(self, limit: int, what: str) -> int:
-        """Return the next varint, which says how many bytes follow; -1: it is not whole."""
+        """Return the next varint, which is the size of a field; -1 if it is incomplete."""
         length = self._varint(what)
         if length > limit:
-            raise LimitExceeded(f"{what} has {length} bytes, and at most {limit} are accepted")
+            raise LimitExceeded(f"{what} has {length} bytes; the maximum is {limit}")
         return length
 
     def _take(self, length: int) -> bytes | None:
-        """Return the next `length` bytes; None: they are not all there."""
+        """Return the next `length` bytes; None if they are incomplete."""
         end = self._pos + length
         if end > self.size:
             self._need = end
@@ -211,10 +211,10 @@ class Decoder:
         return data
 
     def _ids(self, what: str) -> tuple[int, ...] | None:
-        """Return the next ids; None: they are not all there."""
+        """Return the next ids; None if they are incomplete."""
         count = self._varint(f"the number of {what}")
         if count > self.max_extensions:
-            raise LimitExceeded(f"there are {count} {what}, and at most {self.max_extensions} are accepted")
+            raise LimitExceeded(f"there are {count} {what}; the maximum is {self.max_extensions}")
         if count < 0:
             return None
         ids: list[int] = []
@@ -229,32 +229,32 @@ class Decoder:
     # Messages.
 
     def _message(self) -> Message | Items | None:
-        """Read one message; None: it is not whole."""
+        """Read one message; None if it is incomplete."""
         type = self._varint("the message type")
         if type < 0:
             return None
         if self.first and type not in (self.first, _GOODBYE):
-            raise self._error(f"{NAMES.get(type, f'message type {type}')} came before {NAMES[self.first]}")
+            raise self._error(f"{NAMES.get(type, f'message type {type}')} arrived before {NAMES[self.first]}")
         if type == _ON_NEXT and self._runs:
             return self._elements()
         if type == _PACKED:
             return self._packed()
         layout = LAYOUTS.get(type) or self.extensions.get(type)
         if layout is None:
-            # Its length is nowhere: it cannot be skipped.
-            known = "nobody agreed on its extension" if type in EXTENDED else "it is unknown"
-            raise self._error(f"message type {type} cannot be read: {known}")
+            # It cannot be skipped, because messages have no length.
+            reason = "its extension is not enabled" if type in EXTENDED else "the type is unknown"
+            raise self._error(f"message type {type} cannot be read: {reason}")
         message = Message(type)
         for name, kind in layout:
             if not self._field(message, name, kind):
                 return None
         if type == _SUBSCRIBED:
-            self._fix(message)
+            self._set_element_size(message)
         self.first = 0
         return message
 
     def _field(self, message: Message, name: str, kind: int) -> bool:
-        """Read one field; False: it is not whole."""
+        """Read one field; False if it is incomplete."""
         if kind <= _NUMBER:
             value = self._varint(name)
             if kind == _SUBSCRIBER:
@@ -276,7 +276,7 @@ class Decoder:
             try:
                 data.decode()
             except UnicodeDecodeError as error:
-                raise self._error(f"{name} of {NAMES[message.type]} is no UTF-8: {error.reason}") from None
+                raise self._error(f"{name} of {NAMES[message.type]} is not valid UTF-8: {error.reason}") from None
         message.data = data
         return True
 
@@ -285,18 +285,18 @@ class Decoder:
             return self.max_string_bytes
         return self.max_metadata_bytes if type in EXTENDED else self.max_element_bytes
 
-    def _fix(self, message: Message) -> None:
-        """Learn the element size of a stream."""
+    def _set_element_size(self, message: Message) -> None:
+        """Store the element size of a stream."""
         size, limit = message.number, self.max_element_bytes
         if size > limit:
-            raise LimitExceeded(f"subscribed says that elements have {size} bytes, and at most {limit} are accepted")
+            raise LimitExceeded(f"elementSize of subscribed is {size} bytes; the maximum is {limit}")
         if size:
             self.element_sizes[message.subscriber] = size
         else:
             self.element_sizes.pop(message.subscriber, None)
 
     def _elements(self) -> Message | Items | None:
-        """Read onNext, and those of the same stream that follow it at once."""
+        """Read onNext, and the onNext messages of the same stream that follow directly."""
         buffer = self.buffer
         subscriber = self._varint("subscriber")
         if subscriber < 0:
@@ -305,7 +305,7 @@ class Decoder:
         head_bytes = len(head)
         fixed = self.element_sizes.get(subscriber, 0)
         offsets = None
-        most = at = carried = taken = 0
+        limit = at = carried = taken = 0
         middle = end = self._pos
         while True:
             length = fixed or self._length(self.max_element_bytes, "element of onNext")
@@ -316,9 +316,9 @@ class Decoder:
                 break
             if taken:
                 if offsets is None:
-                    # There are two at least: as many as the bytes at hand may hold.
-                    most = 3 * min((self.size - end) // (head_bytes + max(fixed, 1)) + 2, RUN_ELEMENTS)
-                    offsets = array("i", bytes(4 * most))
+                    # There are at least two. Allocate for as many as the buffer may contain.
+                    limit = 3 * min((self.size - end) // (head_bytes + max(fixed, 1)) + 2, RUN_ELEMENTS)
+                    offsets = array("i", bytes(4 * limit))
                     view = memoryview(offsets)
                     view[0], view[1], view[2] = -1, middle, end
                     at = 3
@@ -327,8 +327,8 @@ class Decoder:
             middle = self._pos
             end = taken = middle + length
             carried += length
-            # Varints have no other form: the same bytes, and only they, are the same type and id.
-            if (at and at == most) or not buffer.startswith(head, end):
+            # Varints have only one form, so the same type and id always have the same bytes.
+            if (at and at == limit) or not buffer.startswith(head, end):
                 break
             self._pos = end + head_bytes
         if not taken:
@@ -346,17 +346,17 @@ class Decoder:
             return None
         size = self.element_sizes.get(subscriber, 0)
         if size == 0 or count == 0:
-            wrong = "its elements have no fixed size" if size == 0 else "it holds no elements"
-            raise self._error(f"onNextPacked for subscriber {subscriber} makes no sense: {wrong}")
+            wrong = "its elements have no fixed size" if size == 0 else "it has no elements"
+            raise self._error(f"onNextPacked for subscriber {subscriber} is invalid: {wrong}")
         limit = self.max_element_bytes
-        # THREATS 69: the product of the two may be more than an integer of the machine's holds.
+        # THREATS 69: the product of the two may overflow a machine integer.
         if count > limit // size:
-            raise LimitExceeded(f"onNextPacked has {count} times {size} bytes, and at most {limit} are accepted")
+            raise LimitExceeded(f"onNextPacked has {count} times {size} bytes; the maximum is {limit}")
         if self._runs:
             self._left, self._owner, self._width = count, subscriber, size
-            items = self._elements_left()
+            items = self._packed_elements()
             if items is None:
-                # Not even one element is there: the head is read again when it is.
+                # No element has arrived completely. The head is read again when one has.
                 self._left = 0
             else:
                 items.announced = count
@@ -364,8 +364,8 @@ class Decoder:
         data = self._take(count * size)
         return None if data is None else Message(_PACKED, subscriber, count, data)
 
-    def _elements_left(self) -> Items | None:
-        """Read as many elements of a packed run as are there; None: not even one is whole."""
+    def _packed_elements(self) -> Items | None:
+        """Read the available elements of a packed run; None if not even one is complete."""
         width = self._width
         at = self._pos
         count = min((self.size - at) // width, self._left)
@@ -378,7 +378,7 @@ class Decoder:
 
 
 def _run(buffer: bytes, offsets: array[int], size: int) -> PayloadRun:
-    """Return elements that lie in `buffer` for certain."""
+    """Return a run of elements whose offsets are known to be valid."""
     run = PayloadRun(buffer, offsets, size)
     run.sound = True
     return run

@@ -1,6 +1,6 @@
-"""Messages of reactive-streams-io for people and scripts: as JSON-ready objects and back, and as one line each.
+"""Human-readable messages of reactive-streams-io: JSON-compatible objects and back, and lines of text.
 
-An object has `type`, then the fields of the message under the document's names. Strings are text, bytes are hex.
+An object has `type`, then the message's fields with the names of the specification. Strings are text, bytes are hex.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ def _layout(type: int) -> Layout:
 
 
 def _decoder() -> Decoder:
-    """Return a decoder of single messages, those of the extensions that we know, too."""
+    """Return a decoder of single messages, including those of the supported extensions."""
     decoder = Decoder(runs=False)
     decoder.extensions.update(EXTENDED)
     return decoder
 
 
 def read_messages(data: bytes) -> Iterator[Message]:
-    """Yield every message in `data`, which one side sent; those of the extensions that we know, too.
+    """Yield every message in `data`, which one side sent, including those of the supported extensions.
 
     Raises:
-        FrameError: Some bytes are no message; its `offset` counts from the beginning of `data`.
-        LimitExceeded: A message is larger than the profile lets it be.
+        FrameError: A message is malformed. The error's `offset` counts from the beginning of `data`.
+        LimitExceeded: A message is larger than the default limits.
 
     """
     decoder = _decoder()
     decoder.feed(data)
     while (message := decoder.next()) is not None:
-        # `runs` is off, so that there are no others.
+        # The decoder returns no Items without `runs`.
         assert not isinstance(message, Items)
         yield message
     if decoder.pending:
         at = decoder.position
-        raise FrameError(f"the last message is cut: {decoder.pending} bytes of it are there", at)
+        raise FrameError(f"the last message is incomplete: it has only {decoder.pending} bytes", at)
     if not data:
-        raise FrameError("there are no bytes", 0)
+        raise FrameError("the input is empty", 0)
 
 
 def to_object(message: Message) -> dict[str, object]:
-    """Return `message` as an object that JSON can hold."""
+    """Return `message` as a JSON-compatible object."""
     result: dict[str, object] = {"type": NAMES[message.type]}
     for name, kind, value in _fields(message):
         if isinstance(value, bytes):
@@ -63,7 +63,7 @@ def to_object(message: Message) -> dict[str, object]:
 
 
 def line(message: Message) -> str:
-    """Return `message` as one line for people; nothing in it can move a terminal's cursor."""
+    """Return `message` as one line of text without control characters."""
     shown = (f"{name}={quoted(value) if isinstance(value, bytes) else value}" for name, _, value in _fields(message))
     return " ".join((NAMES[message.type], *shown))
 
@@ -76,20 +76,20 @@ def _fields(message: Message) -> Iterator[tuple[str, Field, object]]:
 
 
 class Encoder:
-    """Objects to bytes, in order: `subscribed` says how the elements of its stream are written."""
+    """Encodes the messages of one side in order, because `subscribed` determines the encoding of later elements."""
 
     def __init__(self) -> None:
         self._element_sizes: dict[int, int] = {}
 
     def encode(self, value: object) -> bytes:
-        """Return the message that an object such as `to_object` makes stands for.
+        """Return the message for an object in the format of `to_object`.
 
         Raises:
-            LocalError: Something is missing, unknown, of the wrong type or out of range.
+            LocalError: A field is missing, unknown, of the wrong type or out of range.
 
         """
         if not isinstance(value, Mapping):
-            raise LocalError("it is no JSON object")
+            raise LocalError("not a JSON object")
         type = _TYPES.get(str(value.get("type")))
         if type is None:
             raise LocalError(f"type is {value.get('type')!r}; it must be one of {', '.join(_TYPES)}")
@@ -106,7 +106,7 @@ class Encoder:
 
 
 def _set(message: Message, kind: Field, value: object, what: str) -> None:
-    """Give `message` one field of an object."""
+    """Set one field of `message` to the value from an object."""
     if kind in _ATTRIBUTES:
         setattr(message, _ATTRIBUTES[kind], _integer(value, what))
     elif kind == Field.IDS:
@@ -119,7 +119,7 @@ def _set(message: Message, kind: Field, value: object, what: str) -> None:
         try:
             message.data = value.encode() if kind == Field.TEXT else bytes.fromhex(value)
         except ValueError:
-            how = "a text that UTF-8 can hold" if kind == Field.TEXT else "hex digits, two for each byte"
+            how = "text that can be encoded in UTF-8" if kind == Field.TEXT else "hex digits, two for each byte"
             raise LocalError(f"{what} is {value!r}; it must be {how}") from None
 
 
@@ -150,7 +150,7 @@ class ReactiveStreamsDump:
         return (to_object(message) for message in read_messages(data))
 
     def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
-        """Return what makes bytes of objects. See :meth:`penstock.protocols.Dump.encoder`."""
+        """Return a function that encodes objects. See :meth:`penstock.protocols.Dump.encoder`."""
         return Encoder().encode
 
     def detected(self, head: bytes, settings: object) -> ReactiveStreamsDump:
@@ -158,18 +158,18 @@ class ReactiveStreamsDump:
         return self
 
     def reader(self, mime: str, messages: bool, secrets: bool) -> MessageReader:
-        """Return what shows one direction of a connection. See :meth:`penstock.protocols.Dump.reader`."""
+        """Return a reader of one direction of a connection. See :meth:`penstock.protocols.Dump.reader`."""
         return MessageReader()
 
 
 class MessageReader:
-    """One direction of a connection as lines, a message each."""
+    """Formats one direction of a connection, one line for each message."""
 
     def __init__(self) -> None:
         self._decoder: Decoder | None = _decoder()
 
     def lines(self, data: bytes) -> list[str]:
-        """Return a line for each message that is whole with `data`."""
+        """Return a line for each message that `data` completes."""
         found: list[str] = []
         decoder = self._decoder
         if decoder is None:
@@ -177,11 +177,11 @@ class MessageReader:
         decoder.feed(data)
         try:
             while (message := decoder.next()) is not None:
-                # `runs` is off: items are read one by one.
+                # The decoder returns no Items without `runs`.
                 if isinstance(message, Message):
                     found.append(line(message))
         except SessionError as error:
-            # Nothing tells where the next message begins.
+            # It is not known where the next message begins.
             self._decoder = None
-            found.append(f"no frame, and nothing more can be shown: {error}")
+            found.append(f"invalid message, and nothing more can be shown: {error}")
         return found

@@ -1,7 +1,7 @@
-"""The envelope of a River message without its payload, when that is broken, or too long to be held.
+"""Finds the envelope of a River message whose payload is malformed, or too long to be kept.
 
-Peers put the payload anywhere among the fields. The fields before it are read from the message's beginning, and those
-after it from its end. In both only what any encoder writes is known: what is unusual has no envelope here.
+The payload may be anywhere among the fields. The fields before it are read from the beginning of the message, and
+those after it from the end. Only the output of usual encoders is recognized; unusual messages have no envelope here.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from .grammar import FIELDS, Type
 __all__ = ["span_of_payload", "start_of_payload"]
 
 MAX_FIELDS: Final = 32
-"""Of an envelope: a peer may have added some to those of the grammar."""
+"""Maximum number of fields in an envelope: peers may add some to those of the grammar."""
 
-# A string is taken whole, and one without an end to the end, so that no byte is looked at twice.
+# A string without an end extends to the end of the data, so that no byte is matched twice.
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _WS: Final = rb"[ \t\r\n]*+"
 _COLON: Final = re.compile(_WS + rb":" + _WS)
-# JSON's fields from the last one back to the payload, all of it read backwards. Inside of the payload, a quote that
-# ends a string never stands behind a backslash, and a field never follows another value than these.
+# JSON's fields from the last one to the payload, in reverse order of bytes. In a payload, a quote that ends a string
+# is never preceded by a backslash, and a field never follows a value other than these.
 _TEXT: Final = rb'"[^"\\]*+"'
 _SCALAR: Final = rb"(?:" + _TEXT + rb"|[-+.0-9A-Za-z]++)(?=" + _WS + rb":" + _WS + rb'"(?!daolyap")[A-Za-z]++")'
 _TRACING: Final = (
@@ -30,41 +30,41 @@ _TRACING: Final = (
     + rb"\{(?=" + _WS + rb":" + _WS + rb'"gnicart")'
 )  # fmt: skip
 _FIELD: Final = rb"(?:" + _SCALAR + rb"|" + _TRACING + rb")" + _WS + rb":" + _WS + _TEXT + _WS + rb","
-_BEHIND: Final = re.compile(_WS + rb"\}(?:" + _WS + _FIELD + rb")*+")
+_AFTER_PAYLOAD: Final = re.compile(_WS + rb"\}(?:" + _WS + _FIELD + rb")*+")
 
 _NAMES: Final = [field.name for field in FIELDS if field.type is not Type.BODY]
-# MessagePack's fields: each name with the byte that says how long it is.
+# MessagePack's fields: each name, preceded by the byte with its length.
 _KEYS: Final = re.compile(b"|".join(re.escape(bytes([0xA0 | len(name)]) + name.encode()) for name in _NAMES))
 
 
 def span_of_payload(head: bytes, tail: bytes, is_json: bool) -> tuple[int, int] | None:
-    """Return where the payload begins in `head`, and how many bytes at the end of `tail` come after it.
+    """Return the start of the payload in `head`, and the number of bytes after the payload at the end of `tail`.
 
     Args:
-        head: How the message begins.
-        tail: How it ends; it may overlap with `head`.
-        is_json: It is JSON, else MessagePack.
+        head: The beginning of the message.
+        tail: The end of the message; it may overlap with `head`.
+        is_json: Whether the message is JSON, not MessagePack.
 
     Returns:
-        None when it cannot be told. What stands outside of the payload may still be anything.
+        None if it is not found. The bytes outside of the payload are not checked.
 
     """
     if is_json:
         start = _json_start(head)
-        found = _BEHIND.match(tail[::-1])
+        found = _AFTER_PAYLOAD.match(tail[::-1])
         return None if start < 0 or found is None else (start, found.end())
     start, left = _msgpack_start(head)
-    behind = _msgpack_behind(tail, left) if start >= 0 else -1
-    return None if behind < 0 else (start, behind)
+    size = _msgpack_after_payload(tail, left) if start >= 0 else -1
+    return None if size < 0 else (start, size)
 
 
 def start_of_payload(head: bytes, is_json: bool) -> int:
-    """Return where the payload begins of a message that begins with `head`; -1: nowhere in it."""
+    """Return the start of the payload in `head`, the beginning of a message; -1 if it is not in `head`."""
     return _json_start(head) if is_json else _msgpack_start(head)[0]
 
 
 def _json_start(head: bytes) -> int:
-    """Return where the value of the field `payload` begins; -1: nowhere."""
+    """Return the start of the value of the field `payload`; -1 if it is not in `head`."""
     depth = 0
     for token in _TOKENS.finditer(head):
         first = head[token.start()]
@@ -80,7 +80,7 @@ def _json_start(head: bytes) -> int:
 
 
 def _msgpack_start(head: bytes) -> tuple[int, int]:
-    """Return where the value of the field `payload` begins, and how many fields follow it; -1: nowhere."""
+    """Return the start of the value of the field `payload` (-1 if not found), and the number of fields after it."""
     if not head:
         return -1, 0
     left, at = head[0] & 0x0F, 1
@@ -98,11 +98,11 @@ def _msgpack_start(head: bytes) -> tuple[int, int]:
     return -1, 0
 
 
-def _msgpack_behind(tail: bytes, left: int) -> int:
-    """Return how many bytes the last `left` fields have; -1: that cannot be told."""
+def _msgpack_after_payload(tail: bytes, left: int) -> int:
+    """Return the size of the last `left` fields in bytes; -1 if it is not found."""
     if left == 0:
         return 0
-    # From the end: what is in the payload may look like fields, and what is behind it is the sender's own.
+    # Search from the end, because the content of the payload may look like fields.
     for found in reversed(list(_KEYS.finditer(tail))):
         if skip_msgpack(tail, found.start(), 2 * left) == len(tail):
             return len(tail) - found.start()

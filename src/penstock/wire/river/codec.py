@@ -1,7 +1,7 @@
-"""River v2.0, Wire format: a TransportMessage as bytes, and back, in either codec.
+"""River v2.0, Wire format: encodes and decodes a TransportMessage in both codecs.
 
-The envelope is decoded strictly. The payload's body stays the bytes that it travels as: whoever knows what it is
-decodes it. A message is one WebSocket frame, or has a 32-bit big-endian length before it that counts nothing else.
+The envelope is decoded strictly. The payload's body stays encoded, and is decoded by its user. A message is one
+WebSocket frame, or has a 32-bit big-endian length prefix that does not count itself.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ __all__ = [
 ]
 
 MAX_ROUTES: Final = 1_024
-"""Procedures whose names are kept encoded."""
+"""Maximum number of procedures whose encoded names are cached."""
 CLOSE_BYTES: Final = 64
-"""A ControlClose has no reason to be longer."""
+"""Maximum size of a ControlClose."""
 
 Id = Annotated[str, Meta(max_length=MAX_ID)]
 T = TypeVar("T")
@@ -60,33 +60,33 @@ _Envelope: Final[Any] = msgspec.defstruct(
     ],
     omit_defaults=True,
 )
-"""River, TransportMessage, as it stands on the wire."""
+"""River, TransportMessage, with the names on the wire."""
 _OPTIONAL: Final = tuple(field.attribute for field in FIELDS if not field.required)
 _QUOTED: Final = [f'"{field.name}"'.encode() for field in FIELDS]
 
 
 @dataclass(eq=False)
 class RiverCodec:
-    """One of the two ways in which messages travel.
+    """One of the two codecs of messages.
 
     Attributes:
-        name: ``json`` or ``msgpack``, as URLs have it.
-        encode_value: Makes bytes of objects.
-        decode_value: Makes an object of bytes, of the type given.
-        too_deep: Returns the offset at which bytes are nested too deeply; -1: nowhere.
-        skip: Returns where the value ends that begins at an offset; -1: nowhere.
-        received: Returns a body that a peer sent, which has at most so many levels; raises FrameError.
-        to_send: Returns the body that data travels as, which a user wrote; raises FrameError if it cannot travel.
-        check_names: Refuses an envelope that names a field twice: who reads it may take either (THREATS 64).
-        before: What stands before the payload of `{ok: true, payload}`.
-        after: What stands behind it.
+        name: ``json`` or ``msgpack``, as in URLs.
+        encode_value: Encodes an object.
+        decode_value: Decodes bytes to an object of a given type.
+        too_deep: Returns the offset at which data is nested too deeply; -1 if it is not.
+        skip: Returns the end of the value that begins at an offset; -1 if it is malformed.
+        received: Checks a body from a peer and its depth, and returns it; raises FrameError.
+        to_send: Returns the body for data from a user; raises FrameError if it cannot be sent.
+        check_names: Raises FrameError if an envelope has a field twice, because readers differ (THREATS 64).
+        before: The bytes before the payload of `{ok: true, payload}`.
+        after: The bytes after it.
         is_json: Whether it is JSON.
-        data_mime: What bodies are.
-        null: The body of nothing at all.
+        data_mime: The MIME type of bodies.
+        null: The body null.
         empty: The body of an object without fields.
         close: The body of a ControlClose.
         heartbeat: The body of a ControlAck.
-        route_fields: Returns the fields that name a procedure, encoded once a route.
+        route_fields: Returns the fields with the name of a procedure, encoded once for each route.
 
     """
 
@@ -111,10 +111,10 @@ class RiverCodec:
         self.route_fields = lru_cache(MAX_ROUTES)(self._route_fields)
 
     def encode(self, message: Message) -> bytes:
-        """Return `message` as bytes, without a length before it.
+        """Return `message` as bytes, without a length prefix.
 
         Raises:
-            LocalError: A field of it cannot be encoded.
+            LocalError: A field cannot be encoded.
 
         """
         fields = {field.attribute: getattr(message, field.attribute) for field in FIELDS}
@@ -134,7 +134,7 @@ class RiverCodec:
             raise LocalError(f"the message cannot be encoded: {error}") from error
 
     def field(self, name: str, value: object) -> bytes:
-        """Return a field as it stands after another one.
+        """Return an encoded field that follows another one.
 
         Raises:
             LocalError: It cannot be encoded.
@@ -144,23 +144,23 @@ class RiverCodec:
         return b"".join((between[0], self.encoded(name), between[1], self.encoded(value)))
 
     def _route_fields(self, route: str) -> bytes:
-        """Return the fields that name a procedure, as they stand after others. Raises LocalError if it names none."""
+        """Return the fields with a procedure name, after other fields. Raises LocalError if `route` is invalid."""
         service, _, procedure = route.rpartition(".")
         if not service or not procedure:
-            raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
+            raise LocalError(f"the route {route!r} is not the name of a procedure; use service.procedure")
         return self.field("serviceName", service) + self.field("procedureName", procedure)
 
     def decode(self, data: bytes, start: int = 0, end: int | None = None, results: bool = False) -> Message:
-        """Return the message that ``data[start:end]`` is.
+        """Decode the message in ``data[start:end]``.
 
         Args:
-            data: Where it lies.
-            start: Where it begins.
-            end: Where it ends; None: with `data`.
-            results: Whether `Message.ok_payload` may be set, instead of `payload`.
+            data: The bytes that contain the message.
+            start: The index of the message.
+            end: The index after the message; None for the end of `data`.
+            results: Whether `Message.ok_payload` may be set instead of `payload`.
 
         Raises:
-            FrameError: It is none.
+            FrameError: The envelope is malformed.
 
         """
         end = len(data) if end is None else end
@@ -168,16 +168,16 @@ class RiverCodec:
         return found or self.decode_any(data[start:end], results)
 
     def decode_any(self, data: bytes, results: bool = False) -> Message:
-        """Return the message that `data` is, by the general way, which tells what is wrong with what is none.
+        """Decode the message `data` without the fast path, with precise errors.
 
-        A payload that cannot be used costs its stream, not the session (THREATS 93): `Message.fault` tells why.
+        An invalid payload only ends its stream, not the session (THREATS 93): `Message.fault` is set.
 
         Args:
-            data: All of it.
-            results: Its payload may be a result.
+            data: The message.
+            results: Whether its payload may be a result.
 
         Raises:
-            FrameError: The envelope is none.
+            FrameError: The envelope is malformed.
 
         """
         try:
@@ -198,30 +198,30 @@ class RiverCodec:
         return message
 
     def decode_ends(self, head: bytes, tail: bytes) -> Message | None:
-        """Return a message whose payload is null instead of what it is.
+        """Decode a message from its beginning and end, with null as its payload.
 
         Args:
-            head: How it begins.
-            tail: How it ends.
+            head: The beginning of the message.
+            tail: The end of the message.
 
         Returns:
-            None when what stands around its payload is no envelope, or an unusual one.
+            None if the envelope around the payload is malformed or unusual.
 
         """
         span = span_of_payload(head, tail, self.is_json)
         if span is None:
             return None
-        start, behind = span
-        return self._without_payload(head[:start], tail[len(tail) - behind :])
+        start, rest = span
+        return self._without_payload(head[:start], tail[len(tail) - rest :])
 
-    def _without_payload(self, before: bytes, behind: bytes) -> Message | None:
+    def _without_payload(self, before: bytes, after: bytes) -> Message | None:
         try:
-            return self._message(before + self.null + behind)
+            return self._message(before + self.null + after)
         except FrameError:
             return None
 
     def _message(self, data: bytes) -> Message:
-        """Return the message that `data` is, whose payload nobody has looked at. Raises FrameError if it is none."""
+        """Decode the message `data` without checking its payload. Raises FrameError if the envelope is malformed."""
         if (offset := self.too_deep(data)) >= 0:
             raise too_deep(offset)
         envelope: Any = self.value(data, _Envelope)
@@ -241,23 +241,23 @@ class RiverCodec:
         )
 
     def value(self, data: bytes | Raw, type: type[T]) -> T:
-        """Return what `data` is, as a `type`.
+        """Decode `data` as a `type`.
 
         Raises:
-            FrameError: It is something else.
+            FrameError: It is malformed, or has another type.
 
         """
         try:
             found: T = self.decode_value(data, type=type)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise FrameError(f"no River message: {error}") from error
+            raise FrameError(f"not a River message: {error}") from error
         return found
 
     def body(self, data: bytes) -> bytes:
-        """Return the body that `data`, which a user wrote, travels as.
+        """Return the body for `data` from a user.
 
         Raises:
-            LocalError: It is nothing that this codec could have written.
+            LocalError: It is not a valid body for this codec.
 
         """
         if scanning.is_body(data, self.is_json):
@@ -265,11 +265,11 @@ class RiverCodec:
         try:
             return self.to_send(data)
         except FrameError as error:
-            raise LocalError(f"data is not {self.name} that River can carry: {error.message}") from error
+            raise LocalError(f"the data is not valid {self.name} for River: {error.message}") from error
 
     def is_close(self, body: bytes) -> bool:
-        """Whether a body is a ControlClose: ``{type: "CLOSE"}``."""
-        # Most bodies are longer, or shorter, than any way to write it.
+        """Return whether a body is a ControlClose: ``{type: "CLOSE"}``."""
+        # Most bodies are longer or shorter than any encoding of it.
         if not len(self.close) <= len(body) <= CLOSE_BYTES:
             return False
         try:
@@ -279,10 +279,10 @@ class RiverCodec:
 
 
 def _check_json_names(data: bytes, envelope: Any) -> None:
-    # Only a name that stands there twice, or one that is written with escapes, can be a double.
+    # A field can only be duplicated if its name occurs twice, or if a name has escapes.
     if b"\\u" not in data and all(data.count(name) <= 1 for name in _QUOTED):
         return
-    # What the payload says is nobody's business here, and it may be long.
+    # Exclude the payload, which is not checked here and may be long.
     start = start_of_payload(data[:WINDOW], True)
     end = skip_json(data, start) if start > 0 else -1
     if end > 0:
@@ -290,35 +290,35 @@ def _check_json_names(data: bytes, envelope: Any) -> None:
     try:
         found = json.loads(data.decode(errors="replace"), object_pairs_hook=list)
     except (ValueError, RecursionError) as error:
-        raise FrameError(f"no River message: {error}") from error
+        raise FrameError(f"not a River message: {error}") from error
     names = [name for name, _ in found]
     if len(set(names)) != len(names):
-        raise FrameError("the message names a field twice")
+        raise FrameError("the message has a field twice")
 
 
 def _check_msgpack_names(data: bytes, envelope: Any) -> None:
     known = REQUIRED
     for name in _OPTIONAL:
         known += getattr(envelope, name) is not UNSET
-    # Nearly all maps are of at most 15 entries, which the first byte counts.
+    # Nearly all maps have at most 15 entries. Then the first byte contains their number.
     count = data[0] & 0x0F
     if data[0] == 0xDE:
         count = int.from_bytes(data[1:3], "big")
     elif data[0] == 0xDF:
         count = int.from_bytes(data[1:5], "big")
     if count != known and len(CODECS["msgpack"].value(data, dict[str, Raw])) != count:
-        raise FrameError("the message names a field twice")
+        raise FrameError("the message has a field twice")
 
 
 def whole(name: str, number: int | float) -> int:
-    """Return `number`, which may be written as a float, as an integer from 0 to 2^53-1.
+    """Return `number`, which may be a float, as an integer from 0 to 2^53-1.
 
     Raises:
-        FrameError: It is none.
+        FrameError: It is not a whole number in that range.
 
     """
     if not 0 <= number <= MAX_NUMBER or int(number) != number:
-        raise FrameError(f"{name} is {number}; it is a whole number from 0 to 2^53-1")
+        raise FrameError(f"{name} is {number}; it must be a whole number from 0 to 2^53-1")
     return int(number)
 
 
@@ -351,10 +351,10 @@ CODECS: Final[dict[str, RiverCodec]] = {
 
 
 def codec_of(name: str) -> RiverCodec:
-    """Return the codec of that name.
+    """Return the codec with that name.
 
     Raises:
-        LocalError: There is none.
+        LocalError: The name is unknown.
 
     """
     check_codec(name)

@@ -1,4 +1,4 @@
-"""River messages for people: one JSON object a message, or one line."""
+"""Human-readable River messages: a JSON object or a line of text for each message."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ __all__ = ["MessageReader", "RiverDump", "from_object", "line", "read_messages"]
 
 Number = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 MAX_SHOWN_BYTES: Final = 1 << 26
-"""Of a message that is shown; a longer one is not held for that."""
+"""Maximum size of a message to show; longer ones are not kept."""
 HANDSHAKES: Final = ("HANDSHAKE_REQ", "HANDSHAKE_RESP", "REHANDSHAKE_REQ", "REHANDSHAKE_RESP")
 CONTROLS: Final = ("ACK", "CLOSE", *HANDSHAKES)
 SECRETS: Final = ("sessionId", "metadata", "metdata")
-"""Whoever knows the id of a session may go on with it, and its client's metadata may hold credentials."""
+"""Fields to hide: a session's id is enough to resume it, and a client's metadata may contain credentials."""
 
 
 def read_messages(data: bytes, codec: str, prefixed: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the messages in `data`, each as an object that JSON can show.
+    """Yield the messages in `data` as JSON-compatible objects.
 
     Args:
-        data: One message; with `prefixed` any number of them.
-        codec: What they are written in.
-        prefixed: A length stands before each.
+        data: One message; with `prefixed` any number of messages.
+        codec: The codec of the messages.
+        prefixed: Whether each message has a length prefix.
 
     Raises:
-        FrameError: What stands there is no message, or the last one is not whole.
+        FrameError: A message is malformed or incomplete.
 
     """
     at = 0
@@ -47,7 +47,7 @@ def read_messages(data: bytes, codec: str, prefixed: bool = False) -> Iterator[d
         start = at + PREFIX_BYTES
         end = start + int.from_bytes(data[at:start], "big")
         if end > len(data):
-            raise FrameError(f"the message should end at byte {end} of {len(data)}", at)
+            raise FrameError(f"the message is incomplete: it ends at byte {end}, and there are {len(data)}", at)
         yield {"length": end - start, **_shown(data[start:end], codec)}
         at = end
 
@@ -57,13 +57,13 @@ def _shown(data: bytes, codec: str) -> dict[str, Any]:
     shown = {field.name: getattr(message, field.attribute) for field in FIELDS if field.type is not Type.BODY}
     shown = {name: value for name, value in shown.items() if value is not None}
     shown["controlFlags"] = [name for bit, name in FLAGS.items() if message.control_flags & bit]
-    # Bytes and big integers as the JSON codec has them.
+    # Bytes and big integers are shown in the form of the JSON codec.
     body = shown_value(decode_value(message.payload, codec))
     return {**shown, "payload": codec_of("json").value(body, object)}
 
 
 class _Object(Struct, rename="camel", forbid_unknown_fields=True):
-    """A message as `read_messages` shows it; its length follows from the rest."""
+    """A message in the format of `read_messages`; `length` is ignored."""
 
     id: Id
     from_: Id = field(name="from")
@@ -80,16 +80,16 @@ class _Object(Struct, rename="camel", forbid_unknown_fields=True):
 
 
 def from_object(value: Mapping[str, object], codec: str) -> bytes:
-    """Return the message that an object such as those of `read_messages` stands for, without a length before it.
+    """Return the message for an object in the format of `read_messages`, without a length prefix.
 
     Raises:
-        LocalError: Something is missing, unknown, of the wrong type or out of range.
+        LocalError: A field is missing, unknown, of the wrong type or out of range.
 
     """
     try:
         shown = convert(value, _Object)
     except ValidationError as error:
-        raise LocalError(f"not a message of River: {error}") from None
+        raise LocalError(f"not a River message: {error}") from None
     values = {field.attribute: getattr(shown, field.attribute) for field in FIELDS}
     values["control_flags"] = sum({bit for bit, name in FLAGS.items() if name in shown.control_flags})
     values["payload"] = from_json(json.dumps(shown.payload).encode(), codec)
@@ -97,19 +97,19 @@ def from_object(value: Mapping[str, object], codec: str) -> bytes:
 
 
 def line(data: bytes, secrets: bool = False) -> str:
-    """Return a message as one line; nothing in it can move a terminal's cursor.
+    """Return a message as one line of text without control characters.
 
-    It begins with the type of a control message, and else with DATA.
+    It begins with the type of a control message, else with DATA.
 
     Args:
-        data: The message, without a length before it, in either codec.
-        secrets: Show the ids of sessions, and what clients say of themselves, too.
+        data: The message, without a length prefix, in either codec.
+        secrets: Whether to show session ids and metadata of handshakes.
 
     Raises:
-        FrameError: It is no message.
+        FrameError: It is malformed.
 
     """
-    # An object of JSON begins with a brace, a map of MessagePack never.
+    # A JSON object begins with a brace, a MessagePack map never does.
     codec = "json" if data[:1] == b"{" else "msgpack"
     message = _whole(data, codec)
     flags = int(message.control_flags)
@@ -119,7 +119,7 @@ def line(data: bytes, secrets: bool = False) -> str:
     words = [str(control) if known else "DATA", f"stream={shown_line(message.stream_id)}"]
     words += [name.lower() for bit, name in FLAGS.items() if flags & bit]
     if control in HANDSHAKES[:2]:
-        # These have no numbers.
+        # The numbers of handshakes have no meaning.
         words += [f"from={shown_line(message.from_)}", f"to={shown_line(message.to)}"]
     else:
         words += [f"seq={message.seq}", f"ack={message.ack}"]
@@ -133,7 +133,7 @@ def line(data: bytes, secrets: bool = False) -> str:
 
 
 def _whole(data: bytes, codec: str) -> Message:
-    """Return the message that `data` is. Raises FrameError if it is none, or its payload cannot be read."""
+    """Decode the message `data`. Raises FrameError if it or its payload is malformed."""
     known = codec_of(codec)
     message = known.decode_any(data, True)
     if message.fault is not None:
@@ -142,7 +142,7 @@ def _whole(data: bytes, codec: str) -> Message:
 
 
 def _fields(value: dict[str, Any], secrets: bool) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a handshake as they are shown, those of its inner objects, too."""
+    """Yield the fields of a handshake and of its inner objects in the form in which they are shown."""
     for name, inner in value.items():
         if name in SECRETS and not secrets:
             yield shown_line(name), "hidden"
@@ -177,7 +177,7 @@ class RiverDump:
         return read_messages(data, codec, prefix > 0)
 
     def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
-        """Return what makes bytes of objects. See :meth:`penstock.protocols.Dump.encoder`."""
+        """Return a function that encodes objects. See :meth:`penstock.protocols.Dump.encoder`."""
         with_length = framed if prefix else bytes
         return lambda fields: with_length(from_object(fields, codec))
 
@@ -186,15 +186,15 @@ class RiverDump:
         return self
 
     def reader(self, mime: str, messages: bool, secrets: bool) -> MessageReader:
-        """Return what shows one direction of a connection. See :meth:`penstock.protocols.Dump.reader`."""
+        """Return a reader of one direction of a connection. See :meth:`penstock.protocols.Dump.reader`."""
         return MessageReader(secrets)
 
 
 class MessageReader:
-    """One direction of a connection as lines, a message each, in either codec.
+    """Formats one direction of a connection in either codec, one line for each message.
 
     Args:
-        secrets: Show what is secret, too.
+        secrets: Whether to show secrets.
 
     """
 
@@ -203,17 +203,17 @@ class MessageReader:
         self._secrets = secrets
 
     def lines(self, data: bytes) -> list[str]:
-        """Return a line for each message that is whole with `data`."""
+        """Return a line for each message that `data` completes."""
         found: list[str] = []
         frames = self._deframer
         frames.feed(data)
         while frames.next():
             if frames.oversized is not None:
-                found.append(f"a message of {frames.oversized.size} bytes, which is too long to be shown")
+                found.append(f"a message of {frames.oversized.size} bytes is too long to be shown")
                 continue
             message = frames.buffer[frames.start : frames.end]
             try:
                 found.append(line(message, self._secrets))
             except FrameError as error:
-                found.append(f"no message of {len(message)} bytes: {error}")
+                found.append(f"invalid message of {len(message)} bytes: {error}")
         return found

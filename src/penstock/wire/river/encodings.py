@@ -1,7 +1,7 @@
 """River's two encodings, which support bytes and integers of any size.
 
 Its JSON has wrappers for them, ``{"$t": base64}`` and ``{"$b": decimal}``. Its MessagePack has bytes, and extension
-type 0 for integers beyond 2^53-1. Most values need neither, and are left to msgspec.
+type 0 for integers beyond 2^53-1. Most values need neither, and are encoded by msgspec.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .values import json_leaf, known_extension, msgpack_leaf, unwrapped
 __all__ = ["RiverJson", "RiverMsgpack", "encodings"]
 
 _MANY_DIGITS: Final = re.compile(rb"[0-9]{16}")
-_OCTETS: Final = (bytes, bytearray, memoryview)
+_BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 _SIMPLE: Final = (
     inspect.NoneType,
     inspect.BoolType,
@@ -47,11 +47,11 @@ class RiverJson:
         def encode(self, value: Any) -> bytes:
             """Return the bytes of a value."""
             cls: Any = type(value)
-            if _has_no_octets(cls):
+            if _has_no_bytes(cls):
                 data = msgspec.json.encode(value)
                 if _MANY_DIGITS.search(data) is None:
                     return data
-            return msgspec.json.encode(_mapped(msgspec.to_builtins(value, builtin_types=_OCTETS), json_leaf))
+            return msgspec.json.encode(_mapped(msgspec.to_builtins(value, builtin_types=_BYTES_TYPES), json_leaf))
 
     class Decoder:
         """Decodes values of one type, strictly."""
@@ -65,7 +65,7 @@ class RiverJson:
             if b'"$' not in data:
                 return self._plain.decode(data)
             tree = _unwrapped(msgspec.json.decode(data))
-            return msgspec.convert(tree, self._wanted, builtin_types=_OCTETS)
+            return msgspec.convert(tree, self._wanted, builtin_types=_BYTES_TYPES)
 
 
 class RiverMsgpack:
@@ -84,7 +84,7 @@ class RiverMsgpack:
             if b"\xcf" not in data and b"\xd3" not in data:
                 return data
             # MessagePack, Formats: these bytes start 64-bit integers, and may also occur in texts.
-            return msgspec.msgpack.encode(_mapped(msgspec.to_builtins(value, builtin_types=_OCTETS), msgpack_leaf))
+            return msgspec.msgpack.encode(_mapped(msgspec.to_builtins(value, builtin_types=_BYTES_TYPES), msgpack_leaf))
 
     class Decoder:
         """Decodes values of one type, strictly."""
@@ -100,13 +100,13 @@ class RiverMsgpack:
             except msgspec.ValidationError:
                 # msgspec does not accept an extension for an integer type.
                 tree = msgspec.msgpack.decode(data, ext_hook=_integer)
-                return msgspec.convert(tree, self._wanted, builtin_types=_OCTETS)
+                return msgspec.convert(tree, self._wanted, builtin_types=_BYTES_TYPES)
 
 
 def encodings() -> dict[str, tuple[str, Any, Callable[[bytes], int]]]:
     """Return the encodings by MIME type; see :class:`penstock.protocols.ProtocolSpec`.
 
-    Which codec a connection has is not negotiated, so nobody has to name these types.
+    The codec of a connection is not negotiated, so users need not specify these types.
     """
     return {
         "application/vnd.river+json": ("River's json", RiverJson, json_too_deep),
@@ -115,7 +115,7 @@ def encodings() -> dict[str, tuple[str, Any, Callable[[bytes], int]]]:
 
 
 @lru_cache(maxsize=1_024)
-def _has_no_octets(cls: type) -> bool:
+def _has_no_bytes(cls: type) -> bool:
     """Return True if values of a type cannot contain bytes."""
     try:
         return _is_plain(inspect.type_info(cls), set())

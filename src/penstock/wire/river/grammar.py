@@ -1,9 +1,9 @@
-"""River v2.0, Wire format: the grammar of a TransportMessage's envelope, in one table.
+"""River v2.0, Wire format: the grammar of a TransportMessage's envelope, as one table.
 
-The general decoder is made from the table, in both codecs. The compiled scanners have it as code; a test derives
-inputs from each row and holds them to it. What a message may look like is changed here first.
+The general decoder of both codecs is made from the table. The compiled scanners contain it as code; a test derives
+inputs from each row and compares the results. Changes of the format begin in this table.
 
-A field stands at most once, and a field that is not in the table is passed over. The order of fields is free.
+A field occurs at most once, and unknown fields are ignored. The order of fields is free.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 CODEC_NAMES: Final = ("json", "msgpack")
-"""How URLs name the two ways in which messages are encoded."""
+"""The names of the codecs in URLs."""
 
 ACK: Final = 0b00001
 """River, Clients, servers, and RPCs: the message is a heartbeat."""
@@ -41,27 +41,27 @@ OPEN: Final = 0b00010
 CANCEL: Final = 0b00100
 CLOSE: Final = 0b01000
 FLAGS: Final = {ACK: "ACK", OPEN: "OPEN", CANCEL: "CANCEL", CLOSE: "CLOSE"}
-"""The control flags; other bits mean nothing."""
+"""The control flags; other bits are ignored."""
 
 MAX_NUMBER: Final = (1 << 53) - 1
-"""The largest integer that every peer can count to."""
+"""The largest integer that every peer supports."""
 MAX_ID: Final = 1_024
-"""Characters of an id or a name: the longest that anybody makes have some 40 (THREATS 62)."""
+"""Maximum length of an id or a name; known peers use at most about 40 characters (THREATS 62)."""
 MAX_DIGITS: Final = 4_000
-"""Of a big integer in a body: Python takes quadratic time for them, and refuses 4,301."""
+"""Maximum number of digits of a big integer in a body: Python takes quadratic time, and rejects 4,301 digits."""
 BODY_DEPTH: Final = MAX_DEPTH - 3
-"""Levels of a body: the envelope, a result and an error are three levels around it."""
+"""Maximum depth of a body: the envelope, a result and an error are three levels around it."""
 RESULT_DEPTH: Final = BODY_DEPTH + 2
-"""Levels of a result: an error is two around a body."""
+"""Maximum depth of a result, in which an error adds two levels around a body."""
 
 
 class Type(Enum):
-    """What a field holds."""
+    """The types of fields."""
 
     ID = "at most `MAX_ID` characters"
     NUMBER = "a whole number from 0 to `MAX_NUMBER`; it may be written as a float"
-    OBJECT = "an object, whatever it holds; with the envelope it has at most `MAX_DEPTH` levels"
-    BODY = "any value; one that cannot be used costs its stream, not the session (THREATS 93)"
+    OBJECT = "any object; it has at most `MAX_DEPTH` levels, including the envelope"
+    BODY = "any value; an invalid one only ends its stream, not the session (THREATS 93)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ class Field:
     """A row of the table.
 
     Attributes:
-        name: As it stands on the wire.
-        attribute: Of :class:`penstock.wire.river.message.Message`.
-        type: What it holds. None of them may be null but a body.
+        name: The name on the wire.
+        attribute: The attribute of :class:`penstock.wire.river.message.Message`.
+        type: The type. Only a body may be null.
         required: Whether a message without it is malformed.
 
     """
@@ -95,6 +95,6 @@ FIELDS: Final = (
     Field("procedureName", "procedure_name", Type.ID, required=False),
     Field("tracing", "tracing", Type.OBJECT, required=False),
 )
-"""In the order of the arguments of `Message`, and of the fields' numbers in `message.pxd`."""
+"""The fields in the order of the arguments of `Message`, and of the numbers in `message.pxd`."""
 REQUIRED: Final = sum(field.required for field in FIELDS)
-"""Fields that every message has."""
+"""The number of fields that every message has."""

@@ -1,4 +1,4 @@
-"""TransportMessage in C: the class, and what the scanners of both codecs need of the fields in `grammar.py`."""
+"""TransportMessage in C: the class, and the fields of `grammar.py` for the scanners of both codecs."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
@@ -7,7 +7,7 @@ from libc.string cimport memcmp, memcpy
 ctypedef const unsigned char* Bytes
 
 cdef enum:
-    # The numbers of `grammar.py`.
+    # The limits of `grammar.py`.
     MAX_DEPTH = 128
     BODY_DEPTH = 125
     MAX_ID = 1024
@@ -15,7 +15,7 @@ cdef enum:
     # The fields that every message has.
     NEEDED = 0xFF
 
-# What a field is, and its bit among those that were seen: the order of `grammar.FIELDS`.
+# The numbers of fields, and of their bits in `seen`, in the order of `grammar.FIELDS`.
 cdef enum:
     ID, FROM, TO, SEQ, ACK, STREAM, FLAGS, PAYLOAD, SERVICE, PROCEDURE, TRACING, UNKNOWN
 
@@ -48,13 +48,13 @@ cdef struct Span:
 cdef struct Envelope:
     Span text[12]
     int64_t number[12]
-    # Where the stream's name begins with whatever is before its text.
+    # The start of the encoded stream id, including the bytes before its text.
     Py_ssize_t name
     int seen
 
 
 cdef inline int field_of(Bytes p, Py_ssize_t size) noexcept nogil:
-    """Return which field has the name of `size` bytes at `p`."""
+    """Return the number of the field whose name is the `size` bytes at `p`."""
     if size == 2:
         return _either(p, 2, b"id", ID, b"to", TO)
     if size == 3:
@@ -83,7 +83,7 @@ cdef inline int _either(
 
 
 cdef inline Py_ssize_t digits_end(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    """Return where the decimal digits end that begin at `at`, if there are any."""
+    """Return the end of the decimal digits at `at`, if there are any."""
     while at < end and c"0" <= p[at] <= c"9":
         at += 1
     return at
@@ -103,7 +103,7 @@ cdef inline bint _is_ascii(Bytes p, Py_ssize_t end) noexcept nogil:
 
 
 cdef inline bint is_utf8(Bytes p, Py_ssize_t end) noexcept nogil:
-    """Whether so many bytes are UTF-8: no surrogates, nothing beyond U+10FFFF, and all in the shortest form."""
+    """Return whether the bytes are UTF-8: no surrogates, nothing beyond U+10FFFF, and all in the shortest form."""
     cdef Py_ssize_t at = 0
     cdef unsigned char first, low, high
     cdef int more
@@ -116,7 +116,7 @@ cdef inline bint is_utf8(Bytes p, Py_ssize_t end) noexcept nogil:
             continue
         if first < 0xC2 or first > 0xF4:
             return False
-        # What the second byte may be; the others are 80 to BF.
+        # The range of the second byte; that of the others is 80 to BF.
         low, high = 0x80, 0xBF
         more = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
         if first == 0xE0:

@@ -1,4 +1,4 @@
-"""River v2.0, TransportMessage: one message, decoded."""
+"""River v2.0, TransportMessage: one decoded message."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ class Message:
     """River, TransportMessage.
 
     Attributes:
-        id: The message's own id.
-        from_: Who sent it.
-        to: Whom it is for.
-        seq: Its number.
-        ack: The number of the message that its sender expects next.
-        stream_id: The stream that it belongs to.
-        encoded: The same, as it travelled, where that was seen at once.
+        id: The id of the message.
+        from_: The id of the sender.
+        to: The id of the receiver.
+        seq: The number of the message.
+        ack: The number of the message that the sender expects next.
+        stream_id: The id of the stream.
+        encoded: The encoded `stream_id`, if the scanner found it; else empty.
         control_flags: Any of `ACK`, `OPEN`, `CANCEL` and `CLOSE` of :mod:`penstock.wire.river.codec`.
-        payload: The body, as it travels.
-        ok_payload: The payload of `{ok: true, payload}`, where that was seen at once. `payload` is empty then.
-        service_name: In messages that open a stream.
-        procedure_name: In messages that open a stream.
-        tracing: As it was sent, decoded.
-        fault: Why the payload cannot be used; None: it can. `payload` is null then.
+        payload: The encoded body.
+        ok_payload: The payload of `{ok: true, payload}`, if the scanner found it; then `payload` is empty.
+        service_name: The service, in messages that open a stream.
+        procedure_name: The procedure, in messages that open a stream.
+        tracing: The decoded tracing object.
+        fault: Why the payload is invalid; then `payload` is null. None if it is valid.
 
     """
 

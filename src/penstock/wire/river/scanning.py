@@ -1,4 +1,4 @@
-"""The fast way into River's messages, which only the compiled build has; see `scanning.pyx`."""
+"""The fast path of the River decoder, which only the compiled build has; see `scanning.pyx`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ __all__ = ["is_body", "scan"]
 def scan(
     buffer: bytes, start: int, end: int, json: bool, results: bool, from_: str = "", to: str = ""
 ) -> Message | None:
-    """Return the message that ``buffer[start:end]`` is, if it is one that can be read without any doubt.
+    """Decode the message in ``buffer[start:end]`` if it is valid and has a usual form.
 
     Args:
-        buffer: Where it lies.
-        start: Where it begins.
-        end: Where it ends.
-        json: It is JSON, else MessagePack.
-        results: A body is looked into: that of `{ok: true, payload}` becomes `Message.ok_payload`.
-        from_: Whom it is from, probably: no other string is made of that.
-        to: Whom it is for, probably.
+        buffer: The bytes that contain the message.
+        start: The index of the message.
+        end: The index after the message.
+        json: Whether the message is JSON, not MessagePack.
+        results: Whether to set `Message.ok_payload` if the body is `{ok: true, payload}`.
+        from_: The expected sender, which is reused instead of making an equal string.
+        to: The expected receiver, likewise.
 
     Returns:
-        None leaves it to :meth:`penstock.wire.river.codec.RiverCodec.decode_any`, which reads all that is allowed, and
-        says what is wrong with all that is not. The plain build has no faster way than that one.
+        None if the message is invalid or unusual; then :meth:`penstock.wire.river.codec.RiverCodec.decode_any` must
+        decode it or report the error. Always None in the plain build, where that method is the fastest.
 
     Raises:
-        IndexError: The buffer is shorter.
+        IndexError: The buffer is too short.
 
     """
     if start < 0 or end > len(buffer):
@@ -35,14 +35,14 @@ def scan(
 
 
 def is_body(data: bytes, json: bool) -> bool:
-    """Whether `data` is a body that can be sent as it is, without any doubt.
+    """Return True if `data` is certainly a body that can be sent unchanged.
 
     Args:
-        data: What a user wrote.
-        json: It is JSON, else MessagePack.
+        data: Data from a user.
+        json: Whether it is JSON, not MessagePack.
 
     Returns:
-        False leaves it to :meth:`penstock.wire.river.codec.RiverCodec.body`.
+        False if :meth:`penstock.wire.river.codec.RiverCodec.body` must check it.
 
     """
     return False

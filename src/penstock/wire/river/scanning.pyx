@@ -1,7 +1,7 @@
-"""River's messages read in one pass, as all peers write them: `scanning.py` tells what the functions do.
+"""Decodes River messages of usual form in one pass; `scanning.py` documents the functions.
 
-The fields are found by `scanning_json` or `scanning_msgpack`, and become a message here. Whatever is unusual is left
-to the codec. Tests hold what is accepted here equal to what the codec makes of it.
+`scanning_json` or `scanning_msgpack` finds the fields, from which a message is made here. Unusual messages are left
+to the codec. Tests compare the results to those of the codec.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ cpdef Message scan(
     if start < 0 or end > len(buffer):
         raise IndexError(f"bytes {start} to {end} of {len(buffer)}")
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(buffer)
-    # A result is one level around a body.
+    # A result adds one level to a body.
     cdef int levels = BODY_DEPTH + 1 if results else BODY_DEPTH
     found.seen = 0
     if json:
@@ -78,7 +78,7 @@ cdef inline str _text(Bytes p, Span span):
 
 
 cdef inline str _known(Bytes p, Span span, str known):
-    """Return the text, which is `known` in nearly all messages."""
+    """Return the text; `known` if it is equal, as in nearly all messages."""
     cdef Py_ssize_t size
     cdef const char* text = PyUnicode_AsUTF8AndSize(known, &size)
     if size == span.end - span.start and memcmp(text, p + span.start, size) == 0:

@@ -1,7 +1,7 @@
-"""JSON read in one pass, as all peers write it: fields of messages, and bodies.
+"""Scans JSON of usual form in one pass: the fields of messages, and bodies.
 
-Whatever is unusual is left to the codec: escapes and white space outside of bodies, fields that are unknown, said
-twice or of another type, numbers that are not whole, and all that is wrong.
+Everything else is left to the codec: escapes and white space outside of bodies, fields that are unknown, duplicate
+or of another type, numbers that are not whole, and all malformed data.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -24,13 +24,13 @@ cdef bint is_json_body(bytes data):
 
 
 cdef bint json_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, Envelope* found) noexcept nogil:
-    """Find the fields of a message, whose payload has at most so many levels; return whether it is one."""
+    """Find the fields of a message whose payload has at most `levels`; return False if it is malformed or unusual."""
     cdef Py_ssize_t start
     cdef int field
     if at >= end or p[at] != c"{":
         return False
     while True:
-        # A quote, then a name, a quote and a colon.
+        # A field begins with a quote, a name, a quote and a colon.
         at += 1
         if at >= end or p[at] != c'"':
             return False
@@ -73,7 +73,7 @@ cdef bint json_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, Enve
 
 
 cdef inline Py_ssize_t _plain(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    """Return where the string without escapes ends that has begun before `at`; else -1."""
+    """Return the end of the string whose text begins at `at`; -1 if it has escapes or no end."""
     while at < end and p[at] != c'"':
         if p[at] < 0x20 or p[at] == c"\\":
             return -1
@@ -82,7 +82,7 @@ cdef inline Py_ssize_t _plain(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept n
 
 
 cdef inline Py_ssize_t _whole(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* number) noexcept nogil:
-    """Return where the whole number at `at` ends; -1 if there is none, or one beyond 2^53-1."""
+    """Return the end of the whole number at `at`; -1 if there is none up to 2^53-1."""
     cdef Py_ssize_t start = at
     cdef int64_t value = 0
     while at < end and c"0" <= p[at] <= c"9":
@@ -97,7 +97,7 @@ cdef inline Py_ssize_t _whole(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* n
 
 
 cdef Py_ssize_t _value(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels) noexcept nogil:
-    """Return where the value at `at` ends, which has at most so many levels; -1 if it is none, or unusual."""
+    """Return the end of the value at `at` with at most `levels`; -1 if it is malformed or unusual."""
     cdef unsigned char closing
     if at >= end:
         return -1
@@ -136,7 +136,7 @@ cdef Py_ssize_t _value(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels) noexc
 
 
 cdef Py_ssize_t _string(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    """Return what follows the string that has begun before `at`; -1 if it has no end, or rare escapes."""
+    """Return the index after the string whose text begins at `at`; -1 if it has no end, or rare escapes."""
     cdef unsigned char escaped
     while True:
         at = _text(p, at, end)
@@ -156,12 +156,12 @@ cdef Py_ssize_t _string(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
 
 
 cdef inline Py_ssize_t _text(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    """Return where a quote, a backslash or a control character stands, eight bytes at a time; `end`: nowhere."""
+    """Return the index of the next quote, backslash or control character, else `end`; reads eight bytes at a time."""
     cdef uint64_t word, quotes, slashes, controls
     cdef uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080
     while end - at >= 8:
         memcpy(&word, p + at, 8)
-        # A byte is zero where its top bit is set in (x - 1) & ~x: the way to find one without a branch.
+        # A byte of x is zero if its top bit is set in (x - 1) & ~x, which needs no branch.
         quotes = word ^ (ones * c'"')
         slashes = word ^ (ones * c"\\")
         controls = (word - ones * 0x20) & ~word
@@ -174,7 +174,7 @@ cdef inline Py_ssize_t _text(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept no
 
 
 cdef Py_ssize_t _number(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    """Return where the number at `at` ends; -1 if there is none, or a long one, or one with an exponent."""
+    """Return the end of the number at `at`; -1 if there is none, or if it is long or has an exponent."""
     cdef Py_ssize_t start = at
     if p[at] == c"-":
         at += 1
@@ -194,10 +194,10 @@ cdef Py_ssize_t _number(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
 
 
 cdef Span json_ok_payload(Bytes p, Span body) noexcept nogil:
-    """Return where the payload is of a result `{ok: true, payload}`, as all peers write it; else -1."""
+    """Return the position of the payload in a result `{ok: true, payload}` of usual form; else -1."""
     cdef Py_ssize_t end
     if body.end - body.start > 22 and memcmp(p + body.start, b'{"ok":true,"payload":', 21) == 0:
-        # The body is known to be sound: it ends with the payload, unless another field follows.
+        # The body is known to be valid. It ends with the payload, unless another field follows.
         end = _value(p, body.start + 21, body.end, BODY_DEPTH)
         if end + 1 == body.end:
             return Span(body.start + 21, end)
@@ -205,7 +205,7 @@ cdef Span json_ok_payload(Bytes p, Span body) noexcept nogil:
 
 
 cdef bint _has_wrapper(Bytes p, Py_ssize_t end) noexcept nogil:
-    """Whether sound JSON may have one of the keys that stand for bytes and big integers."""
+    """Return whether valid JSON may contain a key that represents bytes or a big integer."""
     cdef Py_ssize_t at = 0
     cdef Bytes found
     while at < end:

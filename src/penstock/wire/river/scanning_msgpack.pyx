@@ -1,7 +1,7 @@
-"""MessagePack read in one pass, as all peers write it: fields of messages, and bodies.
+"""Scans MessagePack of usual form in one pass: the fields of messages, and bodies.
 
-Whatever is unusual is left to the codec: fields that are unknown, said twice or of another type, numbers that are not
-whole, and all that is wrong.
+Everything else is left to the codec: fields that are unknown, duplicate or of another type, numbers that are not
+whole, and all malformed data.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -21,7 +21,7 @@ cdef bint is_msgpack_body(bytes data):
 
 
 cdef bint msgpack_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, Envelope* found) noexcept nogil:
-    """Find the fields of a message, whose payload has at most so many levels; return whether it is one."""
+    """Find the fields of a message whose payload has at most `levels`; return False if it is malformed or unusual."""
     cdef Span name
     cdef int field, left
     if at >= end:
@@ -30,7 +30,7 @@ cdef bint msgpack_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, E
         left = p[at] & 0x0F
         at += 1
     elif p[at] == 0xDE and end - at >= 3:
-        # Some peers write all maps so.
+        # Some peers write all maps in this form.
         left = p[at + 1] << 8 | p[at + 2]
         at += 3
     else:
@@ -64,7 +64,7 @@ cdef bint msgpack_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, E
 
 
 cdef inline Span _string(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    """Return where the text is of the string at `at`, whose first byte need not be there; else -1."""
+    """Return the position of the text of the string at `at`, which may be after the end; -1 if there is none."""
     cdef Py_ssize_t size
     if at >= end:
         return Span(-1, -1)
@@ -83,7 +83,7 @@ cdef inline Span _string(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
 
 
 cdef inline Py_ssize_t _whole(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* number) noexcept nogil:
-    """Return where the whole number at `at` ends; -1 if there is none, or one beyond 2^53-1."""
+    """Return the end of the whole number at `at`; -1 if there is none up to 2^53-1."""
     cdef unsigned char first = p[at]
     cdef uint64_t value = 0
     cdef int width, index
@@ -106,9 +106,9 @@ cdef inline Py_ssize_t _whole(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* n
 
 
 cdef Py_ssize_t _value(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, bint strict) noexcept nogil:
-    """Return where the value at `at` ends, which has at most so many levels; -1 if it is none, or unusual.
+    """Return the end of the value at `at` with at most `levels`; -1 if it is malformed or unusual.
 
-    If `strict`, the keys of maps are strings, and none is huge.
+    With `strict`, keys of maps must be strings of moderate size.
     """
     cdef unsigned char first
     cdef Py_ssize_t count
@@ -152,10 +152,10 @@ cdef Py_ssize_t _value(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, bint 
 
 
 cdef Py_ssize_t _extension(Bytes p, Py_ssize_t at, Py_ssize_t end, Py_ssize_t size) noexcept nogil:
-    """Return where the extension ends whose type is at `at`, and whose data has so many bytes; -1 if it may be wrong."""
+    """Return the end of the extension whose type is at `at`, with `size` bytes of data; -1 if it may be malformed."""
     if size >= end - at:
         return -1
-    # Big integers, and times, are looked into; what others hold is between their users.
+    # Only big integers and timestamps are checked; other extensions are up to the users.
     if p[at] == 0 and not _is_integer(p, at + 1, size):
         return -1
     if p[at] == 0xFF and not (size == 4 or (size == 8 and _is_time(p, at + 1))):
@@ -164,7 +164,7 @@ cdef Py_ssize_t _extension(Bytes p, Py_ssize_t at, Py_ssize_t end, Py_ssize_t si
 
 
 cdef bint _is_integer(Bytes p, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
-    """Whether so many bytes are one integer, or decimal digits as a string."""
+    """Return whether the bytes are one integer, or a string of decimal digits."""
     cdef Span text
     cdef Py_ssize_t start
     if size == 0:
@@ -183,7 +183,7 @@ cdef bint _is_integer(Bytes p, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
 
 
 cdef inline bint _is_time(Bytes p, Py_ssize_t at) noexcept nogil:
-    """Whether the first 30 of 64 bits are less than a second in nanoseconds."""
+    """Return whether the first 30 of 64 bits are less than a second in nanoseconds."""
     return (<int64_t>p[at] << 22 | p[at + 1] << 14 | p[at + 2] << 6 | p[at + 3] >> 2) < 1000000000
 
 
@@ -209,7 +209,7 @@ cdef inline Py_ssize_t _sized(Bytes p, Py_ssize_t at, Py_ssize_t end, int width)
 cdef Py_ssize_t _values(
     Bytes p, Py_ssize_t at, Py_ssize_t end, Py_ssize_t count, int levels, bint strict, bint keyed
 ) noexcept nogil:
-    """Return where `count` values end, each behind its key if `keyed`, the first of which is at `at`."""
+    """Return the end of `count` values at `at`, each after a key if `keyed`; -1 if one is malformed or unusual."""
     if levels == 0:
         return -1
     while count > 0 and at >= 0:
@@ -225,9 +225,9 @@ cdef Py_ssize_t _values(
 
 
 cdef Span msgpack_ok_payload(Bytes p, Span body) noexcept nogil:
-    """Return where the payload is of a result `{ok: true, payload}`, as all peers write it; else -1."""
+    """Return the position of the payload in a result `{ok: true, payload}` of usual form; else -1."""
     cdef Py_ssize_t at = body.start
-    # The body is known to be sound: of its two fields the second is the payload, and so its end.
+    # The body is known to be valid. The payload is the second of two fields, so it ends with the body.
     if body.end - at > 13 and memcmp(p + at, b"\x82\xa2ok\xc3\xa7payload", 13) == 0:
         return Span(at + 13, body.end)
     return Span(-1, -1)

@@ -1,9 +1,8 @@
-"""River's bodies and values, the same for what comes in and what goes out.
+"""River's bodies and values, received and sent.
 
-A body is a value as it travels; one that passes here can be decoded by whoever takes it, and be sent on as it is.
-Both codecs carry bytes and integers of any size. JSON has wrappers for them, ``{"$t": base64}`` and ``{"$b":
-decimal}``; MessagePack has bytes, and extension type 0 for integers beyond 2^53-1. People write values as JSON with
-these wrappers.
+A body is an encoded value. A body that was checked here can be decoded, and sent again unchanged. Both codecs support
+bytes and integers of any size. JSON has wrappers for them, ``{"$t": base64}`` and ``{"$b": decimal}``; MessagePack
+has bytes, and extension type 0 for integers beyond 2^53-1. Values are shown as JSON with these wrappers.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ __all__ = [
 ]
 
 BYTES_KEY: Final = "$t"
-"""JSON: an object with this key stands for bytes, in base64."""
+"""JSON: an object with this key represents bytes in base64."""
 INTEGER_KEY: Final = "$b"
-"""JSON: an object with this key stands for an integer, in decimal digits."""
+"""JSON: an object with this key represents an integer in decimal digits."""
 BIG_INTEGER: Final = 0
 """MessagePack: the extension type of big integers."""
 _DECIMAL: Final = re.compile(r"-?[0-9]+")
-# Each escape of a string; a surrogate whose other half does not follow stands by itself in the group.
+# Each escape of a string; the group matches a lone surrogate.
 _ESCAPES: Final = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
@@ -63,10 +62,10 @@ def too_deep(offset: int, limit: int = MAX_DEPTH, what: str = "the message is ")
 
 
 def check_codec(name: str) -> None:
-    """Refuse a codec that River does not have.
+    """Check the name of a codec.
 
     Raises:
-        LocalError: There is no codec of that name.
+        LocalError: River has no codec with that name.
 
     """
     if name not in CODEC_NAMES:
@@ -74,10 +73,10 @@ def check_codec(name: str) -> None:
 
 
 def json_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
-    """Return a body in JSON that was received. A lone surrogate becomes U+FFFD: JavaScript writes such strings.
+    """Check a received JSON body and return it. Lone surrogates, which JavaScript may write, become U+FFFD.
 
     Raises:
-        FrameError: It cannot be decoded, or is nested more deeply than `levels`.
+        FrameError: It is malformed, or nested more than `levels` deep.
 
     """
     if (offset := json_too_deep(body, levels)) >= 0:
@@ -93,14 +92,14 @@ def json_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
 
 
 def json_to_send(body: bytes) -> bytes:
-    """Return a body in JSON that a user wrote as it travels: without white space.
+    """Check a JSON body from a user and return it without white space.
 
     Raises:
         FrameError: A peer could not decode it.
 
     """
     if json_body(body) != body:
-        raise FrameError("not valid Unicode: a surrogate without its other half is no character")
+        raise FrameError("not valid Unicode: it contains a lone surrogate")
     check_wrappers(body)
     return msgspec.json.format(body, indent=-1)
 
@@ -110,10 +109,10 @@ def _replaced(escape: re.Match[bytes]) -> bytes:
 
 
 def msgpack_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
-    """Return a body in MessagePack that was received.
+    """Check a received MessagePack body and return it.
 
     Raises:
-        FrameError: It cannot be decoded, or is nested more deeply than `levels`.
+        FrameError: It is malformed, or nested more than `levels` deep.
 
     """
     if (offset := msgpack_too_deep(body, levels)) >= 0:
@@ -130,17 +129,17 @@ def _extension(code: int, data: memoryview) -> Any:
 
 
 def _integer(data: memoryview) -> int:
-    """Return the integer that the data of extension type 0 is. Raises ValueError if it is none."""
+    """Decode the data of extension type 0. Raises ValueError if it is not an integer."""
     number = msgspec.msgpack.decode(data)
     if isinstance(number, int):
         return number
     if isinstance(number, str) and len(number) <= MAX_DIGITS and _DECIMAL.fullmatch(number):
         return int(number)
-    raise ValueError("an integer of extension type 0 is a number or a decimal string")
+    raise ValueError("extension type 0 must contain an integer or a decimal string")
 
 
 def unwrapped(fields: dict[str, Any]) -> Any:
-    """Return the bytes or the integer that an object of JSON stands for; another object stays what it is."""
+    """Return the bytes or integer that a JSON object represents, or the object if it is not a wrapper."""
     if len(fields) == 1:
         ((name, text),) = fields.items()
         if name == BYTES_KEY and isinstance(text, str):
@@ -154,10 +153,10 @@ def unwrapped(fields: dict[str, Any]) -> Any:
 
 
 def check_wrappers(body: bytes) -> None:
-    """Refuse JSON with a ``$t`` or ``$b`` that stands for nothing: some peers end the whole session for it.
+    """Check that JSON has no invalid ``$t`` or ``$b``, for which some peers end the session.
 
     Raises:
-        FrameError: There is one.
+        FrameError: There is an invalid wrapper.
 
     """
     if b"$" in body or b"\\u0024" in body:
@@ -167,15 +166,15 @@ def check_wrappers(body: bytes) -> None:
 def _no_false_wrapper(fields: dict[str, Any]) -> Any:
     for key, what in ((BYTES_KEY, "bytes, in base64"), (INTEGER_KEY, "an integer, in decimal digits")):
         if key in fields and isinstance(unwrapped(fields), dict):
-            raise FrameError(f"in River's JSON an object with the key {key!r} stands for {what}, and this one does not")
+            raise FrameError(f"in River's JSON an object with the key {key!r} must contain only {what}")
     return None
 
 
 def decode_value(body: bytes, codec: str) -> Any:
-    """Return the value that `body` is: dicts, lists, strings, numbers, bytes and None.
+    """Decode `body` to dicts, lists, strings, numbers, bytes and None.
 
     Raises:
-        FrameError: It is none.
+        FrameError: It is malformed.
 
     """
     try:
@@ -187,14 +186,14 @@ def decode_value(body: bytes, codec: str) -> Any:
     except FrameError:
         raise
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise FrameError(f"no {codec} value: {error}") from error
+        raise FrameError(f"not a {codec} value: {error}") from error
 
 
 def encode_value(value: Any, codec: str) -> bytes:
-    """Return `value` as `codec` has it.
+    """Encode `value`.
 
     Raises:
-        LocalError: It cannot: also a dict that JSON would take for bytes or a big integer.
+        LocalError: It cannot be encoded. This includes dicts that look like JSON wrappers.
 
     """
     check_codec(codec)
@@ -203,37 +202,37 @@ def encode_value(value: Any, codec: str) -> bytes:
             return _json(_converted(value, json_leaf, WRAPPERS))
         return msgspec.msgpack.encode(_converted(value, msgpack_leaf))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise LocalError(f"this value cannot travel by River: {error}") from error
+        raise LocalError(f"this value cannot be sent with River: {error}") from error
 
 
 def from_json(data: bytes, codec: str) -> bytes:
-    """Return the body for what somebody wrote as JSON.
+    """Return the body for a value in JSON.
 
     Raises:
-        LocalError: It is no JSON.
+        LocalError: It is not valid JSON, or cannot be encoded.
 
     """
     try:
         return encode_value(decode_value(data, "json"), codec)
     except FrameError as error:
-        raise LocalError(f"River carries JSON values, and this is none: {error.message}") from error
+        raise LocalError(f"River carries JSON values; {error.message}") from error
 
 
 def to_json(body: bytes, codec: str) -> bytes:
     """Return a body as JSON.
 
     Raises:
-        FrameError: It is no body.
+        FrameError: It is malformed, or JSON cannot represent it.
 
     """
     return body if codec == "json" else shown_value(decode_value(body, codec))
 
 
 def shown_value(value: Any) -> bytes:
-    """Return `value` as JSON for people, who also see what JSON could not carry.
+    """Return `value` as JSON for display. Dicts that look like wrappers are allowed.
 
     Raises:
-        FrameError: There is no JSON for it.
+        FrameError: JSON cannot represent it.
 
     """
     try:
@@ -247,20 +246,20 @@ def _json(value: Any) -> bytes:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _converted(value: Any, leaf: Callable[[Any], Any], keys: frozenset[str] = frozenset(), depth: int = 0) -> Any:
-    """Return `value` with each of its leaves as `leaf` has it; a dict with one of `keys` would look like a wrapper."""
+    """Return `value` with `leaf` applied to its leaves. Raises ValueError for a dict with one of `keys`."""
     if depth > MAX_DEPTH:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+        raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, dict):
         for name in value:
             if not isinstance(name, str):
-                raise TypeError(f"the key {name!r} is no string")
+                raise TypeError(f"the key {name!r} is not a string")
             if name in keys:
                 raise ValueError(
-                    f"a dict with the key {name!r} would arrive as something else; rename it, or use msgpack"
+                    f"a dict with the key {name!r} would be decoded as another type; rename it, or use msgpack"
                 )
         return {name: _converted(inner, leaf, keys, depth + 1) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -269,14 +268,14 @@ def _converted(value: Any, leaf: Callable[[Any], Any], keys: frozenset[str] = fr
 
 
 def json_leaf(value: Any) -> Any:
-    """Return bytes and big integers in their wrappers, and any other value as it is."""
+    """Return bytes and big integers in wrappers, and other values unchanged."""
     if isinstance(value, bytes | bytearray | memoryview):
         return {BYTES_KEY: base64.b64encode(value).decode()}
     return {INTEGER_KEY: str(value)} if _is_big(value) else value
 
 
 def msgpack_leaf(value: Any) -> Any:
-    """Return big integers as extensions, and any other value as it is."""
+    """Return big integers as extensions, and other values unchanged."""
     return Ext(BIG_INTEGER, msgspec.msgpack.encode(str(value))) if _is_big(value) else value
 
 
@@ -285,24 +284,24 @@ def _is_big(value: Any) -> bool:
 
 
 def known_extension(code: int, data: memoryview) -> int:
-    """Return the integer that an extension stands for. Raises ValueError if it is none."""
+    """Return the integer in an extension. Raises ValueError for other extensions."""
     if code != BIG_INTEGER:
         raise ValueError(f"extension type {code} is unknown")
     return _integer(data)
 
 
 class JsonForm:
-    """Data in MessagePack, as people write it in JSON. See :class:`penstock.protocols.TextForm`."""
+    """Converts MessagePack data to JSON and back. See :class:`penstock.protocols.TextForm`."""
 
     def from_json(self, data: bytes) -> bytes:
-        """Return the body for JSON. Raises LocalError if it is none."""
+        """Return the body for JSON. Raises LocalError if it is malformed."""
         return from_json(data, "msgpack")
 
     def to_json(self, body: bytes) -> bytes:
-        """Return a body as JSON. Raises FrameError if it is none."""
+        """Return a body as JSON. Raises FrameError if it is malformed."""
         return to_json(body, "msgpack")
 
 
 def json_form(options: Mapping[str, str]) -> JsonForm | None:
-    """Return the form of a connection's data, by the options of its URL; None where it is JSON already."""
+    """Return the text form for the options of a URL; None if the data is JSON already."""
     return JsonForm() if options.get("codec") == "msgpack" else None

@@ -1,7 +1,7 @@
-"""River's messages as one side of a session writes them: what is the same in all of them is encoded once.
+"""Encodes the River messages of one side of a session; the parts that all of them share are encoded once.
 
-Each comes with its length before it, because it is kept until it is acknowledged, and is sent again just so.
-`writing.pyx` is the same for the compiled build. A property test holds the two equal.
+Messages include their length prefix, because they are kept until acknowledged and may be sent again unchanged.
+`writing.pyx` does the same in the compiled build. A property test compares the two.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Writer:
 
     Args:
         codec: The codec.
-        us: Our id.
-        peer: The peer's.
-        tag: What begins the ids that we make: at most 15 letters, digits and hyphens.
+        us: The id of this side.
+        peer: The id of the peer.
+        tag: The prefix of new ids: at most 15 letters, digits and hyphens.
 
     Raises:
         LocalError: An id cannot be encoded.
@@ -42,12 +42,12 @@ class Writer:
         self._from_to = between % (codec.encoded(us), codec.encoded(peer))
 
     def new_id(self) -> str:
-        """Return an id that was not used before, for a stream or a message."""
+        """Return a new id for a stream or a message."""
         self._made += 1
         return f"{self._tag}{self._made:x}"
 
     def name(self, own: str) -> bytes:
-        """Return an id that :meth:`new_id` gave as messages have it."""
+        """Encode an id from :meth:`new_id`."""
         ascii_id = own.encode()
         return b'"%b"' % ascii_id if self._is_json else b"%c%b" % (0xA0 | len(ascii_id), ascii_id)
 
@@ -62,20 +62,20 @@ class Writer:
         route: str | None = None,
         tracing: dict[str, Any] | None = None,
     ) -> bytes:
-        """Return a message with its length before it.
+        """Return a message with its length prefix.
 
         Args:
-            seq: Its number.
-            ack: The number of the message that we expect next.
-            name: Its stream, encoded.
-            flags: Its control flags.
-            body: The body, encoded.
-            wrap_ok: Wrap the body as `{ok: true, payload}`.
-            route: Service and procedure with a dot between them, in a message that opens a stream.
-            tracing: What it says of the caller's trace.
+            seq: The number of the message.
+            ack: The number of the message that this side expects next.
+            name: The encoded stream id.
+            flags: The control flags.
+            body: The encoded body.
+            wrap_ok: Whether to wrap the body as `{ok: true, payload}`.
+            route: `service.procedure` in a message that opens a stream.
+            tracing: The tracing object.
 
         Raises:
-            LocalError: It cannot be encoded, or is longer than its length can say; or the route names no procedure.
+            LocalError: The message cannot be encoded or is too long; or the route is invalid.
 
         """
         more = b"" if route is None else self._route_fields(route)
@@ -95,11 +95,11 @@ class Writer:
             head = self._packed(fields, seq, ack, name, flags)
         size = len(head) + len(before) + len(body) + len(after)
         if size >> 32:
-            raise LocalError(f"a message of {size} bytes is longer than its length can say")
+            raise LocalError(f"a message of {size} bytes is too long for a 4-byte length")
         return b"".join((size.to_bytes(PREFIX_BYTES, "big"), head, before, body, after))
 
     def _packed(self, fields: int, seq: int, ack: int, name: bytes, flags: int) -> bytes:
-        """Return what stands before the body of a message in MessagePack."""
+        """Return a message in MessagePack without its body."""
         own = self.new_id().encode()
         return b"%c\xa2id%c%b%b%b\xa3ack%b\xa8streamId%b\xaccontrolFlags%c\xa7payload" % (
             0x80 | fields, 0xA0 | len(own), own, self._from_to, _packed_number(seq), _packed_number(ack), name, flags,
@@ -107,7 +107,7 @@ class Writer:
 
 
 def _packed_number(number: int) -> bytes:
-    """Return a number that is not negative in MessagePack."""
+    """Encode a number, which must not be negative, in MessagePack."""
     if number < 0x80:
         return b"%c" % number
     if number < 0x1_0000:

@@ -1,6 +1,6 @@
-"""River's messages written in one pass: `writing.py` tells what each function does.
+"""Encodes River messages in one pass; `writing.py` documents each function.
 
-A property test holds the two equal.
+A property test compares the two.
 """
 
 cimport cython
@@ -15,7 +15,7 @@ __all__ = ["Writer"]
 cdef enum:
     PREFIX_BYTES = 4
     FIELDS = 8
-    # The longest decimal of 64 bits.
+    # The longest decimal number of 64 bits.
     NUMBER_BYTES = 20
 
 
@@ -40,7 +40,7 @@ cdef class Writer:
         if codec.is_json:
             self._fixed = (b'{"id":"', b',"ack":', b',"streamId":', b',"controlFlags":', b',"payload":', b"}")
         else:
-            # The bytes that count the fields and the id's characters are written in each message.
+            # The bytes for the number of fields and for the length of the id are written in each message.
             self._fixed = (b"\x80\xa2id\xa0", b"\xa3ack", b"\xa8streamId", b"\xaccontrolFlags", b"\xa7payload", b"")
         self._same_bytes = len(self._tag_bytes) + len(self._from_to) + sum(map(len, self._fixed))
 
@@ -89,7 +89,7 @@ cdef class Writer:
             + PyBytes_GET_SIZE(before) + PyBytes_GET_SIZE(body) + PyBytes_GET_SIZE(after) + PyBytes_GET_SIZE(more)
         )
         if size >> 32:
-            raise LocalError(f"a message of {size} bytes is longer than its length can say")
+            raise LocalError(f"a message of {size} bytes is too long for a 4-byte length")
         cdef bytes written = PyBytes_FromStringAndSize(NULL, PREFIX_BYTES + size)
         cdef char* to = PyBytes_AS_STRING(written)
         cdef int index
@@ -117,7 +117,7 @@ cdef inline char* _put(char* to, bytes what) noexcept:
 
 
 cdef inline char* _put_number(char* to, const Number* number) noexcept:
-    # The text ends where its room does.
+    # The text is right-aligned in its array.
     memcpy(to, number.text + NUMBER_BYTES - number.size, number.size)
     return to + number.size
 

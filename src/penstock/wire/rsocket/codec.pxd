@@ -44,7 +44,7 @@ cdef class Codec:
     cpdef list run_frames(self, long long stream_id, PayloadRun run, Py_ssize_t start, Py_ssize_t stop)
 
     @cython.locals(view="const int[::1]", limit=Py_ssize_t, at=Py_ssize_t, first=int)
-    cpdef Py_ssize_t fits(self, PayloadRun run, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t most) except -1
+    cpdef Py_ssize_t fits(self, PayloadRun run, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t max_bytes) except -1
 
 
 @cython.locals(left=Py_ssize_t, size=Py_ssize_t)

@@ -1,7 +1,7 @@
-"""The codec of the RSocket family: frames from bytes and back, and runs of items past both.
+"""The codec of the RSocket family: converts bytes to frames and back, and runs of items without frame objects.
 
-It is that of RSocket 1.0, and with other tables of layouts that of ReactiveSocket 0.2. ReactiveSocket 0.0, whose
-header is another, derives from it. Comments name sections of RSocket 1.0's document, which draws every frame.
+It implements RSocket 1.0, and ReactiveSocket 0.2 with another table of layouts. The codec of ReactiveSocket 0.0,
+which has a different header, is a subclass. Comments name sections of the RSocket 1.0 specification.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .packing import pack, pack_head, pack_run, take_run
 __all__ = ["PIECE_BYTES", "Codec"]
 
 PIECE_BYTES = 60_000
-"""Frames of a run are glued into pieces of at most this: larger writes cost four times as much on loopback."""
+"""Maximum size of joined frames of a run: larger writes cost four times as much on loopback."""
 
-# Types as plain integers: a member of an enum costs a lookup each time.
+# Types as plain integers, because enum members cost a lookup.
 REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
 REQUEST_STREAM = int(FrameType.REQUEST_STREAM)
 REQUEST_CHANNEL = int(FrameType.REQUEST_CHANNEL)
@@ -29,25 +29,25 @@ REQUEST_N = int(FrameType.REQUEST_N)
 CANCEL = int(FrameType.CANCEL)
 PAYLOAD = int(FrameType.PAYLOAD)
 
-# A run's offsets are made for as many items as the length of its first one lets expect, and some more.
+# The offsets of a run are allocated for the number of items that its first item suggests, plus these.
 SPARE_ITEMS = 16
 
 
 class Codec:
-    """RSocket 1.0 on the wire. Every field is checked against its limits, both ways.
+    """Encodes and decodes RSocket 1.0, and checks the range of every field in both directions.
 
-    A codec has no state: one serves any number of sessions. Bodies are frames without their length prefix;
-    everything that says so returns frames with it, ready for a stream transport.
+    A codec has no state, so one object serves any number of sessions. A body is a frame without its length
+    prefix; methods whose description mentions the prefix return frames for byte streams.
 
     Args:
         layouts: The frame types of the dialect.
-        counts_itself: The length counts its own bytes, which none of the documents says of one of three bytes, but some
-            peers of 2017 do.
+        counts_itself: Whether the length counts itself. The specifications do not allow this for 3-byte lengths,
+            but some peers of 2017 do it.
 
     Attributes:
-        prefix_bytes: Bytes of the length prefix, as :class:`~penstock.wire.framing.Deframer` has them.
-        header_bytes: Bytes of the header that every frame begins with.
-        counts_itself: As given.
+        prefix_bytes: The size of the length prefix; see :class:`~penstock.wire.framing.Deframer`.
+        header_bytes: The size of the frame header.
+        counts_itself: As the argument.
 
     """
 
@@ -59,20 +59,20 @@ class Codec:
         self.counts_itself = counts_itself
         self._own = 3 if counts_itself else 0
         self._layouts = layouts
-        # ReactiveSocket 0.2: frames with wrong metadata are ignored, and CANCEL has metadata.
+        # ReactiveSocket 0.2: frames with malformed metadata are ignored, and CANCEL may have metadata.
         self._forgiving = layouts[PAYLOAD].metadata is Metadata.FORGIVEN
 
     def decode(self, buffer: bytes, start: int, end: int) -> Frame:
         """Return the frame whose body is ``buffer[start:end]``.
 
         Raises:
-            FrameError: The bytes are not a frame. Skip them where the error is `ignorable`.
-            LocalError: The buffer is shorter.
+            FrameError: The bytes are not a valid frame. Ignore them if the error is `ignorable`.
+            LocalError: The buffer is too short.
 
         """
         p = buffer
         if not 0 <= start <= end <= len(buffer):
-            raise LocalError(f"a frame from {start} to {end} was asked of {len(buffer)} bytes")
+            raise LocalError(f"cannot read a frame from {start} to {end} of {len(buffer)} bytes")
         if end - start < HEADER_BYTES:
             raise FrameError(f"a frame of {end - start} bytes is shorter than its header of {HEADER_BYTES}")
         if p[start] & 0x80:
@@ -100,7 +100,7 @@ class Codec:
                 )
             frame.request_n = u32(buffer, at) & GREATEST_31
             at += 4
-        # What follows the fields of REQUEST_N and CANCEL is ignored, a METADATA flag included.
+        # Bytes after the fields of REQUEST_N and CANCEL are ignored, and so is their METADATA flag.
         if type == REQUEST_N or type == CANCEL:
             return frame
         if word & METADATA:
@@ -111,21 +111,21 @@ class Codec:
         return frame
 
     def stream_id(self, buffer: bytes, start: int) -> int:
-        """Return the stream id of the frame whose body starts at index `start`, where a whole header is.
+        """Return the stream id of the frame whose body starts at index `start` with a complete header.
 
         Raises:
-            LocalError: The header is not there.
+            LocalError: The buffer is too short.
 
         """
         if not 0 <= start <= len(buffer) - self.header_bytes:
-            raise LocalError(f"a frame header at {start} was asked of {len(buffer)} bytes")
+            raise LocalError(f"cannot read a frame header at index {start} of {len(buffer)} bytes")
         return u32(buffer, start) & GREATEST_31
 
     def encode(self, frame: Frame) -> bytes:
         """Return the body of `frame`.
 
         Raises:
-            LocalError: A field does not fit, or the frame's type has no such field.
+            LocalError: A field is out of range, or the frame's type does not have it.
 
         """
         return write_frame(self._layouts, frame)
@@ -134,23 +134,23 @@ class Codec:
         """Return `frame` with its prefix.
 
         Raises:
-            LocalError: As `encode`; or the frame is longer than its prefix can say.
+            LocalError: As `encode`; or the frame is too long for its prefix.
 
         """
         return prefixed(self.encode(frame), self.prefix_bytes, self.counts_itself)
 
     def payload_frame(self, stream_id: int, flags: int, metadata: bytes | None, data: bytes) -> bytes:
-        """Return a PAYLOAD with its prefix; METADATA is set in its flags where `metadata` is there."""
+        """Return a PAYLOAD with its prefix; the flag METADATA is set if there is `metadata`."""
         return pack(stream_id, PAYLOAD << TYPE_SHIFT | flags, -1, metadata, data, self._own)
 
     def payload_head(self, stream_id: int, flags: int, metadata: bytes | None, data_bytes: int) -> bytes:
-        """Return a PAYLOAD with its prefix, up to its data: write `data_bytes` bytes behind it."""
+        """Return a PAYLOAD with its prefix but without its data, of which `data_bytes` bytes must follow."""
         return pack_head(stream_id, PAYLOAD << TYPE_SHIFT | flags, metadata, data_bytes, self._own)
 
     def request_frame(
         self, type: int, stream_id: int, flags: int, request_n: int, metadata: bytes | None, data: bytes
     ) -> bytes:
-        """Return a request with its prefix; `request_n` travels where its type has it."""
+        """Return a request with its prefix; `request_n` is ignored if its type does not have it."""
         if type != REQUEST_STREAM and type != REQUEST_CHANNEL:
             request_n = -1
         elif request_n < 0:
@@ -168,15 +168,15 @@ class Codec:
         return pack(stream_id, CANCEL << TYPE_SHIFT, -1, None, b"", self._own)
 
     def scan_run(self, deframer: Deframer, limit: int) -> PayloadRun | None:
-        """Take consecutive items of one stream at once.
+        """Read consecutive items of one stream at once.
 
-        Call it when `next` of the deframer has returned True and the frame is a PAYLOAD. If this frame and
-        at least the one behind it in the buffer are items of the same stream, neither fragments nor last
-        ones, all that follow so are taken, at most `limit`; a run may be shorter than it could be. The
-        deframer's `next` then goes on behind it.
+        Call this after the deframer's `next` has returned True for a PAYLOAD. If the frame and at least the next
+        one in the buffer are items of the same stream, and neither fragments nor last items, these items are
+        returned, at most `limit`; a run may be shorter than possible. The deframer's `next` then continues
+        after the run.
 
         Returns:
-            The run, or None: then the deframer stands where it stood. Decode its frame.
+            The run; None if there is none. Then the deframer is unchanged, and its frame must be decoded.
 
         """
         buffer = deframer.buffer
@@ -184,13 +184,13 @@ class Codec:
         size = deframer.size
         at = deframer.start
         end = deframer.end
-        # Most often there is no run: nothing follows, or another stream's frame does.
+        # Usually there is no run, because nothing follows, or a frame of another stream.
         if size - end < 3 + HEADER_BYTES or end - at < HEADER_BYTES or size > GREATEST_31 or limit < 2:
             return None
         stream_id = u32(buffer, at)
         if u32(buffer, end + 3) != stream_id or p[end + 7] >> 2 != PAYLOAD or not 0 < stream_id <= GREATEST_31:
             return None
-        # The scan reads lengths as the documents have them.
+        # The scan does not support lengths that count themselves.
         if self._own:
             return None
         return take_run(deframer, stream_id, min(limit, (size - at) // (end - at + 3) + SPARE_ITEMS))
@@ -199,37 +199,37 @@ class Codec:
         """Return the items of `run` from `start` to `stop` as PAYLOADs with NEXT and their prefixes.
 
         Returns:
-            Pieces of at most `PIECE_BYTES` with whole frames in each; a longer frame is a piece by itself.
+            Pieces of at most `PIECE_BYTES` with complete frames; a longer frame is a separate piece.
 
         Raises:
-            LocalError: An item does not fit a frame: ask `fits` first, and fragment it.
+            LocalError: An item is too long for a frame. Call `fits` first, and fragment longer items.
 
         """
         return pack_run(stream_id, PAYLOAD << TYPE_SHIFT | NEXT, run, start, stop, PIECE_BYTES, self._own)
 
-    def fits(self, run: PayloadRun, start: int, stop: int, most: int) -> int:
-        """Return how many items of `run` from `start` on, up to `stop`, have at most `most` bytes each."""
+    def fits(self, run: PayloadRun, start: int, stop: int, max_bytes: int) -> int:
+        """Return how many items of `run`, from `start` to at most `stop`, have at most `max_bytes` bytes each."""
         limit = min(stop, len(run))
-        if run.sound and run.size <= most:
+        if run.sound and run.size <= max_bytes:
             return max(limit - start, 0)
         view = run.offsets
         for at in range(3 * start, 3 * limit, 3):
             first = view[at]
             if first < 0:
                 first = view[at + 1]
-            if view[at + 2] - first > most:
+            if view[at + 2] - first > max_bytes:
                 return at // 3 - start
         return max(limit - start, 0)
 
 
 def _metadata_bytes(p: bytes, start: int, at: int, end: int, forgiving: bool) -> int:
-    """Return the length that the metadata header at index `at` tells, when that much is there."""
+    """Return the length in the metadata header at index `at`. Raises FrameError if it runs past the frame."""
     left = end - at - 3
     size = p[at] << 16 | p[at + 1] << 8 | p[at + 2] if left >= 0 else 0
     if size > left:
-        # Metadata Optional Header: a length that is not the frame's is CONNECTION_ERROR, unless IGNORE is set.
+        # Metadata Optional Header: a length that exceeds the frame is CONNECTION_ERROR, unless IGNORE is set.
         raise FrameError(
-            f"metadata of {size} bytes runs past the frame, of which {max(left, 0)} are left",
+            f"metadata of {size} bytes runs past the frame, of which {max(left, 0)} bytes remain",
             at - start,
             ignorable=forgiving or bool(p[start + 4] << 8 & IGNORE),
         )

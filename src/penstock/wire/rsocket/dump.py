@@ -1,7 +1,7 @@
-"""Frames for people and scripts: as JSON-ready objects and back, and as one line each.
+"""Human-readable frames: converts frames to JSON-compatible objects and back, and to lines of text.
 
-An object has `type`, `stream_id` and `flags`, then the fields of its type under the document's names. Bytes are
-hex, MIME types text, absent metadata is None.
+An object has `type`, `stream_id` and `flags`, then the fields of its type with the names of the specification.
+Bytes are hex, MIME types are text, absent metadata is None.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ __all__ = ["DIALECTS", "codec_of", "from_object", "line", "read_frames", "to_obj
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one dialect is read, written and shown.
+    """How to read, write and show one dialect.
 
     Attributes:
-        codec: Bytes to frames and back.
-        layouts: What the frame types consist of.
-        name_of: A type's name.
-        type_bits: Bits of a type.
-        foreign: What is added to the number of a type that is in no table.
-        id_bits: Bits of a stream id.
-        implied: Flags that follow from the rest of a frame, and do not travel.
+        codec: The codec.
+        layouts: The layouts of the frame types.
+        name_of: Returns the name of a type.
+        type_bits: The size of a type in bits.
+        foreign: The number that is added to unknown types.
+        id_bits: The size of a stream id in bits.
+        implied: Flags that are not sent, because they follow from the rest of a frame.
 
     """
 
@@ -47,7 +47,7 @@ class Dialect:
     implied: int = 0
 
     def layout(self, type: int) -> Layout:
-        """Return what a frame type consists of; of one that nobody knows, all is data."""
+        """Return the layout of a frame type; unknown types have only data."""
         return self.layouts.get(type, UNKNOWN)
 
 
@@ -57,13 +57,13 @@ _DIALECTS = {
     "reactivesocket-0.0": Dialect(ReactiveSocketV00(), REACTIVESOCKET_V00, name_in_v00, 16, FOREIGN, 63, NEXT),
 }
 DIALECTS: Final = tuple(_DIALECTS)
-"""The names of the dialects that can be shown."""
+"""The names of the supported dialects."""
 
 
 def _dialect(name: str) -> Dialect:
-    """Return the dialect of that name."""
+    """Return the dialect with that name. Raises LocalError if there is none."""
     if name not in _DIALECTS:
-        raise LocalError(f"there is no dialect {name!r}; use one of {', '.join(DIALECTS)}")
+        raise LocalError(f"unknown dialect {name!r}; use one of {', '.join(DIALECTS)}")
     return _DIALECTS[name]
 
 
@@ -71,24 +71,24 @@ def codec_of(dialect: str) -> Codec:
     """Return the codec of a dialect.
 
     Raises:
-        LocalError: It is none of `DIALECTS`.
+        LocalError: It is not one of `DIALECTS`.
 
     """
     return _dialect(dialect).codec
 
 
 def read_frames(data: bytes, dialect: str = "rsocket-1.0", prefix: int = 0) -> Iterator[tuple[int | None, Frame]]:
-    """Yield every frame in `data` with the length that stands before it.
+    """Yield every frame in `data` with the value of its length prefix.
 
     Args:
         data: Frames.
         dialect: One of `DIALECTS`.
-        prefix: Bytes of the length before each: 3 or 4, as :class:`Deframer` has it. 0: there is none, so
-            that `data` is one frame, and its length None.
+        prefix: The size of the length prefixes: 3 or 4, see :class:`Deframer`. If it is 0, `data` is one frame,
+            whose length is None.
 
     Raises:
-        FrameError: Some bytes are no frame; its `offset` counts from the beginning of `data`.
-        LocalError: There is no such dialect or prefix.
+        FrameError: A frame is malformed. The error's `offset` counts from the beginning of `data`.
+        LocalError: The dialect or prefix is not supported.
 
     """
     codec = codec_of(dialect)
@@ -99,7 +99,7 @@ def read_frames(data: bytes, dialect: str = "rsocket-1.0", prefix: int = 0) -> I
     deframer.feed(data)
     at = 0
     try:
-        # Fed as one piece, `data` is the deframer's buffer from first to last, and its indices are offsets.
+        # `data` is fed as one piece, so the deframer uses it as its buffer, and indices are offsets in it.
         while deframer.next():
             at = deframer.start
             frame = codec.decode(deframer.buffer, at, deframer.end)
@@ -109,14 +109,14 @@ def read_frames(data: bytes, dialect: str = "rsocket-1.0", prefix: int = 0) -> I
         raise FrameError(error.message, at + error.offset, ignorable=error.ignorable) from None
     if deframer.pending:
         at = len(data) - deframer.pending
-        raise FrameError(f"the last frame is cut: {deframer.pending} bytes of it are there", at)
+        raise FrameError(f"the last frame is incomplete: it has only {deframer.pending} bytes", at)
 
 
 def to_object(frame: Frame, dialect: str = "rsocket-1.0") -> dict[str, object]:
-    """Return `frame` as an object that JSON can hold.
+    """Return `frame` as a JSON-compatible object.
 
     Raises:
-        LocalError: There is no such dialect.
+        LocalError: The dialect is unknown.
 
     """
     shown = _dialect(dialect)
@@ -139,32 +139,32 @@ def to_object(frame: Frame, dialect: str = "rsocket-1.0") -> dict[str, object]:
 
 
 def _flags(layout: Layout) -> list[str]:
-    """Return the names of the flags that mean something on a type."""
+    """Return the names of the valid flags of a type."""
     return [name for name in FLAG_NAMES if name == "ignore" or name in layout.flags]
 
 
 def _is_text(field: Field) -> bool:
-    """Return whether the bytes of a field are a string: RSocket 1.0, SETUP, MIME types."""
+    """Return whether a field of bytes is text: a MIME type of SETUP."""
     return field.name.endswith("_mime")
 
 
 def _shown(field: Field, value: bytes) -> str:
-    """Return the bytes of a field as text or hex; bytes that are no UTF-8 come back as they were."""
+    """Return a field of bytes as text or hex. Bytes that are not UTF-8 become surrogates."""
     return value.decode(errors="surrogateescape") if _is_text(field) else value.hex()
 
 
 def from_object(value: Mapping[str, object], dialect: str = "rsocket-1.0") -> Frame:
-    """Return the frame that an object such as `to_object` makes stands for.
+    """Return the frame for an object in the format of `to_object`.
 
-    `flags` may be left out, and so may `stream_id`, `metadata`, `data`, and what a flag makes optional.
-    A `length` is ignored: it follows from the rest.
+    `flags`, `stream_id`, `metadata`, `data` and fields with a flag are optional. A `length` is ignored, because it
+    follows from the other fields.
 
     Raises:
-        LocalError: Something is missing, unknown, of the wrong type or out of range; or there is no such dialect.
+        LocalError: A field is missing, unknown, of the wrong type or out of range; or the dialect is unknown.
 
     """
     if not isinstance(value, Mapping):
-        raise LocalError(f"a frame is written as an object, not as {type(value).__name__}")
+        raise LocalError(f"a frame must be an object, not {type(value).__name__}")
     wanted = _dialect(dialect)
     kind = _type_of(value.get("type"), wanted)
     name = wanted.name_of(kind)
@@ -188,7 +188,7 @@ def from_object(value: Mapping[str, object], dialect: str = "rsocket-1.0") -> Fr
 
 
 def _type_of(value: object, dialect: Dialect) -> int:
-    """Return the number of a frame type that is given by name, or in hex."""
+    """Return the number of a frame type from its name or hex number."""
     names = {dialect.name_of(type): int(type) for type in dialect.layouts}
     if isinstance(value, str):
         if value in names:
@@ -202,22 +202,22 @@ def _type_of(value: object, dialect: Dialect) -> int:
 
 
 def _integer(value: object, bits: int, what: str) -> int:
-    """Return `value`, which must be an integer of so many bits."""
+    """Return `value` if it is an integer of at most `bits` bits."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise LocalError(f"{what} is {value!r}; it must be an integer")
     return check(value, bits, what)
 
 
 def _bytes(value: object, what: str) -> bytes:
-    """Return the bytes that `value` gives in hex."""
+    """Return the bytes of the hex string `value`."""
     try:
-        return bytes.fromhex(value)  # type: ignore[arg-type]  # what is no string raises TypeError
+        return bytes.fromhex(value)  # type: ignore[arg-type]  # TypeError if it is not a string
     except (TypeError, ValueError):
         raise LocalError(f"{what} is {value!r}; it must be a string of hex digits, two for each byte") from None
 
 
 def _field(field: Field, value: Mapping[str, object], name: str) -> int | bytes | None:
-    """Return one field of a frame type from an object."""
+    """Return the value of one field from an object."""
     what = f"{field.name} of {name}"
     given = value.get(field.name)
     if given is None:
@@ -233,11 +233,11 @@ def _field(field: Field, value: Mapping[str, object], name: str) -> int | bytes 
     try:
         return given.encode(errors="surrogateescape")
     except UnicodeEncodeError:
-        raise LocalError(f"{what} is {given!r}; it must be a text that UTF-8 can hold") from None
+        raise LocalError(f"{what} is {given!r}; it must be text that can be encoded in UTF-8") from None
 
 
 def _flag_bits(names: object, layout: Layout, frame: Frame, name: str) -> int:
-    """Return the bits of the flags that are named; when none are, of those that follow from the fields."""
+    """Return the bits of the named flags; without names, those that follow from the fields."""
     if names is None:
         flags = METADATA if frame.metadata is not None else 0
         for field in layout.fields:
@@ -254,16 +254,15 @@ def _flag_bits(names: object, layout: Layout, frame: Frame, name: str) -> int:
 
 
 def line(frame: Frame, dialect: str = "rsocket-1.0", show: Callable[[str, bytes], str | None] | None = None) -> str:
-    """Return `frame` as one line for people; nothing in it can move a terminal's cursor.
+    """Return `frame` as one line of text without control characters.
 
     Args:
         frame: The frame.
         dialect: One of `DIALECTS`.
-        show: Called with the name and the value of each field of bytes; returns what to show instead of
-            the bytes, or None.
+        show: Called with the name and value of each field of bytes; returns the text to show instead, or None.
 
     Raises:
-        LocalError: There is no such dialect.
+        LocalError: The dialect is unknown.
 
     """
     shown = _dialect(dialect)

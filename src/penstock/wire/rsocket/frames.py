@@ -1,7 +1,7 @@
-"""Frames of the RSocket family, decoded: one class per layout, the same for the three dialects.
+"""Decoded frames of the RSocket family: one class for each layout, shared by the three dialects.
 
-A frame never leaves `wire` and its family. Names of fields are those of RSocket 1.0's document; every
-one that a dialect lacks keeps its default there.
+Only `wire` and the family use frames. Fields have the names of the RSocket 1.0 specification; fields that a
+dialect lacks keep their defaults.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ __all__ = [
 ]
 
 HEADER_BYTES = 6
-"""Bytes of the header of RSocket 1.0 and ReactiveSocket 0.2: stream id, type and flags."""
+"""Size of the header in RSocket 1.0 and ReactiveSocket 0.2: stream id, type and flags."""
 
-# RSocket 1.0, Frame Header Format and the picture of each frame. The same bit means different things on
-# different frames; ReactiveSocket 0.0's codec translates its own bits to these.
+# RSocket 1.0, Frame Header Format and the figure of each frame. A bit has different meanings in different
+# frames. The codec of ReactiveSocket 0.0 converts its bits to these.
 IGNORE = 0x200
 METADATA = 0x100
 FOLLOWS = 0x80
-"""Requests and PAYLOAD: more fragments of this item come."""
+"""Requests and PAYLOAD: more fragments of this item follow."""
 RESUME = 0x80
 """SETUP: the client can resume."""
 RESPOND = 0x80
-"""KEEPALIVE: answer this."""
+"""KEEPALIVE: the receiver must answer."""
 COMPLETE = 0x40
-"""REQUEST_CHANNEL and PAYLOAD: the sender's half is over."""
+"""REQUEST_CHANNEL and PAYLOAD: the sender's half ends."""
 LEASE = 0x40
 """SETUP: requests wait for leases."""
 NEXT = 0x20
-"""PAYLOAD: there is an item in it."""
+"""PAYLOAD: the frame contains an item."""
 STRICT = 0x20
-"""ReactiveSocket 0.2's SETUP: refuse what you do not understand."""
+"""SETUP in ReactiveSocket 0.2: the server must reject requests that it does not understand."""
 
 FLAG_NAMES = {
     "ignore": IGNORE,
@@ -66,11 +66,11 @@ FLAG_NAMES = {
     "strict": STRICT,
     "respond": RESPOND,
 }
-"""The flags by the names that people see, in the order in which they are shown."""
+"""The flags by name, in the order in which they are shown."""
 
 
 class FrameType(IntEnum):
-    """RSocket 1.0, Frame Types. What ReactiveSocket 0.0 alone has stands behind them, and is never sent by number."""
+    """RSocket 1.0, Frame Types. The numbers of the last two, which only ReactiveSocket 0.0 has, are never sent."""
 
     SETUP = 0x01
     LEASE = 0x02
@@ -92,7 +92,7 @@ class FrameType(IntEnum):
 
 
 def type_name(type: int) -> str:
-    """Return the name of a frame type, or its number in hex when it has none."""
+    """Return the name of a frame type, or its number in hex if it has none."""
     try:
         return FrameType(type).name
     except ValueError:
@@ -103,22 +103,22 @@ _FIELDS: tuple[str, ...] = ("type", "stream_id", "flags", "request_n", "metadata
 
 
 class Frame:
-    """The header, metadata and data: all there is to requests, PAYLOAD, CANCEL and METADATA_PUSH.
+    """Header, metadata and data: the class of requests, PAYLOAD, CANCEL and METADATA_PUSH.
 
     Attributes:
-        type: One of :class:`FrameType`, or the number of a type that nobody knows.
-        stream_id: 0 for the connection.
-        flags: The flags above; METADATA says whether `metadata` is there.
-        request_n: Initial request-n of REQUEST_STREAM and REQUEST_CHANNEL; else 0.
-        metadata: None when it is absent, which is not the same as empty.
-        metadata_type: ReactiveSocket 0.0's byte before the metadata, which means what the application wants.
+        type: One of :class:`FrameType`, or the number of an unknown type.
+        stream_id: The stream; 0 for the connection.
+        flags: The flags above; METADATA is set if there is `metadata`.
+        request_n: The initial request-n of REQUEST_STREAM and REQUEST_CHANNEL; else 0.
+        metadata: The metadata; None if absent, which is not the same as empty.
+        metadata_type: The byte before the metadata in ReactiveSocket 0.0, whose meaning is up to the application.
         data: The rest of the frame.
 
     """
 
     __slots__ = ("data", "flags", "metadata", "metadata_type", "request_n", "stream_id", "type")
     fields = _FIELDS
-    """The names of all fields, of the base first."""
+    """The names of all fields, beginning with those of the base class."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Frame:
         metadata: bytes | None = None,
         data: bytes = b"",
     ) -> None:
-        # A member of the enum would show as one in the plain build alone.
+        # Only the plain build would keep an enum member, whose repr is different.
         self.type = int(type)
         self.stream_id = stream_id
         self.flags = flags if metadata is None else flags | METADATA
@@ -152,7 +152,7 @@ class Frame:
 
 
 class SetupFrame(Frame):
-    """SETUP: what the client asks of the connection. `token` is None when it cannot resume."""
+    """SETUP: the parameters of the connection. `token` is None if the client cannot resume."""
 
     __slots__ = ("data_mime", "keepalive_ms", "lifetime_ms", "major", "metadata_mime", "minor", "token")
     fields = (*Frame.fields, "major", "minor", "keepalive_ms", "lifetime_ms", "token", "metadata_mime", "data_mime")
@@ -181,7 +181,7 @@ class SetupFrame(Frame):
 
 
 class LeaseFrame(Frame):
-    """LEASE: leave for `number_of_requests` requests within `ttl_ms` (ReactiveSocket 0.0: `ttl_ns`)."""
+    """LEASE: allows `number_of_requests` requests within `ttl_ms` (ReactiveSocket 0.0: `ttl_ns`)."""
 
     __slots__ = ("number_of_requests", "ttl_ms", "ttl_ns")
     fields = (*Frame.fields, "ttl_ms", "ttl_ns", "number_of_requests")
@@ -196,7 +196,7 @@ class LeaseFrame(Frame):
 
 
 class KeepaliveFrame(Frame):
-    """KEEPALIVE: the sender lives, and has received everything before `position`."""
+    """KEEPALIVE: the sender is alive, and has received everything before `position`."""
 
     __slots__ = ("position",)
     fields = (*Frame.fields, "position")
@@ -207,7 +207,7 @@ class KeepaliveFrame(Frame):
 
 
 class RequestNFrame(Frame):
-    """REQUEST_N: leave for `request_n` more items."""
+    """REQUEST_N: requests `request_n` more items."""
 
     __slots__ = ()
 
@@ -229,7 +229,7 @@ class ErrorFrame(Frame):
 
 
 class ResumeFrame(Frame):
-    """RESUME: go on with the session of `token`, from these positions."""
+    """RESUME: resumes the session with that `token` from these positions."""
 
     __slots__ = ("first_available_client_position", "last_received_server_position", "major", "minor", "token")
     fields = (
@@ -270,7 +270,7 @@ class ResumeOkFrame(Frame):
 
 
 class ExtFrame(Frame):
-    """EXT: a frame of an extension; `data` is all behind the extended type, metadata included."""
+    """EXT: a frame of an extension; `data` is everything after the extended type, including metadata."""
 
     __slots__ = ("extended_type",)
     fields = (*Frame.fields, "extended_type")

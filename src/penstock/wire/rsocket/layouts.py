@@ -1,8 +1,8 @@
-"""The layout of every frame type of RSocket 1.0 as one table, and frames read and written by it.
+"""A table with the layout of every frame type of RSocket 1.0, and functions that read and write frames with it.
 
-The table is what `encode`, `penstock decode` and the rare half of `decode` go by; the frequent types have a
-fast path in the codec, which a property test holds equal to the table. Every other dialect of the family is
-another table. ReactiveSocket 0.2 shares the header, too, and its table is derived here.
+`encode`, `penstock decode` and `decode` of rare types use the table. The codec has a fast path for the frequent
+types; a property test compares it to the table. Each other dialect of the family has its own table. That of
+ReactiveSocket 0.2, which has the same header, is derived here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 TYPE_SHIFT = 10
 FLAGS = 0x3FF
 TYPED_BYTES = 4
-"""ReactiveSocket 0.0, Metadata Optional Header: its own bytes, which its length counts."""
+"""ReactiveSocket 0.0, Metadata Optional Header: the size of this header, which its length includes."""
 
 
 class Metadata(Enum):
@@ -43,24 +43,24 @@ class Metadata(Enum):
 
     NONE = 0
     COUNTED = 1
-    """Behind its 24-bit length, when the METADATA flag is set."""
+    """After a 24-bit length, if the METADATA flag is set."""
     REST = 2
-    """All that is left of the frame; there is no length."""
+    """The rest of the frame, without a length."""
     FORGIVEN = 3
-    """As COUNTED; but where the length is wrong, the frame may be ignored whatever its flags say."""
+    """As COUNTED, but a frame with an invalid length may be ignored, regardless of its flags."""
     TYPED = 4
-    """Behind a byte of the application's and a 24-bit length that counts these four bytes; forgiven, too."""
+    """As FORGIVEN, after a byte for the application and a 24-bit length that counts these four bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: an integer of `bits` bits, or as many bytes as the integer of `bits` bits before them says.
+    """One field: an integer, or bytes after an integer that is their number.
 
     Attributes:
-        name: Its attribute in the frame's class.
-        bits: Of the integer. Where they are no whole bytes, the top bit is reserved: not read, written as 0.
-        counted: It is bytes.
-        flag: It is there when this flag is set; 0: always. It is None when it is not there.
+        name: The attribute of the frame's class.
+        bits: The size of the integer. If it is not a multiple of 8, the top bit is reserved: ignored, written as 0.
+        counted: Whether the field is bytes.
+        flag: The flag of an optional field, which is None if absent; 0 if the field is mandatory.
 
     """
 
@@ -72,17 +72,17 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What stands behind the header of one frame type, in this order: fields, metadata, data."""
+    """The content of one frame type after the header, in this order: fields, metadata, data."""
 
     frame: type[Frame] = Frame
     fields: tuple[Field, ...] = ()
     metadata: Metadata = Metadata.NONE
     data: bool = False
     flags: tuple[str, ...] = ()
-    """Names of the flags that mean something, IGNORE apart, which always does."""
+    """The names of the valid flags except IGNORE, which is always valid."""
 
     def new(self, type: int) -> Frame:
-        """Return an empty frame of the type that has this layout."""
+        """Return an empty frame of a type with this layout."""
         make: Callable[..., Frame] = self.frame
         frame = make(type) if make is Frame else make()
         frame.type = int(type)
@@ -137,8 +137,8 @@ RSOCKET_V1: Mapping[int, Layout] = {
 
 
 def _layouts_v02() -> dict[int, Layout]:
-    """Return the layouts of ReactiveSocket 0.2. Comments name sections of its document."""
-    # Metadata Optional Header: where its length runs past the frame, the entire frame MUST be ignored.
+    """Return the layouts of ReactiveSocket 0.2. Comments name sections of its specification."""
+    # Metadata Optional Header: if the length runs past the frame, the entire frame MUST be ignored.
     table = {
         type: replace(layout, metadata=Metadata.FORGIVEN) if layout.metadata is Metadata.COUNTED else layout
         for type, layout in RSOCKET_V1.items()
@@ -155,11 +155,11 @@ def _layouts_v02() -> dict[int, Layout]:
 REACTIVESOCKET_V02: Mapping[int, Layout] = _layouts_v02()
 
 UNKNOWN = Layout(Frame, (), data=True, flags=("metadata",))
-"""A type that is not in the table: all behind the header is data."""
+"""The layout of types that are not in the table: everything after the header is data."""
 
 
 def read_frame(layouts: Mapping[int, Layout], buffer: bytes, start: int, end: int) -> Frame:
-    """Return the frame whose body, at least a header, is ``buffer[start:end]``.
+    """Return the frame whose body, with a complete header, is ``buffer[start:end]``.
 
     Raises:
         FrameError: The type is unknown and IGNORE is not set; or a field runs past the frame.
@@ -169,9 +169,9 @@ def read_frame(layouts: Mapping[int, Layout], buffer: bytes, start: int, end: in
     type = word >> TYPE_SHIFT
     layout = layouts.get(type)
     if layout is None:
-        # Handling Ignore Flag: what is not understood may be ignored only if IGNORE is set.
+        # Handling Ignore Flag: unknown frames may only be ignored if IGNORE is set.
         if not word & IGNORE:
-            raise FrameError(f"no frame has type {type_name(type)}", 4)
+            raise FrameError(f"unknown frame type {type_name(type)}", 4)
         layout = UNKNOWN
     frame = layout.new(type)
     frame.stream_id = int.from_bytes(buffer[start : start + 4], "big")
@@ -182,7 +182,7 @@ def read_frame(layouts: Mapping[int, Layout], buffer: bytes, start: int, end: in
 
 
 def read_body(layout: Layout, frame: Frame, reader: Reader) -> None:
-    """Read what stands behind the header of `frame`, whose type and flags are known.
+    """Read the fields after the header into `frame`, whose type and flags are set.
 
     Raises:
         FrameError: A field runs past the frame.
@@ -196,19 +196,19 @@ def read_body(layout: Layout, frame: Frame, reader: Reader) -> None:
         setattr(frame, field.name, read(field.bits, field.name))
     if layout.metadata is Metadata.REST:
         rest = reader.rest()
-        # METADATA_PUSH is nothing but metadata; living peers leave METADATA out, here and on LEASE.
+        # METADATA_PUSH has only metadata. Some peers do not set METADATA in it and in LEASE.
         frame.metadata = rest if rest or flags & METADATA or not layout.fields else None
     elif layout.metadata is not Metadata.NONE and flags & METADATA:
         _read_metadata(layout.metadata, frame, reader)
     if layout.data:
-        # Behind a frame that has none, trailing bytes are ignored.
+        # Trailing bytes after a frame without data are ignored.
         frame.data = reader.rest()
 
 
 def _read_metadata(kind: Metadata, frame: Frame, reader: Reader) -> None:
-    """Read metadata that stands behind its length."""
+    """Read metadata with a length."""
     if kind is not Metadata.COUNTED:
-        # ReactiveSocket 0.2, Metadata Optional Header: the entire frame MUST be ignored. RSocket 1.0: if IGNORE is set.
+        # ReactiveSocket 0.2, Metadata Optional Header: the entire frame MUST be ignored. RSocket 1.0: only with IGNORE.
         reader.ignorable = True
     if kind is not Metadata.TYPED:
         frame.metadata = reader.counted(24, "metadata")
@@ -216,7 +216,7 @@ def _read_metadata(kind: Metadata, frame: Frame, reader: Reader) -> None:
     frame.metadata_type = reader.integer(8, "metadata type")
     length = reader.integer(24, "metadata length")
     if length < TYPED_BYTES:
-        what = f"a metadata length of {length}, which counts itself, is less than {TYPED_BYTES}"
+        what = f"the metadata length is {length}; it counts itself and must be at least {TYPED_BYTES}"
         raise FrameError(what, reader.at - reader.start, ignorable=True)
     frame.metadata = reader.take(length - TYPED_BYTES, "metadata")
 
@@ -224,10 +224,10 @@ def _read_metadata(kind: Metadata, frame: Frame, reader: Reader) -> None:
 def write_frame(layouts: Mapping[int, Layout], frame: Frame) -> bytes:
     """Return the body of `frame`.
 
-    The flags of optional fields, and METADATA where a length precedes it, follow from what is there.
+    The flags of optional fields, and METADATA if it has a length, are set according to the fields.
 
     Raises:
-        LocalError: A field does not fit, or the frame holds one that its type does not have.
+        LocalError: A field is out of range, or the frame's type does not have it.
 
     """
     layout = layouts.get(frame.type, UNKNOWN)
@@ -238,14 +238,14 @@ def write_frame(layouts: Mapping[int, Layout], frame: Frame) -> bytes:
 
 
 def write_body(layout: Layout, frame: Frame, name: str) -> tuple[int, bytes]:
-    """Return the flags of `frame`, and what stands behind its header.
+    """Return the flags of `frame`, and its content after the header.
 
     Raises:
-        LocalError: As `write_frame`; `name` is the type's.
+        LocalError: As `write_frame`. The message calls the type `name`.
 
     """
     if not isinstance(frame, layout.frame):
-        raise LocalError(f"a {type(frame).__name__} cannot be {name}; make a {layout.frame.__name__}")
+        raise LocalError(f"a {type(frame).__name__} cannot have type {name}; use {layout.frame.__name__}")
     flags = frame.flags
     parts: list[bytes] = []
     for field in layout.fields:
@@ -257,18 +257,18 @@ def write_body(layout: Layout, frame: Frame, name: str) -> tuple[int, bytes]:
     metadata = frame.metadata
     if layout.metadata is Metadata.NONE:
         if metadata is not None:
-            raise LocalError(f"{name} carries no metadata; leave it out")
+            raise LocalError(f"{name} cannot carry metadata; omit it")
     elif layout.metadata is not Metadata.REST:
         flags = flags & ~METADATA if metadata is None else flags | METADATA
         if metadata is not None:
             parts.append(_metadata_header(layout.metadata, frame, len(metadata), name))
     if frame.data and not layout.data:
-        raise LocalError(f"{name} carries no data; leave it out")
+        raise LocalError(f"{name} cannot carry data; omit it")
     return flags, b"".join((*parts, metadata or b"", frame.data))
 
 
 def _metadata_header(kind: Metadata, frame: Frame, size: int, name: str) -> bytes:
-    """Return what stands before metadata of `size` bytes."""
+    """Return the header of metadata of `size` bytes."""
     what = f"the length of the metadata of {name}"
     if kind is not Metadata.TYPED:
         return put(size, 24, what)
@@ -276,7 +276,7 @@ def _metadata_header(kind: Metadata, frame: Frame, size: int, name: str) -> byte
 
 
 def _write_field(field: Field, value: int | bytes, what: str) -> bytes:
-    """Return one field as it travels."""
+    """Return one field as bytes."""
     if isinstance(value, int):
         return put(value, field.bits, what)
     return put(len(value), field.bits, f"the length of {what}") + value

@@ -1,11 +1,11 @@
-"""The hot half of the codec: whole frames, with their 24-bit length, straight into bytes, and runs found in a buffer.
+"""The hot path of the codec: encodes frames with their 24-bit length, and reads runs from a buffer.
 
-RSocket 1.0 and ReactiveSocket 0.2 share this layout. `packing.pyx` is the same with raw pointers, one
-allocation a frame; a property test holds the two equal.
+RSocket 1.0 and ReactiveSocket 0.2 share this layout. `packing.pyx` does the same with raw pointers and one
+allocation for each frame; a property test compares the two.
 
-In all functions `kind` is the header's 16 bits behind the stream id: frame type and flags. Its METADATA flag
-makes no difference: the frame's is set when there is metadata. `own` is what the length says beside the frame's bytes:
-3 where it counts itself.
+In all functions `kind` is the 16 bits after the stream id: frame type and flags. Its METADATA flag is ignored; it is
+set in the frame if there is metadata. `own` is added to the size of the frame in the length: 3 if the length counts
+itself.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ def pack(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data
     """Return a frame: header, `request_n` unless it is -1, metadata unless it is None, data.
 
     Raises:
-        LocalError: It is longer than a frame can be, or a number has more than 31 bits.
+        LocalError: The frame is too long, or a number has more than 31 bits.
 
     """
     return _head(stream_id, kind, request_n, metadata, len(data), own) + data
 
 
 def pack_head(stream_id: int, kind: int, metadata: bytes | None, data_bytes: int, own: int) -> bytes:
-    """Return a frame up to its data, of which `data_bytes` bytes follow.
+    """Return a frame without its data, of which `data_bytes` bytes follow.
 
     Raises:
-        LocalError: The frame is longer than a frame can be, or `stream_id` has more than 31 bits.
+        LocalError: The frame is too long, or `stream_id` has more than 31 bits.
 
     """
     return _head(stream_id, kind, -1, metadata, data_bytes, own)
 
 
 def _head(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data_bytes: int, own: int) -> bytes:
-    """Return a frame up to its data."""
+    """Return a frame without its data."""
     length = HEADER_BYTES + data_bytes + own
     kind &= ~METADATA
     if request_n >= 0:
@@ -71,28 +71,28 @@ def _head(stream_id: int, kind: int, request_n: int, metadata: bytes | None, dat
 
 
 def _refusal(stream_id: int, request_n: int, length: int) -> LocalError:
-    """Return the error that says which field cannot hold its value."""
+    """Return an error that names the value that is out of range."""
     if not 0 <= stream_id <= GREATEST_31:
-        return LocalError(f"stream id {stream_id} does not fit 31 bits")
+        return LocalError(f"stream id {stream_id} does not fit into 31 bits")
     if not -1 <= request_n <= GREATEST_31:
-        return LocalError(f"request-n {request_n} does not fit 31 bits")
-    return LocalError(f"a frame of {length} bytes is longer than its 24-bit length can say; fragment the payload")
+        return LocalError(f"request-n {request_n} does not fit into 31 bits")
+    return LocalError(f"a frame of {length} bytes is too long for a 24-bit length; fragment the payload")
 
 
-def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, most: int, own: int) -> list[bytes]:
-    """Return a frame for each item of `run` from index `start` to `stop`, glued into pieces.
+def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, limit: int, own: int) -> list[bytes]:
+    """Return a frame for each item of `run` from index `start` to `stop`, joined into pieces.
 
     Args:
         stream_id: The stream.
         kind: PAYLOAD, and flags.
         run: The items.
-        start: The first one.
-        stop: The one behind the last one.
-        most: Bytes of a piece; a single frame that is longer stands alone.
+        start: The index of the first item.
+        stop: The index after the last item.
+        limit: The maximum size of a piece; a longer frame is a separate piece.
         own: See above.
 
     Raises:
-        LocalError: An item does not fit a frame, or lies outside the run.
+        LocalError: An item is too long for a frame, or not in the run.
 
     """
     pieces: list[bytes] = []
@@ -100,7 +100,7 @@ def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, 
     size = 0
     for payload in run.payloads(start, stop):
         frame = pack(stream_id, kind, -1, payload.metadata, payload.data, own)
-        if size + len(frame) > most and frames:
+        if size + len(frame) > limit and frames:
             pieces.append(b"".join(frames))
             frames = []
             size = 0
@@ -111,13 +111,13 @@ def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, 
     return pieces
 
 
-def take_run(deframer: Deframer, stream_id: int, room: int) -> PayloadRun | None:
-    """Take at most `room` items of a stream from the deframer, or none if there are not two.
+def take_run(deframer: Deframer, stream_id: int, limit: int) -> PayloadRun | None:
+    """Read at most `limit` items of a stream from the deframer; None if there are fewer than two.
 
     Args:
-        deframer: It stands at a frame that has a whole header.
+        deframer: A deframer whose current frame has a complete header.
         stream_id: The stream, 1 to 2^31-1.
-        room: How many items are taken at most.
+        limit: The maximum number of items.
 
     """
     buffer = deframer.buffer
@@ -126,8 +126,8 @@ def take_run(deframer: Deframer, stream_id: int, room: int) -> PayloadRun | None
     offsets = array("i")
     carried = 0
     taken = at, end
-    while len(offsets) < 3 * room:
-        # All of a header is there: of the first frame the caller has seen to it, of the others the end of this loop.
+    while len(offsets) < 3 * limit:
+        # The header is complete: the caller has checked the first frame, and the end of this loop checks the others.
         if int.from_bytes(buffer[at : at + 4], "big") != stream_id:
             break
         middle = _item_data(buffer, at, end)
@@ -153,7 +153,7 @@ def take_run(deframer: Deframer, stream_id: int, room: int) -> PayloadRun | None
 
 
 def _item_data(buffer: bytes, at: int, end: int) -> int:
-    """Return where the data of a whole item starts whose body, at least a header, is ``buffer[at:end]``; else -1."""
+    """Return the start of the data if ``buffer[at:end]``, at least a header, is the body of a whole item; else -1."""
     word = buffer[at + 4] << 8 | buffer[at + 5]
     if word >> 10 != PAYLOAD or word & (NEXT | COMPLETE | FOLLOWS) != NEXT:
         return -1
@@ -162,7 +162,7 @@ def _item_data(buffer: bytes, at: int, end: int) -> int:
         if end - middle < 3:
             return -1
         middle += 3 + int.from_bytes(buffer[middle : middle + 3], "big")
-        # Metadata that runs past the frame is for `decode` to judge.
+        # `decode` reports metadata that runs past the frame.
         if middle > end:
             return -1
     return middle

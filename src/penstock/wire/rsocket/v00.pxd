@@ -59,7 +59,7 @@ cdef Frame _frequent(const unsigned char* p, Py_ssize_t start, Py_ssize_t end, i
     taken_end=Py_ssize_t, view="int[::1]", count=Py_ssize_t, carried=Py_ssize_t, middle=Py_ssize_t,
     metadata=Py_ssize_t, length=Py_ssize_t, run=PayloadRun,
 )
-cdef PayloadRun _scan(Deframer deframer, Py_ssize_t room)
+cdef PayloadRun _scan(Deframer deframer, Py_ssize_t limit)
 
 cdef bint _same_stream(const unsigned char* p, Py_ssize_t at, Py_ssize_t other) noexcept
 

@@ -1,8 +1,7 @@
-"""The codec of ReactiveSocket 0.0. Comments name sections of its document.
+"""The codec of ReactiveSocket 0.0. Comments name sections of its specification.
 
-Frames have the types and flags of RSocket 1.0 where those mean the same: RESPONSE is PAYLOAD, and has NEXT unless
-it is nothing but COMPLETE. The frequent types have a fast path, which falls back to the table of layouts for all that
-is unusual.
+Decoded frames have the types and flags of RSocket 1.0 with the same meaning: RESPONSE is PAYLOAD, with NEXT unless
+it has only COMPLETE. There is a fast path for the frequent types. It leaves unusual frames to the table of layouts.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from .v00_layouts import FOREIGN, HEADER_BYTES, NUMBERS, REACTIVESOCKET_V00, VER
 __all__ = ["FOREIGN", "REACTIVESOCKET_V00", "ReactiveSocketV00", "name_of"]
 
 METADATA_BYTES = 4
-"""Metadata Optional Header: a byte of the application's, and a length that counts these four bytes."""
+"""Metadata Optional Header: a byte for the application, and a length that counts these four bytes."""
 
-# The frequent types as plain integers: as frames have them, and as they travel.
+# The frequent types as plain integers: those of `frames`, then (N_) those on the wire.
 REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
 REQUEST_SUB = int(FrameType.REQUEST_SUB)
 PAYLOAD = int(FrameType.PAYLOAD)
@@ -32,7 +31,7 @@ N_REQUEST_SUB = NUMBERS[REQUEST_SUB]
 N_REQUEST_N = NUMBERS[FrameType.REQUEST_N]
 N_CANCEL = NUMBERS[FrameType.CANCEL]
 N_RESPONSE = NUMBERS[PAYLOAD]
-# Bits of the header: of every type, and of RESPONSE. A flag of RSocket 1.0 is its bit, two places to the left.
+# Header bits of all types, and of RESPONSE. The flag in RSocket 1.0 is the bit shifted by two to the left.
 IGNORE_BIT = 0x80
 METADATA_BIT = 0x40
 FOLLOWS_BIT = 0x20
@@ -43,15 +42,15 @@ SPARE_ITEMS = 16
 
 
 class ReactiveSocketV00(Codec):
-    """ReactiveSocket 0.0 on the wire.
+    """Encodes and decodes ReactiveSocket 0.0.
 
-    Stream ids are read as they stand. In what is written the sign of a stream id does not travel: a session
-    tells streams by it that the peer opened, because either side may use any number (see
+    Decoded stream ids are not negative. The sign of a stream id is not encoded: sessions use negative ids for
+    streams that the peer opened, because both sides may use the same ids (see
     :class:`penstock.core.streams.StreamTable`).
 
     Args:
-        prefix_bytes: 4 on transports that carry a stream of bytes; 3 where messages are carried, which have no
-            prefix of their own and get one like all other messages.
+        prefix_bytes: 4 on byte streams; 3 on message transports, which add a prefix of that size to the messages of
+            all dialects.
 
     """
 
@@ -65,7 +64,7 @@ class ReactiveSocketV00(Codec):
     def decode(self, buffer: bytes, start: int, end: int) -> Frame:
         """Return the frame whose body is ``buffer[start:end]``; see :meth:`Codec.decode`."""
         if not 0 <= start <= end <= len(buffer):
-            raise LocalError(f"a frame from {start} to {end} was asked of {len(buffer)} bytes")
+            raise LocalError(f"cannot read a frame from {start} to {end} of {len(buffer)} bytes")
         if end - start < HEADER_BYTES:
             raise FrameError(f"a frame of {end - start} bytes is shorter than its header of {HEADER_BYTES}")
         p = buffer
@@ -83,7 +82,7 @@ class ReactiveSocketV00(Codec):
     def stream_id(self, buffer: bytes, start: int) -> int:
         """Return the stream id of the frame that starts at index `start`; see :meth:`Codec.stream_id`."""
         if not 0 <= start <= len(buffer) - HEADER_BYTES:
-            raise LocalError(f"a frame header at {start} was asked of {len(buffer)} bytes")
+            raise LocalError(f"cannot read a frame header at index {start} of {len(buffer)} bytes")
         p = buffer
         return (_word(p, start + 4) & GREATEST_31) << 32 | _word(p, start + 8)
 
@@ -96,7 +95,7 @@ class ReactiveSocketV00(Codec):
         return _head(self.prefix_bytes, N_RESPONSE, flags, stream_id, -1, metadata, len(data)) + data
 
     def payload_head(self, stream_id: int, flags: int, metadata: bytes | None, data_bytes: int) -> bytes:
-        """Return a RESPONSE with its prefix, up to its data; see :meth:`Codec.payload_head`."""
+        """Return a RESPONSE with its prefix but without its data; see :meth:`Codec.payload_head`."""
         return _head(self.prefix_bytes, N_RESPONSE, flags, stream_id, -1, metadata, data_bytes)
 
     def request_frame(
@@ -105,12 +104,12 @@ class ReactiveSocketV00(Codec):
         """Return a request with its prefix; see :meth:`Codec.request_frame`."""
         number = N_REQUEST_SUB if type == REQUEST_SUB else type - REQUEST_RESPONSE + N_REQUEST_RESPONSE
         if not N_REQUEST_RESPONSE <= number <= N_REQUEST_STREAM and type != REQUEST_SUB:
-            raise LocalError(f"ReactiveSocket 0.0 has no request of type {name_of(type)}")
+            raise LocalError(f"ReactiveSocket 0.0 does not have requests of type {name_of(type)}")
         if number < N_REQUEST_STREAM:
             request_n = -1
         elif request_n < 0:
             raise LocalError(f"the initial request-n is {request_n}; it must be at least 1")
-        # Requests have no COMPLETE and no FOLLOWS.
+        # Requests have neither COMPLETE nor FOLLOWS.
         head = _head(self.prefix_bytes, number, 0, stream_id, request_n, metadata, len(data))
         return head + data
 
@@ -125,13 +124,13 @@ class ReactiveSocketV00(Codec):
         return _head(self.prefix_bytes, N_CANCEL, 0, stream_id, -1, None, 0)
 
     def scan_run(self, deframer: Deframer, limit: int) -> PayloadRun | None:
-        """Take consecutive items of one stream at once; see :meth:`Codec.scan_run`."""
+        """Read consecutive items of one stream at once; see :meth:`Codec.scan_run`."""
         p = deframer.buffer
         size = deframer.size
         at = deframer.start
         end = deframer.end
         following = end + self.prefix_bytes
-        # Most often there is no run: nothing follows, or another stream's frame does.
+        # Usually there is no run, because nothing follows, or a frame of another stream.
         if size - following < HEADER_BYTES or end - at < HEADER_BYTES or size > GREATEST_31 or limit < 2:
             return None
         if not _same_stream(p, at, following) or p[at + 4] >= 0x80 or _word(p, at + 4) | _word(p, at + 8) == 0:
@@ -139,7 +138,7 @@ class ReactiveSocketV00(Codec):
         return _scan(deframer, min(limit, (size - at) // (following - at) + SPARE_ITEMS))
 
     def run_frames(self, stream_id: int, run: PayloadRun, start: int, stop: int) -> list[bytes]:
-        """Return items as RESPONSEs, glued into pieces; see :meth:`Codec.run_frames`."""
+        """Return items as RESPONSEs, joined into pieces; see :meth:`Codec.run_frames`."""
         pieces: list[bytes] = []
         frames: list[bytes] = []
         size = 0
@@ -156,9 +155,9 @@ class ReactiveSocketV00(Codec):
 def _head(
     prefix: int, number: int, flags: int, stream_id: int, request_n: int, metadata: bytes | None, data_bytes: int
 ) -> bytes:
-    """Return a frame up to its data, of which `data_bytes` bytes follow. Raises LocalError if a field is too small.
+    """Return a frame without its data, of which `data_bytes` bytes follow. Raises LocalError if a value is too large.
 
-    `number` is the type, as it travels, and `request_n` -1 where it has none. METADATA follows from what is there.
+    `number` is the type on the wire; `request_n` is -1 if the type has none. METADATA is set if there is metadata.
     """
     bits = flags >> FLAG_SHIFT & (IGNORE_BIT | FOLLOWS_BIT | COMPLETE_BIT)
     if stream_id < 0:
@@ -195,21 +194,21 @@ def _put(q: bytearray, at: int, value: int) -> None:
 
 
 def _refuse(prefix: int, stream_id: int, length: int, metadata_bytes: int) -> None:
-    """Say which of the fields of a frame is too small for its value."""
+    """Raise a LocalError that names the field whose value is out of range."""
     check(stream_id, 63, "a stream id")
     check(metadata_bytes, 24, "the length of a frame's metadata")
     check(length, 31 if prefix == 4 else 24, "the length of a frame")
-    raise LocalError("a frame cannot have less than no data")
+    raise LocalError("the size of a frame's data must not be negative")
 
 
 def _word(p: bytes, at: int) -> int:
-    """Return the 32-bit integer at index `at`, which the caller has seen to be there."""
+    """Return the 32-bit integer at index `at`. The caller has checked the length."""
     high = p[at]
     return high << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]
 
 
 def _frequent(p: bytes, start: int, end: int, number: int) -> Frame | None:
-    """Return a frame with a whole header and one of the frequent types; None for one that `read_frame` shall judge."""
+    """Return a frame of one of the frequent types, with a complete header; None if `read_frame` must check it."""
     bits = p[start + 1]
     at = start + HEADER_BYTES
     if N_REQUEST_STREAM <= number <= N_REQUEST_N:
@@ -220,7 +219,7 @@ def _frequent(p: bytes, start: int, end: int, number: int) -> Frame | None:
     if middle > end or (bits & METADATA_BIT and middle < at + METADATA_BYTES):
         return None
     frame = Frame.__new__(Frame) if number != N_REQUEST_N else RequestNFrame.__new__(RequestNFrame)
-    # Frame Types: the order of those up to CANCEL is RSocket 1.0's, but for REQUEST_SUB.
+    # Frame Types: those up to CANCEL have the order of RSocket 1.0, except for REQUEST_SUB.
     frame.type = REQUEST_RESPONSE + number - N_REQUEST_RESPONSE
     frame.flags = (bits & (IGNORE_BIT | METADATA_BIT)) << FLAG_SHIFT
     frame.stream_id = _word(p, start + 4) << 32 | _word(p, start + 8)
@@ -233,31 +232,31 @@ def _frequent(p: bytes, start: int, end: int, number: int) -> Frame | None:
     if bits & METADATA_BIT:
         frame.metadata_type = p[at]
         frame.metadata = p[at + METADATA_BYTES : middle]
-    # Behind a frame that has no data, trailing bytes are ignored.
+    # Trailing bytes after a frame without data are ignored.
     frame.data = b"" if number == N_REQUEST_N or number == N_CANCEL else p[middle:end]
     if number == N_REQUEST_SUB:
         frame.type = REQUEST_SUB
     elif number == N_RESPONSE:
         frame.type = PAYLOAD
         frame.flags |= (bits & (FOLLOWS_BIT | COMPLETE_BIT)) << FLAG_SHIFT
-        # Response Frame: with the complete bit and an empty body it is no item.
+        # Response Frame: an empty body with the complete bit is not an item.
         if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
             frame.flags |= NEXT
     return frame
 
 
-def _scan(deframer: Deframer, room: int) -> PayloadRun | None:
-    """Take at most `room` items of one stream from the deframer, or none if there are not two."""
+def _scan(deframer: Deframer, limit: int) -> PayloadRun | None:
+    """Read at most `limit` items of one stream from the deframer; None if there are fewer than two."""
     p = deframer.buffer
     gap = deframer.prefix
     at = first = taken = deframer.start
     end = taken_end = deframer.end
-    offsets = array("i", bytes(12 * room))
+    offsets = array("i", bytes(12 * limit))
     view = offsets
     count = 0
     carried = 0
-    while count < room:
-        # All of a header is there: of the first frame the caller has seen to it, of the others the end of this loop.
+    while count < limit:
+        # The header is complete: the caller has checked the first frame, and the end of this loop checks the others.
         middle = _item_data(p, at, end)
         if middle < 0 or not _same_stream(p, first, at):
             break
@@ -287,12 +286,12 @@ def _scan(deframer: Deframer, room: int) -> PayloadRun | None:
 
 
 def _same_stream(p: bytes, at: int, other: int) -> bool:
-    """Whether the header at `other` has the stream id of the one at `at`."""
+    """Return whether the headers at `at` and `other` have the same stream id."""
     return _word(p, at + 8) == _word(p, other + 8) and _word(p, at + 4) == _word(p, other + 4)
 
 
 def _item_data(p: bytes, at: int, end: int) -> int:
-    """Return where the data of a whole item starts whose body, at least a header, is ``p[at:end]``; else -1."""
+    """Return the start of the data if ``p[at:end]``, at least a header, is the body of a complete item; else -1."""
     bits = p[at + 1]
     if p[at] != VERSION or p[at + 2] or p[at + 3] != N_RESPONSE or bits & (FOLLOWS_BIT | COMPLETE_BIT):
         return -1
@@ -302,7 +301,7 @@ def _item_data(p: bytes, at: int, end: int) -> int:
             return -1
         length = p[middle + 1] << 16 | p[middle + 2] << 8 | p[middle + 3]
         middle += length
-        # A wrong length is for `decode` to judge.
+        # `decode` reports an invalid length.
         if length < METADATA_BYTES or middle > end:
             return -1
     return middle

@@ -1,6 +1,6 @@
-"""The layouts of ReactiveSocket 0.0, and frames of any type read and written by them.
+"""The layouts of ReactiveSocket 0.0, and functions that read and write frames with them.
 
-Comments name sections of its document.
+Comments name sections of its specification.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = [
 HEADER_BYTES = 12
 VERSION = 0
 FOREIGN: Final = 0x10000
-"""Added to the number of a type that is not in the table, so that it is not taken for one of another dialect."""
+"""Added to the number of an unknown type, to distinguish it from types of other dialects."""
 ERROR_CODE: Final = 0x201
-"""APPLICATION_ERROR: ERROR has no code here, and this one says no more."""
+"""APPLICATION_ERROR, the most general code, because ERROR has no code in this dialect."""
 
 TYPES: Final = {
-    # Frame Types. The note on the picture of REQUEST_N, "Frame Type = SETUP", is a slip.
+    # Frame Types. The note in the figure of REQUEST_N, "Frame Type = SETUP", is a mistake.
     0x0001: FrameType.SETUP,
     0x0002: FrameType.SETUP_ERROR,
     0x0003: FrameType.LEASE,
@@ -53,7 +53,7 @@ TYPES: Final = {
 NUMBERS: Final = {int(type): number for number, type in TYPES.items()}
 
 FLAGS: Final = ((IGNORE, 0x80), (METADATA, 0x40))
-"""Flags of every type: as frames have them, and the bit on the wire."""
+"""The flags of all types: the flag of `frames`, and its bit on the wire."""
 TYPE_FLAGS: Final = {
     int(FrameType.SETUP): (*FLAGS, (LEASE, 0x20)),
     int(FrameType.PAYLOAD): (*FLAGS, (FOLLOWS, 0x20), (COMPLETE, 0x10)),
@@ -91,21 +91,21 @@ REACTIVESOCKET_V00: Final[Mapping[int, Layout]] = {
 
 
 def name_of(type: int) -> str:
-    """Return the document's name of a frame type, or its number in hex when it has none."""
+    """Return the specification's name of a frame type; its number in hex if it has none."""
     if type == FrameType.PAYLOAD:
         return "RESPONSE"
     return FrameType(type).name if type in REACTIVESOCKET_V00 else f"0x{type & ~FOREIGN:04X}"
 
 
 def read_frame(buffer: bytes, start: int, end: int) -> Frame:
-    """Return the frame, of any type, whose body with a whole header is ``buffer[start:end]``.
+    """Return the frame of any type whose body, with a complete header, is ``buffer[start:end]``.
 
     Raises:
-        FrameError: The bytes are no frame.
+        FrameError: The bytes are not a valid frame.
 
     """
     if buffer[start] != VERSION:
-        raise FrameError(f"the header says version {buffer[start]}, and ReactiveSocket 0.0 has {VERSION}")
+        raise FrameError(f"the frame header has version {buffer[start]}; ReactiveSocket 0.0 has {VERSION}")
     stream_id = int.from_bytes(buffer[start + 4 : start + HEADER_BYTES], "big")
     if stream_id >> 63:
         raise FrameError("the top bit of the stream id is set", 4)
@@ -115,16 +115,16 @@ def read_frame(buffer: bytes, start: int, end: int) -> Frame:
     type = TYPES.get(number, FOREIGN | number)
     layout = REACTIVESOCKET_V00.get(type, UNKNOWN)
     if layout is UNKNOWN and not ignorable:
-        raise FrameError(f"no frame has type 0x{number:04X}", 2)
+        raise FrameError(f"unknown frame type 0x{number:04X}", 2)
     frame = layout.new(type)
     frame.stream_id = stream_id
     for flag, bit in TYPE_FLAGS.get(type, FLAGS):
         if bits & bit:
             frame.flags |= flag
     read_body(layout, frame, Reader(buffer, start, start + HEADER_BYTES, end, name_of(type), ignorable))
-    # What the type implies here, and other dialects say.
+    # Set fields that other dialects send, and that the type implies in this one.
     if type == FrameType.PAYLOAD:
-        # Response Frame: with the complete bit and an empty body it is no item.
+        # Response Frame: an empty body with the complete bit is not an item.
         if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
             frame.flags |= NEXT
     elif type == FrameType.ERROR and isinstance(frame, frames.ErrorFrame):
@@ -138,14 +138,14 @@ def write_frame(frame: Frame) -> bytes:
     """Return the body of `frame`.
 
     Raises:
-        LocalError: A field does not fit, or the frame's type has no such field.
+        LocalError: A field is out of range, or the frame's type does not have it.
 
     """
     type = frame.type
     name = name_of(type)
     number = NUMBERS.get(type, type & ~FOREIGN)
     if type not in REACTIVESOCKET_V00 and not type & FOREIGN:
-        raise LocalError(f"ReactiveSocket 0.0 has no {FrameType(type).name}")
+        raise LocalError(f"ReactiveSocket 0.0 does not have {FrameType(type).name}")
     flags, body = write_body(REACTIVESOCKET_V00.get(type, UNKNOWN), frame, name)
     bits = 0
     for flag, bit in TYPE_FLAGS.get(type, FLAGS):
