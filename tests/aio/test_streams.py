@@ -192,5 +192,5 @@ async def test_cancel_carries_metadata_when_supported(protocol: str) -> None:
             await reached.wait()
     assert told == [b"enough"]
     async with world() as w, w.peer.stream("acount", b"1000000", credit=1) as items:
-        with pytest.raises(LocalError, match="no metadata"):
+        with pytest.raises(LocalError, match="cannot carry metadata"):
             items.cancel(b"enough")

@@ -26,7 +26,7 @@ def test_headers_need_a_transport_over_http() -> None:
     for transport in ("ws", "wss", "h2c", "h2"):
         settings = options.settings(f"rsocket+{transport}://here:1")
         assert settings.headers == (("Authorization", "Bearer a:b"), ("X-Empty", ""))
-    with pytest.raises(LocalError, match="--header is for h2, h2c, ws and wss"):
+    with pytest.raises(LocalError, match="--header works only with h2, h2c, ws and wss"):
         options.settings(URL)
     with pytest.raises(LocalError, match="colon") as error:
         SessionOptions(header=["geheim"]).settings("rsocket+wss://here:1")

@@ -37,7 +37,7 @@ def river_hears_whole_messages() -> Sabotage:
 
 def rsocket_output_is_no_life() -> Sabotage:
     def progressed(self: Any, now: float) -> None:
-        self._wear.progressed(now)
+        self._losses.progressed(now)
 
     return replaced((Link, "progressed", progressed))
 
