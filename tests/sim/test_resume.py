@@ -37,6 +37,22 @@ class World:
         self.client.link_up(self.now)
         self.up = True
 
+    def subscribe(self, credit):
+        """Connect, open a stream, and return it with a checkpoint that is committed."""
+        self.connect()
+        stream = self.client.open(self.kind.STREAM, "s", self.payload(), credit)
+        self.drive()
+        checkpoint = self.client.checkpoint(stream, 0)
+        self.client.commit()
+        self.drive()
+        return stream, checkpoint
+
+    def replace_client(self, checkpoint) -> None:
+        """Let another process go on from `checkpoint`. What the client before it had received is gone."""
+        dialects = self.build.module("penstock.dialects")
+        self.client = dialects.client_session("rsocket", self.settings, checkpoint=checkpoint, secret=TOKEN)
+        self.items.clear()
+
     def cut(self) -> None:
         self.client.link_down(self.now, None)
         if self.server is not None:
@@ -245,11 +261,7 @@ def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) 
             fresh = world.items.pop(("client", stream), [])
         # The process dies: whatever it had received after the checkpoint is gone with it.
         world.cut()
-        session = build.module("penstock.dialects").client_session(
-            "rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN
-        )
-        world.client = session
-        world.items.clear()
+        world.replace_client(checkpoint)
         world.connect()
         world.drive(150)
     world.drive()
@@ -270,12 +282,7 @@ def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) 
 @pytest.mark.parametrize("second_cut", [0, 40, 130, 377, 2_000])
 def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragment_bytes, second_cut) -> None:
     world = World(build, fragment_bytes=fragment_bytes)
-    world.connect()
-    stream = world.client.open(world.kind.STREAM, "s", world.payload(), 100)
-    world.drive()
-    checkpoint = world.client.checkpoint(stream, 0)
-    world.client.commit()
-    world.drive()
+    stream, checkpoint = world.subscribe(100)
     items = [b"%04d" % number * 50 for number in range(8)]
     for item in items[:6]:
         world.server.send(stream, world.payload(item))
@@ -291,9 +298,7 @@ def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragmen
     assert world.items["client", stream] == items
     # Whoever is killed now goes on from the checkpoint.
     world.cut()
-    dialects = build.module("penstock.dialects")
-    world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
-    world.items.clear()
+    world.replace_client(checkpoint)
     world.connect()
     world.drive()
     assert world.items["client", stream] == items
@@ -303,23 +308,16 @@ def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragmen
 @pytest.mark.parametrize(("size", "lives"), [(40, True), (8_000, False)])
 def test_a_client_that_is_killed_again_and_again_finds_its_session_unless_a_frame_is_large(build, size, lives) -> None:
     world = World(build)
-    world.connect()
-    stream = world.client.open(world.kind.STREAM, "s", world.payload(), 1_000)
-    world.drive()
-    checkpoint = world.client.checkpoint(stream, 0)
-    world.client.commit()
-    world.drive()
+    stream, checkpoint = world.subscribe(1_000)
     for number in range(100):
         world.server.send(stream, world.payload(b"%03d" % number + bytes(size)))
-    dialects = build.module("penstock.dialects")
     for _ in range(20):
         # Some of it is on its way, and the client is killed before it has kept any.
         world.drive(1_000)
         world.server.progressed(world.now)
         world.cut()
-        world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
+        world.replace_client(checkpoint)
         world.connect()
-    world.items.clear()
     world.drive()
     assert len(world.items.get(("client", stream), [])) == (100 if lives else 0)
     assert (not world.closed) == lives
@@ -361,8 +359,7 @@ def test_half_an_item_has_time_for_its_other_half_after_a_long_outage(build, ano
     world.client.commit()
     world.cut()
     if another_process:
-        dialects = build.module("penstock.dialects")
-        world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
+        world.replace_client(checkpoint)
     world.now += 1_000.0
     for session in (world.client, world.server):
         session.handle_timer(world.now)
