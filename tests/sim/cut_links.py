@@ -16,9 +16,9 @@ class World:
         self.kind = build.module("penstock.kinds").Kind
         self.settings = build.module("penstock.settings").Settings(resume=True, **settings)
         self.now = 0.0
-        dialects = build.module("penstock.protocols")
-        self.accept = dialects.detectors("rsocket", self.settings)
-        self.client = dialects.client_session("rsocket", self.settings, random=TOKEN)
+        protocols = build.module("penstock.protocols")
+        self.accept = protocols.detectors("rsocket", self.settings)
+        self.client = protocols.client_session("rsocket", self.settings, random=TOKEN)
         self.server = None
         self.acceptor = None
         self.items: dict[tuple[str, int], list[bytes]] = {}
@@ -36,6 +36,22 @@ class World:
         self.acceptor.link_up(self.now)
         self.client.link_up(self.now)
         self.up = True
+
+    def subscribe(self, credit):
+        """Connect, open a stream, and return it with a checkpoint that is committed."""
+        self.connect()
+        stream = self.client.open(self.kind.STREAM, "s", self.payload(), credit)
+        self.drive()
+        checkpoint = self.client.checkpoint(stream, 0)
+        self.client.commit()
+        self.drive()
+        return stream, checkpoint
+
+    def replace_client(self, checkpoint) -> None:
+        """Resume at `checkpoint` in another process. What the former client had received is lost."""
+        protocols = self.build.module("penstock.protocols")
+        self.client = protocols.client_session("rsocket", self.settings, checkpoint=checkpoint, secret=TOKEN)
+        self.items.clear()
 
     def cut(self) -> None:
         self.client.link_down(self.now, None)

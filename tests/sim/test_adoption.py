@@ -28,11 +28,11 @@ class Publisher:
         self.build = build
         self.url = url
         place = build.module("penstock.urls").parse_url(url)
-        dialects = build.module("penstock.protocols")
+        protocols = build.module("penstock.protocols")
         self.payload = build.module("penstock.payload").Payload
         self.settings = build.module("penstock.settings").Settings(resume=True)
         self.options = {"options": place.options} if place.protocol == "river" else {}
-        self.accept = dialects.detectors(place.protocol, self.settings, **self.options)
+        self.accept = protocols.detectors(place.protocol, self.settings, **self.options)
         self.protocol = place.protocol
         self.session: Any = None
         self.acceptor: Any = None
@@ -126,8 +126,8 @@ def resumed(publisher: Publisher, monkeypatch: pytest.MonkeyPatch, checkpoint: b
 
 
 def first_process(publisher: Publisher) -> tuple[bytes, int]:
-    dialects = publisher.build.module("penstock.protocols")
-    client = dialects.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
+    protocols = publisher.build.module("penstock.protocols")
+    client = protocols.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
     return publisher.checkpoint(client)
 
 
@@ -172,8 +172,8 @@ def test_only_the_private_part_of_a_checkpoint_holds_requests(build: Build, plac
 @pytest.mark.parametrize("place", PLACES)
 def test_a_request_that_was_lost_comes_again_or_the_session_ends(build: Build, place: str, kept: bool) -> None:
     publisher = Publisher(build, PLACES[place])
-    dialects, checkpoints = build.module("penstock.protocols"), build.module("penstock.checkpoints")
-    client = dialects.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
+    protocols, checkpoints = build.module("penstock.protocols"), build.module("penstock.checkpoints")
+    client = protocols.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
     publisher.link()
     client.link_up(0.0)
     publisher.drive(client)
@@ -182,7 +182,7 @@ def test_a_request_that_was_lost_comes_again_or_the_session_ends(build: Build, p
     if not kept:
         checkpoint = checkpoints.join(checkpoints.split(checkpoint)[0], b"")
     # The killed process sent neither the request nor anything after it.
-    again = dialects.client_session(
+    again = protocols.client_session(
         publisher.protocol,
         publisher.settings,
         random=b"u" * 16,

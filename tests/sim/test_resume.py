@@ -160,11 +160,7 @@ def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) 
             fresh = world.items.pop(("client", stream), [])
         # The process is killed, and what it received after the checkpoint is lost.
         world.cut()
-        session = build.module("penstock.protocols").client_session(
-            "rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN
-        )
-        world.client = session
-        world.items.clear()
+        world.replace_client(checkpoint)
         world.connect()
         world.drive(150)
     world.drive()
@@ -185,12 +181,7 @@ def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) 
 @pytest.mark.parametrize("second_cut", [0, 40, 130, 377, 2_000])
 def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragment_bytes, second_cut) -> None:
     world = World(build, fragment_bytes=fragment_bytes)
-    world.connect()
-    stream = world.client.open(world.kind.STREAM, "s", world.payload(), 100)
-    world.drive()
-    checkpoint = world.client.checkpoint(stream, 0)
-    world.client.commit()
-    world.drive()
+    stream, checkpoint = world.subscribe(100)
     items = [b"%04d" % number * 50 for number in range(8)]
     for item in items[:6]:
         world.server.send(stream, world.payload(item))
@@ -206,9 +197,7 @@ def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragmen
     assert world.items["client", stream] == items
     # A process that is killed now resumes at the checkpoint.
     world.cut()
-    dialects = build.module("penstock.protocols")
-    world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
-    world.items.clear()
+    world.replace_client(checkpoint)
     world.connect()
     world.drive()
     assert world.items["client", stream] == items
@@ -218,23 +207,16 @@ def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragmen
 @pytest.mark.parametrize(("size", "lives"), [(40, True), (8_000, False)])
 def test_a_client_that_is_killed_again_and_again_finds_its_session_unless_a_frame_is_large(build, size, lives) -> None:
     world = World(build)
-    world.connect()
-    stream = world.client.open(world.kind.STREAM, "s", world.payload(), 1_000)
-    world.drive()
-    checkpoint = world.client.checkpoint(stream, 0)
-    world.client.commit()
-    world.drive()
+    stream, checkpoint = world.subscribe(1_000)
     for number in range(100):
         world.server.send(stream, world.payload(b"%03d" % number + bytes(size)))
-    protocols = build.module("penstock.protocols")
     for _ in range(20):
         # Items are in transit, and the client is killed before it has stored any.
         world.drive(1_000)
         world.server.progressed(world.now)
         world.cut()
-        world.client = protocols.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
+        world.replace_client(checkpoint)
         world.connect()
-    world.items.clear()
     world.drive()
     assert len(world.items.get(("client", stream), [])) == (100 if lives else 0)
     assert (not world.closed) == lives
@@ -276,8 +258,7 @@ def test_half_an_item_has_time_for_its_other_half_after_a_long_outage(build, ano
     world.client.commit()
     world.cut()
     if another_process:
-        dialects = build.module("penstock.protocols")
-        world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
+        world.replace_client(checkpoint)
     world.now += 1_000.0
     for session in (world.client, world.server):
         session.handle_timer(world.now)
@@ -289,11 +270,11 @@ def test_half_an_item_has_time_for_its_other_half_after_a_long_outage(build, ano
 
 
 def test_what_is_no_checkpoint_is_refused(build) -> None:
-    dialects, errors = build.module("penstock.protocols"), build.module("penstock.errors")
+    protocols, errors = build.module("penstock.protocols"), build.module("penstock.errors")
     settings = build.module("penstock.settings").Settings(resume=True)
     for junk in (b"", b"junk", b"\x80"):
         with pytest.raises(errors.LocalError):
-            dialects.client_session("rsocket", settings, checkpoint=junk, secret=TOKEN)
+            protocols.client_session("rsocket", settings, checkpoint=junk, secret=TOKEN)
 
 
 def test_stream_ids_begin_anew_and_skip_those_in_use(build) -> None:

@@ -84,18 +84,22 @@ class Replay:
         """Return the length of the frame that begins at `position`; 0 if it is not kept."""
         if not self.first <= position < self.end:
             return 0
-        head = b"".join(self.since(position)[:2])
-        return int.from_bytes(head[: self._prefix_bytes], "big")
+        # No piece is empty, so that many have the whole prefix.
+        return self._length(b"".join(self.since(position)[: self._prefix_bytes]), 0)
 
     def _skip(self, frames: bytes, size: int) -> bytes:
         """Return `frames` without the first ones, which have `size` bytes."""
         offset = 0
         while size > 0 and offset < len(frames):
-            length = int.from_bytes(frames[offset : offset + self._prefix_bytes], "big")
-            # ReactiveSocket 0.0: the length counts itself.
-            length -= self._prefix_bytes if self._prefix_bytes == 4 else 0
+            length = self._length(frames, offset)
             size -= length
             offset += self._prefix_bytes + length
         if size != 0:
             raise ValueError("the position is within a frame")
         return frames[offset:]
+
+    def _length(self, frames: bytes, offset: int) -> int:
+        """Return the length of the frame whose prefix begins at `offset`."""
+        length = int.from_bytes(frames[offset : offset + self._prefix_bytes], "big")
+        # ReactiveSocket 0.0: the length counts itself.
+        return length - self._prefix_bytes if self._prefix_bytes == 4 else length
