@@ -193,7 +193,7 @@ async def test_confirm_times_out_without_an_answer() -> None:
 async def test_rs0_confirms_only_with_a_lease() -> None:
     async with serving(None, lease=True) as url:
         old = url.replace("rsocket", "reactivesocket-0.0")
-        with pytest.raises(penstock.UnsupportedKind, match="without leases; set Settings.lease"):
+        with pytest.raises(penstock.UnsupportedKind, match=r"without leases; set Settings\.lease"):
             await penstock.connect(old, confirm=True)
         async with penstock.connect(old, confirm=True, settings=Settings(lease=True)) as peer:
             assert (await peer.call("who")).data == b"all"
