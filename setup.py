@@ -50,8 +50,11 @@ def extensions() -> list[Extension]:
     named = {".".join(path.relative_to(SOURCE).with_suffix("").parts): path for path in sources}
     if len(named) > 1:
         named[SHARED] = SOURCE / "penstock" / "_shared.c"
-    # Debugging information is a third of the time to compile, and the warnings are about C that Cython wrote.
-    flags = [] if sys.platform == "win32" else ["-O3", "-g0", "-Wno-unreachable-code", "-Wno-sign-compare"]
+    # Debugging information takes a third of the compile time, and the warnings concern generated C.
+    # Hot paths cross many modules. Without alignment, their speed depends on the addresses of their functions: changing
+    # docstrings alone made streams 15 % slower.
+    posix_flags = ["-O3", "-g0", "-falign-functions=64", "-Wno-unreachable-code", "-Wno-sign-compare"]
+    flags = [] if sys.platform == "win32" else posix_flags
     return [Extension(name, [str(path)], extra_compile_args=flags) for name, path in named.items()]
 
 
