@@ -55,19 +55,3 @@ def test_keepalive_stops_with_the_link(keepalive: Any, timers: Any) -> None:
     keepalive.start(20.0, 90.0, 100.0, sends=True)
     keepalive.stop()
     assert timers.next() is None
-
-
-@pytest.mark.parametrize(("moved", "size", "links"), [(True, 4_096, 8), (True, 4_095, 128), (False, 4_096, 128)])
-def test_links_without_progress_end_the_session(build: Build, moved: bool, size: int, links: int) -> None:
-    # THREATS 91
-    wear = build.module("penstock.rsocket.keepalive").LinkLosses(20.0)
-    replay = build.module("penstock.core.replay").Replay(1 << 20, 3, 0)
-    replay.keep(size.to_bytes(3, "big") + bytes(size), size, True)
-    for link in range(1, links + 1):
-        wear.linked(float(link), 0)
-        if moved:
-            wear.progressed(float(link))
-        wear.lost(link + 0.5, replay)
-        assert bool(wear.excess(replay.end)) == (link == links)
-    wear.linked(200.0, 1)
-    assert not wear.excess(replay.end)

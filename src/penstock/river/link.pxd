@@ -32,9 +32,7 @@ cdef class Link:
     cdef long long _sent_at_check
     cdef double _check_interval
     cdef double _silence_limit
-    cdef double _progressed_at
-    cdef long long _oldest_unacked
-    cdef int _lost_links
+    cdef object _losses
     cdef int _unanswered
     cdef readonly int state
     cdef readonly bint wanted

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
+from ..core.link_losses import LinkLosses
 from ..core.timers import Timer
 from ..errors import KeepaliveTimeout, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
 from ..events import Unlinked
@@ -20,14 +21,6 @@ from .states import DOWN, HANDSHAKING, UP
 
 __all__ = ["MAX_UNANSWERED", "Link"]
 
-MAX_LOST_LINKS: Final = 128
-"""Consecutive links lost within a heartbeat interval, after which a session ends if its oldest message is still
-unacknowledged. Links that lasted longer do not count: a collector that waits for its readers acknowledges nothing."""
-LARGE_WEIGHT: Final = 16
-"""The weight of a link lost while a large message was in transit: eight such links are enough."""
-LARGE_BYTES: Final = 4_096
-"""The minimum size of a large message, in bytes. Smaller ones arrive over any working link; if they stay
-unacknowledged, the peer does not live long enough, for example a collector that is killed eight times in a row."""
 MAX_UNANSWERED: Final = 5
 """Unanswered first handshakes after which the session ends: the number of tries in River's retry budget."""
 TOO_BIG: Final = 1009
@@ -82,10 +75,7 @@ class Link:
         # An idle client sends a message at the second check at the latest. This leaves a third of the limit for the
         # message to reach a server with the same limit.
         self._check_interval = min(settings.heartbeat_interval, self._silence_limit / 3)
-        self._progressed_at = -inf
-        # The oldest unacknowledged message, and the weight of the links lost since it was sent.
-        self._oldest_unacked = -1
-        self._lost_links = 0
+        self._losses = LinkLosses(settings.heartbeat_interval, self._silence_limit)
         # Links that ended before our first handshake was answered.
         self._unanswered = 0
         self.state = DOWN
@@ -150,6 +140,7 @@ class Link:
         self.state = UP
         self.wanted = True
         self.linked_at = now
+        self._losses.linked(now)
         self._timers.stop(Timer.EXPIRY)
         self._outbound.link_up()
         self._last_received_at = self._checked_at = now
@@ -197,7 +188,8 @@ class Link:
 
     def progressed(self, now: float) -> None:
         """Record that output left the link, which counts as life: the peer may be waiting for it."""
-        self._last_received_at = self._checked_at = self._progressed_at = now
+        self._last_received_at = self._checked_at = now
+        self._losses.progressed(now)
 
     def _decoded(self, deframer: Deframer) -> Message:
         """Decode the deframer's current message."""
@@ -332,20 +324,13 @@ class Link:
     def _count_lost(self, now: float) -> None:
         """Count a lost link, unless the oldest message was acknowledged over it."""
         sequence = self._sequence
-        first = sequence.first
-        if first != self._oldest_unacked:
-            self._oldest_unacked = first
-            self._lost_links = 0
-        if first < sequence.seq:
-            moved = now - self._progressed_at <= self._silence_limit
-            if moved and sequence.largest >= LARGE_BYTES:
-                self._lost_links += LARGE_WEIGHT
-            elif self.linked_at is None or now - self.linked_at < self._settings.heartbeat_interval:
-                self._lost_links += 1
+        self._losses.deliver(sequence.first)
+        if sequence.first < sequence.seq:
+            self._losses.lost(now, sequence.largest)
 
     def _end_if_undeliverable(self) -> None:
         """End the session if its links repeatedly fail to deliver its oldest message."""
-        if self._lost_links >= MAX_LOST_LINKS:
+        if self._losses.too_many:
             # The oldest may be a heartbeat that arrived, and only its acknowledgement was lost.
             size = self._sequence.largest
             text = f"a message of {size} bytes to {self._peer} was sent repeatedly, and each connection was lost"

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Final
 
 from ..core.halves import MAX_REQUEST_N
+from ..core.link_losses import LinkLosses
 from ..core.replay import Replay
 from ..core.timers import Timer
 from ..errors import FrameError, KeepaliveTimeout, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
@@ -16,10 +17,11 @@ from .codes import Code, name_of, text_of
 from .control import Control
 from .dialect import deframer_of
 from .inbound import Inbound
-from .keepalive import LinkLosses
 from .lifecycle import CLOSED, DRAINING, NEW, Lifecycle
 
 __all__ = ["TRANSITIONS", "Link", "LinkState"]
+
+SHORT_LINK_SECONDS: Final = 1.0
 
 
 class LinkState(IntEnum):
@@ -70,7 +72,7 @@ class Link:
         self._strays = inbound.strays
         self._control = control
         self._keepalive = control.keepalive
-        self._losses = LinkLosses(settings.keepalive_interval)
+        self._losses = LinkLosses(SHORT_LINK_SECONDS, settings.keepalive_interval)
         limit = settings.max_frame_bytes if life.is_client else settings.max_setup_frame_bytes
         self._deframer = deframer_of(self._codec, limit)
         # Bytes that were received over an earlier link and will be sent again over this one.
@@ -105,12 +107,15 @@ class Link:
             life.finish(None if in_order else lost)
             return
         replay = self._outbound.replay
-        if self.state == UP and replay is not None:
-            self._losses.lost(now, replay)
+        losses = self._losses
+        if self.state == UP and replay is not None and 0 <= losses.delivered < replay.end:
+            losses.lost(now, replay.frame_bytes(losses.delivered))
         self._suspend()
-        reason = self._losses.excess(-1 if replay is None else replay.end)
-        if reason:
-            life.finish(LinkLost(reason))
+        if losses.too_many and replay is not None:
+            text = (
+                f"{replay.end - losses.delivered} bytes were sent repeatedly, and each connection was lost before any"
+            )
+            life.finish(LinkLost(f"{text} of them arrived; send smaller items or fragments, or repair the network"))
         elif Timer.EXPIRY not in self._timers:
             self._timers.set(Timer.EXPIRY, now + self._settings.resume_timeout)
 
@@ -318,7 +323,8 @@ class Link:
     def _resumed(self, position: int, resend: list[bytes], now: float) -> None:
         """Send the output that the peer lacks, and continue the session."""
         outbound = self._outbound
-        self._losses.linked(now, position)
+        self._losses.linked(now)
+        self._losses.deliver(position)
         if outbound.replay is not None:
             outbound.replay.trim(position)
         for piece in resend:
