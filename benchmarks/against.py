@@ -106,11 +106,11 @@ class Comparison:
 
     def as_object(self) -> dict[str, object]:
         """Return the comparison as a JSON object."""
-        told: dict[str, object] = {"scenario": self.name, "title": self.case.title, "unit": self.case.unit}
-        told |= {"build": self.build, "count": self.count, "verdict": str(self.verdict)}
-        told["ratios"] = {measure: asdict(ratio) for measure, ratio in self.ratios().items()}
-        told |= {"before": self.before, "after": self.after}
-        return told | ({"first": self.first.as_object()} if self.first else {})
+        fields: dict[str, object] = {"scenario": self.name, "title": self.case.title, "unit": self.case.unit}
+        fields |= {"build": self.build, "count": self.count, "verdict": str(self.verdict)}
+        fields["ratios"] = {measure: asdict(ratio) for measure, ratio in self.ratios().items()}
+        fields |= {"before": self.before, "after": self.after}
+        return fields | ({"first": self.first.as_object()} if self.first else {})
 
 
 def choose(names: Sequence[str], builds: str) -> list[Comparison]:

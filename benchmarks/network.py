@@ -43,7 +43,7 @@ class Pairs:
         return [Runner(variant, *self.pairs[variant], method, more) for variant in variants]
 
     def scenario(self, name: str) -> tuple[str, str, list[Runner]]:
-        """Return a scenario's title, its unit and its runners, ours first."""
+        """Return a scenario's title, its unit and its runners, Penstock's first."""
         if name == "items":
             return "a stream, item by item", "items", self.runners((*OURSELVES, *RSOCKET_PYS), "items")
         if name == "rows":

@@ -82,6 +82,6 @@ def save(results: Sequence[Result], **more: object) -> Path:
     """Write results and `more` to a new file in `results/`, and return its path."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
-    told = about() | more | {"results": [result.as_object() for result in results]}
-    path.write_text(json.dumps(told, indent=2) + "\n")
+    fields = about() | more | {"results": [result.as_object() for result in results]}
+    path.write_text(json.dumps(fields, indent=2) + "\n")
     return path

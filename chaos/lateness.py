@@ -39,7 +39,7 @@ SELDOM: Final = 1.0
 
 
 def be_late(late: str) -> None:
-    """Delay what follows a connection, if `late` says so."""
+    """Delay the code after connecting as `late` specifies."""
     how, _, seconds = late.partition(":")
     if how not in ("waits", "blocks"):
         return

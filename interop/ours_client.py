@@ -183,11 +183,11 @@ async def double_cancel(peer: Peer) -> None:
     def endless() -> Iterator[bytes]:
         yield from numbers(1, 100_000)
 
-    came = 0
+    received = 0
     async with peer.channel("double", b"0", endless(), credit=5) as incoming:
         async for _ in incoming:
-            came += 1
-            if came == 10:
+            received += 1
+            if received == 10:
                 break
     await still_alive(peer)
 
@@ -254,7 +254,7 @@ async def lease(place: Place) -> None:
             # Each call waits for a lease.
             expect((await answered(peer.call("echo", number))).data, number, "data")
     took = time.monotonic() - started
-    expect(took >= LEASE_SECONDS, True, f"the calls took {took:.1f} s, as long as the leases demand")
+    expect(took >= LEASE_SECONDS, True, f"the calls took {took:.1f} s, as long as the leases require")
 
 
 @connected("keepalive", Settings(keepalive_interval=0.2, keepalive_lifetime=1.2))

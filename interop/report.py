@@ -15,9 +15,9 @@ __all__ = ["STEPS", "Outcome", "failures", "page", "summary"]
 STEPS = {
     **{step: f"over {title}" for step, title in TRANSPORTS.items()},
     "lease": "with leases",
-    "draft": "in a draft",
-    **{step: f"by River, in {title}" for step, title in RIVER.items()},
-    SLOW: "by River, over a slow link",
+    "draft": "with a draft",
+    **{step: f"with River in {title}" for step, title in RIVER.items()},
+    SLOW: "with River over a slow link",
 }
 """The steps of a run, and their descriptions."""
 

@@ -115,7 +115,7 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
         (
             "docs/how-to/reconnect.md",
             3,
-            "b'before'\nwhat was open failed\nb'after'\nb'somebody'\nrsocket+memory://two up 0\nrsocket",
+            "b'before'\nthe open call failed\nb'after'\nb'balanced'\nrsocket+memory://two up 0\nrsocket",
         ),
         (
             "docs/how-to/resume.md",

@@ -41,7 +41,7 @@ def test_every_session_implements_the_waist(build: Build, protocol: str) -> None
 def test_sessions_without_rehandshake_say_so(build: Build, protocol: str) -> None:
     session = build.module("penstock.protocols").client_session(protocol, Settings())
     refusal = build.module("penstock.errors").UnsupportedKind
-    with pytest.raises(refusal, match=f"{protocol}.* has no way to ask a client again who it is"):
+    with pytest.raises(refusal, match=f"{protocol}.* does not support rehandshakes"):
         session.rehandshake(0.0)
 
 

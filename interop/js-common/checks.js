@@ -52,7 +52,7 @@ class Collector {
     this.items.push(payload);
     const count = this.items.length;
     if (count > this.asked) {
-      this.onError(new Error(`${count} items came where ${this.asked} were asked for`));
+      this.onError(new Error(`${count} items arrived, but only ${this.asked} were requested`));
     } else if (count === this.stop) {
       this.subscription.cancel();
       this.resolve();
@@ -240,7 +240,7 @@ function makeChecks(connect, encode, transport, host, port, cutPort) {
         else if (got.code !== undefined || !/lease/i.test(got.message)) throw got;
         else await sleep(20);
       }
-      expect(Date.now() - started >= LEASE_MS, true, 'the calls took as long as the leases demand');
+      expect(Date.now() - started >= LEASE_MS, true, 'the calls took as long as the leases require');
     }, {leases: true}),
   };
 }

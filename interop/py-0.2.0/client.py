@@ -19,8 +19,8 @@ class Overheard:
     """A reader that stores what it has read.
 
     Attributes:
-        heard: All bytes that came.
-        over: Set when the other side has hung up.
+        heard: All bytes received.
+        over: Set when the other side has closed the connection.
 
     """
 
@@ -49,7 +49,7 @@ async def checks(host: str, port: int) -> dict[str, str]:
         await asyncio.wait_for(overheard.over.wait(), CLOSE_TIMEOUT)
         closed = "ok"
     except TimeoutError:
-        closed = f"the server does not hang up within {CLOSE_TIMEOUT:.0f} s"
+        closed = f"the server did not close the connection within {CLOSE_TIMEOUT:.0f} s"
     await client.close()
     writer.close()
     silent = f"the server answered: {overheard.heard.hex()}" if overheard.heard else "ok"

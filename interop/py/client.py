@@ -78,7 +78,7 @@ class Collector(DefaultSubscriber):
     def on_next(self, value: Payload, is_complete: bool = False) -> None:
         self.items.append(value)
         if len(self.items) > self.asked:
-            self.on_error(AssertionError(f"{len(self.items)} items came where {self.asked} were asked for"))
+            self.on_error(AssertionError(f"{len(self.items)} items arrived, but only {self.asked} were requested"))
         elif is_complete:
             self.on_complete()
         elif len(self.items) == self._stop:
@@ -334,7 +334,7 @@ async def lease(place: Place) -> None:
             # A call waits for its lease by itself.
             expect((await call(client, request("echo", number))).data, number, "data")
     took = time.monotonic() - started
-    expect(took >= LEASE_SECONDS, True, f"the calls took {took:.1f} s, as long as the leases demand")
+    expect(took >= LEASE_SECONDS, True, f"the calls took {took:.1f} s, as long as the leases require")
 
 
 @check("resume")

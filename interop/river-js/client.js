@@ -130,7 +130,7 @@ const checks = {
     const found = [];
     for await (const item of items) found.push(item);
     expect(found.slice(0, 2), [{ok: true, payload: {n: 0}}, {ok: true, payload: {n: 1}}], 'items');
-    expect(found[2] && found[2].payload.code, 'BOOM', 'the error behind them');
+    expect(found[2] && found[2].payload.code, 'BOOM', 'the error after them');
   }),
   unknown: () => connected(async (peer) => {
     await refused(peer.nowhere.rpc({}), 'INVALID_REQUEST', 'error');

@@ -1,8 +1,7 @@
 """The interop checks on replit-river: ``client.py VERSION TRANSPORT HOST PORT CUT_PORT`` prints one JSON object.
 
-VERSION is the client of the package that runs: ``v1.1`` or ``v2.0``. What each check demands is told in
-``interop/README.md``. Every check has a connection of its own. This runs in the environment of the package, without
-Penstock.
+VERSION is the client of the package that runs: ``v1.1`` or ``v2.0``. ``interop/README.md`` describes the checks. Each
+check uses its own connection. This runs in the environment of the package, without Penstock.
 """
 
 import asyncio
@@ -180,7 +179,7 @@ async def fail_stream(peer):
     async with peer.stream("fail-stream", {"n": 2}) as items:
         found = [item async for item in items]
     wanted = [{"n": 0}, {"n": 1}, Failure(code="BOOM", message="boom", extras={"n": 2})]
-    expect(found, wanted, "items, and the error behind them")
+    expect(found, wanted, "items, and the error after them")
 
 
 async def unknown(peer):

@@ -86,8 +86,8 @@ def test_every_verb_speaks_it(penstock: Penstock, places: dict[str, str], transp
         (("call", "interop.echo", "-d", "{n:1}"), 2, "the data is not valid json"),
         (("call", "interop.echo", "--auth", "bearer:x"), 2, "composite metadata"),
         (("call", "interop.echo", "-m", "x"), 2, "no metadata beside an item"),
-        (("fire", "interop.echo"), 2, "River has no way to carry fire"),
-        (("push", "x"), 2, "River has no way to push"),
+        (("fire", "interop.echo"), 2, "River does not support fire requests"),
+        (("push", "x"), 2, "River does not support metadata push"),
     ],
 )
 def test_errors_are_one_line(

@@ -141,4 +141,4 @@ def test_reactive_streams_is_served_to_the_other_verbs(penstock: Penstock) -> No
         assert len(penstock("stream", urls[0], "count", "-d", "5").lines) == 5
         failed = penstock("call", urls[0], "fail")
         assert (failed.code, failed.err) == (1, "penstock: [0x301] boom\n")
-        assert "no way to carry fire" in penstock("fire", urls[0], "log", "-d", "x").err
+        assert "does not support fire requests" in penstock("fire", urls[0], "log", "-d", "x").err

@@ -205,7 +205,7 @@ def test_excess_items_end_only_their_stream() -> None:
             raw.say(data)
         *items, failed = raw.events()
         assert [event.payload.data for event in items] == [b"a"] * 3
-        assert "more items than were asked for" in str(failed.error)
+        assert "more items arrived than were requested" in str(failed.error)
         assert [message.type for message in raw.heard()] == [Type.CANCEL]
         assert raw.session.link_wanted
     raw = Raw()

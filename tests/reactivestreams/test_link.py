@@ -163,4 +163,4 @@ def test_idle_timeout_ends_a_silent_session() -> None:
     raw.session.handle_timer(10.0)
     assert raw.session.next_timer() == 11.0
     raw.session.handle_timer(11.0)
-    assert "nothing was received" in str(raw.events()[-1].error)
+    assert "nothing received" in str(raw.events()[-1].error)

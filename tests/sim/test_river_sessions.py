@@ -192,7 +192,7 @@ def test_a_server_that_forgot_the_session_ends_it() -> None:
     world.sessions = Sessions(10)
     world.client.link_up(world.now)
     acceptor = RiverDetector(world.server_settings, Identity("json", server="SERVER"), world.sessions)
-    with pytest.raises(ProtocolError, match="not known here"):
+    with pytest.raises(ProtocolError, match="no session with this id"):
         acceptor.receive(b"".join(world.client.take_output()), world.now)
     world.client.receive(acceptor.farewell, world.now)
     world.listen()

@@ -41,7 +41,7 @@ class CollectOptions:
     )
     credit: Credit = None
     budget: Annotated[
-        str, Option("--budget", metavar="BYTES", help="How much readers may leave unread: 1000000, 256MiB, 4GiB.")
+        str, Option("--budget", metavar="BYTES", help="Maximum size of unread rows: 1000000, 256MiB, 4GiB.")
     ] = "256MiB"
     again: Annotated[bool, Option("--again", help="Collect a completed stream again.")] = False
     accept_loss: Annotated[bool, Option("--accept-loss", help="Open a damaged log; record lost rows as a gap.")] = False
@@ -59,7 +59,7 @@ def collect(
 ) -> None:
     """Collect a stream into a journal, each item once, until it is complete.
 
-    After a stop, the same command continues where it was.
+    If it is stopped, the same command continues where it left off.
 
     Example: penstock collect rsocket+tcp://localhost:7878 flights --journal data/flights
     """

@@ -12,7 +12,7 @@ from .arguments import offering
 __all__ = ["SCRIPTS", "candidates", "completion"]
 
 ASK: Final = "words"
-"""Argument of the scripts, in place of a shell's name: print the candidates for the words that follow."""
+"""The scripts pass this instead of a shell's name, to get the candidates for the words that follow."""
 
 SCRIPTS: Final = {
     # Each script passes the words up to the cursor, and offers files if there are no candidates.
@@ -75,9 +75,9 @@ def candidates(words: list[str]) -> list[str]:
         if rest[0] not in here.commands:
             return []
         here, rest = here.commands[rest[0]], rest[1:]
-    waiting = _option(here, rest[-1]) if rest else None
-    if waiting is not None and not waiting.is_flag:
-        return _fitting(_values(here, waiting, last), last)
+    option = _option(here, rest[-1]) if rest else None
+    if option is not None and not option.is_flag:
+        return _fitting(_values(here, option, last), last)
     if last.startswith("-"):
         return _fitting([*(text for option in _options(here) for text in option.opts), "--help"], last)
     if hasattr(here, "commands"):

@@ -1,4 +1,4 @@
-"""The connection of a verb: opens it, sends the request, prints items and reports totals."""
+"""Opens the connection of a verb, sends its request, prints items and reports totals."""
 
 from __future__ import annotations
 

@@ -66,13 +66,13 @@ def _finish(pipeline: Pipeline, url: str, folder: Path) -> None:
         raise DemoFailed(f"published {FLIGHTS_COUNT:,} flights; {rows:,} arrived, {distinct:,} of them distinct")
     print(f"{rows:,} flights, each exactly once", flush=True)
     delays = pipeline.publish(url, "delays")
-    heard = run(_count_delays(url))
-    if heard != len(delays):
-        raise DemoFailed(f"published {len(delays)} delays back; {heard} arrived")
+    arrived = run(_count_delays(url))
+    if arrived != len(delays):
+        raise DemoFailed(f"published {len(delays)} delays back; {arrived} arrived")
     print_table(delays)
     chart = folder / "delays.png"
     draw_chart(delays, chart)
-    print(f"published back to the service: {heard} delays")
+    print(f"published back to the service: {arrived} delays")
     print(f"Parquet: {pipeline.parquet}\njournal: {folder / 'journal'}\nchart:   {chart}")
 
 

@@ -83,10 +83,10 @@ class FrameDump(Tap):
             for text in known.lines(way, data):
                 self._event(connection, way, text)
 
-    def _event(self, connection: Connection, what: str, text: str) -> None:
+    def _event(self, connection: Connection, label: str, text: str) -> None:
         # A client has one connection at a time, so its address is omitted.
         where = "" if connection.is_client else f"{connection.address} "
-        self._line(f"{where}{what} {text}")
+        self._line(f"{where}{label} {text}")
 
     def _line(self, text: str) -> None:
         # Errors may contain text from the peer.

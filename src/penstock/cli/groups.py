@@ -13,7 +13,7 @@ __all__ = ["grouped"]
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     """Return `verb` with each dataclass parameter replaced by its fields, for the parser.
 
-    The fields are annotated like parameters of verbs. Each call creates new dataclasses.
+    The fields are annotated like parameters of verbs. Each call creates new instances of the dataclasses.
     """
     hints = get_type_hints(verb, include_extras=True)
     groups: dict[str, type] = {}

@@ -34,7 +34,7 @@ DAMAGED: Final = "rows are damaged; `penstock journal verify` shows which and wh
 def ls(folder: Folder, source: Source = None, as_json: AsJson = False) -> None:
     """List the logs of a journal, with their positions, sizes and gaps.
 
-    If a log is damaged, it is named on standard error, the others are listed, and the exit code is 1.
+    Damaged logs are named on standard error, the others are listed, and the exit code is 1.
 
     Example: penstock journal ls data/flights
     """

@@ -1,4 +1,4 @@
-"""The command line as a program: runs a verb, and reports errors by one line and an exit code."""
+"""The command line as a program: runs a verb, and reports an error as one line and an exit code."""
 
 from __future__ import annotations
 

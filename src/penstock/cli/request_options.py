@@ -90,7 +90,7 @@ class RequestOptions:
     def lasting_metadata(self, payload: Payload) -> bytes | None:
         """Return the metadata of a request from :meth:`request` without its route, credentials and trace.
 
-        They may differ each time: the request is the same with another token.
+        These may differ each time: a request with another token is the same request.
         """
         if self.auth is None and self.trace is None:
             return payload.metadata

@@ -44,10 +44,10 @@ MAX_PORT: Final = 65_535
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """Who may connect, the limits for clients, and what to report."""
+    """Which clients may connect, their limits, and what to report."""
 
     metrics: Annotated[
-        str | None, Option("--metrics", help="Answer Prometheus on [HOST:]PORT; the default host is 127.0.0.1.")
+        str | None, Option("--metrics", help="Serve Prometheus metrics on [HOST:]PORT; by default on 127.0.0.1.")
     ] = None
     origin: Annotated[
         list[str], Option("--origin", help="With ws and wss: an origin that may connect, or *; repeatable.")
@@ -61,7 +61,7 @@ class ServeOptions:
     cert: Annotated[str | None, Option("--cert", metavar="FILE", help="With TLS: the server's certificate.")] = None
     key: Annotated[str | None, Option("--key", metavar="FILE", help="Its key, if in a separate file.")] = None
     cafile: Annotated[
-        str | None, Option("--cafile", metavar="FILE", help="With TLS: require client certificates, signed by these.")
+        str | None, Option("--cafile", metavar="FILE", help="With TLS: require client certificates signed by these.")
     ] = None
     resume: Annotated[
         float | None,
@@ -147,7 +147,7 @@ async def _serve(
 
 
 def _exposed(counters: Metrics, place: str | None) -> AbstractContextManager[str]:
-    """Answer Prometheus at `place` while the context is open; the context yields the URL."""
+    """Serve Prometheus metrics at `place` while the context is open; the context yields the URL."""
     if place is None:
         return nullcontext("")
     host, _, port = place.rpartition(":")

@@ -19,7 +19,7 @@ __all__ = ["client_tls", "server_tls"]
 def client_tls(
     text: str, cafile: str | None = None, insecure: bool = False, cert: str | None = None, key: str | None = None
 ) -> tuple[str, tls.SSLContext | None]:
-    """Return the URL to connect to and its TLS context; None if the URL says everything.
+    """Return the URL to connect to and its TLS context; None if the URL's own options suffice.
 
     Args:
         text: The URL.
@@ -49,7 +49,7 @@ def client_tls(
 def server_tls(
     urls: Sequence[str], cafile: str | None = None, cert: str | None = None, key: str | None = None
 ) -> tuple[list[str], tls.SSLContext | None]:
-    """Return the URLs to listen on and their TLS context; None if each URL says everything.
+    """Return the URLs to listen on and their TLS context; None if the URLs' own options suffice.
 
     Args:
         urls: The URLs.

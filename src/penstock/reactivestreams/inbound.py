@@ -131,7 +131,7 @@ class Inbound:
         self._late -= late
         if count > late and self._stray.hit(now, count - late):
             limit = self._settings.max_stray_frames
-            raise LimitExceeded(f"more than max_stray_frames ({limit}) messages had no stream")
+            raise LimitExceeded(f"more than max_stray_frames ({limit}) messages for no stream")
 
     def end_subscription(self, subscription: Subscription, late: int = 0) -> None:
         """Remove a subscription of this side; up to `late` messages may still arrive if it was canceled."""
@@ -219,9 +219,9 @@ class Inbound:
         if self.draining:
             return "the connection is closing"
         if len(self.publications) >= settings.max_streams:
-            return f"more than max_streams ({settings.max_streams}) are open"
+            return f"more than max_streams ({settings.max_streams}) streams are open"
         if self._opens.hit(now):
-            return f"more than max_open_rate ({settings.max_open_rate}) streams a second"
+            return f"streams are opened faster than max_open_rate ({settings.max_open_rate}/s)"
         return ""
 
     def _request(self, message: Message, now: float) -> None:
@@ -299,7 +299,7 @@ class Inbound:
     def _overrun(self, subscription: Subscription) -> None:
         """End a stream whose publisher exceeded the demand. The excess items are not reported."""
         self.cancel(subscription)
-        error = ProtocolError(f"stream {subscription.id} brought more items than were asked for")
+        error = ProtocolError(f"stream {subscription.id}: more items arrived than were requested")
         self._events.append(Failed(subscription.id, error))
 
     def _part(self, message: Message, now: float) -> None:

@@ -173,7 +173,7 @@ class Link:
         if now < due:
             self._timers.set(Timer.SILENCE, due)
         else:
-            self.abort(KeepaliveTimeout(f"nothing was received from the peer for {now - self._last_received_at:.1f} s"))
+            self.abort(KeepaliveTimeout(f"nothing received from the peer for {now - self._last_received_at:.1f} s"))
 
     def progressed(self, now: float) -> None:
         """Record that pending output left the link, which shows that the peer reads."""

@@ -150,8 +150,8 @@ class Outbound:
         """Send a small item and return True; of a large one, prepare the parts and return False."""
         if payload.metadata is not None and not self.metadata:
             raise LocalError(
-                "reactive-streams carries metadata only where both sides have it in Settings.extensions, "
-                "and only once the peer's hello has come"
+                "reactive-streams carries metadata only if both sides list it in Settings.extensions, "
+                "and only after the peer's hello"
             )
         if publication.element_size and len(payload.data) != publication.element_size:
             raise LocalError(_wrong_size(publication, len(payload.data)))

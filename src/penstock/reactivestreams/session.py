@@ -116,14 +116,14 @@ class ReactiveStreamsSession:
         if self._link.state != OPENED:
             raise SessionClosed("the connection is not open for new streams")
         if kind not in (Kind.CALL, Kind.STREAM):
-            raise UnsupportedKind(f"reactive-streams has no way to carry {kind.name.lower()}")
+            raise UnsupportedKind(f"reactive-streams does not support {kind.name.lower()} requests")
         if credit < 0:
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 0, not {credit}")
         demand = 1 if kind == Kind.CALL else min(credit, UNBOUNDED)
         if payload.metadata is not None and not self._outbound.metadata:
             raise LocalError(
-                "reactive-streams carries metadata only where both sides have it in Settings.extensions, "
-                "and only once the peer's hello has come: connect with confirm=True"
+                "reactive-streams carries metadata only if both sides list it in Settings.extensions, "
+                "and only after the peer's hello; connect with confirm=True"
             )
         publisher = publisher_of(route, payload.data, self._settings.max_string_bytes)
         subscription = self._inbound.subscriptions.open(kind, demand)
@@ -191,7 +191,7 @@ class ReactiveStreamsSession:
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
         """Cancel a stream. Does nothing if it has ended."""
         if metadata is not None:
-            raise LocalError("reactive-streams carries no metadata in a cancel")
+            raise LocalError("reactive-streams carries no metadata in a cancellation")
         subscription = self._inbound.subscriptions.of(stream_id)
         if subscription is not None:
             self._inbound.cancel(subscription)
@@ -211,11 +211,11 @@ class ReactiveStreamsSession:
 
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Raise UnsupportedKind: the protocol has no metadata push."""
-        raise UnsupportedKind("reactive-streams has no way to push metadata")
+        raise UnsupportedKind("reactive-streams does not support metadata push")
 
     def rehandshake(self, now: float) -> None:
         """Raise UnsupportedKind: hello is sent once, and does not identify the client."""
-        raise UnsupportedKind("reactive-streams has no way to ask a client again who it is")
+        raise UnsupportedKind("reactive-streams does not support rehandshakes")
 
     def confirm(self) -> None:
         """Report `Established` again if the server's hello was received; otherwise the hello will report it."""

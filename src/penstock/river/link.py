@@ -317,7 +317,7 @@ class Link:
             self._timers.set(Timer.SILENCE, min(deadline, next_check))
         else:
             silence = now - self._last_received_at
-            self._drop(now, KeepaliveTimeout(f"nothing was received from {self._peer} for {silence:.1f} s"))
+            self._drop(now, KeepaliveTimeout(f"nothing received from {self._peer} for {silence:.1f} s"))
 
     # Messages that cannot be delivered.
 

@@ -259,7 +259,7 @@ class Outbound:
         if not self._is_client:
             raise UnsupportedKind("River: only clients open streams")
         if kind == _FIRE:
-            raise UnsupportedKind("River has no way to carry fire; use a call")
+            raise UnsupportedKind("River does not support fire requests; use a call")
         if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
         body = self._body_of(payload)
@@ -315,7 +315,7 @@ class Outbound:
                 self.send_message(stream.encoded, flags, body)
             self._streams.finish(stream.name)
         elif stream.inbound == OPEN:
-            self.cancel(stream, "the client gave up the request")
+            self.cancel(stream, "the client canceled the request")
         elif stream.outbound == OPEN:
             # The server's half has ended, so there is nothing to cancel.
             self.send_message(stream.encoded, CLOSE, self._codec.close)

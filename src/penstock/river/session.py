@@ -325,7 +325,7 @@ class RiverSession:
 
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Raise UnsupportedKind: River has no metadata push."""
-        raise UnsupportedKind("River has no way to push metadata")
+        raise UnsupportedKind("River does not support metadata push")
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: immediately with `error`, otherwise after its open streams."""

@@ -9,7 +9,7 @@ from ..core.ends import Ends
 
 __all__ = ["NOT_KNOWN", "Sessions"]
 
-NOT_KNOWN: Final = "the session that the client wants to resume is not known here"
+NOT_KNOWN: Final = "there is no session with this id"
 
 
 class ResumableSession(Protocol):

@@ -10,7 +10,7 @@ from ..texts import shown, shown_line
 
 __all__ = ["HANDLER_FAILED", "SETUP_CODES", "Code", "error_of", "name_of", "text_of", "wire_of"]
 
-HANDLER_FAILED: Final = "the handler failed; its log says why"
+HANDLER_FAILED: Final = "the handler failed; see its log"
 """The text that a peer receives instead of the text of an internal error."""
 
 

@@ -141,7 +141,7 @@ class Inbound:
             self.strays.stray(now)
             self.strays.interrupt(stream_id)
         elif self.draining:
-            self.strays.reject(frame, "this side is closing the connection", now)
+            self.strays.reject(frame, "the connection is closing", now)
         elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
             self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
         elif self._max_open_rate and self._opens.hit(now):

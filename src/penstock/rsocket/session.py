@@ -304,7 +304,7 @@ class RSocketSession:
 
     def rehandshake(self, now: float) -> None:
         """Raise UnsupportedKind, because only a new session can repeat the set-up."""
-        raise UnsupportedKind(f"{self._dialect.name} has no way to ask a client again who it is")
+        raise UnsupportedKind(f"{self._dialect.name} does not support rehandshakes")
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once if there is an `error`, else when the open streams have ended."""

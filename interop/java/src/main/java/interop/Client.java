@@ -173,22 +173,22 @@ public final class Client {
 
   private void countWindow(RSocket peer) {
     AtomicInteger asked = new AtomicInteger();
-    AtomicInteger came = new AtomicInteger();
+    AtomicInteger received = new AtomicInteger();
     Flux<Payload> items =
         Flux.from(new Window(peer.requestStream(request("count", "100")), 7, asked))
-            .doOnNext(item -> expect(came.incrementAndGet() <= asked.get(), true, "within the window"));
+            .doOnNext(item -> expect(received.incrementAndGet() <= asked.get(), true, "within the window"));
     expect(texts(items), range(0, 100), "items");
   }
 
   private void countCancel(RSocket peer) throws InterruptedException {
     AtomicInteger asked = new AtomicInteger();
-    AtomicInteger came = new AtomicInteger();
+    AtomicInteger received = new AtomicInteger();
     Flux<Payload> items = Flux.from(new Window(peer.requestStream(request("count", "1000000")), 16, asked));
-    List<Payload> taken = items.doOnNext(item -> came.incrementAndGet()).take(40).collectList().block(ANSWER_TIMEOUT);
+    List<Payload> taken = items.doOnNext(item -> received.incrementAndGet()).take(40).collectList().block(ANSWER_TIMEOUT);
     expect(taken.size(), 40, "items");
     alive(peer);
     Thread.sleep(300);
-    expect(came.get() <= asked.get(), true, came + " items, within the window");
+    expect(received.get() <= asked.get(), true, received + " items, within the window");
   }
 
   private void noMetadata(RSocket peer) {
@@ -284,7 +284,7 @@ public final class Client {
       }
     }
     boolean slow = System.nanoTime() - started >= LEASE_TIME.toNanos();
-    expect(slow, true, "the calls took as long as the leases demand");
+    expect(slow, true, "the calls took as long as the leases require");
   }
 
   /** Every twentieth item takes 10 ms. */

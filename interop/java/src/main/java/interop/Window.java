@@ -16,7 +16,7 @@ record Window(Publisher<Payload> source, int window, AtomicInteger asked) implem
   private final class Asking implements Subscriber<Payload>, Subscription {
     private final Subscriber<? super Payload> downstream;
     private Subscription upstream;
-    private int came;
+    private int received;
 
     private Asking(Subscriber<? super Payload> downstream) {
       this.downstream = downstream;
@@ -36,9 +36,9 @@ record Window(Publisher<Payload> source, int window, AtomicInteger asked) implem
 
     @Override
     public void onNext(Payload item) {
-      came++;
+      received++;
       downstream.onNext(item);
-      if (came == asked.get()) ask();
+      if (received == asked.get()) ask();
     }
 
     @Override
