@@ -114,7 +114,7 @@ class LogFolder:
         return None if data is None else decode(data, f"{self.path}/{IDENTITY}")
 
     def is_awaited(self) -> bool:
-        """Return True if a collector has opened a stream that has brought nothing yet: it has a secret, and no log.
+        """Return True if a collector has opened a stream without any item yet: it has a secret, and no log.
 
         A lock is not sufficient: it may be the remains of a log.
         """

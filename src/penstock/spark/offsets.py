@@ -113,15 +113,15 @@ class Offset:
                 "another query"
             )
         ranges = {}
-        for source, behind in sorted(end.positions.items()):
+        for source, stop in sorted(end.positions.items()):
             first = self.positions.get(source, end.origin(source))
-            if not isinstance(first, int) or behind < first:
+            if not isinstance(first, int) or stop < first:
                 raise LocalError(
-                    f"source {source!r}: there are no rows from {first} to {behind}; this checkpoint was changed by "
+                    f"source {source!r}: there are no rows from {first} to {stop}; this checkpoint was changed by "
                     "hand, or is that of another query"
                 )
-            if first < behind:
-                ranges[source] = (first, behind)
+            if first < stop:
+                ranges[source] = (first, stop)
         return ranges
 
 

@@ -30,7 +30,7 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except PenstockError:
-        logger.debug("this ends a worker of Spark", exc_info=True)
+        logger.debug("this error ends a Spark worker", exc_info=True)
         if any(name.startswith(WORKER) for name in os.environ):
             os.environ.setdefault(HIDE, "1")
         raise
