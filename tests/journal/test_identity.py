@@ -64,7 +64,7 @@ def test_another_request_is_refused(tmp_path: Path, request_: Request, others: s
     # THREATS 99
     JournalWriter.open(tmp_path, SOURCE, request=REQUEST).close()
     before = {path: path.read_bytes() for path in log_folder(tmp_path, SOURCE).iterdir() if path.name != "_lock"}
-    with pytest.raises(JournalMismatch, match=f"with {others}, not the requested .*choose another source name") as caught:
+    with pytest.raises(JournalMismatch, match=f"with {others}, not the .*choose another source name") as caught:
         JournalWriter.open(tmp_path, SOURCE, request=request_)
     assert "\n" not in str(caught.value)
     assert before == {path: path.read_bytes() for path in before}

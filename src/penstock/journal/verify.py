@@ -60,7 +60,7 @@ class Report:
 def verify(log: LogFolder, source: str, against: LogFolder | None = None) -> Report:
     """Read a whole log and report all damage, including unreadable files.
 
-    Another copy of it, `against`, is compared by the digests of its batches, and not read further.
+    Another copy, `against`, is compared only by the digests of its batches.
     """
     report = Report(source)
     try:

@@ -83,7 +83,7 @@ class Seen(NamedTuple):
         return cls(*max(ends, default=(0, 0)), max((gap.number for gap in gaps), default=0))
 
     def or_later(self, other: Seen) -> Seen:
-        """Return the further one of both: a gap that no longer exists was read nevertheless."""
+        """Return the later end of the two: a gap that no longer exists has been read."""
         return Seen(*max(self[:2], other[:2]), max(self.number, other.number))
 
     def between(self, end: Seen, gaps: Sequence[Gap]) -> list[Gap]:

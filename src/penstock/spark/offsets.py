@@ -142,7 +142,7 @@ def same_logs(journal: str, expected: Mapping[str, str], found: Mapping[str, str
 def foreign(value: Any) -> LocalError:
     """Return the error for an invalid offset."""
     if isinstance(value, dict) and value.get("v") == 1:
-        # Its positions belong to a log of format 1, which is no longer readable, and it does not say which one. Using
+        # Its positions belong to a log of format 1, which is no longer readable, and it does not name that log. Using
         # them for a current log would skip rows or mix two logs.
         return LocalError(
             "the checkpoint was written by an earlier version of Penstock, whose journals this version cannot read; "

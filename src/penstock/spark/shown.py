@@ -1,8 +1,8 @@
 """Errors as Spark shows them to its users: Penstock's message first, without a traceback.
 
-A PySpark worker sends the text of an exception to the JVM, which shows it after its own text. Twenty lines of Python
-before the sentence that says what to do would not help. PySpark has an environment variable to omit them, which it
-reads when it has caught the exception; the worker then ends.
+A PySpark worker sends the text of an exception to the JVM, which shows it after its own text. A traceback would hide
+the message, which says what to do. PySpark has an environment variable to omit tracebacks. It is read when an exception
+was caught; the worker then ends.
 """
 
 from __future__ import annotations

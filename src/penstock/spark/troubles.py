@@ -110,7 +110,7 @@ class Troubles:
         skipped = isinstance(error, _DAMAGE) and not self._options.fail_on_data_loss and len(self._view.readers) > 1
         if not passes and not skipped:
             raise error
-        # This is not a valid name of a source, so it is reported only once per query.
+        # The slash keeps `refresh` from clearing this, so it is reported only once per query.
         self._warn_once(f"{source}/gaps", f"the query continues without source {source!r}: {error}")
 
     def _fatal(self, name: str, error: JournalError, bounded: bool, seen: bool) -> bool:
