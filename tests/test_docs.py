@@ -105,7 +105,7 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
         (
             "docs/how-to/observe.md",
             8,
-            "here is bob\n[b'0!', b'1!', b'2!']\nbob may not ask for admin.stop\ngone is bob\n3 items, 1 call\n",
+            "connected: bob\n[b'0!', b'1!', b'2!']\nbob may not call admin.stop\nclosed: bob\n3 items, 1 call\n",
         ),
         (
             "docs/how-to/reactive.md",

@@ -152,12 +152,12 @@ def test_verify_compares_two_copies(penstock: Penstock, tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     result = penstock("journal", "verify", str(tmp_path / "one"), "--against", str(tmp_path / "two"))
     assert result.code == 0
-    assert b"holds the same up to position 3" in result.out
+    assert b"has the same rows up to position 3" in result.out
     fill(tmp_path / "one", "a", 3)
     fill(tmp_path / "two", "a", 3)
     result = penstock("journal", "verify", str(tmp_path / "one"), "--against", str(tmp_path / "two"))
     assert result.code == 1
-    assert "parts from this copy at position 3" in result.err
+    assert "differs from this copy at position 3" in result.err
 
 
 def test_repair_shows_its_actions_and_applies_them(penstock: Penstock, tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ async def test_a_full_disk_is_one_line_and_waited_out(
         await until(lambda: collector.progress.position == 3)
         disk.full = True
         released.set()
-        await until(lambda: "no room on the disk" in collector.progress.waiting)
+        await until(lambda: "the disk is full" in collector.progress.waiting)
         assert "\n" not in collector.progress.waiting
         reports = log.count("report")
         await turns(50)
@@ -224,7 +224,7 @@ async def test_a_gap_waits_for_room_on_the_disk_too(tmp_path: Path, monkeypatch:
         await until(lambda: collector.progress.position == 3)
         disk.full = True
         cut(server)
-        await until(lambda: "no room on the disk" in collector.progress.waiting)
+        await until(lambda: "the disk is full" in collector.progress.waiting)
         disk.full = False
         forever.set()
         await task
@@ -238,7 +238,7 @@ async def test_a_new_log_waits_for_room_on_the_disk(tmp_path: Path, monkeypatch:
     collector = Collector(URL, ROUTE, tmp_path)
     publisher = Publisher(*numbered(0, 3))
     async with publisher.serve(), collecting(collector) as task:
-        await until(lambda: "no room on the disk" in collector.progress.waiting)
+        await until(lambda: "the disk is full" in collector.progress.waiting)
         # What could not be recorded is not asked for.
         assert publisher.began == 0
         disk.full = False
@@ -262,7 +262,7 @@ async def test_a_collector_that_finds_the_disk_full_at_its_start_waits(
         mark.write_bytes(before)
         disk.full = True
         async with collecting(second) as task:
-            await until(lambda: "no room on the disk" in second.progress.waiting)
+            await until(lambda: "the disk is full" in second.progress.waiting)
             disk.full = False
             rest.set()
             await task

@@ -158,9 +158,9 @@ async def test_another_request_on_a_log_is_refused(tmp_path: Path) -> None:
     # THREATS 99
     async with Publisher(*numbered(0, 3)).serve():
         await collector(tmp_path, data=b"1").run()
-        for wrong, what in (({"data": b"2"}, "other data"), ({"data": b"1", "metadata": b"m"}, "other metadata")):
+        for wrong, what in (({"data": b"2"}, "data"), ({"data": b"1", "metadata": b"m"}, "metadata")):
             for again in (False, True):
-                with pytest.raises(JournalMismatch, match=f"{what}.*choose another source name"):
+                with pytest.raises(JournalMismatch, match=f"different {what}.*choose another source name"):
                     await collector(tmp_path, again=again, **wrong).run()
         with pytest.raises(JournalMismatch, match="route 'numbers'"):
             await collector(tmp_path, route="letters", data=b"1").run()
@@ -271,7 +271,7 @@ async def test_a_gap_that_could_not_be_written_is_the_next_process_s(
             await until(lambda: first.progress.position == 5)
             disk.full = True
             cut(server)
-            await until(lambda: "no room on the disk" in first.progress.waiting)
+            await until(lambda: "the disk is full" in first.progress.waiting)
     assert gaps(tmp_path) == []
     publisher.steps = numbered(7, 10)
     async with publisher.serve(NO_RESUME):
@@ -295,7 +295,7 @@ async def test_rows_that_were_canceled_while_the_disk_was_full_come_again_or_are
                 await until(lambda: first.progress.position == 5)
                 disk.full = True
                 hold.set()
-                await until(lambda: "no room on the disk" in first.progress.waiting)
+                await until(lambda: "the disk is full" in first.progress.waiting)
         await collector(tmp_path).run()
     if resume:
         assert (rows(tmp_path), gaps(tmp_path)) == (numbered(0, 10), [])
@@ -341,7 +341,7 @@ async def test_a_publisher_that_gives_up_before_the_first_item_is_asked_again(tm
     # However often it did, it is one gap.
     assert rows(tmp_path) == numbered(7, 10)
     ((position, reason),) = gaps(tmp_path)
-    assert position == 0 and "gave the stream up" in reason
+    assert position == 0 and "abandoned the stream" in reason
 
 
 async def test_a_set_up_that_is_refused_after_a_restart_is_a_gap(tmp_path: Path) -> None:

@@ -38,14 +38,14 @@ def grow(path: Path, *counts: int) -> None:
 def test_copies_agree(paths: tuple[Path, Path]) -> None:
     found = compared(paths)
     assert (found.agree, found.end) == (True, 9)
-    assert found.text == f"{paths[1]}/source=s holds the same up to position 9"
+    assert found.text == f"{paths[1]}/source=s has the same rows up to position 9"
 
 
 def test_one_may_be_longer(paths: tuple[Path, Path]) -> None:
     grow(paths[0], 5)
     found = compared(paths)
     assert (found.agree, found.end) == (True, 9)
-    assert found.text.endswith("up to position 9; this copy goes on to 14")
+    assert found.text.endswith("up to position 9; this copy continues to 14")
 
 
 def test_one_may_be_trimmed(paths: tuple[Path, Path]) -> None:
@@ -59,7 +59,7 @@ def test_where_they_part_is_told(paths: tuple[Path, Path]) -> None:
         grow(path, 5)
     found = compared(paths)
     assert (found.agree, found.end) == (False, 9)
-    assert "parts from this copy at position 9" in found.text
+    assert "differs from this copy at position 9" in found.text
     for path in paths:
         Journal(path).trim(SOURCE, 9, retain_bytes=0)
     assert not compared(paths).agree
@@ -90,7 +90,7 @@ def test_only_what_the_mark_tells_counts(paths: tuple[Path, Path]) -> None:
 def test_verify_compares(paths: tuple[Path, Path]) -> None:
     report = Journal(paths[0]).verify(against=paths[1])[SOURCE]
     assert report.sound
-    assert "holds the same up to position 9" in report.compared
+    assert "has the same rows up to position 9" in report.compared
     grow(paths[0], 1)
     grow(paths[1], 1)
     report = Journal(paths[0]).verify(against=paths[1])[SOURCE]

@@ -21,7 +21,7 @@ from penstock.journal.disk import (
 
 def test_a_full_disk_has_its_own_error() -> None:
     for number in (errno.ENOSPC, errno.EDQUOT):
-        with pytest.raises(DiskFull, match=r"^place: no room on the disk, it cannot take it; free some") as caught:
+        with pytest.raises(DiskFull, match=r"^place: cannot take it: the disk is full; free some") as caught:
             with disk_errors("place", "take it"):
                 raise OSError(number, os.strerror(number))
         assert "\n" not in str(caught.value)

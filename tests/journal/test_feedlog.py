@@ -217,7 +217,7 @@ def test_a_log_of_another_request_is_refused(tmp_path: Path, opened: Callable[..
     # THREATS 99
     log = opened()
     log.append(items(0, 3), "route", opening(log))
-    with pytest.raises(JournalMismatch, match="with route 'route' and other data, and not 'another'"):
+    with pytest.raises(JournalMismatch, match="with route 'route' and different data, not the requested 'another'"):
         opened(Request("another"))
     opened()
 
@@ -239,13 +239,13 @@ def test_a_complete_stream_stays_complete_if_the_next_never_opens(opened: Callab
     state = log.begin(b"")
     log.append(items(0, 3), "route", State(None, True, True, 0, state.session))
     log = opened()
-    log.anew()
+    log.reopen()
     assert not log.state.done
     opening(log)
     log.abandon()
     log = opened()
     assert (log.state.done, log.loss) == (True, "")
-    log.anew()
+    log.reopen()
     state = opening(log)
     # This one was opened, and its process killed: it goes on without being asked for once more.
     assert opened().state == state
@@ -273,7 +273,7 @@ def test_a_gap_is_recorded_once_though_a_kill_follows_it(
     if rows:
         log.append(items(0, rows), "route", opening(log))
         log.append(items(rows, 0), "route", State(None, True, True, 0, log.state.session))
-        log.anew()
+        log.reopen()
     # The stream is being opened twice: the first time nobody knows what came of it.
     log.begin(b"")
     log = opened()

@@ -82,7 +82,7 @@ def test_a_flipped_bit_is_found(bit: int) -> None:
     for at in range(len(whole)):
         damaged = bytearray(whole)
         damaged[at] ^= 1 << bit
-        with pytest.raises(JournalCorrupt, match=r"^name: is not what was written"):
+        with pytest.raises(JournalCorrupt, match=r"^name: the file is damaged"):
             decode(bytes(damaged), "name")
 
 

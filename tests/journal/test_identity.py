@@ -54,17 +54,17 @@ def test_another_log_has_another_identity_and_other_digests(tmp_path: Path) -> N
     ("request_", "others"),
     [
         (Request("trains", b"to: ZRH", b"secret metadata"), "route 'flights'"),
-        (Request("flights", b"to: GVA", b"secret metadata"), "other data"),
-        (Request("flights", b"to: ZRH", b""), "other metadata"),
-        (Request("flights", b"to: ZRH"), "other metadata"),
-        (Request("trains"), "route 'flights' and other data and other metadata"),
+        (Request("flights", b"to: GVA", b"secret metadata"), "different data"),
+        (Request("flights", b"to: ZRH", b""), "different metadata"),
+        (Request("flights", b"to: ZRH"), "different metadata"),
+        (Request("trains"), "route 'flights' and different data and different metadata"),
     ],
 )
 def test_another_request_is_refused(tmp_path: Path, request_: Request, others: str) -> None:
     # THREATS 99
     JournalWriter.open(tmp_path, SOURCE, request=REQUEST).close()
     before = {path: path.read_bytes() for path in log_folder(tmp_path, SOURCE).iterdir() if path.name != "_lock"}
-    with pytest.raises(JournalMismatch, match=f"with {others}, and not .*choose another source name") as caught:
+    with pytest.raises(JournalMismatch, match=f"with {others}, not the .*choose another source name") as caught:
         JournalWriter.open(tmp_path, SOURCE, request=request_)
     assert "\n" not in str(caught.value)
     assert before == {path: path.read_bytes() for path in before}
@@ -99,7 +99,7 @@ def test_segments_without_an_identity_are_of_format_1(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     identity = create(tmp_path, None)
     newer = {"penstock": 3, "uuid": identity.uuid, "created": {"not": "ours to read"}}
-    with pytest.raises(JournalCorrupt, match=r"format 3, which a newer version .* reads format 2: update it"):
+    with pytest.raises(JournalCorrupt, match=r"format 3, which a newer version .* reads format 2; update Penstock"):
         decode(json.dumps(newer).encode(), "name")
 
 

@@ -96,7 +96,7 @@ def test_damage_names_the_rows_of_one_batch() -> None:
     damaged = pa.py_buffer(bytes(damaged_bytes))
     for end in (9, None):
         index = index_of(damaged, end)
-        assert index.damage == [Damage(3, 5, "the checksum of its header is another")]
+        assert index.damage == [Damage(3, 5, "the checksum of its header does not match")]
         assert rows_of(index, damaged, 0, 3) == [0, 1, 2]
         assert rows_of(index, damaged, 5, 9) == [5, 6, 7, 8]
         with pytest.raises(JournalCorrupt, match=r"file: positions 3 to 4 are damaged \(the checksum of its header"):

@@ -134,7 +134,7 @@ def test_every_flipped_bit_and_every_cut_is_found() -> None:
         bytes([*sound[:at], sound[at] ^ 1 << bit, *sound[at + 1 :]]) for at in range(len(sound)) for bit in range(8)
     ]
     for data in spoiled:
-        with pytest.raises(JournalCorrupt, match="how far this log was trimmed"):
+        with pytest.raises(JournalCorrupt, match="position below which this log was trimmed"):
             decode_trimmed(data, "log", "_trimmed")
 
 

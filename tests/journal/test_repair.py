@@ -8,7 +8,7 @@ import pytest
 from penstock import JournalCorrupt, JournalLocked, LocalError
 from penstock.journal import Journal, JournalReader, JournalWriter
 from penstock.journal.layout import COMMITTED, DURABLE, GAPS, IDENTITY, TRIMMED
-from penstock.journal.repair import Mended, Repair, repair
+from penstock.journal.repair import Repair, RepairedLog, repair
 from penstock.journal.retention import commits
 from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, append, flip, numbers, segment, uuid, write
@@ -153,7 +153,7 @@ def test_a_mark_of_another_log_takes_no_rows_along(tmp_path: Path) -> None:
 def test_segments_bear_their_new_names(tmp_path: Path) -> None:
     folder = write(tmp_path, 3, 2, 4, segment_bytes=1)
     log = LogFolder.local(folder)
-    mended = Mended(log, {0: 3, 3: 0, 5: None}, [])
+    mended = RepairedLog(log, {0: 3, 3: 0, 5: None}, [])
     assert [first for first, _ in mended.segments()] == [0, 3]
     for first, name in ((0, 3), (3, 0)):
         content = mended.content(first)
@@ -167,7 +167,7 @@ def test_small_files_are_gone(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
     for name in (GAPS, TRIMMED):
         (folder / name).write_bytes(b"junk")
-    mended = Mended(LogFolder.local(folder), {}, [GAPS, TRIMMED, DURABLE])
+    mended = RepairedLog(LogFolder.local(folder), {}, [GAPS, TRIMMED, DURABLE])
     assert (mended.kept_gaps(), mended.trimmed(uuid(folder))) == ([], 0)
     with pytest.raises(JournalCorrupt, match="names a batch that no segment of this log has"):
         mended.mark()

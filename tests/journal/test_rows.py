@@ -40,11 +40,11 @@ def test_nothing_is_copied() -> None:
 def test_what_the_note_does_not_tell_is_refused(count: int) -> None:
     # THREATS 98
     message, header_bytes, checksum = message_of(tabulate(items(0, count), "numbers", 0, TIME))
-    with pytest.raises(Malformed, match="the checksum of its body is another"):
+    with pytest.raises(Malformed, match="the checksum of its body does not match"):
         check(message, header_bytes, count, TIME, bytes(16))
-    with pytest.raises(Malformed, match=f"it has {count} rows, and not {count + 1}"):
+    with pytest.raises(Malformed, match=f"it has {count} rows, not {count + 1}"):
         check(message, header_bytes, count + 1, TIME, checksum)
-    with pytest.raises(Malformed, match="its rows have another time"):
+    with pytest.raises(Malformed, match="its rows have a different time"):
         check(message, header_bytes, count, TIME + 1, checksum)
 
 
@@ -60,7 +60,7 @@ def test_offsets_that_lead_elsewhere_are_refused(count: int, column: str) -> Non
     arrays = list(rows.columns)
     arrays[at] = pa.Array.from_buffers(SCHEMA.field(at).type, count, [validity, pa.py_buffer(bytes(wrong)), data])
     message, header_bytes, checksum = message_of(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
-    with pytest.raises(Malformed, match="its columns are not sound"):
+    with pytest.raises(Malformed, match="its columns are invalid"):
         check(message, header_bytes, count, TIME, checksum)
 
 
@@ -71,7 +71,7 @@ def test_text_that_is_none_is_refused(count: int) -> None:
     arrays = list(rows.columns)
     arrays[2] = pa.array([b"\xff\xfe"] * count, pa.binary()).view(pa.string())
     message, header_bytes, checksum = message_of(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
-    with pytest.raises(Malformed, match="its columns are not sound"):
+    with pytest.raises(Malformed, match="its columns are invalid"):
         check(message, header_bytes, count, TIME, checksum)
 
 

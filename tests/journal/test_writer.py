@@ -160,7 +160,7 @@ def test_a_full_disk_is_an_error_and_nothing_is_lost(tmp_path: Path, monkeypatch
                 try:
                     append(writer, 5)
                 except DiskFull as error:
-                    assert "no room on the disk, it cannot take a batch of" in str(error)
+                    assert "cannot store a batch of" in str(error)
                     assert (writer.position, writer.state) == (before, state)
             assert all_numbers(tmp_path) == list(range(writer.position))
             append(writer, 1)
@@ -204,7 +204,7 @@ def test_a_disk_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.Monke
             append(writer, 2)
             with monkeypatch.context() as patch:
                 patch.setattr(os, "fsync", refuse)
-                with pytest.raises(JournalError, match=r"cannot take a batch .*Input/output error"):
+                with pytest.raises(JournalError, match=r"cannot store a batch .*Input/output error"):
                     append(writer, 2)
             append(writer, 2)
     assert all_numbers(tmp_path) == list(range(8))
@@ -267,7 +267,7 @@ def test_wrong_use(tmp_path: Path) -> None:
     with JournalWriter.open(tmp_path, SOURCE) as writer:
         with pytest.raises(LocalError, match="columns data and metadata"):
             writer.append(tabulate(items(0, 1), "numbers", 0, 0), "numbers")
-        with pytest.raises(LocalError, match="65536 are the most"):
+        with pytest.raises(LocalError, match="the limit is 65536"):
             writer.append(items(0, 1), "numbers", bytes(65_537))
         writer.append(items(0, 1), "numbers", bytes(65_536))
     writer.close()
@@ -278,7 +278,7 @@ def test_wrong_use(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(JournalError, match="cannot be made"):
+    with pytest.raises(JournalError, match="cannot be created"):
         JournalWriter.open(tmp_path / "file", SOURCE)
 
 

@@ -27,7 +27,7 @@ Sabotage = AbstractContextManager[object]
 
 
 def _ignored(self: Exchanges, event: Event) -> None:
-    """Drop what nobody owns."""
+    """Drop an event without an owner."""
 
 
 def adopted_late() -> Sabotage:
@@ -127,42 +127,42 @@ def commits_of_more() -> Sabotage:
 SABOTEURS: Sequence[Saboteur] = (
     Saboteur(
         "stream adopted late",
-        "a restored stream has no owner before the collector adopts it, and what comes before that is ignored",
+        "a restored stream has no owner until the collector adopts it, and items that arrive earlier are ignored",
         "PL1",
         "kills",
         adopted_late,
     ),
     Saboteur(
         "events without an owner ignored",
-        "an event for a stream that nobody owns is dropped",
+        "an event for a stream without an owner is dropped",
         "THREATS 96",
         "ownership",
         unowned_events_dropped,
     ),
     Saboteur(
-        "publisher told too early",
-        "the publisher hears that items are safe before they are appended",
+        "publisher informed too early",
+        "items are confirmed to the publisher before they are appended",
         "",
         "kills",
         told_before_durable,
     ),
     Saboteur(
         "wait before the checkpoint",
-        "something is awaited between taking items and the checkpoint, which then covers items that are not appended",
+        "an await between taking items and the checkpoint lets the checkpoint cover items that are not appended",
         "",
         "kills",
         checkpoint_after_a_wait,
     ),
     Saboteur(
         "checkpoint made after the append",
-        "the publisher is told of a checkpoint that was made after the append, and covers what came meanwhile",
+        "a checkpoint made after the append is confirmed, and covers items that arrived meanwhile",
         "",
         "kills",
         commits_of_more,
     ),
     Saboteur(
         "full disk drops a batch",
-        "a batch that finds no room on the disk is dropped",
+        "a batch is dropped if the disk is full",
         "THREATS 80",
         "collectors",
         full_disk_drops_rows,
@@ -172,28 +172,28 @@ SABOTEURS: Sequence[Saboteur] = (
     ),
     Saboteur(
         "no gap after a refusal",
-        "a publisher refuses to resume, and no gap is recorded",
+        "no gap is recorded when a publisher refuses to resume",
         "",
         "long outages",
         refused_resume_without_gap,
     ),
     Saboteur(
         "no gap after a kill",
-        "a collector is killed whose session cannot be resumed, and no gap is recorded",
+        "no gap is recorded when a collector is killed whose session cannot be resumed",
         "",
         "collectors",
         killed_without_checkpoint,
     ),
     Saboteur(
         "credit shrinks",
-        "the credit recorded for the next process counts items that have come, so that it asks for too few",
+        "the credit recorded for the next process includes items that have arrived, so it requests too few",
         "PL1",
         "kills",
         outstanding_too_high,
     ),
     Saboteur(
-        "credit asked for twice",
-        "the next process asks again for what the last one had asked for",
+        "credit requested twice",
+        "the next process requests items again that the previous one had requested",
         "",
         "collectors",
         outstanding_forgotten,

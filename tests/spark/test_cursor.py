@@ -331,7 +331,7 @@ def test_a_damaged_cursor_is_named(tmp_path: Path) -> None:
 def test_a_journal_that_cannot_be_written_to_is_explained(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
     (tmp_path / "_readers").write_text("in the way")
-    with pytest.raises(LocalError, match="leave the option reader out"):
+    with pytest.raises(LocalError, match="omit the option reader"):
         start(cursor(tmp_path), "q1", a=0)
 
 

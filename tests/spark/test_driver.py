@@ -147,7 +147,7 @@ def test_startingoffsets_name_sources_that_are_there(tmp_path: Path) -> None:
     waiting = driver(tmp_path)
     assert waiting.advance(typo, NO_LIMITS) is None
     fill(tmp_path, "count", 5)
-    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; there are count"):
+    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; its sources are count"):
         waiting.advance(typo, NO_LIMITS)
 
 
@@ -234,7 +234,7 @@ def test_a_log_in_which_no_loss_can_be_recorded_stands_still(tmp_path: Path, cap
     assert numbers(end) == ({"a": 0, "b": 0}, {"a": 5, "b": 0})
     assert end is not None and one.plan(EARLIEST, end) == [span(tmp_path, "a", 0, 5)]
     assert one.advance(end, NO_LIMITS) is None
-    assert caplog.text.count("the query goes on without source 'b': ") == 1
+    assert caplog.text.count("the query continues without source 'b': ") == 1
     with pytest.raises(JournalCorrupt, match="_gaps"):
         driver(tmp_path, source="b", failOnDataLoss="false").advance(EARLIEST, NO_LIMITS)
     record.unlink()

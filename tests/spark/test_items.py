@@ -82,7 +82,7 @@ def test_null_data_is_explained() -> None:
     ("more", "message"),
     [
         ({"dataColumn": "kee"}, "\"dataColumn\" is 'kee', which is not a column; did you mean 'key'"),
-        ({"metadataColumn": "zzz"}, "there are id, data, key"),
+        ({"metadataColumn": "zzz"}, "the columns are id, data, key"),
         ({"dataColumn": "id"}, "'id' of type bigint; cast it to string or binary first"),
     ],
 )

@@ -46,7 +46,7 @@ def test_a_log_that_was_created_again_is_not_read(tmp_path: Path) -> None:
     fill(tmp_path, "a", 15)
     for lossy in ("true", "false"):
         with pytest.raises(
-            JournalMismatch, match=f"is log {log_of(tmp_path, 'a')} on this machine, and log {planned.log}"
+            JournalMismatch, match=f"is log {log_of(tmp_path, 'a')} on this machine, but log {planned.log}"
         ):
             positions(tmp_path, planned, failOnDataLoss=lossy)
     assert positions(tmp_path, span(tmp_path, "a", 0, 15)) == [*range(15)]

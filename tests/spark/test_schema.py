@@ -56,9 +56,9 @@ def test_survives_pickling_without_what_it_remembers() -> None:
     ("field", "message"),
     [
         (StructField("possition", LongType()), "did you mean 'position'"),
-        (StructField("zzz", LongType()), "there are source, position"),
+        (StructField("zzz", LongType()), "the columns are source, position"),
         (StructField("position", IntegerType()), "'position' is of type bigint, not int"),
-        (StructField("data", StringType()), "cast it then"),
+        (StructField("data", StringType()), "then cast it"),
         (StructField("metadata", COLUMNS["metadata"].dataType, nullable=False), "cannot be NOT NULL"),
     ],
 )

@@ -189,7 +189,7 @@ def test_a_name_that_is_mistyped_is_refused_when_the_journal_is_mounted(tmp_path
     journal = tmp_path / "journal"
     settled = driver(journal).advance(Offset({"cuont": "latest"}), NO_LIMITS)
     fill(journal, "count", 5)
-    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; there are count"):
+    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; its sources are count"):
         driver(journal).advance(settled or LATEST, NO_LIMITS)
 
 

@@ -80,7 +80,7 @@ def test_a_stream_without_a_micro_batch_is_an_older_spark(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("writer", [BatchSink(options(), SCHEMA), StreamSink(options(), SCHEMA)])
 def test_writes_inside_a_task_only(writer: BatchSink | StreamSink) -> None:
-    with pytest.raises(LocalError, match="inside a task"):
+    with pytest.raises(LocalError, match="inside a Spark task"):
         writer.write(iter([]))
 
 

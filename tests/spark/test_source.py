@@ -82,8 +82,8 @@ def test_batch_read_of_no_rows_has_one_empty_task(tmp_path: Path) -> None:
         ({"startingOffsets": '{"a": 4}', "endingOffsets": '{"a": 2}'}, LocalError, "endingOffsets is 2, before"),
         ({"startingOffsets": '{"a": 9}'}, DataLost, "ends at position 5, before 9"),
         ({"url": "rsocket+tcp://h:1", "route": "a"}, LocalError, "is for streams"),
-        ({"source": "b"}, JournalMissing, "has no source 'b' in it; there are a"),
-        ({"startingOffsets": '{"aa": 1}'}, LocalError, "\"startingOffsets\" names source 'aa', .*; there are a"),
+        ({"source": "b"}, JournalMissing, "has no source 'b' in it; its sources are a"),
+        ({"startingOffsets": '{"aa": 1}'}, LocalError, "\"startingOffsets\" names source 'aa', .*; its sources are a"),
         ({"endingOffsets": '{"aa": 1}'}, LocalError, "\"endingOffsets\" names source 'aa'"),
     ],
 )

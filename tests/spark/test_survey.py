@@ -12,7 +12,7 @@ from penstock.journal.layout import log_folder
 from penstock.journal.reader import JournalReader
 from penstock.journal.retention import trim
 from penstock.journal.writer import JournalWriter
-from penstock.spark.survey import Loss, left, losses, record, recorded
+from penstock.spark.survey import Loss, losses, record, recorded, remaining
 
 from .journals import damage, fill, item, items, segments
 
@@ -123,7 +123,7 @@ def test_nothing_is_recorded_in_a_log_that_has_gone(tmp_path: Path) -> None:
 def test_what_is_left_are_all_other_positions(first: int, rows: int, cuts: list[tuple[int, int]]) -> None:
     passed_over = sorted((start, start + length) for start, length in cuts)
     gone = {at for start, end in passed_over for at in range(start, end)}
-    spans = list(left(first, first + rows, passed_over))
+    spans = list(remaining(first, first + rows, passed_over))
     assert [at for start, end in spans for at in range(start, end)] == [
         at for at in range(first, first + rows) if at not in gone
     ]

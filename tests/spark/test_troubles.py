@@ -47,24 +47,24 @@ def test_a_journal_that_is_not_there_is_waited_for_and_then_an_error(
     if there:
         journal.mkdir()
     watch, view = troubles(journal, clock, journalTimeout="5")
-    assert watch.look() and watch.look()
+    assert watch.refresh() and watch.refresh()
     assert caplog.text.count("the query waits 5 s for it (option journalTimeout)") == 1
     clock.now += 4.9
-    assert watch.look()
+    assert watch.refresh()
     clock.now += 0.1
     with pytest.raises(JournalMissing, match="check the path"):
-        watch.look()
+        watch.refresh()
     fill(journal, "a", 5)
-    assert watch.look()
+    assert watch.refresh()
     assert view.ends() == {"a": 5}
 
 
 def test_a_journal_that_comes_in_time_is_read(tmp_path: Path, clock: Clock) -> None:
     watch, view = troubles(tmp_path / "journal", clock, journalTimeout="5")
-    watch.look()
+    watch.refresh()
     fill(tmp_path / "journal", "a", 5)
     clock.now += 60
-    assert watch.look()
+    assert watch.refresh()
     assert view.ends() == {"a": 5}
 
 
@@ -73,19 +73,19 @@ def test_a_named_source_that_is_not_there_is_waited_for_while_others_are_read(
 ) -> None:
     fill(tmp_path, "a", 5)
     watch, view = troubles(tmp_path, clock, source="a,b", journalTimeout="5")
-    assert watch.look()
+    assert watch.refresh()
     assert view.ends() == {"a": 5}
-    assert "has no source 'b' in it; there are a" in caplog.text
+    assert "has no source 'b' in it; its sources are a" in caplog.text
     clock.now += 5
     with pytest.raises(JournalMissing, match="has no source 'b'"):
-        watch.look()
+        watch.refresh()
 
 
 def test_the_collector_inside_the_query_makes_its_log(
     tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     watch, _ = troubles(tmp_path / "journal", clock, url="rsocket+tcp://127.0.0.1:1", route="a", journalTimeout="0")
-    assert watch.look() and watch.look()
+    assert watch.refresh() and watch.refresh()
     assert caplog.text == ""
 
 
@@ -96,10 +96,10 @@ def test_what_goes_while_the_query_runs_ends_it(tmp_path: Path, clock: Clock, go
     journal = tmp_path / "journal"
     fill(journal, "a", 5)
     watch, _ = troubles(journal, clock, **more)
-    watch.look()
+    watch.refresh()
     shutil.rmtree(log_folder(journal, "a") if gone == "log" else journal)
     with pytest.raises(JournalMissing):
-        watch.look()
+        watch.refresh()
 
 
 def test_a_bad_log_ends_the_query_with_the_exact_error(tmp_path: Path, clock: Clock) -> None:
@@ -108,7 +108,7 @@ def test_a_bad_log_ends_the_query_with_the_exact_error(tmp_path: Path, clock: Cl
     spoil(tmp_path, "b")
     watch, _ = troubles(tmp_path, clock)
     with pytest.raises(JournalCorrupt, match=r"source=b/_log.json: is not"):
-        watch.look()
+        watch.refresh()
 
 
 def test_a_bad_log_hurts_only_itself_if_that_is_wanted(
@@ -119,12 +119,12 @@ def test_a_bad_log_hurts_only_itself_if_that_is_wanted(
     good = (log_folder(tmp_path, "b") / "_log.json").read_bytes()
     spoil(tmp_path, "b")
     watch, view = troubles(tmp_path, clock, failOnDataLoss="false")
-    assert watch.look() and watch.look()
+    assert watch.refresh() and watch.refresh()
     assert view.ends() == {"a": 5}
-    assert caplog.text.count("the query goes on without source 'b': ") == 1
+    assert caplog.text.count("the query continues without source 'b': ") == 1
     assert "_log.json: is not" in caplog.text
     (log_folder(tmp_path, "b") / "_log.json").write_bytes(good)
-    assert watch.look()
+    assert watch.refresh()
     assert view.ends() == {"a": 5, "b": 5}
 
 
@@ -137,17 +137,17 @@ def test_a_log_that_goes_is_never_gone_on_without(
     for source in "ab":
         fill(tmp_path, source, 5)
     watch, view = troubles(tmp_path, clock, failOnDataLoss=lossy, **more)
-    watch.look()
+    watch.refresh()
     log_folder(tmp_path, "b").rename(tmp_path / "away")
     with pytest.raises(JournalMissing, match=r"no source .b. .* name the remaining ones with the option source"):
-        watch.look()
-    assert troubles(tmp_path, clock, source="a")[0].look(bounded=True)
+        watch.refresh()
+    assert troubles(tmp_path, clock, source="a")[0].refresh(bounded=True)
     expecting, view = troubles(tmp_path, clock, failOnDataLoss=lossy, journalTimeout="5")
     view.expected = ["a", "b"]
-    assert expecting.look() and view.ends() == {"a": 5}
+    assert expecting.refresh() and view.ends() == {"a": 5}
     clock.now += 5
     with pytest.raises(JournalMissing, match="source 'b'"):
-        expecting.look()
+        expecting.refresh()
 
 
 @pytest.mark.parametrize("trouble", ["missing", "empty", "unreadable"])
@@ -171,7 +171,7 @@ def test_a_bounded_read_never_goes_on_without_what_it_cannot_see(
 
         monkeypatch.setattr(view._journal, "reader", reader)
     with pytest.raises(JournalError, match="b"):
-        watch.look(bounded=True)
+        watch.refresh(bounded=True)
 
 
 @pytest.mark.parametrize("bounded", [True, False])
@@ -182,13 +182,13 @@ def test_a_collector_that_has_no_row_yet_hurts_no_query(
     watch, view = troubles(tmp_path, clock, journalTimeout="5")
     with quiet_collector(tmp_path, "b"):
         for _ in range(3):
-            assert watch.look(bounded=bounded)
+            assert watch.refresh(bounded=bounded)
             clock.now += 10
-        assert (view.ends(), view.troubles, view.coming) == ({"a": 5}, {}, {"b"})
+        assert (view.ends(), view.troubles, view.awaited) == ({"a": 5}, {}, {"b"})
         assert caplog.text == ""
     fill(tmp_path, "b", 3)
-    assert watch.look(bounded=bounded)
-    assert (view.ends(), view.coming) == ({"a": 5, "b": 3}, set())
+    assert watch.refresh(bounded=bounded)
+    assert (view.ends(), view.awaited) == ({"a": 5, "b": 3}, set())
 
 
 @pytest.mark.parametrize("more", [{}, {"source": "b"}])
@@ -198,25 +198,25 @@ def test_a_first_row_is_waited_for_as_long_as_it_takes(
     watch, view = troubles(tmp_path, clock, journalTimeout="5", **more)
     with quiet_collector(tmp_path, "b"):
         for _ in range(3):
-            assert watch.look()
+            assert watch.refresh()
             clock.now += 10
         assert caplog.text.count("has no rows of b yet: the collector has received none; the query waits") == 1
         with pytest.raises(JournalMissing, match="no rows of b yet"):
-            watch.look(bounded=True)
+            watch.refresh(bounded=True)
     fill(tmp_path, "b", 3)
-    assert watch.look() and view.ends() == {"b": 3}
+    assert watch.refresh() and view.ends() == {"b": 3}
 
 
 def test_a_log_of_which_only_the_lock_is_left_is_missed(tmp_path: Path, clock: Clock) -> None:
     # It was there: its rows are gone, and not to come.
     fill(tmp_path, "a", 5)
     watch, _ = troubles(tmp_path, clock)
-    watch.look()
+    watch.refresh()
     for path in log_folder(tmp_path, "a").iterdir():
         if path.name != "_lock":
             path.unlink()
     with pytest.raises(JournalMissing):
-        watch.look()
+        watch.refresh()
 
 
 def test_gaps_that_cannot_be_read_are_judged_alike(
@@ -227,18 +227,18 @@ def test_gaps_that_cannot_be_read_are_judged_alike(
     strict, lossy = troubles(tmp_path, clock)[0], troubles(tmp_path, clock, failOnDataLoss="false")[0]
     unreachable, damaged, missing = JournalError("no answer"), JournalCorrupt("junk"), JournalMissing("gone")
     for one in (strict, lossy):
-        one.look()
-        one.do_without_gaps("a", unreachable)
+        one.refresh()
+        one.skip_gaps("a", unreachable)
         for error, bounded in ((unreachable, True), (missing, False)):
             with pytest.raises(type(error)):
-                one.do_without_gaps("a", error, bounded=bounded)
+                one.skip_gaps("a", error, bounded=bounded)
     with pytest.raises(JournalCorrupt):
-        strict.do_without_gaps("a", damaged)
+        strict.skip_gaps("a", damaged)
     caplog.clear()
     for _ in range(3):
-        lossy.look()
-        lossy.do_without_gaps("a", damaged, bounded=True)
-    assert caplog.text.count("the query goes on without source 'a': junk") == 1
+        lossy.refresh()
+        lossy.skip_gaps("a", damaged, bounded=True)
+    assert caplog.text.count("the query continues without source 'a': junk") == 1
 
 
 def test_bad_logs_alone_end_the_query(tmp_path: Path, clock: Clock) -> None:
@@ -246,7 +246,7 @@ def test_bad_logs_alone_end_the_query(tmp_path: Path, clock: Clock) -> None:
     spoil(tmp_path, "a")
     watch, _ = troubles(tmp_path, clock, failOnDataLoss="false")
     with pytest.raises(JournalCorrupt):
-        watch.look()
+        watch.refresh()
 
 
 @pytest.mark.parametrize("what", ["journal", "source"])
@@ -255,24 +255,24 @@ def test_trouble_that_may_pass_is_waited_for(
 ) -> None:
     fill(tmp_path, "a", 5)
     watch, view = troubles(tmp_path, clock)
-    watch.look()
+    watch.refresh()
 
     def fail(*_: object) -> None:
         raise JournalError("the disk does not answer")
 
     with monkeypatch.context() as patch:
         patch.setattr(view, "_names" if what == "journal" else "_refreshed", fail)
-        assert [watch.look(), watch.look()] == [what == "source"] * 2
+        assert [watch.refresh(), watch.refresh()] == [what == "source"] * 2
         clock.now += 1_000
-        watch.look()
+        watch.refresh()
         assert view.ends() == {}
         assert caplog.text.count("the disk does not answer; the query waits") == 1
         patch.undo()
-        watch.look()
+        watch.refresh()
         patch.setattr(view, "_names" if what == "journal" else "_refreshed", fail)
-        watch.look()
+        watch.refresh()
         assert caplog.text.count("the disk does not answer; the query waits") == 2
         with pytest.raises(JournalError, match="does not answer"):
-            watch.look(bounded=True)
-    assert watch.look()
+            watch.refresh(bounded=True)
+    assert watch.refresh()
     assert view.ends() == {"a": 5}

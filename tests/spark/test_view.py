@@ -31,7 +31,7 @@ def test_sees_only_the_sources_that_were_named(tmp_path: Path) -> None:
     view = JournalView(options(tmp_path, source="b,c"))
     view.refresh()
     assert view.ends() == {"b": 5}
-    with pytest.raises(JournalMissing, match="has no source 'c' in it; there are a, b: check the path"):
+    with pytest.raises(JournalMissing, match="has no source 'c' in it; its sources are a, b: check the path"):
         view.reader("c")
 
 
@@ -121,5 +121,5 @@ def test_options_may_name_only_sources_that_are_there(tmp_path: Path) -> None:
     view = JournalView(options(tmp_path))
     view.refresh()
     view.require_sources(startingOffsets={"count": 5}, endingOffsets="latest")
-    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; there are count, flights"):
+    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; its sources are count, flights"):
         view.require_sources(startingOffsets={"count": 1, "cuont": 5})

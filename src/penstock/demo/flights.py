@@ -57,7 +57,7 @@ def keep_delay(data: bytes) -> None:
 
 @service.call("delays.count")
 def count_delays(request: Payload) -> bytes:
-    """Print the number of origins and hours with a delay."""
+    """Return the number of origins and hours with a delay."""
     return b"%d" % len(delays)
 
 

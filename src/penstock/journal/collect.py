@@ -65,7 +65,7 @@ SETTLING: Final = 2.0
 """Seconds after which a stream counts as opened, if it was not rejected."""
 USED_UP: Final = (
     "the journal's budget is used up: no reader commits (in Spark, name the query with the option reader), or readers "
-    "are slower; `penstock journal forget` drops one that will not come back"
+    "are too slow; `penstock journal forget` removes one that will not return"
 )
 
 
@@ -150,7 +150,7 @@ class Collector:
         with closing(await self._opened()) as log:
             self.progress.position = log.position
             if self._again:
-                log.anew()
+                log.reopen()
             self.progress.already = log.state.done
             if log.loss:
                 await self._lost(log, log.loss)
@@ -179,7 +179,7 @@ class Collector:
         connected = log.state.session != 0
         while not log.state.done:
             try:
-                with _plainly():
+                with _unwrapped_errors():
                     await self._session(log)
                 backoff.reset()
             except SetupRejected as error:
@@ -188,7 +188,7 @@ class Collector:
                 await self._lost(log, str(error))
             except OwnerMissing as error:
                 await self._lost(log, str(error))
-                await self._again_after(error, backoff)
+                await self._wait_to_retry(error, backoff)
             except LocalError as error:
                 if log.state.checkpoint is None:
                     raise
@@ -196,8 +196,8 @@ class Collector:
             except Canceled as error:
                 # The publisher's process has ended, and the next one cannot continue the stream.
                 connected = True
-                await self._lost(log, f"the publisher gave the stream up: {error}")
-                await self._again_after(error, backoff)
+                await self._lost(log, f"the publisher abandoned the stream: {error}")
+                await self._wait_to_retry(error, backoff)
             except ApplicationError as error:
                 if not log.opening:
                     await self._lost(log, f"the publisher failed the stream: {error}")
@@ -205,34 +205,34 @@ class Collector:
             except ConnectError as error:
                 if not connected:
                     raise
-                await self._again_after(error, backoff)
+                await self._wait_to_retry(error, backoff)
             except (LinkError, PeerClosed) as error:
                 connected = True
                 if log.state.checkpoint is None:
                     await self._lost(log, str(error))
-                await self._again_after(error, backoff)
+                await self._wait_to_retry(error, backoff)
 
     async def _rejected(self, log: FeedLog, error: SetupRejected, backoff: Backoff) -> None:
-        """Wait if the rejection is temporary; otherwise drop the state of the session, and go on without resuming.
+        """Wait if the rejection is temporary; otherwise drop the session's state, and continue without resumption.
 
-        If the session had brought nothing, nothing is lost.
+        If no item has arrived in the session, nothing is lost.
         """
         if error.temporary:
-            await self._again_after(error, backoff)
+            await self._wait_to_retry(error, backoff)
             return
         if not self._settings.resume:
             raise error
-        logger.warning("%s resumes no sessions: if the connection breaks there will be a gap", self._url)
+        logger.warning("%s does not resume sessions: if the connection breaks, there will be a gap", self._url)
         self._settings = replace(self._settings, resume=False)
         if not log.opening:
             await self._lost(log, str(error))
         elif log.state.begun:
             await write(self.progress, log.keep, State(session=log.state.session))
 
-    async def _again_after(self, error: PenstockError, backoff: Backoff) -> None:
-        """Wait for a publisher that is away, and report this."""
+    async def _wait_to_retry(self, error: PenstockError, backoff: Backoff) -> None:
+        """Wait before another attempt to connect, and report the reason."""
         logger.info("%s: %s", self._url, error)
-        self.progress.waiting = f"{error}; the publisher is tried again"
+        self.progress.waiting = f"{error}; the collector tries again"
         await asyncio.sleep(backoff.next())
 
     async def _session(self, log: FeedLog) -> None:
@@ -253,7 +253,7 @@ class Collector:
                 stream = await self._stream(log, peer, resumed=checkpoint is not None)
                 await self._collect(log, peer, stream)
             except (asyncio.CancelledError, JournalError):
-                # The publisher keeps the session, and the next reader of the checkpoint continues it.
+                # The publisher keeps the session, and the next process continues it from the checkpoint.
                 peer.detach()
                 raise
             except (ProtocolError, LimitExceeded) as error:
@@ -279,7 +279,7 @@ class Collector:
         else:
             self._window.open(log.state.outstanding)
             self._settled = asyncio.get_running_loop().time() + SETTLING
-            # The checkpoint is the earlier process's: it covers no output of this one.
+            # The checkpoint is from the earlier process: it covers no output of this one.
             self._renewal = 0.0
         return stream
 
@@ -289,7 +289,7 @@ class Collector:
         while not log.state.done:
             await self._arrival(stream)
             if peer.closed and not stream.over:
-                raise OwnerMissing("the session has ended, and its stream was not told; please report this defect")
+                raise OwnerMissing("the session has ended without ending its stream; please report this defect")
             stream.take(builder)
             if len(builder) < LINGER_ROWS and len(builder) < self._window.outstanding and not stream.over:
                 await asyncio.sleep(LINGER)
@@ -379,8 +379,8 @@ class Collector:
 
 
 @contextmanager
-def _plainly() -> Iterator[None]:
-    """Raise the error of the session, if the protocol fails its streams with a code instead."""
+def _unwrapped_errors() -> Iterator[None]:
+    """Raise the error of the session, if the protocol has failed its streams with a code instead."""
     try:
         yield
     except ApplicationError as error:

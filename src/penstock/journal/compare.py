@@ -16,7 +16,7 @@ class Comparison:
     """The result of comparing two copies of a log."""
 
     agree: bool
-    """True if they are equal, as far as both go."""
+    """True if they are equal up to the end of the shorter one."""
     end: int
     """The position up to which they are equal."""
     text: str
@@ -27,7 +27,7 @@ def compare(log: LogFolder, other: LogFolder) -> Comparison:
     """Compare two readable copies of a log by the headers of their batches. One may be longer, or trimmed further."""
     uuid, another = log.require().uuid, other.require().uuid
     if uuid != another:
-        return Comparison(False, 0, f"{other.path} is another log: its UUID is {another}, and not {uuid}")
+        return Comparison(False, 0, f"{other.path} is another log: its UUID is {another}, not {uuid}")
     mine, theirs = _batches(log, uuid), _batches(other, uuid)
     if not mine or not theirs or mine[0].position > theirs[-1].end or theirs[0].position > mine[-1].end:
         return Comparison(not mine and not theirs, 0, f"{other.path} has no positions in common with this copy")
@@ -36,21 +36,21 @@ def compare(log: LogFolder, other: LogFolder) -> Comparison:
     for one, two in zip(mine, theirs, strict=False):
         if one.digest != two.digest:
             at = min(one.position, two.position)
-            return Comparison(False, at, f"{other.path} parts from this copy at position {at}")
+            return Comparison(False, at, f"{other.path} differs from this copy at position {at}")
         end = one.end
     longer = "" if len(mine) == len(theirs) else "this copy" if len(mine) > len(theirs) else other.path
-    more = f"; {longer} goes on to {max(mine[-1].end, theirs[-1].end)}" if longer else ""
-    return Comparison(True, end, f"{other.path} holds the same up to position {end}{more}")
+    more = f"; {longer} continues to {max(mine[-1].end, theirs[-1].end)}" if longer else ""
+    return Comparison(True, end, f"{other.path} has the same rows up to position {end}{more}")
 
 
 def _from_common(mine: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
     """Return both from the first batch that both have, or from the first common position."""
     where = {entry.digest: at for at, entry in enumerate(theirs)}
     for at, entry in enumerate(mine):
-        behind = where.get(entry.digest)
-        if behind is not None and (at == 0 or behind == 0):
-            return mine[at:], theirs[behind:]
-        if behind is not None:
+        other = where.get(entry.digest)
+        if other is not None and (at == 0 or other == 0):
+            return mine[at:], theirs[other:]
+        if other is not None:
             break
     start = max(mine[0].position, theirs[0].position)
     return [each for each in mine if each.end >= start], [each for each in theirs if each.end >= start]

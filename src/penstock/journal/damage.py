@@ -27,7 +27,7 @@ _LEAST_EFFORT = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the mark, or the next segment, says about a segment's end."""
+    """The expected end of a segment, according to the mark or the next segment."""
 
     end: int | None = None
     """The position after its last row; None if unknown."""
@@ -36,7 +36,7 @@ class Promise:
     size: int | None = None
     """The end of its last batch, in bytes; None if further batches may follow, or be torn."""
     known: str | None = None
-    """The digest of a batch that the log has, here or elsewhere."""
+    """The digest of a batch that the log has, in this segment or another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,9 @@ def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str
     sound = _in_order(content, start, first, genesis(log) if first == 0 else None)
     end, offset = (sound[-1].end, sound[-1].end_offset) if sound else (first, start)
     found = list(headers(content, start))
-    # A batch directly after the valid ones would be one of them if it belonged to them.
-    behind = [entry for entry in found if entry.position >= end]
-    rest = sound + [entry for entry in behind if entry.offset > offset or entry.digest == promise.known]
+    # A batch directly after the valid ones is misplaced, or it would be one of them.
+    later = [entry for entry in found if entry.position >= end]
+    rest = sound + [entry for entry in later if entry.offset > offset or entry.digest == promise.known]
     chain = _chain(found, rest, first, start, offset, promise)
     return chain, list(_between(content, chain, first, start, promise, why))
 
@@ -144,7 +144,7 @@ def _chain(
     while True:
         limit = begin if chain else None
         # A batch may exist twice: prefer the one in the right place, otherwise the last one.
-        fitting = [each for each in named.get(want or "", ()) if each.end == position and not _behind(each, limit)]
+        fitting = [each for each in named.get(want or "", ()) if each.end == position and not _ends_after(each, limit)]
         last = _one_of(fitting, sound) if fitting else _before(rest, position, want, begin, limit)
         if last is None:
             return chain[::-1]
@@ -160,7 +160,7 @@ def _one_of(fitting: list[Entry], sound: int) -> Entry:
     return next((entry for entry in fitting if entry.end_offset <= sound), fitting[-1])
 
 
-def _behind(entry: Entry, limit: int | None) -> bool:
+def _ends_after(entry: Entry, limit: int | None) -> bool:
     return limit is not None and entry.end_offset > limit
 
 
@@ -170,7 +170,7 @@ def _before(
     """Return the last batch that ends before a position, if the batch that ends at it is missing."""
     while rest:
         entry = rest.pop()
-        if (position is not None and entry.end > position) or _behind(entry, limit):
+        if (position is not None and entry.end > position) or _ends_after(entry, limit):
             continue
         # A batch exactly at the place of the missing batch has replaced it.
         if want is None or entry.end != position or entry.end_offset != begin:

@@ -27,8 +27,8 @@ def disk_errors(path: Path | str, action: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise DiskFull(
-                f"{path}: no room on the disk, it cannot {action}; free some, or let the readers commit, which trims "
-                "the journal; nothing that append returned for is lost"
+                f"{path}: cannot {action}: the disk is full; free some space, or let the readers commit, which trims "
+                "the journal; no row for which append has returned is lost"
             ) from error
         raise JournalError(
             f"{path}: cannot {action} ({error.strerror or error}); check the path, its permissions and the disk"
@@ -43,7 +43,7 @@ def read_file(path: Path, limit: int) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError:
-        # Not around the whole: a writer looks at cursors before each request.
+        # Not around the whole, for speed: a writer reads cursors before each request.
         with disk_errors(path, "be read"):
             raise
 

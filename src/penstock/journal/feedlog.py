@@ -30,8 +30,8 @@ from .writer import MAX_STATE_BYTES, JournalWriter
 
 __all__ = ["NOT_RESUMED", "NO_TOKEN", "FeedLog", "Place", "State", "fits"]
 
-NOT_RESUMED = "the collector was stopped, and the publisher resumes no sessions"
-NO_TOKEN = "the collector was stopped, and the token of its session is gone from _secret"
+NOT_RESUMED = "the collector was stopped, and its session cannot be resumed"
+NO_TOKEN = "the collector was stopped, and the token of its session is missing from _secret"
 
 MAX_PRIVATE_BYTES = 512 * 1024
 """Bytes of requests that the publisher has not confirmed; `MAX_SECRET_BYTES` includes them."""
@@ -103,7 +103,7 @@ class FeedLog:
         self.loss = ""
         self.opening = False
         self.gaps = 0
-        with disk_errors(self._folder, "be made"):
+        with disk_errors(self._folder, "be created"):
             make_folder(self._folder)
         log = LogFolder.local(self._folder)
         try:
@@ -149,14 +149,14 @@ class FeedLog:
     def append(self, batch: pa.RecordBatch, stream: str, state: State) -> int:
         """Append items and the state; see `JournalWriter.append`. A pending loss is recorded before them."""
         writer = self._writer or self._create()
-        public, private = _parted(state)
+        public, private = _split_state(state)
         if self._secret is not None and self._secret.private != private and not state.done:
             # This must be durable before the log refers to it.
             self._save(msgspec.structs.replace(self._secret, private=private))
         if self._gap:
             # If the process is killed here, the next one continues the stream and does not record the gap again.
             covered = msgspec.structs.replace(self.state, covered=True)
-            writer.append_gap(self._gap, _parted(covered)[0])
+            writer.append_gap(self._gap, _split_state(covered)[0])
             self._gap = ""
             self.gaps += 1
             self._recorded(covered)
@@ -171,7 +171,7 @@ class FeedLog:
         """
         state = State(session=self.state.session)
         if self.opening:
-            self._missed(reason)
+            self._remember_gap(reason)
         elif self._writer is not None:
             if self.state.covered:
                 self._writer.append(NO_ITEMS, "", msgspec.msgpack.encode(state))
@@ -181,7 +181,7 @@ class FeedLog:
             self._recorded(state)
         return self.position
 
-    def anew(self) -> None:
+    def reopen(self) -> None:
         """Allow a complete stream to be opened again."""
         if self.state.done:
             self.state = State()
@@ -194,7 +194,7 @@ class FeedLog:
             self._gap = ""
 
     def close(self) -> None:
-        """Close the log. If there is none, and nothing to remember, remove all traces of it."""
+        """Close the log. If there is neither a log nor a secret, remove its folder."""
         if self._writer is not None:
             self._writer.close()
         elif self._lock is not None:
@@ -257,7 +257,7 @@ class FeedLog:
             ) from None
 
     def _keep(self, secret: Secret, state: State) -> None:
-        public, private = _parted(state)
+        public, private = _split_state(state)
         self._save(msgspec.structs.replace(secret, state=public, private=private))
         self.state = state
 
@@ -269,7 +269,7 @@ class FeedLog:
         secrets.drop(self._folder)
         self._secret = None
 
-    def _missed(self, reason: str) -> None:
+    def _remember_gap(self, reason: str) -> None:
         """Remember a gap that the log has no record of yet. An existing one already covers it."""
         written = self._written
         ends_in_gap = written is not None and not written.begun and not written.done
@@ -286,7 +286,7 @@ class FeedLog:
             self._drop()
 
 
-def _parted(state: State) -> tuple[bytes, bytes]:
+def _split_state(state: State) -> tuple[bytes, bytes]:
     """Return the public part of a state, and the private part of its checkpoint."""
     if state.checkpoint is None:
         return msgspec.msgpack.encode(state), b""

@@ -38,7 +38,7 @@ __all__ = [
     "scan",
 ]
 
-BODY_DIFFERS = "the checksum of its body is another"
+BODY_DIFFERS = "the checksum of its body does not match"
 
 FORMAT = 2
 """The version of the format."""
@@ -226,7 +226,7 @@ def preamble_log(content: pa.Buffer) -> tuple[int, str]:
     try:
         found = msgspec.json.decode((schema.metadata or {}).get(_KEY.encode(), b"{}"), type=_Origin)
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"its schema does not say whose it is: {error}", 0, 0) from None
+        raise Malformed(f"its schema does not name the log: {error}", 0, 0) from None
     if found.penstock != FORMAT:
         raise Malformed(f"it has format {found.penstock}, and the log has format {FORMAT}", 0, 0)
     return size, found.log
@@ -255,8 +255,8 @@ def _schema(content: pa.Buffer) -> tuple[int, pa.Schema]:
 def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str | None) -> Iterator[Entry]:
     """Yield the batches that lie completely between two offsets of a segment, without reading the bodies of rows.
 
-    The first one must have this position, and `head` as the digest of the batch before it, if that is known. The next
-    bytes raise `Malformed` if they are not a batch, or if it does not follow the previous one.
+    The first one must have this position, and `head` as the digest of the batch before it, if that is known. Raises
+    `Malformed` where the next bytes are not a batch, or not the one that follows.
     """
     view = memoryview(content)
     while True:
@@ -266,7 +266,7 @@ def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str |
         if entry.position != position:
             raise Malformed(f"a batch of position {entry.position} is in its place", offset, position)
         if head is not None and entry.note.prev != head:
-            raise Malformed("the batch before it is not the one that it was written after", offset, position)
+            raise Malformed("it was written after a different batch than the one before it", offset, position)
         if not entry.note.rows and not body_is_sound(content, entry):
             raise Malformed(BODY_DIFFERS, offset, position)
         yield entry
@@ -311,7 +311,7 @@ def _note(header: bytes) -> Note:
     at = start + len(_NOTE_START)
     end = at + len(_NO_HEADER)
     if header[at:end] != xxhash.xxh3_64_hexdigest(header[:at] + _NO_HEADER.encode() + header[end:]).encode():
-        raise ValueError("the checksum of its header is another")
+        raise ValueError("the checksum of its header does not match")
     # Flatbuffers end a string with a zero byte, which JSON does not contain.
     return msgspec.json.decode(header[start : header.index(b"\0", start)], type=Note)
 

@@ -22,7 +22,7 @@ from ..errors import JournalCorrupt
 from .disk import disk_errors, open_private, read_file, replace_file
 from .layout import GAPS
 
-__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "alone", "decode", "encode", "load", "merge", "time_of"]
+__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "decode", "encode", "load", "locked", "merge", "time_of"]
 
 MAX_GAPS = 50_000
 """The number of gaps to keep separately; beyond it, the older half is merged into one."""
@@ -86,7 +86,7 @@ def add(folder: Path, gaps: Iterable[Gap]) -> None:
     if not new:
         return
     path = folder / GAPS
-    with disk_errors(path, "be written"), alone(folder):
+    with disk_errors(path, "be written"), locked(folder):
         before = load(folder)
         after = _bounded(_numbered(merge(before, new)))
         if after != before:
@@ -114,11 +114,11 @@ def decode(data: bytes, name: Path | str) -> list[Gap]:
         if len(data) > MAX_GAPS_BYTES:
             raise ValueError(f"longer than {MAX_GAPS_BYTES} bytes")
         if hashlib.sha256(text).hexdigest().encode() != digest or data[_DIGEST_BYTES : _DIGEST_BYTES + 1] != b"\n":
-            raise ValueError("its SHA-256 is another")
+            raise ValueError("its SHA-256 does not match")
         return [_gap(row) for row in msgspec.json.Decoder(_Row).decode_lines(text)]
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise JournalCorrupt(
-            f"{name}: is not what was written ({error}); restore it from a copy, or remove it to forget the gaps "
+            f"{name}: the file is damaged ({error}); restore it from a copy, or remove it to forget the gaps "
             "whose segments were trimmed"
         ) from None
 
@@ -189,7 +189,7 @@ def _bounded(gaps: list[Gap]) -> list[Gap]:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Prevent other processes and threads from changing the file, and the other files that trimming writes."""
     fd = open_private(folder / f"{GAPS}.lock", os.O_RDWR)
     try:

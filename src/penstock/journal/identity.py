@@ -56,7 +56,7 @@ class Identity(msgspec.Struct, frozen=True):
     Attributes:
         uuid: The log's UUID; a log that is deleted and collected again has another one.
         created: When the log was created.
-        request: The collected request; None if its writer named none.
+        request: The collected request; None if its writer did not name one.
 
     """
 
@@ -102,9 +102,9 @@ class Request:
         if mine.route != identity.request.route:
             yield f"route {identity.request.route!r}"
         if mine.data != identity.request.data:
-            yield "other data"
+            yield "different data"
         if mine.metadata != identity.request.metadata:
-            yield "other metadata"
+            yield "different metadata"
 
     def check(self, identity: Identity, log: Path | str) -> None:
         """Check that a log collects this request.
@@ -116,7 +116,7 @@ class Request:
         others = " and ".join(self.differences(identity))
         if others:
             raise JournalMismatch(
-                f"{log}: this log collects a request with {others}, and not {self.route!r} as asked now; "
+                f"{log}: this log collects a request with {others}, not the requested {self.route!r}; "
                 "choose another source name (--source) for another request"
             )
 
@@ -165,12 +165,12 @@ def decode(data: bytes, name: Path | str) -> Identity:
         if version > FORMAT:
             raise JournalCorrupt(
                 f"{name}: the log has format {version}, which a newer version of Penstock has written; "
-                f"this one reads format {FORMAT}: update it"
+                f"this one reads format {FORMAT}; update Penstock"
             )
         identity = msgspec.json.decode(data, type=Identity)
         _validate(version, identity)
         if head.checksum not in (None, _checksum(identity)):
-            raise ValueError("its checksum is another")
+            raise ValueError("its checksum does not match")
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise JournalCorrupt(
             f"{name}: is not the identity of a log ({error}); restore the file from a copy of this log"

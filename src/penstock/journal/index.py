@@ -93,7 +93,7 @@ class Index:
             self.rebuild(content, promise, why)
 
     def rebuild(self, content: pa.Buffer, promise: Promise, why: str) -> None:
-        """Read a segment that breaks its promise, and find its valid batches."""
+        """Find the valid batches of a segment that differs from the promise."""
         entries, damage = salvage(content, self.first, self.log, promise, why)
         self._clear()
         at = 0
@@ -127,7 +127,7 @@ class Index:
     def scan(self, content: pa.Buffer, limit: int, *, torn: bool) -> Iterator[Entry]:
         """Yield the batches after the known ones, up to `limit` bytes; `add` them one by one.
 
-        With `torn` the segment may end within its schema. It raises `Malformed` where the next batch is not.
+        With `torn` the segment may end within its schema. Raises `Malformed` where the next batch is not valid.
         """
         if self.offset == 0 < limit:
             expected = preamble(self.log)
@@ -138,13 +138,13 @@ class Index:
             yield from scan(content, self.offset, limit, self.end, self.head)
 
     def _broken(self, content: pa.Buffer, promise: Promise) -> str:
-        """Return how the segment breaks its promise, or an empty string."""
+        """Return how the segment differs from the promise, or an empty string."""
         if promise.size is not None and content.size < promise.size:
-            return f"the file has {content.size} bytes, and {promise.size} were durable"
+            return f"the file has {content.size} bytes, but {promise.size} were durable"
         if promise.size is not None and self.offset != promise.size:
-            return "a batch does not end where it should"
+            return "a batch does not end at the expected place"
         if promise.end is not None and self.end != promise.end:
-            return f"its rows end before position {self.end}, and not {promise.end}"
+            return f"its rows end before position {self.end}, not {promise.end}"
         if promise.head is not None and self.head not in (promise.head, None):
             return "its last batch is not the one that was written"
         return ""
@@ -193,9 +193,9 @@ class Index:
     def parts(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """Yield for each batch between two positions: first and end position within these, and its share of bytes."""
         for at in self._range(start, end):
-            first, behind = self._bounds(at)
-            cut_first, cut_behind = max(first, start), min(behind, end)
-            yield cut_first, cut_behind, self._sizes[at] * (cut_behind - cut_first) // (behind - first)
+            first, stop = self._bounds(at)
+            cut_first, cut_stop = max(first, start), min(stop, end)
+            yield cut_first, cut_stop, self._sizes[at] * (cut_stop - cut_first) // (stop - first)
 
     def batches(
         self, content: pa.Buffer, start: int, end: int, accepted: Callable[[int, int], bool]
@@ -211,27 +211,27 @@ class Index:
             if at == damage.end and within and not accepted(at, at):
                 raise damage.error(self.name)
         for at in self._range(start, end):
-            first, behind = self._bounds(at)
+            first, stop = self._bounds(at)
             try:
-                batch, size = self._batch(content, at, behind - first)
+                batch, size = self._batch(content, at, stop - first)
             except Malformed as bad:
-                if accepted(first, behind):
+                if accepted(first, stop):
                     continue
-                raise Damage(first, behind, bad.why).error(self.name) from None
-            if start > first or end < behind:
-                batch = batch.slice(max(start - first, 0), min(end, behind) - max(start, first))
+                raise Damage(first, stop, bad.why).error(self.name) from None
+            if start > first or end < stop:
+                batch = batch.slice(max(start - first, 0), min(end, stop) - max(start, first))
             yield batch, size
 
     def verify(self, content: pa.Buffer) -> Iterator[tuple[int, int, str]]:
         """Yield for each batch: first and end position, and its problem, or an empty string."""
         for at in range(len(self._starts)):
-            first, behind = self._bounds(at)
+            first, stop = self._bounds(at)
             why = ""
             try:
-                self._batch(content, at, behind - first)
+                self._batch(content, at, stop - first)
             except Malformed as bad:
                 why = bad.why
-            yield first, behind, why
+            yield first, stop, why
 
     def _batch(self, content: pa.Buffer, at: int, rows: int) -> tuple[pa.RecordBatch, int]:
         offset, size = self._offsets[at], self._sizes[at]
@@ -251,8 +251,8 @@ class Index:
         return next((damage.why for damage in self.damage if damage.first == first), "")
 
     def _bounds(self, at: int) -> tuple[int, int]:
-        behind = self._starts[at + 1] if at + 1 < len(self._starts) else self.end
-        return self._starts[at], behind
+        stop = self._starts[at + 1] if at + 1 < len(self._starts) else self.end
+        return self._starts[at], stop
 
     def _range(self, start: int, end: int) -> range:
         """Return the batches with rows between two positions."""

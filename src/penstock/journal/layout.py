@@ -1,17 +1,17 @@
-"""Where a log keeps what: the names in its folder, and sums over its segments.
+"""The layout of a log: the names in its folder, and the sizes of its segments.
 
 ::
 
     source=NAME/
         00000000000000000000.arrows     a segment, named by the position of its first row
         00000000000000524288.arrows
-        _log.json                       what the log is: its UUID, and the request that it collects
-        _secret                         what resumes the collector's session; never in a segment
+        _log.json                       the log's UUID, and the request that it collects
+        _secret                         secrets of the collector's session; never in a segment
         _gaps                           gaps whose segments were trimmed
-        _trimmed                        below which position rows were trimmed
-        _durable                        up to where the log is on the disk
-        _lock                           who writes
-        _committed/READER               up to where each reader has no further use for the rows
+        _trimmed                        the position below which rows were trimmed
+        _durable                        the mark: the durable end of the log
+        _lock                           the writer's lock
+        _committed/READER               the position that each reader has committed
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def check_name(name: str, what: str) -> str:
-    """Return `name` if it is a valid file name on every system; a `LocalError` says that `what` cannot have it."""
+    """Return `name` if it is a valid file name on every system; otherwise raise `LocalError`, which names `what`."""
     if not _NAME.fullmatch(name):
         raise LocalError(
             f"{name!r} cannot name a {what}: use up to 128 letters, digits, '.', '_' and '-', a letter or digit first"
@@ -83,7 +83,7 @@ def log_folder(path: str | os.PathLike[str], source: str) -> Path:
     if text.startswith("file://"):
         text = unquote(text.removeprefix("file://"))
     elif "://" in text:
-        raise LocalError(f"{text} can only be read: a journal is written to and trimmed in a folder of this machine")
+        raise LocalError(f"{text} can only be read; to write or trim a journal, use a folder of this machine")
     return Path(text, source_folder(source))
 
 

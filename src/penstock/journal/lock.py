@@ -43,7 +43,7 @@ class Lock:
                 # The previous owner removed the file before it released the lock.
                 os.close(self._fd)
                 self._fd = self._locked()
-        self._sign()
+        self._write_owner()
 
     def _locked(self) -> int:
         fd = open_private(self.path, os.O_RDWR)
@@ -78,7 +78,7 @@ class Lock:
         with suppress(FileNotFoundError):
             self.path.unlink()
 
-    def _sign(self) -> None:
+    def _write_owner(self) -> None:
         owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).replace(microsecond=0))
         # The owner's name is for people: on a full disk the lock works without it.
         with suppress(OSError):

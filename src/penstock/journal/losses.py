@@ -80,16 +80,16 @@ def is_accepted(damage: Damage, gaps: Sequence[Gap]) -> bool:
     position = damage.first
     end = damage.first if damage.end is None else damage.end
     known = False
-    for first, behind in sorted(gap.lost for gap in gaps if gap.lost is not None and gap.query is None):
-        if first <= position <= behind:
-            position, known = behind, True
+    for first, stop in sorted(gap.lost for gap in gaps if gap.lost is not None and gap.query is None):
+        if first <= position <= stop:
+            position, known = stop, True
     return known and position >= end
 
 
 def accept(folder: Path, lost: list[tuple[str, Damage]], time: float, tail: Tail | None = None) -> list[Gap]:
     """Record that positions of a log, each with its file, are permanently lost; the gaps are durable on return.
 
-    The time is in seconds since 1970. With the log's `tail`, gaps at its end tell when the last row was appended.
+    The time is in seconds since 1970. With the log's `tail`, gaps at its end have the time of the last row.
     """
     now = time_of(int(time * 1_000_000))
     gaps = []

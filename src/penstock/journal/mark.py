@@ -1,4 +1,4 @@
-"""How far a log is on disk, with its last batch: the durable mark. And how far it was trimmed."""
+"""The durable mark: the end of a log on disk, and its last batch. Also the position up to which it was trimmed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TRIMMED = re.compile(rb"(\d{1,19}) ([0-9a-f]{16})\n")
 class Mark:
     """How far a log is durable: everything before a segment, and that segment up to `offset` bytes.
 
-    Readers do not read past it: there may be half a batch, or one that the disk will refuse.
+    Readers do not read past it: a batch there may be incomplete, or may still fail to be written.
     """
 
     segment: int
@@ -102,7 +102,7 @@ class MarkFile:
             raise
 
     def write(self, mark: Mark) -> None:
-        """Show readers another mark, in one write over the older of the two slots; it is not synced."""
+        """Publish another mark to readers, in one write over the older of the two slots; it is not synced."""
         number = self._number + 1
         write_at(self._fd, [mark.encode(number)], _SLOTS[(number + 1) % 2])
         self._number = number
@@ -135,7 +135,7 @@ def decode_trimmed(data: bytes, uuid: str, name: str) -> int:
     match = _TRIMMED.fullmatch(data)
     if match is None or _checksum(b"%s %s" % (uuid.encode(), match[1])) != match[2]:
         raise JournalCorrupt(
-            f"{name}: does not say how far this log was trimmed; restore it from a copy, or see what "
+            f"{name}: has no valid position below which this log was trimmed; restore it from a copy, or see what "
             "`penstock journal repair` can do"
         )
     return int(match[1])

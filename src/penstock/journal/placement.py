@@ -22,7 +22,7 @@ class Misplaced:
     name: int
     """The position in its name."""
     home: int | None
-    """The position that it starts with, if no other file has that name; None: it is of no use here."""
+    """The position that it starts with, if no other file has that name; None: it is set aside."""
     why: str
     """The reason for this conclusion."""
 
@@ -42,10 +42,10 @@ def misplaced(log: LogFolder, uuid: str, mark: Mark | None, trimmed: int) -> lis
     """Return the segments of a folder under a wrong name, according to their valid starts; nothing is changed.
 
     A file with a damaged start is assumed to have the right name, unless the previous segment has these rows. Segments
-    with rows below `trimmed` are of no use any more.
+    with rows below `trimmed` are set aside.
     """
-    files = [_look(first, content) for first, _ in log.segments() if (content := log.content(first)) is not None]
-    wrong = {file.name: file for file in [*_elsewhere(files, mark), *_foreign(files, uuid, mark)]}
+    files = [_read_start(first, content) for first, _ in log.segments() if (content := log.content(first)) is not None]
+    wrong = {file.name: file for file in [*_misnamed(files, mark), *_foreign(files, uuid, mark)]}
     taken = {file.name for file in files} - wrong.keys()
     homes: dict[int, int] = {}
     # The longest of several copies.
@@ -55,7 +55,7 @@ def misplaced(log: LogFolder, uuid: str, mark: Mark | None, trimmed: int) -> lis
             homes[file.name] = home
             taken.add(home)
         elif any(entry.position == file.name for entry in _entries(file)) and file.log == uuid:
-            # Its own batches follow a wrong one.
+            # The batch of this name follows a wrong one, so the name is right.
             del wrong[file.name]
     placed = [replace(file, name=homes[file.name]) for file in files if file.name in homes]
     placed += [file for file in files if file.name not in wrong]
@@ -66,7 +66,7 @@ def misplaced(log: LogFolder, uuid: str, mark: Mark | None, trimmed: int) -> lis
     return [Misplaced(name, homes.get(name), _why(file, uuid)) for name, file in sorted(wrong.items())]
 
 
-def _look(first: int, content: pa.Buffer) -> _File:
+def _read_start(first: int, content: pa.Buffer) -> _File:
     try:
         start, log = preamble_log(content)
     except Malformed:
@@ -78,16 +78,16 @@ def _look(first: int, content: pa.Buffer) -> _File:
     return _File(first, content, log, start, top)
 
 
-def _elsewhere(files: list[_File], mark: Mark | None) -> Iterator[_File]:
+def _misnamed(files: list[_File], mark: Mark | None) -> Iterator[_File]:
     """Yield the segments under a wrong name, except those with wrong batches at their start."""
     ends = [*(file.name for file in files[1:]), 1 << 62 if mark is None else mark.end]
-    odd = [
+    suspects = [
         (file, file.top, end)
         for file, end in zip(files, ends, strict=False)
         if file.top is not None and file.top.position != file.name
     ]
-    known = {entry.digest for file in files for entry in _entries(file)} if odd else set()
-    for file, top, end in odd:
+    known = {entry.digest for file in files for entry in _entries(file)} if suspects else set()
+    for file, top, end in suspects:
         # Otherwise its own first batches may be missing.
         if file.name < top.position < end and top.note.prev not in known:
             continue
@@ -99,12 +99,12 @@ def _elsewhere(files: list[_File], mark: Mark | None) -> Iterator[_File]:
 
 def _foreign(files: list[_File], uuid: str, mark: Mark | None) -> Iterator[_File]:
     """Yield the segments of other logs. One with a batch that follows this log's is its own, with a damaged start."""
-    strangers = [file for file in files if file.log not in (None, uuid) and file.top is not None]
-    if not strangers:
+    foreign = [file for file in files if file.log not in (None, uuid) and file.top is not None]
+    if not foreign:
         return
     known = {genesis(uuid), *(entry.digest for file in files for entry in _entries(file))}
     own = {entry.note.prev for file in files if file.log == uuid for entry in _entries(file)}
-    for file in strangers:
+    for file in foreign:
         entries = _entries(file)
         mine = {genesis(uuid)} | (known - {entry.digest for entry in entries})
         ends_log = mark is not None and mark.head == entries[-1].digest
@@ -121,9 +121,9 @@ def _inside(files: list[_File], mark: Mark | None) -> Iterator[_File]:
     for file in files:
         entries = _entries(file) if file.top is not None and file.top.position == file.name else []
         heads = {entry.digest for entry in before if entry.end == file.name}
-        vouched = entries and (entries[0].note.prev in heads or entries[-1].digest in named)
+        confirmed = entries and (entries[0].note.prev in heads or entries[-1].digest in named)
         within = before and before[-1].end > file.name and (mark is None or mark.segment != file.name)
-        if (within and not vouched) or (not entries and mark is not None and mark.segment < file.name < mark.end):
+        if (within and not confirmed) or (not entries and mark is not None and mark.segment < file.name < mark.end):
             yield file
         else:
             before = entries
@@ -145,4 +145,4 @@ def _why(file: _File, uuid: str) -> str:
         return f"it belongs to another log, {(file.log or '')[:64]!r}"
     if file.top is not None and file.top.position != file.name:
         return f"its first batch has position {file.top.position}"
-    return f"position {file.name} is within the segment before it"
+    return f"position {file.name} is within the previous segment"

@@ -1,4 +1,4 @@
-"""How far a collector is, and what holds it back: items in flight, and a full disk."""
+"""A collector's progress, its window of items in flight, and its waiting for a full disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["RETRY", "Progress", "Window", "until_room", "write"]
 logger = logging.getLogger("penstock.journal.collect")
 
 WINDOW_BYTES: Final = 16 * 1024 * 1024
-"""Bytes on their way to the disk: enough for 1 GB/s at 16 ms per flush, and little enough to hold twice."""
+"""Bytes on their way to the disk: enough for 1 GB/s at 16 ms per flush, and small enough to keep twice in memory."""
 FIRST_WINDOW: Final = 1_024
 """Items to request before their size is known."""
 SMALLEST_WINDOW: Final = 2
@@ -68,7 +68,7 @@ class Window:
         self.open(0)
 
     def open(self, outstanding: int) -> None:
-        """Start a stream of which items were already requested."""
+        """Start a stream from which this many items were already requested."""
         self.outstanding = outstanding
         self._size = max(outstanding, self.first)
 
@@ -110,7 +110,7 @@ async def write(progress: Progress, action: Callable[..., object], *arguments: o
 
 
 async def until_room(progress: Progress, error: DiskFull) -> None:
-    """Wait for room on the disk, and report it."""
+    """Wait for space on the disk, and report this."""
     if progress.waiting != str(error):
         logger.warning("%s", error)
     progress.waiting = str(error)

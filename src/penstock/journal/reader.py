@@ -21,7 +21,7 @@ from .survey import link, missing_beginning, promised, seal
 
 __all__ = ["JournalReader"]
 
-_LOOKS = 3
+_TRIES = 3
 _NOTHING = pa.py_buffer(b"")
 """The content of a missing segment."""
 
@@ -80,7 +80,7 @@ class JournalReader:
 
         """
         before = self.end
-        mark, segments = self._look()
+        mark, segments = self._mark_and_segments()
         known = {index.first: index for index in self._indexes}
         indexes = [known.get(first) or self._index(first) for first, _ in segments]
         if indexes:
@@ -113,9 +113,9 @@ class JournalReader:
             self._trimmed = self._log.trimmed(self.uuid)
         return missing_beginning(self._log, self.uuid, first, self._trimmed)
 
-    def _look(self) -> tuple[Mark | None, list[tuple[int, int]]]:
+    def _mark_and_segments(self) -> tuple[Mark | None, list[tuple[int, int]]]:
         """Return the mark, and the segments up to it; later ones exist, but their first batch is not durable."""
-        for _ in range(_LOOKS):
+        for _ in range(_TRIES):
             mark = self._log.mark()
             segments = self._log.segments()
             if mark is None:
@@ -240,11 +240,11 @@ class JournalReader:
         without `end`, those after the last row. This reads the headers of all segments of the range.
         """
         first = 0 if start is None else start
-        behind = self.end + 1 if end is None else end
+        stop = self.end + 1 if end is None else end
         # A loss just before the first row of a segment was recorded at the end of the previous one.
         # Gaps of a segment that is trimmed meanwhile are stored before it is deleted.
-        found = [index.gaps for index in self._indexed(first - 1, behind, trimmed=True)]
-        return [gap for gap in merge(self._log.kept_gaps(), *found) if first <= gap.position < behind]
+        found = [index.gaps for index in self._indexed(first - 1, stop, trimmed=True)]
+        return [gap for gap in merge(self._log.kept_gaps(), *found) if first <= gap.position < stop]
 
     def damage(
         self, start: int | None = None, end: int | None = None, *, records: bool = False
@@ -261,12 +261,12 @@ class JournalReader:
 
         """
         first = self.first if start is None else start
-        behind = self.end if end is None else end
-        indexes = self._indexed(first, behind, trimmed=True)
+        stop = self.end if end is None else end
+        indexes = self._indexed(first, stop, trimmed=True)
         found = [each for index in indexes for each in index.damage if not self._accepts(each)]
-        ends = [behind if each.end is None else min(each.end, behind) for each in found]
+        ends = [stop if each.end is None else min(each.end, stop) for each in found]
         ranges = [(max(each.first, first), to) for each, to in zip(found, ends, strict=True)]
-        return [(at, to) for at, to in ranges if at < to or (records and at == to and (at < behind or at == self.end))]
+        return [(at, to) for at, to in ranges if at < to or (records and at == to and (at < stop or at == self.end))]
 
     def _check(self, start: int, end: int) -> None:
         if not 0 <= start <= end:
@@ -351,10 +351,10 @@ class JournalReader:
                 content = None
         if content is None:
             self.refresh()
-            behind = end if following is None else min(end, following)
+            stop = end if following is None else min(end, following)
             if index.first >= self.first:
-                raise Damage(start, behind, "the file is missing").error(index.name)
-            raise self._lost(start, behind)
+                raise Damage(start, stop, "the file is missing").error(index.name)
+            raise self._lost(start, stop)
         return content
 
 
@@ -365,8 +365,8 @@ def _cut(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -
         # Damage has no bytes and is not split: any number of rows may be missing.
         pieces = min(rows, max(-(-rows // max_rows), -(-size // max_bytes))) if size else 1
         for piece in range(pieces):
-            first, behind = start + rows * piece // pieces, start + rows * (piece + 1) // pieces
-            yield first, behind, size * (behind - first) // rows
+            first, stop = start + rows * piece // pieces, start + rows * (piece + 1) // pieces
+            yield first, stop, size * (stop - first) // rows
 
 
 def _pack(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -> list[tuple[int, int]]:

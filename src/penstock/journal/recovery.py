@@ -49,7 +49,7 @@ def recover(log: LogFolder, uuid: str, mark: Mark | None) -> Tail:
     """
     segments = [first for first, _ in log.segments()]
     leftovers = []
-    while segments and _behind(segments[-1], mark) and _never_durable(log.content(segments[-1]), uuid, mark):
+    while segments and _is_after(segments[-1], mark) and _never_durable(log.content(segments[-1]), uuid, mark):
         leftovers.append(segments.pop())
     tail = _surveyed(log, uuid, segments, mark, leftovers)
     if any(first > tail.position for first in leftovers):
@@ -63,7 +63,7 @@ def _surveyed(log: LogFolder, uuid: str, segments: list[int], mark: Mark | None,
     torn: list[int] = []
     indexes = survey(log, uuid, segments, mark, lambda last, content: torn.append(_grow(last, content, mark)))
     if mark is None and segments:
-        # Readers accept a copy without a mark; but they would miss its beginning once there is a mark.
+        # Readers accept a copy without a mark; with a mark, its missing beginning is damage.
         indexes[:0] = missing_beginning(log, uuid, segments[0], log.trimmed(uuid))
     return _tail(indexes, uuid, mark, sum(torn), leftovers)
 
@@ -74,7 +74,7 @@ def _tail(indexes: list[Index], uuid: str, mark: Mark | None, torn: int, leftove
     entry = next((index.last for index in reversed(indexes) if index.last), None)
     time = next((index.last_time for index in reversed(indexes) if index.last_time is not None), None)
     state = entry.note.state if entry else None
-    if last is not None and _can_go_on(last):
+    if last is not None and _is_writable(last):
         return Tail(last.first, last.offset, torn, last.end, last.head or "", state, time, damage, leftovers)
     end = max(last.end if last else 0, mark.end if mark else 0)
     if last is not None and last.first == end:
@@ -85,7 +85,7 @@ def _tail(indexes: list[Index], uuid: str, mark: Mark | None, torn: int, leftove
     return Tail(end, 0, 0, end, head, state, time, damage, leftovers)
 
 
-def _can_go_on(index: Index) -> bool:
+def _is_writable(index: Index) -> bool:
     """Return True if the last segment ends with the last batch of the log."""
     last = index.last
     if last is None or index.sealed or any(damage.end is None for damage in index.damage):
@@ -93,7 +93,7 @@ def _can_go_on(index: Index) -> bool:
     return (last.end_offset, last.end, last.digest) == (index.offset, index.end, index.head)
 
 
-def _behind(first: int, mark: Mark | None) -> bool:
+def _is_after(first: int, mark: Mark | None) -> bool:
     return mark is None or first > mark.segment or (first == mark.segment and not mark.offset)
 
 
@@ -124,18 +124,18 @@ def _grow(index: Index, content: pa.Buffer, mark: Mark | None) -> int:
     if index.damage:
         return max(0, int(content.size) - index.offset)
     end = index.end
-    if why and (mark is None or (_behind(index.first, mark) and index.last is None)):
+    if why and (mark is None or (_is_after(index.first, mark) and index.last is None)):
         # A torn tail looks like damage; but a segment gets its name only when its first batch is durable.
         index.rebuild(content, Promise(), why)
         index.damage = index.damage or [Damage(end, index.end, why)]
         return 0
-    if index.offset < content.size and _goes_on(index, content):
-        index.rebuild(content, Promise(), why or "a batch does not end where it should")
+    if index.offset < content.size and _is_continued(index, content):
+        index.rebuild(content, Promise(), why or "a batch does not end at the expected place")
         index.damage = [each for each in index.damage if each.end is not None]
     return max(0, int(content.size) - index.offset)
 
 
-def _goes_on(index: Index, content: pa.Buffer) -> bool:
-    """Return True if valid batches follow an invalid one: then that one was complete once, and is not a torn tail."""
-    behind = (entry for entry in index.salvage(content) if entry.position >= index.end)
-    return any(body_is_sound(content, entry) for entry in behind)
+def _is_continued(index: Index, content: pa.Buffer) -> bool:
+    """Return True if valid batches follow an invalid one: then that one was complete before, and is not a torn tail."""
+    later = (entry for entry in index.salvage(content) if entry.position >= index.end)
+    return any(body_is_sound(content, entry) for entry in later)

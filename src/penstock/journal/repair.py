@@ -35,10 +35,10 @@ from .storage import LogFolder
 from .verify import damaged_bodies
 from .writer import JournalWriter
 
-__all__ = ["Mended", "Repair", "repair"]
+__all__ = ["Repair", "RepairedLog", "repair"]
 
 _Step = Callable[[float], object]
-"""Returns the current time."""
+"""Called with the current time, in seconds since 1970."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Repair:
     refused: str = ""
 
 
-class Mended(LogFolder):
+class RepairedLog(LogFolder):
     """A log as it will be after its files are repaired, for planning and doing a repair.
 
     The renamed segments are in `moved` with their new names, and those that are set aside with None; the small files
@@ -130,12 +130,12 @@ def repair(
     if LogFolder.local(folder).is_awaited():
         return Repair(source)
     if not apply:
-        found, _ = _look(folder, source)
+        found, _ = _plan(folder, source)
         if found.actions:
-            found.refused = _refusal(found, accept_loss) or "it was not asked for: use --apply"
+            found.refused = _refusal(found, accept_loss) or "it was not requested: use --apply"
         return found
     with Lock(folder / LOCK) as lock:
-        found, steps = _look(folder, source)
+        found, steps = _plan(folder, source)
         found.refused = _refusal(found, accept_loss)
         if found.refused:
             return found
@@ -147,10 +147,10 @@ def repair(
 
 
 def _refusal(found: Repair, accept_loss: bool) -> str:
-    return "rows or records are lost: use --accept-loss if that may be" if found.loses and not accept_loss else ""
+    return "rows or records are lost: use --accept-loss to accept this" if found.loses and not accept_loss else ""
 
 
-def _look(folder: Path, source: str) -> tuple[Repair, list[_Step]]:
+def _plan(folder: Path, source: str) -> tuple[Repair, list[_Step]]:
     """Return the actions, and the steps that must be done before the log can be opened."""
     found = Repair(source)
     steps: list[_Step] = []
@@ -158,14 +158,14 @@ def _look(folder: Path, source: str) -> tuple[Repair, list[_Step]]:
     log = LogFolder.local(folder)
     gone = _small_files(log, folder, uuid, found, steps)
     moved = _segments(log, folder, uuid, gone, found, steps)
-    mended = Mended(log, moved, gone)
-    contradicted = _is_contradicted(mended, uuid)
+    repaired = RepairedLog(log, moved, gone)
+    contradicted = _is_contradicted(repaired, uuid)
     if contradicted:
-        mended = Mended(log, moved, [*gone, DURABLE])
-    spoiled = _cursors(mended, folder, uuid, found, steps)
-    condition = examine(mended, uuid, last_commit(folder, uuid, but=spoiled))
-    bodies = list(damaged_bodies(mended, uuid, condition.mark))
-    _describe(found, mended, condition, bodies)
+        repaired = RepairedLog(log, moved, [*gone, DURABLE])
+    invalid = _cursors(repaired, folder, uuid, found, steps)
+    condition = examine(repaired, uuid, last_commit(folder, uuid, but=invalid))
+    bodies = list(damaged_bodies(repaired, uuid, condition.mark))
+    _describe(found, repaired, condition, bodies)
     if contradicted:
         # This cannot be detected after the mark is gone.
         bodies += [each for each in condition.lost if each[0].endswith(DURABLE)]
@@ -182,14 +182,14 @@ def _set_aside(path: Path, _: float) -> None:
 
 def _small_files(log: LogFolder, folder: Path, uuid: str, found: Repair, steps: list[_Step]) -> list[str]:
     """Return the damaged files other than segments, which are set aside."""
-    looks: dict[str, tuple[Callable[[], object], str]] = {
+    checks: dict[str, tuple[Callable[[], object], str]] = {
         GAPS: (log.kept_gaps, "gaps whose segments were trimmed are forgotten"),
-        TRIMMED: (lambda: log.trimmed(uuid), "rows before the first that is left count as lost"),
+        TRIMMED: (lambda: log.trimmed(uuid), "rows before the first remaining one count as lost"),
     }
     gone = []
-    for name, (look, loss) in looks.items():
+    for name, (check, loss) in checks.items():
         try:
-            look()
+            check()
         except JournalCorrupt as error:
             found.actions.append(f"set aside {name} ({error}): {loss}")
             found.loses = True
@@ -230,14 +230,14 @@ def _place(folder: Path, wrong: list[Misplaced]) -> None:
 def _cursors(log: LogFolder, folder: Path, uuid: str, found: Repair, steps: list[_Step]) -> list[str]:
     """Return the readers' cursors that are damaged, or belong to another log."""
     first = min((position for position, _ in log.segments()), default=0)
-    spoiled = damaged(folder, uuid)
-    for name in spoiled:
+    invalid = damaged(folder, uuid)
+    for name in invalid:
         found.actions.append(f"set aside {COMMITTED}/{name}, and hold rows for that reader from {first} on")
-        steps.append(partial(_hold, folder, folder / COMMITTED / name, first))
-    return spoiled
+        steps.append(partial(_hold_rows, folder, folder / COMMITTED / name, first))
+    return invalid
 
 
-def _hold(folder: Path, path: Path, position: int, _: float) -> None:
+def _hold_rows(folder: Path, path: Path, position: int, _: float) -> None:
     # A name that begins with a dot is not a reader.
     with disk_errors(path, "be renamed"):
         path.rename(path.with_name(f".{path.name}{DAMAGED}"))
@@ -249,21 +249,21 @@ def _hold(folder: Path, path: Path, position: int, _: float) -> None:
 def _identity(folder: Path, found: Repair, steps: list[_Step]) -> str:
     """Return the log's UUID. If its file is damaged, missing, or another log's, use the segments and readers."""
     why = f"{IDENTITY} is missing"
-    told = [*_segment_uuids(folder), *logs(folder)]
-    uuids = set(told)
+    found_uuids = [*_segment_uuids(folder), *logs(folder)]
+    uuids = set(found_uuids)
     if len(uuids) > 1 and _ends_with_mark(LogFolder.local(folder)):
         # A cursor may be damaged, or belong to another log.
         uuids = set(_segment_uuids(folder))
-    is_told = len(uuids) == 1 and (len(told) > 1 or _ends_with_mark(LogFolder.local(folder)))
+    is_known = len(uuids) == 1 and (len(found_uuids) > 1 or _ends_with_mark(LogFolder.local(folder)))
     try:
         identity = load_identity(folder)
         if identity is not None:
-            if identity.uuid in uuids or not is_told:
+            if identity.uuid in uuids or not is_known:
                 return identity.uuid
             why = f"it has the UUID {identity.uuid}"
     except JournalCorrupt as error:
         why = str(error)
-    if not is_told:
+    if not is_known:
         raise JournalCorrupt(f"{folder}: {why}, and its segments do not identify the log; restore it from a copy")
     uuid = uuids.pop()
     found.actions.append(f"write {IDENTITY} again with the UUID {uuid}, which the segments have ({why})")
@@ -329,4 +329,4 @@ def _describe(found: Repair, log: LogFolder, condition: Condition, bodies: list[
         if log.mark() == condition.mark:
             found.actions.append(f"move the mark to position {condition.tail.position}: complete batches follow it")
     if condition.lost and not condition.tail.size:
-        found.actions.append(f"go on at position {condition.tail.position}, in another segment")
+        found.actions.append(f"continue at position {condition.tail.position}, in another segment")

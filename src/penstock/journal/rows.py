@@ -99,12 +99,12 @@ def check(message: pa.Buffer, header_bytes: int, rows: int, time: int, checksum:
         raise _malformed("it is compressed")
     batch = decode(message)
     if batch.num_rows != rows:
-        raise _malformed(f"it has {batch.num_rows} rows, and not {rows}")
+        raise _malformed(f"it has {batch.num_rows} rows, not {rows}")
     try:
         _validate(batch, rows)
         _validate_time(batch.column(_TIME), rows, time)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _malformed(f"its columns are not sound: {error}") from None
+        raise _malformed(f"its columns are invalid: {error}") from None
     return batch
 
 
@@ -122,7 +122,7 @@ def _compressed(header: memoryview) -> bool:
             return False
         return bool(_BATCH_VTABLE(header, vtable)[5])
     except (ValueError, struct.error) as error:
-        raise _malformed(f"its header is not sound: {error}") from None
+        raise _malformed(f"its header is invalid: {error}") from None
 
 
 def _vtable(header: memoryview, table: int) -> int:
@@ -151,7 +151,7 @@ def _validate_time(column: pa.TimestampArray, rows: int, time: int) -> None:
         ends = pc.min_max(column.view(pa.int64()))
         same = ends["min"].as_py() == ends["max"].as_py() == time
     if not same or column.null_count:
-        raise ValueError("its rows have another time")
+        raise ValueError("its rows have a different time")
 
 
 def _validate_text(column: pa.StringArray) -> None:

@@ -59,7 +59,7 @@ def save(folder: Path, secret: Secret) -> None:
 
 def tidy(folder: Path) -> None:
     """Remove temporary files of a killed process. The caller holds the log's lock."""
-    with disk_errors(folder / SECRET, "be tidied up"):
+    with disk_errors(folder / SECRET, "be cleaned up"):
         for path in folder.glob(f".{SECRET}.*"):
             path.unlink(missing_ok=True)
 

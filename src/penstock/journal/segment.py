@@ -16,7 +16,7 @@ TEMPORARY = ".tmp"
 
 
 class SegmentFile:
-    """A file that grows by complete batches: a partial write is cut off again.
+    """A file that grows by complete batches: a partial write is cut off.
 
     Its methods raise `OSError`, which the writer converts. The file has `size` durable bytes, and is open for writing
     as `fd`. With `fsync`, appended bytes are durable when `append` returns.
@@ -65,7 +65,7 @@ class SegmentFile:
         return segment
 
     def append(self, chunks: Sequence[bytes | memoryview]) -> None:
-        """Append `chunks` durably; or raise, and leave nothing of them."""
+        """Append `chunks` durably. On an error, none of their bytes remain."""
         if self._torn:
             os.ftruncate(self._fd, self.size)
             self._torn = False

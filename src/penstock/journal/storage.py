@@ -114,9 +114,9 @@ class LogFolder:
         return None if data is None else decode(data, f"{self.path}/{IDENTITY}")
 
     def is_awaited(self) -> bool:
-        """Return True if a collector has opened a stream that has brought nothing yet: it has a secret, and no log.
+        """Return True if a collector has opened a stream without any item yet: it has a secret, and no log.
 
-        A lock is not sufficient: it may be the remains of a log.
+        A lock is not sufficient: it may be left over from a deleted log.
         """
         with _errors(self.path):
             infos = self.filesystem.get_file_info(pyarrow.fs.FileSelector(self.path, allow_not_found=True))

@@ -40,11 +40,11 @@ def seal(
     index.sealed = True
 
 
-def link(index: Index, content: pa.Buffer, behind: Index) -> None:
+def link(index: Index, content: pa.Buffer, following: Index) -> None:
     """Check that a segment ends with the batch that the next one was written after."""
-    if behind.prev is not None and index.head not in (behind.prev, None):
-        why = "the next segment was written after another batch"
-        index.rebuild(content, Promise(behind.first, behind.prev, content.size), why)
+    if following.prev is not None and index.head not in (following.prev, None):
+        why = "the next segment was written after a different batch"
+        index.rebuild(content, Promise(following.first, following.prev, content.size), why)
 
 
 def missing_beginning(log: LogFolder, uuid: str, first: int, trimmed: int) -> list[Index]:
@@ -79,7 +79,7 @@ def survey(
             before = None
             continue
         index = Index(log.name(first), first, uuid)
-        _look_through(log, index, content, following, mark)
+        _read_to_end(log, index, content, following, mark)
         if not index.sealed:
             tail(index, content)
         if before is not None:
@@ -93,7 +93,7 @@ def survey(
     return indexes
 
 
-def _look_through(log: LogFolder, index: Index, content: pa.Buffer, following: int | None, mark: Mark | None) -> None:
+def _read_to_end(log: LogFolder, index: Index, content: pa.Buffer, following: int | None, mark: Mark | None) -> None:
     if mark is not None and mark.segment == index.first and mark.offset:
         index.extend(content, promised(mark))
     if following is not None:

@@ -24,7 +24,7 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
     """Delete the segments that are no longer needed, and return the position of the first remaining row.
 
     No reader needs rows below `committed`. Below that, `retain_rows` rows are kept, and `retain_bytes` bytes in whole
-    segments. If there is no space for the gaps of the segments, none is deleted, and `DiskFull` raised.
+    segments. If there is no space for the gaps of the segments, it raises `DiskFull`, and deletes none.
     """
     log = LogFolder.local(folder)
     identity = load(folder)
@@ -41,7 +41,7 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
         free.append(oldest)
     # This is durable before the first segment is deleted. After a crash in between, a gap exists twice and counts once.
     gaps.add(folder, [gap for extent in free for gap in _recorded(log, uuid, extent)])
-    # This comes first too. On a full disk it waits until there is space, possibly until the next time.
+    # The position is recorded first too; on a full disk, when there is space, perhaps by the next call.
     below = free[-1].end if free else min(segments[0][0], committed) if segments else 0
     noted = below <= _noted(log, uuid) or _note(log, folder, uuid, below)
     for extent in free:
@@ -54,12 +54,12 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
 
 
 def _note(log: LogFolder, folder: Path, uuid: str, position: int) -> bool:
-    """Record that rows below a position were trimmed, so that their absence is not damage; return whether it fitted.
+    """Record that rows below a position were trimmed, which is not damage; return whether there was space.
 
     If another process has trimmed further meanwhile, its position stays.
     """
     try:
-        with disk_errors(folder / TRIMMED, "be written"), gaps.alone(folder):
+        with disk_errors(folder / TRIMMED, "be written"), gaps.locked(folder):
             if position > _noted(log, uuid):
                 replace_file(folder / TRIMMED, encode_trimmed(position, uuid))
     except DiskFull:
@@ -79,12 +79,12 @@ def _recorded(log: LogFolder, uuid: str, extent: Extent) -> Iterator[gaps.Gap]:
     """Yield the gaps recorded in a segment. Damage in it is a gap too, because its records are unknown."""
     content = log.content(extent.first)
     if content is None:
-        # Another process trims, and has stored them.
+        # Another process has trimmed it, and stored its gaps.
         return
     index = Index(log.name(extent.first), extent.first, uuid)
     seal(log, index, content, extent.end)
     yield from index.gaps
     for damage in index.damage:
-        behind = extent.end if damage.end is None else damage.end
+        end = extent.end if damage.end is None else damage.end
         reason = f"damaged when it was trimmed, from position {damage.first} on: gaps there are unknown ({damage.why})"
-        yield gaps.Gap(behind, datetime.now(UTC), reason, number=gaps.LATE)
+        yield gaps.Gap(end, datetime.now(UTC), reason, number=gaps.LATE)

@@ -41,7 +41,7 @@ class Report:
     size: int = 0
     """Bytes of all segments."""
     torn_bytes: int = 0
-    """Bytes after the durable mark: being written, or left by a crash. The next writer decides about them."""
+    """Bytes after the durable mark: being written, or left by a crash. The next writer keeps or cuts them."""
     gaps: list[Gap] = field(default_factory=list)
     """Losses before the journal, and accepted ones."""
     compared: str = ""
@@ -60,7 +60,7 @@ class Report:
 def verify(log: LogFolder, source: str, against: LogFolder | None = None) -> Report:
     """Read a whole log and report all damage, including unreadable files.
 
-    Another copy of it, `against`, is compared by the digests of its batches, and not read further.
+    Another copy, `against`, is compared only by the digests of its batches.
     """
     report = Report(source)
     try:
@@ -102,14 +102,14 @@ def _read(report: Report, log: LogFolder) -> None:
 
 def _survey(log: LogFolder, uuid: str, mark: Mark | None) -> list[Index]:
     segments = [first for first, _ in log.segments() if mark is None or first <= mark.segment]
-    return survey(log, uuid, segments, mark, _behind if mark is None else _nothing_behind)
+    return survey(log, uuid, segments, mark, _read_tail if mark is None else _ignore_tail)
 
 
-def _behind(index: Index, content: pa.Buffer) -> None:
+def _read_tail(index: Index, content: pa.Buffer) -> None:
     index.extend(content, Promise())
 
 
-def _nothing_behind(index: Index, content: pa.Buffer) -> None:
+def _ignore_tail(index: Index, content: pa.Buffer) -> None:
     """Readers do not read past the mark."""
 
 

@@ -41,7 +41,7 @@ MAX_REASON_CHARS = 1_000
 
 
 class JournalWriter:
-    """The one writer of a log. Not thread-safe; `append` may run in any thread.
+    """The only writer of a log. Not thread-safe; `append` may run in any thread.
 
     The writer never refuses rows because of the budget, since they have been received already. Check `room` before
     requesting more from the publisher.
@@ -73,7 +73,7 @@ class JournalWriter:
         self._last_time: int | None = None
         self._committed = 0
         self._identity: Identity
-        with disk_errors(folder, "be made"):
+        with disk_errors(folder, "be created"):
             make_folder(folder, fsync=fsync)
             if fsync:
                 sync_folder(folder.parent)
@@ -99,7 +99,7 @@ class JournalWriter:
             path: The journal's folder, on a local or mounted disk.
             source: The log's name in it: one per collector.
             request: The request that the log collects. A new log records it; a log that collects another request is
-                refused. None opens any log.
+                refused. With None, any log is opened.
             accept_loss: Open the log even if it is damaged: a gap records the lost positions, which are not used again.
                 Damaged bytes stay in place, or in files named `*.damaged`.
             budget_bytes: Bytes of rows that readers have not committed; beyond it, `room` is false.
@@ -127,7 +127,7 @@ class JournalWriter:
         writer = cls(log_folder(path, source), budget_bytes, segment_bytes, fsync, clock, lock)
         try:
             writer._identify(request)
-            writer._go_on(writer._recovered(accept_loss))
+            writer._continue(writer._recovered(accept_loss))
         except BaseException:
             writer.close()
             raise
@@ -156,7 +156,7 @@ class JournalWriter:
             set_aside(self._folder / DURABLE)
         return condition.tail
 
-    def _go_on(self, tail: Tail) -> None:
+    def _continue(self, tail: Tail) -> None:
         """Continue at the log's end as found by recovery, and update the disk accordingly."""
         self._position, self._state, self._first = tail.position, tail.state, tail.first
         self._head, self._last_time = tail.head, tail.last_time
@@ -288,7 +288,7 @@ class JournalWriter:
 
     def _note(self, rows: int, now: int, state: bytes | None, gap: str | None = None) -> Note:
         if state is not None and len(state) > MAX_STATE_BYTES:
-            raise LocalError(f"the collector's state is {len(state)} bytes long; {MAX_STATE_BYTES} are the most")
+            raise LocalError(f"the collector's state is {len(state)} bytes long; the limit is {MAX_STATE_BYTES}")
         return Note.blank(
             prev=self._head,
             position=self._position,
@@ -307,7 +307,7 @@ class JournalWriter:
             raise JournalError(f"{self._folder}: the writer is closed; open the log again")
         batch = encode(rows, note)
         size = len(batch.header) + batch.body.size
-        with disk_errors(self._folder, f"take a batch of {size} bytes"):
+        with disk_errors(self._folder, f"store a batch of {size} bytes"):
             # A segment without rows is continued, because the next one would have the same name.
             full = self._size + size > self._segment_bytes and self._position > self._first
             if self._segment is None or full:
@@ -337,18 +337,18 @@ class JournalWriter:
         self._first = self._position
         self._segment = segment
 
-    def _publish(self, mark: Mark, take_back: Callable[[], None]) -> None:
-        """Show readers the durable end; take back a batch that they cannot be shown."""
+    def _publish(self, mark: Mark, undo: Callable[[], None]) -> None:
+        """Publish the durable end to readers; undo the append if that fails."""
         assert self._mark_file is not None
         try:
             self._mark_file.write(mark)
         except OSError:
             # Less than a slot was written, so the other one is valid.
-            take_back()
+            undo()
             raise
         except BaseException:
             # The slot may have been written. Until another one is, the data that it describes must stay.
             self._mark_file.write(self._mark)
-            take_back()
+            undo()
             raise
         self._mark = mark

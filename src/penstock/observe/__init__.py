@@ -24,4 +24,4 @@ COUNTERS: Final = (
 )
 
 INITIATORS: Final = {True: "local", False: "remote"}
-"""The label for the side that sent a request, by whether that is this side."""
+"""The label for the side that sent a request; the key is True for this side."""

@@ -22,7 +22,7 @@ class Carrier(Protocol):
 
 
 class AnyCarrier:
-    """Carries the fields of each request in the way of its protocol.
+    """Carries the fields of a request as its protocol defines.
 
     Args:
         some: Carriers of one protocol each; those of all protocols by default.

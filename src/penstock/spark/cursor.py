@@ -7,7 +7,7 @@ cannot know of each other: each source has a cursor, and rows that either needs 
 with the same parent, the JVM; sources of another driver are refused.
 
 Only one process at a time holds a cursor, by a lock in ``_readers`` that the kernel releases when the process dies. The
-remains of a killed driver and the source of its successor therefore never commit at the same time.
+Python process of a killed driver and the source of its successor therefore never commit at the same time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Cursor:
         self._name = reader
         self._query: str | None = None
         self._lock: Lock | None = None
-        self._standing: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
 
     @property
     def claimed(self) -> bool:
@@ -65,7 +65,7 @@ class Cursor:
             positions: The next position in each existing source.
             first: Whether this is the query's first batch.
             settled: Whether Spark has stored the query's id. Before that the query owns nothing, because after a crash
-                the name would belong to nobody.
+                no query would have the id that owns it.
 
         Raises:
             JournalMismatch: The name belongs to another query.
@@ -80,17 +80,17 @@ class Cursor:
                 self._acquire(query, positions, first, settled)
             if settled and self._query is None:
                 self._query = query
-                self._standing.clear()
+                self._positions.clear()
             # A source that has joined a name holds nothing before it has an id: its cursor would outlive a crash.
             if settled or self._name == self._reader:
-                for source in positions.keys() - self._standing.keys():
-                    self._stand(source, positions[source])
+                for source in positions.keys() - self._positions.keys():
+                    self._set_position(source, positions[source])
         except (JournalLocked, JournalMismatch, JournalCorrupt):
             raise
         except (OSError, JournalError) as error:
             raise LocalError(
-                f"journal {self._journal} cannot be told what this query commits ({error}); "
-                "make it writable, or leave the option reader out, and have it trimmed by others"
+                f"journal {self._journal} cannot record what this query commits ({error}); "
+                "make it writable, or omit the option reader and let another query trim it"
             ) from error
 
     def commit(self, positions: Mapping[str, int]) -> None:
@@ -100,7 +100,7 @@ class Cursor:
         """
         errors = []
         for source, position in positions.items():
-            if self._query is not None and position > self._standing.get(source, position):
+            if self._query is not None and position > self._positions.get(source, position):
                 try:
                     self._commit(log_folder(self._journal, source), source, position)
                 except JournalError as error:
@@ -112,7 +112,7 @@ class Cursor:
 
     def _commit(self, folder: Path, source: str, position: int) -> None:
         retention.trim(folder, position, reader=self._name, query=self._query, retain_bytes=self._retain_bytes)
-        self._standing[source] = position
+        self._positions[source] = position
         self._drop_orphan(folder)
 
     def release(self) -> None:
@@ -120,13 +120,13 @@ class Cursor:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-            self._standing.clear()
+            self._positions.clear()
 
     def _acquire(self, query: str, positions: Mapping[str, int], first: bool, settled: bool) -> None:
         """Choose this source's cursor, and lock it."""
         folders = [log_folder(self._journal, source) for source in positions]
         make_folder(Path(self._journal, FOLDER))
-        self._leave_former_names(folders, query)
+        self._check_former_names(folders, query)
         part = f"{self._reader}@{query}"
         deadline = time.monotonic() + PATIENCE
         while self._lock is None:
@@ -168,7 +168,7 @@ class Cursor:
         self._lock = self._wait_for(part)
         self._name = part
 
-    def _leave_former_names(self, folders: list[Path], query: str) -> None:
+    def _check_former_names(self, folders: list[Path], query: str) -> None:
         """Check that no process reads from this checkpoint under another name, and warn about its former names."""
         former = {
             name
@@ -227,13 +227,13 @@ class Cursor:
         try:
             status = Path(f"/proc/{owner.pid}/stat").read_text()
         except OSError:
-            # If the system does not tell, it may have.
+            # Without /proc this is unknown, so assume that it has.
             return not Path("/proc/self/stat").exists()
         # The name of its program, in parentheses, may contain any characters.
         return int(status.rpartition(")")[2].split()[1]) == os.getppid()
 
-    def _stand(self, source: str, position: int) -> None:
-        # After a query was rewound, its former position would free rows that it still has to read.
+    def _set_position(self, source: str, position: int) -> None:
+        # After a query is rewound, its former position would free rows that it must read again.
         folder = log_folder(self._journal, source)
         retention.commit(folder, self._name, position, query=self._query, rewind=True)
-        self._standing[source] = position
+        self._positions[source] = position

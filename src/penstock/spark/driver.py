@@ -48,19 +48,19 @@ class SourceDriver:
         self._targets: Mapping[str, int] | None = None
         # A query without an id gets one: Spark stores it with the end of the first batch.
         self._id = uuid.uuid4().hex
-        self._told: str | None = None
+        self._warned: str | None = None
 
     def stop_here(self) -> None:
         """Read only the rows that exist now, and no sources that appear later.
 
-        A query that collects raises `LocalError`, because the existing rows are not all rows.
+        A query that collects raises `LocalError`, because it would stop before the stream completes.
         """
         if self._collector is not None:
             raise LocalError(
-                'with the option "url" a query collects while it runs, so it cannot end with what is there now: '
-                "let it run, or run `penstock collect` first and leave the option out"
+                'with the option "url" a query collects while it runs, so it cannot end with the available rows: '
+                "run it without an end, or run `penstock collect` first and omit the option"
             )
-        self._troubles.look(bounded=True)
+        self._troubles.refresh(bounded=True)
         self._targets = self.view.ends()
 
     def advance(self, start: Offset, limits: Limits) -> Offset | None:
@@ -76,10 +76,10 @@ class SourceDriver:
 
         """
         opened = start.opened(datetime.now(UTC).isoformat())
-        looked = self._look(start.positions)
+        readable = self._refresh(start.positions)
         first = start.query is None
         self._collect(start)
-        if not looked or not self.view.readers:
+        if not readable or not self.view.readers:
             # The meaning of "latest" must not depend on when the journal appears: Spark stores the query's start.
             return self._end(opened, {}, {}) if first and _begins_latest(start) else None
         if not start.positions and self._collector is None:
@@ -105,7 +105,7 @@ class SourceDriver:
             try:
                 load(log_folder(self._options.journal, source))
             except JournalError as error:
-                self._troubles.do_without_gaps(source, error, bounded=self._targets is not None)
+                self._troubles.skip_gaps(source, error, bounded=self._targets is not None)
                 return span[0], span[0]
         return span
 
@@ -130,7 +130,7 @@ class SourceDriver:
         """
         ranges = start.ranges(end)
         self.view.expected = end.positions
-        self._troubles.wait_until_there(ranges)
+        self._troubles.wait_until_readable(ranges)
         self._collect(end)
         places = {source: start.positions.get(source, end.origin(source)) for source in end.positions}
         standing = {source: int(at) for source, at in places.items() if source in self.view.readers}
@@ -144,11 +144,11 @@ class SourceDriver:
             return
         try:
             self._cursor.commit(end.positions)
-            self._told = None
+            self._warned = None
         except JournalError as error:
-            if self._told != str(error):
+            if self._warned != str(error):
                 logger.warning("%s; the journal is trimmed later", error)
-            self._told = str(error)
+            self._warned = str(error)
 
     def stop(self) -> None:
         """Stop background work."""
@@ -157,13 +157,13 @@ class SourceDriver:
         if self._cursor is not None:
             self._cursor.release()
 
-    def _look(self, expected: Collection[str]) -> bool:
+    def _refresh(self, expected: Collection[str]) -> bool:
         """Update the view of the journal; return whether it was readable."""
         self.view.expected = expected
-        looked = self._troubles.look(bounded=self._targets is not None)
+        readable = self._troubles.refresh(bounded=self._targets is not None)
         if self._cursor is None and self.view.readers:
-            self._tell_who_frees_the_budget()
-        return looked
+            self._warn_if_budget_is_not_freed()
+        return readable
 
     def _collect(self, known: Offset) -> None:
         """Check that the logs are those of the checkpoint, and that the collector inside the query runs.
@@ -207,11 +207,11 @@ class SourceDriver:
             ranges = limit_bytes(ranges, max_bytes, self.view.size)
         return ranges
 
-    def _tell_who_frees_the_budget(self) -> None:
+    def _warn_if_budget_is_not_freed(self) -> None:
         """Warn once if no reader frees the collector's budget."""
-        if self._told is not None or self._options.remote or not self._options.trim:
+        if self._warned is not None or self._options.remote or not self._options.trim:
             return
-        self._told = ""
+        self._warned = ""
         folders = (log_folder(self._options.journal, source) for source in self.view.readers)
         try:
             read = any(chain.from_iterable(map(cursors, folders)))

@@ -19,7 +19,7 @@ __all__ = ["EmbeddedCollector"]
 logger = logging.getLogger("penstock.spark")
 
 LOCK_PATIENCE: Final = 15.0
-"""Seconds: the collector of a killed driver holds its log until its process notices."""
+"""Seconds: the collector of a killed driver holds its log until its process has ended."""
 LOCK_RETRY: Final = 0.2
 STOP_SECONDS: Final = 5.0
 """The maximum time that Spark waits: an append to the journal is on disk within this time."""
@@ -39,7 +39,7 @@ class EmbeddedCollector:
     def run(self) -> None:
         """Start to collect on the first call; later, check that the collector still runs.
 
-        It raises the error with which the collector has stopped.
+        Raises the error that stopped the collector.
         """
         if self._thread is None:
             self._thread = threading.Thread(target=self._collect, name="penstock-collector", daemon=True)

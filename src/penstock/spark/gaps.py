@@ -83,7 +83,7 @@ class Seen(NamedTuple):
         return cls(*max(ends, default=(0, 0)), max((gap.number for gap in gaps), default=0))
 
     def or_later(self, other: Seen) -> Seen:
-        """Return the further one of both: a gap that no longer exists was read nevertheless."""
+        """Return the later end of the two: a gap that no longer exists has been read."""
         return Seen(*max(self[:2], other[:2]), max(self.number, other.number))
 
     def between(self, end: Seen, gaps: Sequence[Gap]) -> list[Gap]:
@@ -110,7 +110,7 @@ class GapOffset:
     """The offset of a query of gaps."""
 
     begun: str
-    """Where to start in sources that were not seen yet: "earliest", "latest", or the start time of a query that starts
+    """Where to start in sources that were not read yet: "earliest", "latest", or the start time of a query that starts
     with the latest ones."""
     seen: Mapping[str, Seen]
     """What was read of each source."""
@@ -200,7 +200,7 @@ class GapBatchReader(_GapReader, DataSourceReader):
         """Return the gaps; `JournalError` if the journal cannot be read."""
         view = JournalView(self._options)
         troubles = Troubles(self._options, view)
-        troubles.look(bounded=True)
+        troubles.refresh(bounded=True)
         found = sorted(_gaps(view, troubles, bounded=True))
         return [GapPartition([_row(source, gap) for source, gaps in found for gap in gaps])]
 
@@ -225,8 +225,8 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
     @plain_errors()
     def prepareForTriggerAvailableNow(self) -> None:
         """Read only the gaps that exist now."""
-        view, troubles = self._beside_driver(())
-        troubles.look(bounded=True)
+        view, troubles = self._view_and_troubles(())
+        troubles.refresh(bounded=True)
         self._targets = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles, bounded=True)}
 
     @plain_errors()
@@ -234,13 +234,13 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         """Return the end of the existing gaps; `start` if there are no more."""
         before = GapOffset.parse(start)
         begun = datetime.now(UTC).isoformat() if before.begun == "latest" else before.begun
-        view, troubles = self._beside_driver(before.seen)
-        looked = troubles.look(bounded=self._targets is not None)
+        view, troubles = self._view_and_troubles(before.seen)
+        readable = troubles.refresh(bounded=self._targets is not None)
         same_logs(self._options.journal, before.logs, view.logs())
         found = {}
         if self._targets is not None:
             found = self._targets
-        elif looked:
+        elif readable:
             found = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles, bounded=False)}
         found = {source: before.seen.get(source, NONE).or_later(seen) for source, seen in found.items()}
         logs = {source: uuid for source, uuid in view.logs().items() if source in found}
@@ -250,19 +250,19 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
     @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the gaps between two offsets."""
-        before, behind = GapOffset.parse(start), GapOffset.parse(end)
-        changed = [source for source, seen in behind.seen.items() if before.seen.get(source) != seen]
-        view, troubles = self._beside_driver(behind.seen)
-        troubles.wait_until_there(changed)
-        same_logs(self._options.journal, behind.logs, view.logs())
+        before, after = GapOffset.parse(start), GapOffset.parse(end)
+        changed = [source for source, seen in after.seen.items() if before.seen.get(source) != seen]
+        view, troubles = self._view_and_troubles(after.seen)
+        troubles.wait_until_readable(changed)
+        same_logs(self._options.journal, after.logs, view.logs())
         rows = []
         for source in sorted(changed):
-            gaps, seen = view.reader(source).gaps(), behind.seen[source]
+            gaps, seen = view.reader(source).gaps(), after.seen[source]
             since = before.seen.get(source) or _beginning(before.begun, gaps, seen)
             rows += [_row(source, gap) for gap in since.between(seen, gaps)]
         return [GapPartition(rows)] if rows else []
 
-    def _beside_driver(self, expected: Collection[str]) -> tuple[JournalView, Troubles]:
+    def _view_and_troubles(self, expected: Collection[str]) -> tuple[JournalView, Troubles]:
         if self._view is None or self._troubles is None:
             self._view = JournalView(self._options)
             self._troubles = Troubles(self._options, self._view)
@@ -276,7 +276,7 @@ def _gaps(view: JournalView, troubles: Troubles, *, bounded: bool) -> Iterator[t
         try:
             gaps = reader.gaps()
         except JournalError as error:
-            troubles.do_without_gaps(source, error, bounded=bounded)
+            troubles.skip_gaps(source, error, bounded=bounded)
         else:
             yield source, gaps
 
@@ -285,5 +285,5 @@ def _beginning(begun: str, gaps: Sequence[Gap], end: Seen) -> Seen:
     """Return where a query starts in a source that was not seen before."""
     if begun == "earliest":
         return NONE
-    # "latest" means after the gaps at the first look.
+    # "latest" means after the gaps that existed when the query first read the log.
     return end if begun == "latest" else Seen.before(gaps, datetime.fromisoformat(begun))

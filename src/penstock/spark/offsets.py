@@ -113,15 +113,15 @@ class Offset:
                 "another query"
             )
         ranges = {}
-        for source, behind in sorted(end.positions.items()):
+        for source, stop in sorted(end.positions.items()):
             first = self.positions.get(source, end.origin(source))
-            if not isinstance(first, int) or behind < first:
+            if not isinstance(first, int) or stop < first:
                 raise LocalError(
-                    f"source {source!r}: there are no rows from {first} to {behind}; this checkpoint was changed by "
+                    f"source {source!r}: there are no rows from {first} to {stop}; this checkpoint was changed by "
                     "hand, or is that of another query"
                 )
-            if first < behind:
-                ranges[source] = (first, behind)
+            if first < stop:
+                ranges[source] = (first, stop)
         return ranges
 
 
@@ -142,7 +142,7 @@ def same_logs(journal: str, expected: Mapping[str, str], found: Mapping[str, str
 def foreign(value: Any) -> LocalError:
     """Return the error for an invalid offset."""
     if isinstance(value, dict) and value.get("v") == 1:
-        # Its positions belong to a log of format 1, which is no longer readable, and it does not say which one. Using
+        # Its positions belong to a log of format 1, which is no longer readable, and it does not name that log. Using
         # them for a current log would skip rows or mix two logs.
         return LocalError(
             "the checkpoint was written by an earlier version of Penstock, whose journals this version cannot read; "

@@ -152,7 +152,7 @@ class SinkOptions:
         route = given.get("route", _text, None)
         if url is None or route is None:
             missing = "url" if url is None else "route"
-            raise LocalError(f'option "{missing}" is missing: "url" and "route" say where the rows go')
+            raise LocalError(f'option "{missing}" is missing: "url" and "route" name the destination of the rows')
         given.get("delivery", _delivery, None)
         return cls(
             url=url,
@@ -170,13 +170,13 @@ class _Given:
         names = {name.lower(): name for name in known}
         for name in self._values.keys() - names.keys():
             near = get_close_matches(name, names, n=1)
-            hint = f'did you mean "{names[near[0]]}"?' if near else f"known are {', '.join(sorted(known))}"
+            hint = f'did you mean "{names[near[0]]}"?' if near else f"the options are {', '.join(sorted(known))}"
             raise LocalError(f'format "{FORMAT}" has no option "{name}" here; {hint}')
 
     def only(self, names: tuple[str, ...], where: str) -> None:
         """Refuse all options except these."""
         for name in self._values.keys() - {name.lower() for name in names}:
-            raise LocalError(f'option "{name}" has no meaning {where}; there are {", ".join(names)}')
+            raise LocalError(f'option "{name}" is not valid {where}; the options are {", ".join(names)}')
 
     def fields(self, plain: _Plain) -> dict[str, Any]:
         """Return the values of those fields whose option was passed."""
@@ -276,7 +276,7 @@ def _start(text: str) -> Start:
 def _ending(text: str) -> Start:
     places = _start(text)
     if places == "earliest" or (isinstance(places, dict) and "earliest" in places.values()):
-        raise ValueError("a read cannot end at the earliest position; say latest, or a position for each source")
+        raise ValueError("a read cannot end at the earliest position; use latest, or a position for each source")
     return places
 
 
@@ -294,7 +294,7 @@ def _kind(text: str) -> str:
 def _delivery(text: str) -> None:
     if text == "transactional":
         raise ValueError(
-            "this version delivers at-least-once; the metadata of each item lets the receiver drop repeats"
+            "this version delivers at-least-once; the metadata of each item lets the receiver drop duplicates"
         )
     _one_of(text, "at-least-once")
 

@@ -1,4 +1,4 @@
-"""What is in a micro-batch, by limits of rows and bytes, and its partitions: equal parts of its ranges."""
+"""The rows of a micro-batch, limited by number and bytes, and its partitions: equal parts of its ranges."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def split(ranges: Sequence[Range], partitions: int | None, rows_per_partition: i
     for each in ranges:
         at = each.first
         while at < each.end:
-            behind = min(each.end, each.first + cuts[part + 1] - passed)
-            parts[part].append(replace(each, first=at, end=behind))
-            at = behind
+            stop = min(each.end, each.first + cuts[part + 1] - passed)
+            parts[part].append(replace(each, first=at, end=stop))
+            at = stop
             part += passed + at - each.first == cuts[part + 1]
         passed += each.end - each.first
     return [JournalPartition(part_ranges) for part_ranges in parts]

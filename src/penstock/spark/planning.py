@@ -13,7 +13,7 @@ from ..journal.reader import JournalReader
 from .offsets import Offset, same_logs
 from .options import SourceOptions
 from .partitions import Range
-from .survey import Loss, Span, left, losses, record, recorded
+from .survey import Loss, Span, losses, record, recorded, remaining
 from .view import JournalView, reaches
 
 __all__ = ["Planner"]
@@ -54,13 +54,13 @@ class Planner:
             JournalError: Rows are lost, and that cannot be recorded.
 
         """
-        for source, (first, behind) in ranges.items():
-            self._view.require_end(source, behind)
-            self._report_gaps(source, first, behind, end.origin(source), end.query)
+        for source, (first, stop) in ranges.items():
+            self._view.require_end(source, stop)
+            self._report_gaps(source, first, stop, end.origin(source), end.query)
         return [
-            Range(source, start, behind, end.logs[source])
+            Range(source, start, stop, end.logs[source])
             for source, span in ranges.items()
-            for start, behind in self._spans(source, span, end)
+            for start, stop in self._spans(source, span, end)
         ]
 
     def plan_once(self, ranges: Ranges) -> list[Range]:
@@ -73,8 +73,8 @@ class Planner:
             self._report_gaps(source, first, end, first, None)
             lost = [] if self._options.fail_on_data_loss else losses(self._view.readers[source], first, end)
             self._report_losses(source, lost)
-            spans = left(first, end, [(each.first, each.end) for each in lost])
-            parts += [Range(source, start, behind, self._view.readers[source].uuid) for start, behind in spans]
+            spans = remaining(first, end, [(each.first, each.end) for each in lost])
+            parts += [Range(source, start, stop, self._view.readers[source].uuid) for start, stop in spans]
         return parts
 
     def _spans(self, source: str, span: Span, end: Offset) -> list[Span]:
@@ -83,17 +83,17 @@ class Planner:
             return [span]
         assert end.query is not None
         journal = self._options.journal
-        passed_over = [] if self._options.remote else recorded(gaps.load(log_folder(journal, source)), end.query)
+        skipped = [] if self._options.remote else recorded(gaps.load(log_folder(journal, source)), end.query)
         # Not the view's reader, which may remember data that a worker no longer finds.
         reader = self._same_log(source, span, end)
-        parts = left(*span, passed_over)
-        found = [loss for part in parts for loss in losses(reader, *part) if (loss.first, loss.end) not in passed_over]
+        parts = remaining(*span, skipped)
+        found = [loss for part in parts for loss in losses(reader, *part) if (loss.first, loss.end) not in skipped]
         if found:
             # THREATS 99: a log that disappears meanwhile has lost nothing.
             self._same_log(source, span, end)
             self._record(reader, found, end.query)
             self._report_losses(source, found)
-        return list(left(*span, sorted([*passed_over, *((loss.first, loss.end) for loss in found)])))
+        return list(remaining(*span, sorted([*skipped, *((loss.first, loss.end) for loss in found)])))
 
     def _same_log(self, source: str, span: Span, end: Offset) -> JournalReader:
         """Return a new reader of the source, after checking that it is the batch's log and long enough."""
@@ -109,7 +109,7 @@ class Planner:
             raise DataLost(f"{where}, and failOnGap is true; to continue without them, set it to false")
         if self._options.remote:
             raise LocalError(
-                f"{where}, and cannot be skipped: that is recorded in the journal, which can only be read here; "
+                f"{where}, and cannot be skipped, because the journal is read-only here and cannot record that; "
                 "restore the rows, or copy the journal to a disk"
             )
         name = f"{self._options.reader} ({query})" if self._options.reader is not None else query

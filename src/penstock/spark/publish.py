@@ -100,8 +100,8 @@ async def _channel(peer: Peer, route: str, feed: Feed) -> None:
         await feed.over.wait()
     if not feed.complete:
         raise Canceled(
-            message=f"the peer canceled route {route!r} after {feed.count} rows of partition {feed.origin.partition}, "
-            "and wanted no more; its handler must take all items, even those that it drops"
+            message=f"the peer canceled route {route!r} after {feed.count} rows of partition {feed.origin.partition}; "
+            "its handler must take all items, including those that it drops"
         )
 
 

@@ -28,7 +28,7 @@ def read(options: SourceOptions, projection: Projection, partition: JournalParti
 
     Raises:
         JournalMissing: The journal or a source cannot be seen from this machine.
-        JournalMismatch: It is another log than the driver's.
+        JournalMismatch: It is a different log than the driver's.
         DataLost: Rows are gone.
         JournalCorrupt: Rows are damaged.
 
@@ -44,8 +44,8 @@ def _reader(journal: str, source: str, log: str) -> JournalReader:
     reader = JournalReader(journal, source)
     if reader.uuid != log:
         raise JournalMismatch(
-            f"source {source!r} of journal {journal} is log {reader.uuid} on this machine, and log {log} where it was "
-            "planned to be read; mount the same journal on every machine"
+            f"source {source!r} of journal {journal} is log {reader.uuid} on this machine, but log {log} on the "
+            "driver's machine; mount the same journal on every machine"
         )
     return reader
 

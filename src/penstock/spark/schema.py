@@ -79,7 +79,7 @@ def arrow_schema(
 ) -> pa.Schema:
     """Return the Arrow schema of the columns that Spark requested; `LocalError` if they are not among all columns.
 
-    There is an Arrow field for each, by name. Only some may contain nulls.
+    `fields` has the Arrow field of each column. Only those in `may_be_null` may contain nulls.
     """
     if not schema.fields:
         raise LocalError("a schema without columns reads nothing; name some of " + ", ".join(columns.names))
@@ -92,13 +92,13 @@ def arrow_schema(
 def _check(field: StructField, columns: StructType, may_be_null: Collection[str]) -> None:
     if field.name not in columns.names:
         near = get_close_matches(field.name, columns.names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(columns.names)}"
+        hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(columns.names)}"
         raise LocalError(f"a journal has no column {field.name!r}; {hint}")
     expected: DataType = columns[field.name].dataType
     if field.dataType != expected:
         raise LocalError(
             f"column {field.name!r} is of type {expected.simpleString()}, not {field.dataType.simpleString()}; "
-            "read it as it is, and cast it then"
+            "read it as it is, then cast it"
         )
     if field.name in may_be_null and not field.nullable:
         raise LocalError(f"column {field.name!r} may be null; it cannot be NOT NULL")

@@ -1,8 +1,8 @@
 """Errors as Spark shows them to its users: Penstock's message first, without a traceback.
 
-A PySpark worker sends the text of an exception to the JVM, which shows it after its own text. Twenty lines of Python
-before the sentence that says what to do would not help. PySpark has an environment variable to omit them, which it
-reads when it has caught the exception; the worker then ends.
+A PySpark worker sends the text of an exception to the JVM, which shows it after its own text. A traceback would hide
+the message, which says what to do. PySpark has an environment variable to omit tracebacks. It is read when an exception
+was caught; the worker then ends.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except PenstockError:
-        logger.debug("this ends a worker of Spark", exc_info=True)
+        logger.debug("this error ends a Spark worker", exc_info=True)
         if any(name.startswith(WORKER) for name in os.environ):
             os.environ.setdefault(HIDE, "1")
         raise

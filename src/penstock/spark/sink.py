@@ -30,7 +30,7 @@ BATCH_PROPERTY = "streaming.sql.batchId"
 
 @dataclass
 class Sent(WriterCommitMessage):
-    """What a task has sent."""
+    """The number of rows that a task has sent."""
 
     partition: int
     rows: int
@@ -52,7 +52,7 @@ class BatchSink(_Sink, DataSourceArrowWriter):
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         super().__init__(options, schema)
-        # Created once, when the write is planned: a repeated task sends the same.
+        # Created once, when the write is planned: a repeated task sends the same id.
         self._query = uuid.uuid4().hex
 
     @plain_errors()
@@ -81,5 +81,5 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 def _task() -> TaskContext:
     task = TaskContext.get()
     if task is None:
-        raise LocalError("a sink writes inside a task of Spark only")
+        raise LocalError("a sink can only write inside a Spark task")
     return task

@@ -66,7 +66,7 @@ class JournalBatchReader(_JournalReader, DataSourceReader):
         if self._options.url is not None:
             raise LocalError('a batch reads what is in the journal; the option "url" is for streams')
         view = JournalView(self._options)
-        Troubles(self._options, view).look(bounded=True)
+        Troubles(self._options, view).refresh(bounded=True)
         view.require_sources(startingOffsets=self._options.starting, endingOffsets=self._options.ending)
         ranges = {}
         for source in sorted(view.readers):
@@ -77,7 +77,7 @@ class JournalBatchReader(_JournalReader, DataSourceReader):
             ranges[source] = (first, end)
         planned = Planner(self._options, view).plan_once(ranges)
         parts = split(planned, self._options.partitions, self._options.rows_per_partition)
-        # Without any partition, Spark creates one of None.
+        # For an empty list, Spark creates a partition that is None.
         return [*parts] or [JournalPartition([])]
 
 
@@ -104,7 +104,7 @@ class JournalStreamReader(_JournalReader, DataSourceStreamReader, SupportsTrigge
     @plain_errors()
     def prepareForTriggerAvailableNow(self) -> None:
         """Read only the rows that exist now."""
-        self._beside_driver().stop_here()
+        self._source_driver().stop_here()
 
     @plain_errors()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
@@ -112,33 +112,33 @@ class JournalStreamReader(_JournalReader, DataSourceStreamReader, SupportsTrigge
 
         Rows before `start` are committed: Spark has that in its commit log before it calls this.
         """
-        driver = self._beside_driver()
+        driver = self._source_driver()
         end = driver.advance(Offset.parse(start), self._limits(limit))
         return start if end is None else end.json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return the end of the journal, for the query's progress."""
-        view = self._beside_driver().view
+        view = self._source_driver().view
         return Offset("earliest", view.ends(), view.logs()).json() if view.readers else None
 
     @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the partitions between two offsets."""
-        driver = self._beside_driver()
+        driver = self._source_driver()
         ranges = driver.plan(Offset.parse(start), Offset.parse(end))
         return [*split(ranges, self._options.partitions, self._options.rows_per_partition)]
 
     @plain_errors()
     def commit(self, end: dict[str, Any]) -> None:
         """Commit a finished micro-batch. `latestOffset` does so too, usually earlier."""
-        self._beside_driver().commit(Offset.parse(end))
+        self._source_driver().commit(Offset.parse(end))
 
     def stop(self) -> None:
         """Stop background work."""
         if self._driver is not None:
             self._driver.stop()
 
-    def _beside_driver(self) -> SourceDriver:
+    def _source_driver(self) -> SourceDriver:
         if self._driver is None:
             self._driver = SourceDriver(self._options)
         return self._driver

@@ -18,7 +18,7 @@ from ..journal import gaps
 from ..journal.layout import log_folder
 from ..journal.reader import JournalReader
 
-__all__ = ["Loss", "Span", "left", "losses", "record", "recorded"]
+__all__ = ["Loss", "Span", "losses", "record", "recorded", "remaining"]
 
 logger = logging.getLogger("penstock.spark")
 
@@ -52,8 +52,8 @@ def losses(reader: JournalReader, first: int, end: int) -> list[Loss]:
         if found and found[-1].end == loss.first:
             loss = Loss(found.pop().first, loss.end, loss.reason)
         found.append(loss)
-    for at, behind in reader.damage(first, end, records=True) if first < end else ():
-        if at == behind and not any(loss.first <= at <= loss.end for loss in found):
+    for at, stop in reader.damage(first, end, records=True) if first < end else ():
+        if at == stop and not any(loss.first <= at <= loss.end for loss in found):
             found.append(Loss(at, at, f"a record before position {at} is damaged"))
     return sorted(found, key=lambda loss: loss.first)
 
@@ -66,13 +66,13 @@ def _losses(reader: JournalReader, first: int, end: int) -> Iterator[Loss]:
                 at = batch["position"][-1].as_py() + 1
         except (DataLost, JournalCorrupt):
             # Valid batches before the damaged one may wait to be merged: read them one by one.
-            behind = min(end, max(at + 1, _batch_end(reader, at, end)))
+            stop = min(end, max(at + 1, _batch_end(reader, at, end)))
             try:
-                for _ in reader.read(at, behind, skip_records=True):
+                for _ in reader.read(at, stop, skip_records=True):
                     pass
             except (DataLost, JournalCorrupt) as error:
-                yield Loss(at, behind, str(error))
-            at = behind
+                yield Loss(at, stop, str(error))
+            at = stop
         else:
             return
 
@@ -102,7 +102,7 @@ def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: st
     The query has an id, and a name for people. After a `JournalError`, nothing may be skipped.
     """
     folder = log_folder(journal, reader.source)
-    # The remains of a killed driver may have planned the same batch meanwhile.
+    # The Python process of a killed driver may have planned the same batch meanwhile.
     known = recorded(gaps.load(folder), query)
     now = datetime.now(UTC)
     new = [
@@ -120,12 +120,12 @@ def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: st
     gaps.add(folder, new)
 
 
-def left(first: int, end: int, passed_over: Iterable[Span]) -> Iterator[Span]:
-    """Yield the rest of a range without others, which are in order."""
-    for start, behind in passed_over:
+def remaining(first: int, end: int, skipped: Iterable[Span]) -> Iterator[Span]:
+    """Yield the parts of a range outside the skipped ranges, which are in order."""
+    for start, stop in skipped:
         if first < min(start, end):
             yield first, min(start, end)
-        first = max(first, behind)
+        first = max(first, stop)
     if first < end:
         yield first, end
 

@@ -42,9 +42,9 @@ class Troubles:
         self._view = view
         self._clock = clock
         self._since: dict[str, float] = {}
-        self._told: dict[str, str] = {}
+        self._warned: dict[str, str] = {}
 
-    def look(self, *, bounded: bool = False) -> bool:
+    def refresh(self, *, bounded: bool = False) -> bool:
         """Update the view of the journal; return whether it responded. A journal that does not exist has no readers.
 
         A `JournalError` ends the query; a bounded one never waits, because it would treat that as the end of the data.
@@ -61,22 +61,22 @@ class Troubles:
             return False
         self._since.pop(_JOURNAL, None)
         troubles = self._view.troubles
-        for name in (self._told.keys() | self._since.keys()) & self._view.readers.keys():
-            self._told.pop(name, None)
+        for name in (self._warned.keys() | self._since.keys()) & self._view.readers.keys():
+            self._warned.pop(name, None)
             self._since.pop(name, None)
         for source, trouble in troubles.items():
             if self._fatal(source, trouble, bounded, seen=source in self._view.seen):
-                self._go_on_without(source, trouble)
+                self._continue_without(source, trouble)
         self._await_first_rows(bounded)
         return True
 
-    def wait_until_there(self, sources: Collection[str]) -> None:
+    def wait_until_readable(self, sources: Collection[str]) -> None:
         """Read the journal until all sources of a planned micro-batch are readable.
 
         Damage, and a wait that takes too long, raise the error that ends the query.
         """
         deadline = self._clock() + self._options.journal_timeout
-        while (not self.look() and sources) or not self._view.readers.keys() >= set(sources):
+        while (not self.refresh() and sources) or not self._view.readers.keys() >= set(sources):
             try:
                 for source in sorted(sources):
                     self._view.reader(source)
@@ -89,36 +89,36 @@ class Troubles:
     def _await_first_rows(self, bounded: bool) -> None:
         """Report sources without rows, if nothing else is read."""
         named = self._options.sources is not None
-        if not self._view.coming or (self._view.readers and not named) or self._options.url is not None:
-            self._told.pop(_JOURNAL, None)
+        if not self._view.awaited or (self._view.readers and not named) or self._options.url is not None:
+            self._warned.pop(_JOURNAL, None)
             return
         text = (
-            f"journal {self._options.journal} has no rows of {', '.join(sorted(self._view.coming))} yet: the collector "
-            "has received none"
+            f"journal {self._options.journal} has no rows of {', '.join(sorted(self._view.awaited))} yet: the "
+            "collector has received none"
         )
         if bounded:
-            raise JournalMissing(f"{text}; try again when it has, or look at its log")
-        self._tell(_JOURNAL, f"{text}; the query waits")
+            raise JournalMissing(f"{text}; try again later, or check the collector's log")
+        self._warn_once(_JOURNAL, f"{text}; the query waits")
 
     def wait_for(self, error: JournalError) -> None:
         """Report once that the query waits for a disk or network."""
-        self._tell("/", f"{error}; the query waits")
+        self._warn_once("/", f"{error}; the query waits")
 
-    def do_without_gaps(self, source: str, error: JournalError, *, bounded: bool = False) -> None:
+    def skip_gaps(self, source: str, error: JournalError, *, bounded: bool = False) -> None:
         """Raise the error about the gaps of a source, or report once that the query continues without it."""
         passes = type(error) is JournalError and not bounded
         skipped = isinstance(error, _DAMAGE) and not self._options.fail_on_data_loss and len(self._view.readers) > 1
         if not passes and not skipped:
             raise error
-        # This is not a valid name of a source, so it is reported only once per query.
-        self._tell(f"{source}/gaps", f"the query goes on without source {source!r}: {error}")
+        # The slash keeps `refresh` from clearing this, so it is reported only once per query.
+        self._warn_once(f"{source}/gaps", f"the query continues without source {source!r}: {error}")
 
     def _fatal(self, name: str, error: JournalError, bounded: bool, seen: bool) -> bool:
         """Return True if waiting for a problem is useless, or has taken too long."""
         if bounded or isinstance(error, _LASTING):
             return True
         if not isinstance(error, JournalMissing):
-            self._tell(name, f"{error}; the query waits")
+            self._warn_once(name, f"{error}; the query waits")
             return False
         if seen:
             return True
@@ -127,16 +127,16 @@ class Troubles:
         now, timeout = self._clock(), self._options.journal_timeout
         if now - self._since.setdefault(name, now) >= timeout:
             return True
-        self._tell(name, f"{error}; the query waits {timeout:g} s for it (option journalTimeout)")
+        self._warn_once(name, f"{error}; the query waits {timeout:g} s for it (option journalTimeout)")
         return False
 
-    def _go_on_without(self, source: str, error: JournalError) -> None:
+    def _continue_without(self, source: str, error: JournalError) -> None:
         # THREATS 99: data that cannot be seen from here is not lost.
         if self._options.fail_on_data_loss or not self._view.readers or not isinstance(error, _DAMAGE):
             raise error
-        self._tell(source, f"the query goes on without source {source!r}: {error}")
+        self._warn_once(source, f"the query continues without source {source!r}: {error}")
 
-    def _tell(self, name: str, text: str) -> None:
-        if self._told.get(name) != text:
+    def _warn_once(self, name: str, text: str) -> None:
+        if self._warned.get(name) != text:
             logger.warning("%s", text)
-            self._told[name] = text
+            self._warned[name] = text

@@ -33,7 +33,7 @@ class JournalView:
     Attributes:
         readers: A reader for each source that was readable at the last refresh, by name.
         troubles: The errors of the other sources, by name.
-        coming: Sources whose collector has no row yet, so that there is no log: nobody has read from them.
+        awaited: Sources whose collector has no row yet: they have no log, and were never read.
         seen: Sources that this view could read before.
         expected: More sources to look for, in addition to existing ones.
 
@@ -42,13 +42,13 @@ class JournalView:
     def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.readers: dict[str, JournalReader] = {}
         self.troubles: dict[str, JournalError] = {}
-        self.coming: set[str] = set()
+        self.awaited: set[str] = set()
         self.seen: set[str] = set()
         self.expected: Collection[str] = ()
         self._options = options
         self._journal = Journal(options.journal)
         self._clock = clock
-        self._next_look = float("-inf")
+        self._next_refresh = float("-inf")
         self._files: dict[str, tuple[int, int]] = {}
 
     def refresh(self) -> None:
@@ -57,28 +57,28 @@ class JournalView:
         It raises `JournalMissing` if there is no such journal, or no source in it, and `JournalError` if it cannot be
         reached.
         """
-        if self._options.remote and self._clock() < self._next_look:
+        if self._options.remote and self._clock() < self._next_refresh:
             return
         try:
             names = self._names()
         except JournalError:
-            self.readers, self.troubles, self.coming = {}, {}, set()
+            self.readers, self.troubles, self.awaited = {}, {}, set()
             raise
         readers: dict[str, JournalReader] = {}
-        self.troubles, self.coming = {}, set()
+        self.troubles, self.awaited = {}, set()
         for source in names:
             try:
                 readers[source] = self._refreshed(source)
             except JournalMissing:
-                if self._is_coming(source):
-                    self.coming.add(source)
+                if self._is_awaited(source):
+                    self.awaited.add(source)
                 else:
                     self.troubles[source] = self._missing(source)
             except JournalError as error:
                 self.troubles[source] = error
         self.readers = readers
         self.seen.update(readers)
-        self._next_look = self._clock() + REMOTE_SECONDS
+        self._next_refresh = self._clock() + REMOTE_SECONDS
 
     def _names(self) -> Collection[str]:
         """Return the sources to look for: the named ones; otherwise those that exist, or should."""
@@ -105,7 +105,7 @@ class JournalView:
             reader.refresh()
         return reader
 
-    def _is_coming(self, source: str) -> bool:
+    def _is_awaited(self, source: str) -> bool:
         """Return True if a source has, or had, a collector that waits for the first row."""
         if source in self.seen or source in self.expected or self._options.remote:
             return False
@@ -118,7 +118,7 @@ class JournalView:
             return error
         except JournalError:
             present = []
-        there = f"; there are {', '.join(present)}" if present else ""
+        there = f"; its sources are {', '.join(present)}" if present else ""
         known = source in self.seen or source in self.expected
         remedy = (
             "; if it was removed permanently, name the remaining ones with the option source"
@@ -131,7 +131,7 @@ class JournalView:
         )
 
     def _identity_file(self, source: str) -> tuple[int, int]:
-        """Return an identifier of a log's identity file, at the cost of one look at its folder."""
+        """Return an identifier of a log's identity file, at the cost of one system call."""
         if self._options.remote:
             return (0, 0)
         # A string instead of a path object: Spark asks about eighty times per second.
@@ -185,13 +185,13 @@ class JournalView:
 
         `places` has the value of each option: positions by source.
         """
-        present = {*self.readers, *self.troubles, *self.coming}
+        present = {*self.readers, *self.troubles, *self.awaited}
         for option, value in places.items():
             unknown = sorted(value.keys() - present) if isinstance(value, Mapping) else []
             if unknown:
                 raise LocalError(
                     f'option "{option}" names source {unknown[0]!r}, which journal {self._options.journal} does not '
-                    f"have; there are {', '.join(sorted(present))}"
+                    f"have; its sources are {', '.join(sorted(present))}"
                 )
 
 

@@ -85,7 +85,7 @@ class SessionFolder:
     def open(self, name: str) -> tuple[Log, list[bytes]] | None:
         """Return a log of an earlier process. See :meth:`penstock.session.SessionLogs.open`.
 
-        Raises SessionStoreError if it is damaged. It stays in place.
+        Raises SessionStoreError if it is damaged. The file stays in place.
         """
         if name not in self._closed_logs:
             return None

@@ -31,7 +31,7 @@ _HEAD_BYTES = _NUMBERS.size + 4
 def store_errors(path: Path, action: str) -> Iterator[None]:
     """Turn an `OSError` inside the block into a SessionStoreError.
 
-    It says that `path` cannot `action`, as in "be read".
+    `action` is what failed at `path`, as in "be read".
     """
     try:
         yield
