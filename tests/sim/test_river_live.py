@@ -192,3 +192,14 @@ async def test_the_command_line(codec: str, tmp_path: Path) -> None:
             )
             out, _ = await process.communicate()
             assert (process.returncode, out.decode()) == (0, expected)
+
+
+async def test_early_failure_of_a_source_precedes_the_response(tmp_path: Path) -> None:
+    async def source() -> AsyncIterator[bytes]:
+        await asyncio.sleep(0)
+        yield b"1"
+        raise ValueError("the source failed")
+
+    async with world(url_of("memory", tmp_path), confirm=True) as (_, peer):
+        with pytest.raises(ValueError, match="the source failed"):
+            await peer.upload("demo.nothing", b"0", source())

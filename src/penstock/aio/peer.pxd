@@ -11,7 +11,7 @@ cpdef tuple request_of(route, data, metadata)
 
 @cython.locals(driver=Driver)
 cdef _ready(Connector connector)
-cdef _pending(Driver driver, stream_id)
+cdef _pending(Driver driver, stream_id, outgoing)
 
 
 cdef class Peer:

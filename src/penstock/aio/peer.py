@@ -48,10 +48,15 @@ def _ready(connector: Connector) -> Driver | None:
     return None if driver is None or driver.flow.paused else driver
 
 
-def _pending(driver: Driver, stream_id: int) -> Future[Payload]:
-    """Return the future of a call that was opened, and schedule the write of its request."""
+def _pending(driver: Driver, stream_id: int, outgoing: Source | None) -> Future[Payload]:
+    """Return the future of a call that was opened, start its source, and schedule the write of its request.
+
+    The source starts before the request is written, so that the response does not overtake an early failure of it.
+    """
     future: Future[Payload] = driver.loop.create_future()
     driver.exchanges.calls[stream_id] = future
+    if outgoing is not None:
+        pump(driver.exchanges, stream_id, 0, outgoing)
     driver.flow.schedule_write()
     return future
 
@@ -305,9 +310,7 @@ class Peer:
         if kind is _FIRE:
             driver.flow.schedule_write()
             return None
-        future = _pending(driver, stream_id)
-        if outgoing is not None:
-            pump(driver.exchanges, stream_id, 0, outgoing)
+        future = _pending(driver, stream_id, outgoing)
         try:
             return await future
         except CancelledError:
