@@ -54,6 +54,16 @@ def test_what_credit_allows_is_sent_and_one_item_is_taken_ahead(build: Build, ex
     assert not completed(exchanges)
 
 
+@pytest.mark.parametrize(("size", "writes"), [(100, 0), (50_000, 1)])
+def test_only_a_short_stream_waits_for_its_batch_to_be_written(
+    build: Build, exchanges: Any, size: int, writes: int
+) -> None:
+    # THREATS 40. Otherwise the link of a peer that does not read gets far more than `output_high_bytes`.
+    begin(build, exchanges, [b"x" * size], 10)
+    assert completed(exchanges)
+    assert exchanges.flow.writes == writes
+
+
 @pytest.mark.parametrize("more", [0, 1])
 def test_exact_demand_gets_the_completion(build: Build, exchanges: Any, more: int) -> None:
     source = Source(3)

@@ -30,6 +30,9 @@ BURSTS: Final = 8
 """Bursts of one stream before other streams get a turn of the loop."""
 FRAME_BYTES: Final = 16
 """The approximate overhead of an item on the wire."""
+SHORT_BYTES: Final = 2_000
+"""The maximum size of a stream's last burst that is written with its batch. A batch of several such streams is written
+before it has much more than a burst; see `FLUSH_AFTER` in `flow`."""
 
 _END = object()
 _NOTHING = object()
@@ -205,8 +208,7 @@ class Pump(Half):
                 if self.credit <= 0 or flow.paused or self.over:
                     break
                 self.burst()
-                # The end of a stream is written with the batch.
-                if not self.over:
+                if self.burst_left < BURST_BYTES - SHORT_BYTES or not self.over:
                     flow.write()
             else:
                 flow.loop.call_soon(self.step)
