@@ -65,6 +65,7 @@ class ProtocolSpec:
         version: The protocol and its version, as in ``penstock decode --dialect``.
         dump: ``dump(version)`` returns the :class:`Dump` of its frames.
         prefix_bytes: The width of the length before each frame; 0 if frames are not delimited by a length.
+        max_request: The maximum number of items that one request may ask for.
         skips_oversized: Sessions reject a message that is too long by its first and last bytes, without storing it, and
             the link continues.
         options: The URL options of the protocol, as opposed to those of a transport.
@@ -97,6 +98,8 @@ class ProtocolSpec:
     version: str
     dump: str
     prefix_bytes: int
+    # RSocket 1.0, REQUEST_N Frame: 31 bits.
+    max_request: int = 0x7FFF_FFFF
     skips_oversized: bool = False
     options: frozenset[str] = frozenset()
     supports: frozenset[str] = frozenset()
@@ -220,6 +223,8 @@ _REACTIVE_STREAMS: Final = ProtocolSpec(
     version="reactive-streams-0",
     dump="wire.reactivestreams.dump:ReactiveStreamsDump",
     prefix_bytes=0,
+    # docs/reference/rs-0.md, Encoding: a varint.
+    max_request=(1 << 63) - 1,
     alpn="reactive-streams",
     content_type="application/reactive-streams",
     supports=frozenset({"extensions", "element_sizes"}),

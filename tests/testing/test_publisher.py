@@ -11,7 +11,7 @@ from penstock import ApplicationError, LocalError, Payload, Service, Settings
 from penstock.protocols import PROTOCOLS
 from penstock.testing import PUBLISHER_RULES, RULES, Published, check_publisher
 from penstock.testing.ends import PATIENCE
-from tests.testing.faulty import COUNT, faulty
+from tests.testing.faulty import COUNT, PROMPT, SETTLE, faulty
 from tests.testing.serving import FAMILY, assert_kept
 
 HANGS = {"1.2", "1.5", "1.8", "3.8", "3.9", "3.12"}
@@ -54,7 +54,9 @@ async def sound(protocol: str, handler: str, transport: str = "memory://rules") 
             count=COUNT,
             failing=(f"{handler}_failing", b""),
             endless=(handler, b"1000000000"),
+            empty=(handler, b"0"),
             streams=50,
+            settle=SETTLE,
         )
 
 
@@ -84,17 +86,11 @@ async def test_a_server_without_faults_keeps_every_rule(protocol: str) -> None:
 
 @pytest.mark.parametrize(
     ("protocol", "rule"),
-    [
-        (protocol, rule)
-        for protocol in FAMILY
-        for rule in PUBLISHER_RULES
-        # A subscribe with the id of an open stream ends our session, and so the faulty server's.
-        if (protocol, rule) != ("reactive-streams", "1.10")
-    ],
+    [(protocol, rule) for protocol in FAMILY for rule in PUBLISHER_RULES],
 )
 async def test_a_publisher_that_breaks_a_rule_is_caught(protocol: str, rule: str) -> None:
     async with faulty(protocol, rule) as published:
-        [result] = await check_publisher(replace(published, patience=0.05 if rule in HANGS else PATIENCE), [rule])
+        [result] = await check_publisher(replace(published, patience=PROMPT if rule in HANGS else PATIENCE), [rule])
         assert result.outcome == "broken", str(result)
         assert result.why
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl as tls
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Self, TypeVar
 
 from .. import transports
@@ -12,7 +12,7 @@ from ..errors import ProtocolError, SessionClosed
 from ..events import Closed, Completed, Event, Failed, ItemReceived, RunReceived
 from ..kinds import Kind
 from ..payload import Payload
-from ..protocols import client_session
+from ..protocols import client_session, spec_of
 from ..session import Session
 from ..settings import Settings
 from ..transports import Link
@@ -40,6 +40,8 @@ class RawStream:
     Attributes:
         over: It completed or failed.
         opening: The frames that opened it.
+        last_at: When its last item arrived, or else when it was opened.
+        gap: The longest time between its opening, or an item, and the next item.
 
     """
 
@@ -50,6 +52,15 @@ class RawStream:
         self.items: list[Payload] = []
         self.over = False
         self.error: Exception | None = None
+        self.last_at = end.loop.time()
+        self.gap = 0.0
+
+    def arrived(self, items: Iterable[Payload]) -> None:
+        """Add items."""
+        self.items += items
+        now = self._end.loop.time()
+        self.gap = max(self.gap, now - self.last_at)
+        self.last_at = now
 
     def request(self, count: int) -> list[bytes]:
         """Return the frames that request `count` items, possibly 0. Raises Skipped if the protocol has no demand."""
@@ -75,19 +86,26 @@ class RawStream:
 
     async def ends(self) -> None:
         """Wait until it has ended."""
-        await self._end.until(lambda: self.over, f"the publisher has not ended its stream of {len(self.items)} items")
+        await self._end.until(
+            lambda: self.over, lambda: f"the publisher has not ended its stream, after {len(self.items)} items"
+        )
 
 
 class RawRequester(RawEnd):
     """The client's end: ``async with RawRequester(url) as raw``.
 
     At one more than `strays` stray frames it closes the connection; 0: at no number.
+
+    Attributes:
+        max_request: The maximum number of items that one request may ask for.
+
     """
 
     def __init__(self, url: str, patience: float, strays: int = 0, ssl: tls.SSLContext | None = None) -> None:
         super().__init__(patience)
         self._url = parse_url(url)
         self._ssl = ssl
+        self.max_request = spec_of(self._url.protocol).max_request
         self._streams: dict[int, RawStream] = {}
         self._token = os.urandom(TOKEN_BYTES)
         self._made: list[Callable[[Session], object]] = []
@@ -159,7 +177,7 @@ class RawRequester(RawEnd):
         try:
             stream_id = self.make(lambda session: session.open(Kind.STREAM, route, payload, credit))
             opening = self.output()
-            observed_id = self.observer.open(Kind.STREAM, route, payload, ENDLESS)
+            observed_id = self.observer.open(Kind.STREAM, route, payload, self.max_request)
         except SessionClosed as error:
             raise Broken(f"the connection ended ({self.error or error})") from None
         if observed_id != stream_id:
@@ -186,10 +204,10 @@ class RawRequester(RawEnd):
         if stream is None:
             return
         if isinstance(event, ItemReceived):
-            stream.items.append(event.payload)
+            stream.arrived((event.payload,))
             stream.over = stream.over or event.done
         elif isinstance(event, RunReceived):
-            stream.items += event.run.payloads()
+            stream.arrived(event.run.payloads())
         elif isinstance(event, Completed):
             stream.over = True
         elif isinstance(event, Failed):
