@@ -26,6 +26,9 @@ _LEAST = dict.fromkeys((*_ONES, "max_held_bytes"), 1) | {"max_unacked": 2, "hear
 class Settings:
     """Limits and timeouts. Times are in seconds, sizes in bytes. Exceeding any limit raises an error.
 
+    A setting that only some transports use is refused with others. A feature that a protocol does not have is refused;
+    limits and timeouts that it does not use are not, because settings may be shared between protocols.
+
     Pass the ones that you change, or derive from existing ones with :func:`dataclasses.replace`::
 
         penstock.connect(url, settings=Settings(credit=4096))
@@ -76,7 +79,7 @@ class Settings:
     max_stray_frames: int = 100_000
     """Frames for streams that do not exist, per 30 s: a few are race conditions, many are an attack."""
     max_control_frames: int = 1_000
-    """Answers to control frames waiting to be sent; beyond it, reading stops."""
+    """SETTINGS, PING and other frames without content on one HTTP/2 connection, per 30 s; beyond it, it ends."""
     max_keepalive_bytes: int = 16 * KIB
     """Data of a KEEPALIVE, which must be sent back."""
     max_output_bytes: int = 64 * MIB

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from .errors import LocalError, UrlError
-from .protocols import EXAMPLE_URL, PROTOCOLS, spec_of
+from .protocols import EXAMPLE_URL, FEATURES, PROTOCOLS, spec_of, specific, uses
+from .settings import DEFAULT_SETTINGS, Settings
 
-__all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "parse_url"]
+__all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "check_settings", "parse_url"]
 
 TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory", "h2c", "h2", "quic")
 """The transports of URLs; :mod:`penstock.transports` has their modules."""
@@ -22,7 +23,21 @@ NETWORKED: Final = frozenset({"tcp", "tls", "ws", "wss", "h2c", "h2", "quic"})
 WITH_HEADERS: Final = ("h2", "h2c", "ws", "wss")
 """Transports that start with an HTTP request, which has `Settings.headers`."""
 
+TRANSPORT_SETTINGS: Final[dict[str, tuple[str, ...]]] = {
+    "headers": WITH_HEADERS,
+    "keepalive_lifetime": ("quic",),
+    "max_control_frames": ("h2", "h2c"),
+    "max_empty_fragments": ("h2", "h2c"),
+    "max_rapid_resets": ("h2", "h2c", "quic"),
+    "max_setup_frame_bytes": ("ws", "wss"),
+    "origins": WITH_HEADERS,
+}
+"""The settings that only some transports use, and these transports."""
+OF_TRANSPORTS: Final = ("max_control_frames", "origins")
+"""Those of them that no protocol uses. `check_headers` checks headers."""
+
 EXAMPLE: Final = f"write one like {EXAMPLE_URL}"
+_SIDES: Final = ("client", "server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +121,35 @@ def check_headers(transport: str, what: str) -> None:
     if transport not in WITH_HEADERS:
         known = f"{', '.join(WITH_HEADERS[:-1])} and {WITH_HEADERS[-1]}"
         raise LocalError(f"{what} works only with {known}, which start with HTTP, not with {transport}; leave it out")
+
+
+def check_settings(urls: Sequence[Url], settings: Settings, *, serving: bool, shared: bool = False) -> None:
+    """Raise LocalError if a setting was changed that has no effect with any of `urls`.
+
+    Args:
+        urls: The servers to connect to, or the addresses to serve.
+        settings: The settings.
+        serving: Whether this side is the server.
+        shared: Whether the settings may also be used with other protocols: only those that no protocol uses on these
+            transports are checked.
+
+    """
+    for name in sorted(OF_TRANSPORTS if shared else specific() | TRANSPORT_SETTINGS.keys()):
+        if getattr(settings, name) != getattr(DEFAULT_SETTINGS, name) and not any(
+            _uses(url, name, serving) for url in urls
+        ):
+            places = ", ".join(dict.fromkeys(f"{url.protocol}+{url.transport}" for url in urls))
+            lack = FEATURES.get(name)
+            if lack is not None and len(urls) == 1:
+                raise LocalError(f"{urls[0].protocol} {lack}; leave Settings.{name} out")
+            raise LocalError(f"Settings.{name} has no effect on a {_SIDES[serving]} of {places}; leave it out")
+
+
+def _uses(url: Url, name: str, serving: bool) -> bool:
+    if name == "length_counts_itself" and url.transport in ("ws", "wss"):
+        # Messages have no length before them.
+        return False
+    return url.transport in TRANSPORT_SETTINGS.get(name, ()) or uses(url.protocol, name, serving)
 
 
 def _without_user(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
-from ..urls import parse_url
+from ..urls import check_settings, parse_url
 from .connectors import Direct
 from .dialer import Dialer, SetupData
 from .handlers import Interceptor, check_interceptor
@@ -73,7 +73,7 @@ def connect(
 
     Raises:
         UrlError: The URL has an unknown protocol, transport or address.
-        LocalError: An interceptor does not take `request` and `next`.
+        LocalError: An interceptor does not take `request` and `next`, or a setting has no effect with this transport.
         ConnectError: When awaited or entered: no connection could be made.
         SetupRejected: With `confirm`: the server rejected the set-up.
         UnsupportedKind: With `confirm`: the protocol does not confirm set-ups.
@@ -83,6 +83,8 @@ def connect(
     for interceptor in around:
         check_interceptor(interceptor)
     place = parse_url(url)
+    if settings is not None:
+        check_settings([place], settings, serving=False, shared=True)
     policy, backoff = _policy(place.protocol, reconnect)
     dialer = Dialer(
         place,

@@ -19,7 +19,7 @@ from ..session import Durable, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..transports import Discard, Link, Listener, Refused
-from ..urls import Url, parse_url
+from ..urls import Url, check_settings, parse_url
 from .background import Background
 from .connectors import Direct
 from .driver import Driver
@@ -70,7 +70,7 @@ def serve(
         A server that listens when it is entered or awaited. Exiting the block closes it, as :meth:`Server.close` does.
 
     Raises:
-        LocalError: There is no URL.
+        LocalError: There is no URL, or a setting has no effect with any of their transports.
         UrlError: A URL has an unknown protocol, transport or address.
         ConnectError: When entered or awaited: an address cannot be bound.
         SessionStoreError: When entered or awaited: `Settings.resume_store` cannot be used.
@@ -79,7 +79,10 @@ def serve(
     if not urls:
         raise LocalError(f"serve() needs at least one URL, such as {EXAMPLE_URL}")
     observers = Observers(taps, on_connection, acceptor)
-    return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl, observers)
+    places = [parse_url(url) for url in urls]
+    if settings is not None:
+        check_settings(places, settings, serving=True, shared=True)
+    return Server(service, places, settings or DEFAULT_SETTINGS, ssl, observers)
 
 
 class Server:

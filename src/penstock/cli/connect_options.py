@@ -16,7 +16,7 @@ from ..urls import check_headers, parse_url
 from .arguments import read_bytes
 from .bodies import bodies_of
 from .credentials import credentials
-from .given import given_settings
+from .given import check_given, given_settings
 from .optionsfile import OptionsFile
 from .trust import client_tls
 
@@ -69,6 +69,7 @@ class SessionOptions:
         if self.header:
             check_headers(parse_url(url).transport, "--header")
             chosen["headers"] = tuple(_header(text) for text in self.header)
+        check_given(self.set, [url], serving=False)
         return Settings(**chosen)
 
     def tls(self, url: str) -> tuple[str, tls.SSLContext | None]:
