@@ -154,7 +154,8 @@ class Settings:
     """How long calls in flight may take to finish when a connection or a server closes."""
 
     idle_timeout: float = 0.0
-    """Silence after which a peer is considered dead in protocols without KEEPALIVE (ReactiveSocket 0.0); 0: never."""
+    """Silence after which a peer is considered dead in protocols without KEEPALIVE (ReactiveSocket 0.0,
+    reactive-streams-io); 0: never."""
 
     # River.
     heartbeat_interval: float = 1.0
