@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from penstock.leases import FixedLease
 from penstock.protocols import PROTOCOLS, spec_of, specific, uses
 from penstock.settings import DEFAULT_SETTINGS
 from penstock.transports import MODULES
-from penstock.urls import TRANSPORT_SETTINGS, TRANSPORTS, check_settings, parse_url
+from penstock.urls import TRANSPORT_SETTINGS, TRANSPORTS, check_settings, fitting, parse_url
 
 SRC = Path(penstock.__file__).parent
 SPECIAL: dict[str, Any] = {
@@ -131,8 +132,49 @@ def test_policy_of_leases_is_refused_without_leases() -> None:
         check_settings([parse_url("river+tcp://:1")], Settings(lease=FixedLease()), serving=True)
 
 
-def test_shared_settings_may_have_limits_of_other_protocols() -> None:
-    place = parse_url("rsocket+tcp://:1")
-    check_settings([place], Settings(heartbeat_interval=3.0), serving=False, shared=True)
-    with pytest.raises(LocalError, match="heartbeat_interval"):
-        check_settings([place], Settings(heartbeat_interval=3.0), serving=False)
+SHARED = Settings(heartbeat_interval=3.0, keepalive_interval=3.0, origins=("*",), credit=7)
+
+
+@pytest.mark.parametrize(
+    ("place", "serving", "left"),
+    [
+        ("rsocket+tcp://:1", False, Settings(keepalive_interval=3.0, credit=7)),
+        ("river+ws://:1", True, Settings(heartbeat_interval=3.0, origins=("*",), credit=7)),
+        ("reactive-streams+memory://x", True, Settings(credit=7)),
+    ],
+)
+def test_fitting_settings_are_accepted(place: str, serving: bool, left: Settings) -> None:
+    assert fitting(SHARED, place, serving=serving) == left
+    check_settings([parse_url(place)], left, serving=serving)
+    assert fitting(SHARED, "rsocket+ws://:1", "river+tcp://:1", serving=serving) == SHARED
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Settings)])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_connect_serve_and_balance_refuse_what_has_no_effect(protocol: str, name: str) -> None:
+    place = url(protocol, "memory")
+    settings = changed(name)
+    calls = {
+        "client": (
+            lambda: penstock.connect(place, settings=settings),
+            lambda: penstock.balance([place], settings=settings),
+        ),
+        "server": (lambda: penstock.serve(Service(), place, settings=settings),),
+    }
+    for side, attempts in calls.items():
+        useless = fitting(settings, place, serving=side == "server") != settings
+        for attempt in attempts:
+            with (
+                pytest.raises(LocalError, match=rf"Settings\.{name}\b.*leave|leave Settings\.{name} out")
+                if useless
+                else nullcontext()
+            ):
+                attempt()
+
+
+def test_default_values_are_never_refused() -> None:
+    for field in fields(Settings):
+        settings = Settings(**{field.name: getattr(DEFAULT_SETTINGS, field.name)})
+        for protocol in PROTOCOLS:
+            penstock.connect(url(protocol, "memory"), settings=settings)
+            penstock.serve(Service(), url(protocol, "memory"), settings=settings)

@@ -26,8 +26,8 @@ _LEAST = dict.fromkeys((*_ONES, "max_held_bytes"), 1) | {"max_unacked": 2, "hear
 class Settings:
     """Limits and timeouts. Times are in seconds, sizes in bytes. Exceeding any limit raises an error.
 
-    A setting that only some transports use is refused with others. A feature that a protocol does not have is refused;
-    limits and timeouts that it does not use are not, because settings may be shared between protocols.
+    A changed setting that has no effect with a URL's protocol and transport is refused. :func:`penstock.urls.fitting`
+    removes such settings, for programs that work with any protocol.
 
     Pass the ones that you change, or derive from existing ones with :func:`dataclasses.replace`::
 

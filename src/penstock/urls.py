@@ -12,7 +12,7 @@ from .errors import LocalError, UrlError
 from .protocols import EXAMPLE_URL, FEATURES, PROTOCOLS, spec_of, specific, uses
 from .settings import DEFAULT_SETTINGS, Settings
 
-__all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "check_settings", "parse_url"]
+__all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "check_settings", "fitting", "parse_url"]
 
 TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory", "h2c", "h2", "quic")
 """The transports of URLs; :mod:`penstock.transports` has their modules."""
@@ -33,8 +33,6 @@ TRANSPORT_SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "origins": WITH_HEADERS,
 }
 """The settings that only some transports use, and these transports."""
-OF_TRANSPORTS: Final = ("max_control_frames", "origins")
-"""Those of them that no protocol uses. `check_headers` checks headers."""
 
 EXAMPLE: Final = f"write one like {EXAMPLE_URL}"
 _SIDES: Final = ("client", "server")
@@ -123,26 +121,47 @@ def check_headers(transport: str, what: str) -> None:
         raise LocalError(f"{what} works only with {known}, which start with HTTP, not with {transport}; leave it out")
 
 
-def check_settings(urls: Sequence[Url], settings: Settings, *, serving: bool, shared: bool = False) -> None:
+def check_settings(urls: Sequence[Url], settings: Settings, *, serving: bool) -> None:
     """Raise LocalError if a setting was changed that has no effect with any of `urls`.
 
     Args:
         urls: The servers to connect to, or the addresses to serve.
         settings: The settings.
         serving: Whether this side is the server.
-        shared: Whether the settings may also be used with other protocols: only those that no protocol uses on these
-            transports are checked.
 
     """
-    for name in sorted(OF_TRANSPORTS if shared else specific() | TRANSPORT_SETTINGS.keys()):
-        if getattr(settings, name) != getattr(DEFAULT_SETTINGS, name) and not any(
-            _uses(url, name, serving) for url in urls
-        ):
-            places = ", ".join(dict.fromkeys(f"{url.protocol}+{url.transport}" for url in urls))
-            lack = FEATURES.get(name)
-            if lack is not None and len(urls) == 1:
-                raise LocalError(f"{urls[0].protocol} {lack}; leave Settings.{name} out")
-            raise LocalError(f"Settings.{name} has no effect on a {_SIDES[serving]} of {places}; leave it out")
+    for name in _without_effect(urls, settings, serving):
+        places = ", ".join(dict.fromkeys(f"{url.protocol}+{url.transport}" for url in urls))
+        lack = FEATURES.get(name)
+        if lack is not None and len(urls) == 1:
+            raise LocalError(f"{urls[0].protocol} {lack}; leave Settings.{name} out")
+        raise LocalError(f"Settings.{name} has no effect on a {_SIDES[serving]} of {places}; leave it out")
+
+
+def fitting(settings: Settings, *urls: str, serving: bool = False) -> Settings:
+    """Return `settings` with the defaults of those that have no effect with any of `urls`.
+
+    This is for programs that work with any protocol: :func:`penstock.connect` and :func:`penstock.serve` refuse such
+    settings.
+
+    Args:
+        settings: The settings.
+        urls: The servers to connect to, or the addresses to serve.
+        serving: Whether this side is the server.
+
+    """
+    names = _without_effect([parse_url(url) for url in urls], settings, serving)
+    return replace(settings, **{name: getattr(DEFAULT_SETTINGS, name) for name in names})
+
+
+def _without_effect(urls: Sequence[Url], settings: Settings, serving: bool) -> list[str]:
+    """Return the names of the settings that were changed and have no effect with any of `urls`."""
+    return [
+        name
+        for name in sorted(specific() | TRANSPORT_SETTINGS.keys())
+        if getattr(settings, name) != getattr(DEFAULT_SETTINGS, name)
+        and not any(_uses(url, name, serving) for url in urls)
+    ]
 
 
 def _uses(url: Url, name: str, serving: bool) -> bool:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from penstock.cli.given import check_given, given_settings
+from penstock.cli.given import given_settings
 from penstock.errors import LocalError
 
 
@@ -47,25 +45,3 @@ def test_lists_have_commas() -> None:
 def test_invalid_setting_is_an_error(pair: str, part: str) -> None:
     with pytest.raises(LocalError, match=part):
         given_settings([pair])
-
-
-@pytest.mark.parametrize(
-    ("pair", "url", "serving", "why"),
-    [
-        ("max_control_frames=5", "rsocket+tcp://:1", False, "no effect on a client of rsocket+tcp"),
-        ("heartbeat_interval=2", "rsocket+ws://:1", True, "no effect on a server of rsocket+ws"),
-        ("max_keepalive_bytes=5", "river+ws://:1", False, "no effect on a client of river+ws"),
-        ("river_v1_1=true", "river+ws://:1", False, "no effect on a client of river+ws"),
-        ("extensions=metadata", "rsocket+tcp://:1", False, "rsocket has no extensions; leave Settings.extensions out"),
-    ],
-)
-def test_setting_without_effect_is_refused(pair: str, url: str, serving: bool, why: str) -> None:
-    with pytest.raises(LocalError, match=re.escape(why)):
-        check_given([pair], [url], serving=serving)
-
-
-def test_server_needs_one_url_that_uses_the_setting() -> None:
-    check_given(["heartbeat_interval=2"], ["rsocket+ws://:1", "river+ws://:2"], serving=True)
-    check_given(["max_control_frames=5"], ["river+h2c://:1"], serving=False)
-    with pytest.raises(LocalError, match="heartbeat_interval"):
-        check_given(["heartbeat_interval=2"], ["rsocket+ws://:1", "rsocket+tcp://:2"], serving=True)

@@ -16,7 +16,7 @@ from ..kinds import Kind
 from ..payload import Payload
 from ..protocols import EXAMPLE_URL, connection_settings
 from ..settings import DEFAULT_SETTINGS, Settings
-from ..urls import Url, parse_url
+from ..urls import Url, check_settings, parse_url
 from .connectors import Connector
 from .dialer import Dialer, SetupData
 from .driver import Driver
@@ -74,7 +74,8 @@ def balance(
         A balancer that connects when it is entered or awaited. Exiting the block closes all connections.
 
     Raises:
-        LocalError: `urls` is empty or has duplicates, the strategy is unknown, or a number is out of range.
+        LocalError: `urls` is empty or has duplicates, the strategy is unknown, a number is out of range, or a setting
+            has no effect with any of the URLs.
         ConnectError: When entered or awaited: no node is reachable; the message gives the reason for each.
 
     """
@@ -84,6 +85,8 @@ def balance(
         raise LocalError(f"half_life is {half_life}; it must be more than 0 seconds")
     if rejections < 1:
         raise LocalError(f"rejections is {rejections}; it must be at least 1")
+    if settings is not None:
+        check_settings([parse_url(url) for url in urls], settings, serving=False)
     policy = reconnect or Reconnect()
     dial = partial(
         Dialer,

@@ -73,7 +73,7 @@ def connect(
 
     Raises:
         UrlError: The URL has an unknown protocol, transport or address.
-        LocalError: An interceptor does not take `request` and `next`, or a setting has no effect with this transport.
+        LocalError: An interceptor does not take `request` and `next`, or a setting has no effect with this URL.
         ConnectError: When awaited or entered: no connection could be made.
         SetupRejected: With `confirm`: the server rejected the set-up.
         UnsupportedKind: With `confirm`: the protocol does not confirm set-ups.
@@ -84,7 +84,7 @@ def connect(
         check_interceptor(interceptor)
     place = parse_url(url)
     if settings is not None:
-        check_settings([place], settings, serving=False, shared=True)
+        check_settings([place], settings, serving=False)
     policy, backoff = _policy(place.protocol, reconnect)
     dialer = Dialer(
         place,

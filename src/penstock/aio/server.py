@@ -70,7 +70,7 @@ def serve(
         A server that listens when it is entered or awaited. Exiting the block closes it, as :meth:`Server.close` does.
 
     Raises:
-        LocalError: There is no URL, or a setting has no effect with any of their transports.
+        LocalError: There is no URL, or a setting has no effect with any of them.
         UrlError: A URL has an unknown protocol, transport or address.
         ConnectError: When entered or awaited: an address cannot be bound.
         SessionStoreError: When entered or awaited: `Settings.resume_store` cannot be used.
@@ -81,7 +81,7 @@ def serve(
     observers = Observers(taps, on_connection, acceptor)
     places = [parse_url(url) for url in urls]
     if settings is not None:
-        check_settings(places, settings, serving=True, shared=True)
+        check_settings(places, settings, serving=True)
     return Server(service, places, settings or DEFAULT_SETTINGS, ssl, observers)
 
 

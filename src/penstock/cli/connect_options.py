@@ -12,11 +12,11 @@ from ..errors import LocalError
 from ..payload import Payload
 from ..protocols import PROTOCOLS, is_composite
 from ..settings import DEFAULT_SETTINGS
-from ..urls import check_headers, parse_url
+from ..urls import check_headers, check_settings, parse_url
 from .arguments import read_bytes
 from .bodies import bodies_of
 from .credentials import credentials
-from .given import check_given, given_settings
+from .given import given_settings
 from .optionsfile import OptionsFile
 from .trust import client_tls
 
@@ -69,8 +69,9 @@ class SessionOptions:
         if self.header:
             check_headers(parse_url(url).transport, "--header")
             chosen["headers"] = tuple(_header(text) for text in self.header)
-        check_given(self.set, [url], serving=False)
-        return Settings(**chosen)
+        settings = Settings(**chosen)
+        check_settings([parse_url(url)], settings, serving=False)
+        return settings
 
     def tls(self, url: str) -> tuple[str, tls.SSLContext | None]:
         """Return the URL to connect to and its TLS context; see :func:`client_tls`."""

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, Final
 
 from ..errors import LocalError
-from ..settings import DEFAULT_SETTINGS, Settings
-from ..urls import check_settings, parse_url
+from ..settings import DEFAULT_SETTINGS
 
-__all__ = ["check_given", "given_settings"]
-
-
-def check_given(pairs: Sequence[str], urls: Sequence[str], *, serving: bool) -> None:
-    """Raise LocalError if a NAME=VALUE pair sets something that has no effect with any of `urls`."""
-    if pairs:
-        check_settings([parse_url(url) for url in urls], Settings(**given_settings(pairs)), serving=serving)
+__all__ = ["given_settings"]
 
 
 def given_settings(pairs: Iterable[str]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ..errors import LocalError
 from .connect_options import Debug, Set, ShowSecrets, Stats
 from .connection import log, summary
 from .framedump import FrameDump
-from .given import check_given, given_settings
+from .given import given_settings
 from .groups import grouped
 from .optionsfile import OptionsFile
 from .trust import server_tls
@@ -115,7 +115,6 @@ def serve(
     from ..aio.loop import run
 
     settings = options.settings()
-    check_given(options.set, urls, serving=True)
     addresses, context = server_tls(urls, options.cafile, options.cert, options.key)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     run(_serve(load_service(service), addresses, options, settings, context))
