@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 ENDLESS: Final = 0x7FFF_FFFF
 """The maximum demand that all protocols support."""
+MANY_GAPS: Final = 8
+"""Gaps between items, of which a single long one says nothing about the rhythm of a stream."""
 FENCES: Final = 3
 """Round trips in which a publisher may break a rule."""
 UNKNOWN_ROUTE: Final = "penstock.testing.nobody"
@@ -41,7 +43,6 @@ class RawStream:
         over: It completed or failed.
         opening: The frames that opened it.
         last_at: When its last item arrived, or else when it was opened.
-        gap: The longest time between its opening, or an item, and the next item.
 
     """
 
@@ -53,13 +54,22 @@ class RawStream:
         self.over = False
         self.error: Exception | None = None
         self.last_at = end.loop.time()
-        self.gap = 0.0
+        # The times between its opening, or items that arrived together, and the next items: how many, and the longest.
+        self._gaps = 0
+        self._longest = 0.0
+        self._second_longest = 0.0
+
+    @property
+    def gap(self) -> float:
+        """The longest time between two items; of many the second longest, as one may be a stall of this process."""
+        return self._second_longest if self._gaps >= MANY_GAPS else self._longest
 
     def arrived(self, items: Iterable[Payload]) -> None:
         """Add items."""
         self.items += items
         now = self._end.loop.time()
-        self.gap = max(self.gap, now - self.last_at)
+        self._gaps += 1
+        self._second_longest, self._longest = sorted((self._second_longest, self._longest, now - self.last_at))[1:]
         self.last_at = now
 
     def request(self, count: int) -> list[bytes]:
