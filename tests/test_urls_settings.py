@@ -127,6 +127,14 @@ def test_max_control_frames_needs_http2(transport: str) -> None:
         penstock.serve(Service(), url("rsocket", transport), settings=settings)
 
 
+def test_messages_have_no_length_to_count() -> None:
+    settings = Settings(length_counts_itself=True)
+    with pytest.raises(LocalError, match=r"length_counts_itself has no effect on a client of rsocket\+ws"):
+        penstock.connect("rsocket+ws://localhost:1", settings=settings)
+    with pytest.raises(LocalError, match="river has no 24-bit length"):
+        penstock.connect("river+ws://localhost:1", settings=settings)
+
+
 def test_policy_of_leases_is_refused_without_leases() -> None:
     with pytest.raises(LocalError, match="river has no leases"):
         check_settings([parse_url("river+tcp://:1")], Settings(lease=FixedLease()), serving=True)

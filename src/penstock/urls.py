@@ -133,7 +133,7 @@ def check_settings(urls: Sequence[Url], settings: Settings, *, serving: bool) ->
     for name in _without_effect(urls, settings, serving):
         places = ", ".join(dict.fromkeys(f"{url.protocol}+{url.transport}" for url in urls))
         lack = FEATURES.get(name)
-        if lack is not None and len(urls) == 1:
+        if lack is not None and len(urls) == 1 and not uses(urls[0].protocol, name, serving):
             raise LocalError(f"{urls[0].protocol} {lack}; leave Settings.{name} out")
         raise LocalError(f"Settings.{name} has no effect on a {_SIDES[serving]} of {places}; leave it out")
 
