@@ -51,7 +51,7 @@ class ReactiveStreamsSession:
         self.progressed = link.progressed
         self.handle_timer = link.handle_timer
         self.next_timer = self._timers.next
-        self.take_output = self._outbound.outbox.take
+        self.take_output = self._outbound.take
         self.link_wanted = True
         self.identity = b""
 
