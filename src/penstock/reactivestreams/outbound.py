@@ -61,7 +61,9 @@ class Outbound:
 
     def message(self, message: Message) -> None:
         """Send a message without items."""
-        self._write(encode(message))
+        if self._packing is not None:
+            self._send_pack()
+        self.outbox.write(encode(message))
 
     def item(self, publication: Publication, payload: Payload) -> None:
         """Send an item, whole or in all its parts.
