@@ -185,4 +185,4 @@ def test_default_values_are_never_refused() -> None:
         settings = Settings(**{field.name: getattr(DEFAULT_SETTINGS, field.name)})
         for protocol in PROTOCOLS:
             penstock.connect(url(protocol, "memory"), settings=settings)
-            penstock.serve(Service(), url(protocol, "memory"), settings=settings)
+            assert penstock.serve(Service(), url(protocol, "memory"), settings=settings).urls == []

@@ -330,3 +330,21 @@ async def test_observables_can_be_served_and_received() -> None:
             observable.subscribe(lambda item: found.append(item.data), on_completed=done.set)
             await done.wait()
     assert found == [b"%d" % number for number in range(50)]
+
+
+async def test_missing_error_is_not_passed_on() -> None:
+    pytest.importorskip("reactivex")
+    script = Scripted()
+    ends: list[object] = []
+    to_observable(script).subscribe(ends.append, ends.append, lambda: ends.append("complete"))
+    with pytest.raises(LocalError, match="on_error"):
+        script.subscriber.on_error(None)
+    assert ends == []
+
+
+async def test_second_subscription_of_an_observer_is_canceled() -> None:
+    pytest.importorskip("reactivex")
+    first, second = Scripted(), Scripted()
+    to_observable(first, window=4).subscribe(lambda item: None)
+    first.subscriber.on_subscribe(second)
+    assert (first.canceled, second.canceled, second.requested) == (0, 1, [])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 from ..errors import CreditExceeded, LocalError
 from .interfaces import UNBOUNDED, Publisher, Starting, Subscriber, Subscription
 from .iteration import WINDOW, Window
-from .subscriptions import no_request, tell_end, tell_item
+from .subscriptions import check_error, no_request, tell_end, tell_item, tell_subscription
 
 if TYPE_CHECKING:
     from reactivex import Observable
@@ -74,7 +74,7 @@ class _Relay(Generic[T]):
     def begin(self, observable: Observable[T]) -> None:
         """Pass this subscription to the subscriber, then subscribe to the observable."""
         assert self._subscriber is not None
-        self._subscriber.on_subscribe(self)
+        tell_subscription(self._subscriber, self)
         if self._subscriber is not None:
             self._source = observable.subscribe(self._arrived, self._failed, self._completed)
             if self._closed:
@@ -247,6 +247,7 @@ class _Observing(Generic[T]):
             self._window.consumed()
 
     def on_error(self, error: Exception) -> None:
+        check_error(error)
         if not self._disposed:
             self._observer.on_error(error)
 

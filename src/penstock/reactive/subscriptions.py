@@ -8,9 +8,9 @@ from abc import abstractmethod
 from typing import Generic, TypeVar
 
 from ..errors import LocalError
-from .interfaces import UNBOUNDED, Subscriber
+from .interfaces import UNBOUNDED, Subscriber, Subscription
 
-__all__ = ["TaskSubscription", "no_request", "tell_end", "tell_item"]
+__all__ = ["TaskSubscription", "check_error", "no_request", "tell_end", "tell_item", "tell_subscription"]
 
 logger = logging.getLogger("penstock.reactive")
 
@@ -23,6 +23,21 @@ _running: set[asyncio.Task[None]] = set()
 def no_request(count: int) -> LocalError:
     """Return the error for a request of less than one item (Reactive Streams, rule 3.9)."""
     return LocalError(f"request({count}): a subscriber requests at least 1 item (Reactive Streams, rule 3.9)")
+
+
+def check_error(error: object) -> None:
+    """Raise LocalError if a publisher ends a stream by None instead of an error (rule 2.13)."""
+    if error is None:
+        raise LocalError("on_error() needs an exception (Reactive Streams, rule 2.13); call on_complete() instead")
+
+
+def tell_subscription(subscriber: Subscriber[T], subscription: Subscription) -> None:
+    """Pass a subscription to `subscriber`. If it raises, the subscription is canceled (rules 1.9 and 2.13)."""
+    try:
+        subscriber.on_subscribe(subscription)
+    except Exception:
+        logger.exception("a subscriber failed on its subscription, which is canceled")
+        subscription.cancel()
 
 
 def tell_item(subscriber: Subscriber[T], item: T) -> bool:
@@ -71,7 +86,7 @@ class TaskSubscription(Generic[T]):
         """Pass this subscription to the subscriber, and send items from the next turn of the loop on."""
         subscriber = self.subscriber
         assert subscriber is not None
-        subscriber.on_subscribe(self)
+        tell_subscription(subscriber, self)
         if not self.over:
             self._task = task = self._loop.create_task(self._run())
             _running.add(task)
