@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 from penstock import ApplicationError, Payload, Settings
 from penstock.events import Canceled, CreditGranted, Failed, Requested
+from penstock.kinds import Kind
 from penstock.protocols import detectors
 from penstock.testing import Published
 from penstock.testing.requester import ENDLESS
 from penstock.transports import Link, listen
 from penstock.urls import parse_url
+from tests.testing.numbered import deaf
 
 COUNT = 6
 STREAMS = 20
@@ -55,6 +57,7 @@ class FaultyServer:
 
     def __init__(self, protocol: str, faults: frozenset[str], interval: float = 0.001, burst: int = BURST) -> None:
         self.faults = faults
+        self.numbered = protocol == "river"
         self.interval = interval
         self.burst = burst
         self.written: list[bytes] = []
@@ -72,12 +75,17 @@ class FaultyServer:
 
     def received(self, data: bytes) -> None:
         self.written = []
+        if self.numbered and self.faults & {"1.8", "3.12", "ignores cancel"}:
+            data = deaf(data)
         if "1.10" in self.faults and data in self.responses:
             self.write(self.responses[data])
             return
         now = self.loop.time()
         if self.session is None:
             self.session = self.acceptor.receive(data, now)
+            if self.session is not None:
+                # River's requests do not tell their kind.
+                self.session.ask_kinds(lambda route: Kind.STREAM)
         else:
             self.session.receive(data, now)
         if self.session is None:
@@ -171,7 +179,10 @@ class FaultyServer:
     def schedule(self, stream_id: int) -> None:
         """Send the next burst after the interval, if there is demand."""
         sending = self.streams[stream_id]
-        if sending.credit > 0 and not sending.waits and not self.lost:
+        if self.numbered and not sending.over:
+            # Acknowledgments give credit, without an event.
+            sending.credit = self.session.credit(stream_id)
+        if (self.numbered or sending.credit > 0) and not sending.waits and not self.lost:
             sending.waits = True
             self.loop.call_later(self.interval, self.next_burst, stream_id)
 

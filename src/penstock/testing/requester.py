@@ -87,6 +87,16 @@ class RawStream:
         """Return the frames that cancel it, without writing them."""
         return self._end.cancels([self])[0]
 
+    def leave(self) -> None:
+        """Cancel it. If the protocol numbers its messages, no other stream can be opened for both sessions."""
+        try:
+            frames = self.cancel()
+        except Skipped:
+            self._end.make(lambda session: session.cancel(self.stream_id))
+            frames = self._end.output()
+            self._end.diverge()
+        self._end.write(frames)
+
     async def has(self, count: int) -> None:
         """Wait until `count` items have arrived."""
         what = f"the publisher has not sent {count} items that were requested"
@@ -108,6 +118,7 @@ class RawRequester(RawEnd):
 
     Attributes:
         max_request: The maximum number of items that one request may ask for.
+        alike: Both sessions give a stream the same id.
 
     """
 
@@ -116,6 +127,7 @@ class RawRequester(RawEnd):
         self._url = parse_url(url)
         self._ssl = ssl
         self.max_request = spec_of(self._url.protocol).max_request
+        self.alike = True
         self._streams: dict[int, RawStream] = {}
         self._token = os.urandom(TOKEN_BYTES)
         self._made: list[Callable[[Session], object]] = []
@@ -208,6 +220,13 @@ class RawRequester(RawEnd):
         self.write(stream.opening)
         return stream
 
+    def diverge(self) -> None:
+        """Let the observer count a message that it must not know of."""
+        assert self.observer is not None
+        self.alike = False
+        self.observer.open(Kind.STREAM, UNKNOWN_ROUTE, Payload(), 1)
+        self.observer.take_output()
+
     def on_event(self, event: Event) -> None:
         """Record items and ends."""
         stream = self._streams.get(event.stream_id)
@@ -229,6 +248,9 @@ class RawRequester(RawEnd):
 
         Raises Broken if it does not answer, because the connection is no longer usable.
         """
+        if not self.alike:
+            await self.hidden_fence()
+            return
         for _ in range(FENCES):
             stream = self.opened(UNKNOWN_ROUTE, b"", 1)
             await self.until(
@@ -236,7 +258,7 @@ class RawRequester(RawEnd):
                 "the server answers no other request on this connection",
             )
             if not stream.over:
-                self.write(stream.cancel())
+                stream.leave()
 
     async def hidden_fence(self) -> None:
         """Do the same as `fence` without the observer, for which each answer is a stray frame.
@@ -245,6 +267,8 @@ class RawRequester(RawEnd):
         """
         for _ in range(FENCES):
             stream_id = self.make(lambda session: session.open(Kind.STREAM, UNKNOWN_ROUTE, Payload(), 1))
+            if not self.alike:
+                self.diverge()
             self.write(self.output())
             await self.until(
                 lambda id=stream_id: not self.open or any(each.stream_id == id for each in self.sender_events),  # type: ignore[misc]
