@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.protocols import PROTOCOLS
 from penstock.testing import PUBLISHER_RULES
 from tests.cli.conftest import INTEROP, Penstock, assert_one_line, serving
 
@@ -27,6 +28,21 @@ def test_chosen_rules_are_printed_as_json(penstock: Penstock, protocol: str) -> 
         ("1.10", "kept", ""),
         ("3.17", "kept", ""),
     ]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_protocol_is_checked(penstock: Penstock, protocol: str) -> None:
+    # River's handlers are typed.
+    route, number = ("interop.count", '{{"n":{}}}') if protocol == "river" else ("count", "{}")
+    streams = (f"{route}={number.format(n)}" for n in (6, 100_000_000, 0))
+    options = [each for pair in zip(("--finite", "--endless", "--empty"), streams, strict=True) for each in pair]
+    with serving(f"{INTEROP}:service", f"{protocol}+tcp://127.0.0.1:0") as (_, urls):
+        result = penstock("rules", urls[0], *options, "--count", "6", *QUICK, "--streams", "50", "--json")
+    assert (result.code, result.err) == (0, "")
+    outcomes = {each["rule"]: each["outcome"] for each in result.objects}
+    assert tuple(outcomes) == PUBLISHER_RULES
+    kept = {rule for rule, outcome in outcomes.items() if outcome == "kept"}
+    assert kept == ({"1.2", "1.5", "1.8", "1.9", "3.12"} if protocol == "river" else {*PUBLISHER_RULES} - {"1.4"})
 
 
 def test_broken_rule_is_exit_code_1(penstock: Penstock, server: str) -> None:
