@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -192,7 +193,7 @@ async def test_tasks_are_held_until_they_end(build: Build) -> None:
         world.exchanges.tasks.discard(task)
         ended.append(task.result())
 
-    world.exchanges.start(work(), finished)
+    world.exchanges.start(work(), finished, copy_context())
     gc.collect()
     assert len(world.exchanges.tasks) == 1
     released.set()
@@ -205,7 +206,7 @@ async def test_finished_work_runs_no_task(build: Build) -> None:
     future = asyncio.get_running_loop().create_future()
     future.set_result(None)
     ended: list[Any] = []
-    world.exchanges.start(future, ended.append)
+    world.exchanges.start(future, ended.append, copy_context())
     assert (ended, world.exchanges.tasks) == ([future], set())
 
 

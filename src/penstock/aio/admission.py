@@ -211,7 +211,8 @@ class Admission:
             previous=driver.connection.identity,
         )
         try:
-            answer = self._acceptor(setup)
+            # What the acceptor sets in its context holds for all requests of the connection.
+            answer = driver.dispatch.context.run(self._acceptor, setup)
         except Exception as error:
             self._reject(error)
             return False

@@ -7,6 +7,8 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context
+from functools import partial
 from inspect import iscoroutine
 from typing import Any, Final
 
@@ -94,13 +96,15 @@ class Exchanges:
 
     # For handlers and sources.
 
-    def start(self, work: Any, finished: Callable[[asyncio.Future[Any]], None]) -> asyncio.Future[Any]:
-        """Run `work` in a task, and call `finished` at its end; `finished` must remove the task from `tasks`."""
+    def start(
+        self, work: Any, finished: Callable[[asyncio.Future[Any]], None], context: Context
+    ) -> asyncio.Future[Any]:
+        """Run `work` in a task in `context`, and call `finished` at its end; it must remove the task from `tasks`."""
         loop = self.flow.loop
         if iscoroutine(work):
-            task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, **EAGER)
+            task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, context=context, **EAGER)
         else:
-            task = asyncio.ensure_future(work, loop=loop)
+            task = context.run(partial(asyncio.ensure_future, work, loop=loop))
         if task.done():
             finished(task)
         else:

@@ -13,7 +13,6 @@ from ..session import Session
 from ..settings import Settings
 from ..transports import Discard, Link
 from .ports import SendingHalf
-from .setup import CURRENT
 
 __all__ = ["ADMISSION", "FULL", "HOOK", "READ_STOP", "Flow"]
 
@@ -169,13 +168,8 @@ class Flow:
     def _resume_senders(self) -> None:
         self.paused = False
         self.resume_reading(BACKLOG)
-        if self.senders:
-            token = CURRENT.set(self.connection)
-            try:
-                for half in list(self.senders.values()):
-                    half.resumed()
-            finally:
-                CURRENT.reset(token)
+        for half in list(self.senders.values()):
+            half.resumed()
         self.wake_writers()
 
     def _check_backlog(self, link: Link) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterable, Awaitable, Iterable, Iterator
+from contextvars import Context, copy_context
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -38,20 +39,30 @@ _END = object()
 _NOTHING = object()
 
 
-def pump(exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str = "") -> None:
+def pump(
+    exchanges: Exchanges,
+    stream_id: int,
+    credit: int,
+    source: Source,
+    name: str = "",
+    context: Context | None = None,
+) -> None:
     """Send the items of `source` on a stream, then complete it.
 
-    `name` is the name of the handler that yields them; empty on the side that opened the stream.
+    `name` is the name of the handler that yields them; empty on the side that opened the stream. The source runs in
+    `context`, or in a copy of the current one.
 
     Raises:
         LocalError: `source` is not iterable.
 
     """
     half: Pump | TaskPump
+    if context is None:
+        context = copy_context()
     if isinstance(source, AsyncIterable) or isawaitable(source):
-        half = TaskPump(exchanges, stream_id, credit, source, name)
+        half = TaskPump(exchanges, stream_id, credit, source, name, context)
     elif not isinstance(source, bytes | str | Payload | PayloadRun) and isinstance(source, Iterable):
-        half = Pump(exchanges, stream_id, credit, iter(source), name)
+        half = Pump(exchanges, stream_id, credit, context.run(iter, source), name, context)
     else:
         raise LocalError(f"a source of items is an iterable or an async iterable, not {type(source).__name__}")
     exchanges.outbound[stream_id] = half
@@ -79,17 +90,20 @@ class Half:
         burst_left: Bytes that may be sent before the link is checked again.
         many: Items that were yielded together, to be sent from index `offset` on before any others.
         fragment_bytes: The size above which an item is sent in fragments or parts.
+        context: The context in which the source runs.
         large: `many` is one item that may be sent in parts: other streams go first when the link accepts output again.
         over: Nothing more is sent.
 
     """
 
     __slots__ = (
-        "burst_left", "credit", "exchanges", "flow", "fragment_bytes", "large", "many", "name", "offset", "over",
-        "put", "session", "source", "stream_id"
+        "burst_left", "context", "credit", "exchanges", "flow", "fragment_bytes", "large", "many", "name", "offset",
+        "over", "put", "session", "source", "stream_id"
     )  # fmt: skip
 
-    def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Any, name: str) -> None:
+    def __init__(
+        self, exchanges: Exchanges, stream_id: int, credit: int, source: Any, name: str, context: Context
+    ) -> None:
         self.exchanges = exchanges
         self.flow = exchanges.flow
         self.session = exchanges.session
@@ -98,6 +112,7 @@ class Half:
         self.credit = credit
         self.source = source
         self.name = name
+        self.context = context
         self.burst_left = BURST_BYTES
         self.many: PayloadRun | RowBuffers | WidthRows | None = None
         self.offset = 0
@@ -166,8 +181,10 @@ class Pump(Half):
 
     __slots__ = ("next_item", "running")
 
-    def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Iterator[Any], name: str) -> None:
-        super().__init__(exchanges, stream_id, credit, source, name)
+    def __init__(
+        self, exchanges: Exchanges, stream_id: int, credit: int, source: Iterator[Any], name: str, context: Context
+    ) -> None:
+        super().__init__(exchanges, stream_id, credit, source, name, context)
         # An item that was taken from the source without credit to send it.
         self.next_item: object = _NOTHING
         # True while the source runs.
@@ -207,7 +224,7 @@ class Pump(Half):
             for _ in range(BURSTS):
                 if self.credit <= 0 or flow.paused or self.over:
                     break
-                self.burst()
+                self.context.run(self.burst)
                 if self.burst_left < BURST_BYTES - SHORT_BYTES or not self.over:
                     flow.write()
             else:
@@ -252,7 +269,7 @@ class Pump(Half):
         if close is None:
             return
         try:
-            close()
+            self.context.run(close)
         except Exception:
             logger.exception("%s failed while its items were closed", self.name or "the source of a stream")
 
@@ -262,8 +279,10 @@ class TaskPump(Half):
 
     __slots__ = ("replaced", "task", "waiter")
 
-    def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str) -> None:
-        super().__init__(exchanges, stream_id, credit, source, name)
+    def __init__(
+        self, exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str, context: Context
+    ) -> None:
+        super().__init__(exchanges, stream_id, credit, source, name, context)
         self.task: asyncio.Future[None] | None = None
         # The task waits for it while it may not send.
         self.waiter: asyncio.Future[None] | None = None
@@ -272,7 +291,7 @@ class TaskPump(Half):
 
     def start(self) -> None:
         """Begin."""
-        self.task = self.exchanges.start(self._run(), self._finished)
+        self.task = self.exchanges.start(self._run(), self._finished, self.context)
 
     def granted(self) -> None:
         """Continue, because the peer requested more items."""

@@ -101,7 +101,7 @@ def certificate_of(link: Link) -> bytes | None:
 
 
 CURRENT: Final[ContextVar[Connection]] = ContextVar("penstock.current_connection")
-"""Set while events of a connection are dispatched; tasks that start then inherit it."""
+"""Set in the context of a connection, of which each of its handlers gets a copy."""
 
 
 def current_connection() -> Connection:

@@ -1,0 +1,226 @@
+"""What one request does stays with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+import uvloop
+
+import penstock
+from penstock import Items, Payload, Service, current_connection
+from tests.waiting import until
+
+PLACES = [
+    "rsocket+tcp://127.0.0.1:0",
+    "rsocket+ws://127.0.0.1:0/feed",
+    "rsocket+memory://isolated",
+    "river+tcp://127.0.0.1:0",
+    "reactive-streams+tcp://127.0.0.1:0",
+]
+LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
+KINDS = ("call", "fire", "stream", "upload", "channel")
+HOW = ("plain", "coroutine", "later", "generator", "asynchronous", "opened")
+
+owner: ContextVar[str] = ContextVar("owner", default="nobody")
+
+
+Work = Callable[[str], None]
+
+
+def handler(how: str, name: str, work: Work) -> Callable[..., Any]:
+    """Return a handler that calls `work` with its name, at each of its steps."""
+
+    def plain(request: Payload, items: Items | None = None) -> bytes:
+        work(name)
+        return b"1"
+
+    async def coroutine(request: Payload, items: Items | None = None) -> bytes:
+        work(name)
+        await asyncio.sleep(0)
+        work(name)
+        return b"1"
+
+    def later(request: Payload, items: Items | None = None) -> Awaitable[bytes]:
+        work(name)
+        return coroutine(request)
+
+    def generator(request: Payload, items: Items | None = None) -> Iterator[bytes]:
+        try:
+            for number in range(3):
+                work(name)
+                yield b"%d" % number
+        finally:
+            work(name)
+
+    async def asynchronous(request: Payload, items: Items | None = None) -> AsyncIterator[bytes]:
+        try:
+            for number in range(3):
+                work(name)
+                yield b"%d" % number
+                await asyncio.sleep(0)
+        finally:
+            work(name)
+
+    async def opened(request: Payload, items: Items | None = None) -> Iterator[bytes]:
+        work(name)
+        await asyncio.sleep(0)
+        return generator(request)
+
+    return locals()[how]  # type: ignore[no-any-return]
+
+
+def routes() -> Iterator[tuple[str, str]]:
+    """Return each kind with each way to write its handler."""
+    for kind in KINDS:
+        for how in HOW:
+            if (how in ("generator", "asynchronous", "opened")) == (kind in ("stream", "channel")):
+                yield kind, how
+
+
+def service_of(work: Work) -> Service:
+    service = Service()
+    for kind, how in routes():
+        name = f"{kind}.{how}"
+        getattr(service, kind)(name)(handler(how, name, work))
+    return service
+
+
+async def ask(peer: penstock.Peer, kind: str, route: str, items: int = 2) -> object:
+    """Send a request of any kind; return what it answers."""
+    body = b"1"
+    if kind == "call":
+        return await peer.call(route, body)
+    if kind == "fire":
+        return await peer.fire(route, body)
+    if kind == "upload":
+        return await peer.upload(route, body, [body] * items)
+    stream = peer.stream(route, body) if kind == "stream" else peer.channel(route, body, [body] * items)
+    return [item.data async for item in stream]
+
+
+@asynccontextmanager
+async def serving(url: str, service: Service) -> AsyncIterator[penstock.Peer]:
+    async with penstock.serve(service, url) as server, penstock.connect(server.urls[0]) as peer:
+        yield peer
+
+
+def asked(url: str) -> list[tuple[str, str]]:
+    """Return the routes whose kind the protocol has."""
+    lacks = {"river": ("fire",), "reactive-streams": ("fire", "upload", "channel")}.get(url.partition("+")[0], ())
+    return [(kind, how) for kind, how in routes() if kind not in lacks]
+
+
+def play(main: Coroutine[Any, Any, None], new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(60):
+            await main
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(limited())
+
+
+# Context variables. THREATS 90, RS3.
+
+
+@pytest.mark.parametrize("new_loop", LOOPS)
+@pytest.mark.parametrize("url", PLACES)
+def test_request_sees_no_variables_of_another(url: str, new_loop: Any) -> None:
+    begun: set[str] = set()
+    wrong: list[tuple[str, str]] = []
+
+    def work(name: str) -> None:
+        current_connection()
+        expected = name if name in begun else "nobody"
+        if owner.get() != expected:
+            wrong.append((name, owner.get()))
+        begun.add(name)
+        owner.set(name)
+
+    async def main() -> None:
+        async with serving(url, service_of(work)) as peer:
+            owner.set("the client")
+            for kind, how in asked(url):
+                await ask(peer, kind, f"{kind}.{how}")
+            await until(lambda: len(begun) == len(asked(url)))
+
+    play(main(), new_loop)
+    assert wrong == []
+
+
+async def test_all_requests_of_one_batch_have_contexts_of_their_own() -> None:
+    seen: list[str] = []
+    service = Service()
+
+    @service.call("swap")
+    def swap(request: Payload) -> bytes:
+        seen.append(owner.get())
+        owner.set(bytes(request.data).decode())
+        return b""
+
+    async with serving(PLACES[0], service) as peer:
+        await asyncio.gather(*(peer.call("swap", b"%d" % number) for number in range(100)))
+    assert seen == ["nobody"] * 100
+
+
+async def test_push_handler_has_a_context_of_its_own() -> None:
+    seen: list[str] = []
+    service = Service()
+
+    @service.push
+    def push(metadata: bytes) -> None:
+        current_connection()
+        seen.append(owner.get())
+        owner.set("a push")
+
+    async with serving(PLACES[0], service) as peer:
+        await peer.push(b"1")
+        await peer.push(b"2")
+        await until(lambda: len(seen) == 2)
+    assert seen == ["nobody", "nobody"]
+
+
+@pytest.mark.parametrize("url", PLACES[:3])
+async def test_acceptor_may_set_variables_for_the_connection(url: str) -> None:
+    service = service_of(lambda name: None)
+    service.call("owner")(lambda request: owner.get())
+
+    def accept(setup: penstock.Setup) -> None:
+        owner.set("an accepted client")
+
+    async with penstock.serve(service, url, acceptor=accept) as server, penstock.connect(server.urls[0]) as peer:
+        assert (await peer.call("owner")).data == b"an accepted client"
+        assert (await peer.call("owner")).data == b"an accepted client"
+    assert owner.get() == "nobody"
+
+
+@pytest.mark.parametrize("url", PLACES[:4])
+async def test_source_of_a_request_runs_in_the_context_of_its_caller(url: str) -> None:
+    wrong: list[str] = []
+
+    def items(name: str) -> Iterator[bytes]:
+        for _ in range(300):
+            if owner.get() != name:
+                wrong.append(owner.get())
+            yield b"1"
+            owner.set("changed")
+            name = "changed"
+
+    service = Service()
+
+    @service.upload("t.count")
+    async def count(request: Payload, uploaded: Items) -> bytes:
+        return b"%d" % len([item async for item in uploaded])
+
+    async def one(name: str) -> None:
+        owner.set(name)
+        await peer.upload("t.count", b"1", items(name))
+        assert owner.get() == name
+
+    async with serving(url, service) as peer:
+        await asyncio.gather(one("a"), one("b"))
+    assert wrong == []
