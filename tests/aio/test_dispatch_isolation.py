@@ -1,4 +1,4 @@
-"""What one request does stays with it."""
+"""What one request does stays with it: context variables, and exceptions that are not errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 import uvloop
 
 import penstock
-from penstock import Items, Payload, Service, current_connection
+from penstock import ApplicationError, Items, Payload, PenstockError, Service, current_connection
+from penstock.aio.loop import run
 from tests.waiting import until
 
 PLACES = [
@@ -27,6 +28,10 @@ KINDS = ("call", "fire", "stream", "upload", "channel")
 HOW = ("plain", "coroutine", "later", "generator", "asynchronous", "opened")
 
 owner: ContextVar[str] = ContextVar("owner", default="nobody")
+
+
+class Panic(BaseException):
+    """Like pyo3's PanicException, which polars and pydantic-core raise."""
 
 
 Work = Callable[[str], None]
@@ -224,3 +229,116 @@ async def test_source_of_a_request_runs_in_the_context_of_its_caller(url: str) -
     async with serving(url, service) as peer:
         await asyncio.gather(one("a"), one("b"))
     assert wrong == []
+
+
+# BaseException. THREATS 90, RS5.
+
+
+@pytest.mark.parametrize("new_loop", LOOPS)
+@pytest.mark.parametrize("url", PLACES)
+@pytest.mark.parametrize("error", [Panic, GeneratorExit])
+def test_base_exception_costs_its_own_stream(
+    url: str, new_loop: Any, error: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    def work(name: str) -> None:
+        raise error("a secret")
+
+    service = service_of(work)
+    released = asyncio.Event()
+    waiting = asyncio.Event()
+
+    @service.call("t.slow")
+    async def slow(request: Payload) -> bytes:
+        waiting.set()
+        await released.wait()
+        return b"1"
+
+    async def main() -> None:
+        async with serving(url, service) as peer:
+            innocent = asyncio.ensure_future(peer.call("t.slow", b"1"))
+            await waiting.wait()
+            for kind, how in asked(url):
+                caplog.clear()
+                if kind == "fire":
+                    await ask(peer, kind, f"{kind}.{how}")
+                else:
+                    with pytest.raises(ApplicationError) as raised:
+                        await ask(peer, kind, f"{kind}.{how}")
+                    assert "secret" not in str(raised.value)
+                await until(lambda: bool(caplog.records))
+                (record,) = caplog.records
+                assert record.getMessage() == f"the {kind} handler '{kind}.{how}' failed"
+                assert record.exc_info is not None and isinstance(record.exc_info[1], error)
+            released.set()
+            assert (await innocent).data == b"1"
+
+    play(main(), new_loop)
+
+
+async def test_base_exception_of_a_push_handler_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    service = service_of(lambda name: None)
+
+    @service.push
+    def push(metadata: bytes) -> None:
+        raise Panic("boom")
+
+    async with serving(PLACES[0], service) as peer:
+        await peer.push(b"1")
+        await peer.call("call.plain")
+    assert [record.getMessage() for record in caplog.records] == ["the push handler failed"]
+
+
+async def test_base_exception_of_a_source_reaches_its_consumer_as_an_error() -> None:
+    def items() -> Iterator[bytes]:
+        yield b"1"
+        raise GeneratorExit("boom")
+
+    service = Service()
+
+    @service.upload("t.count")
+    async def count(request: Payload, uploaded: Items) -> bytes:
+        return b"%d" % len([item async for item in uploaded])
+
+    @service.channel("echo")
+    async def echo(request: Payload, uploaded: Items) -> AsyncIterator[bytes]:
+        async for item in uploaded:
+            yield item.data
+
+    async with serving(PLACES[0], service) as peer:
+        with pytest.raises(RuntimeError, match="GeneratorExit") as raised:
+            await peer.upload("t.count", b"1", items())
+        assert isinstance(raised.value.__cause__, GeneratorExit)
+        with pytest.raises(RuntimeError, match="GeneratorExit"):
+            [item async for item in peer.channel("echo", b"1", items())]
+        assert (await peer.upload("t.count", b"1", [b"2"])).data == b"1"
+        assert peer.outstanding == 0
+
+
+async def test_base_exception_of_an_acceptor_rejects_its_client(caplog: pytest.LogCaptureFixture) -> None:
+    def accept(setup: penstock.Setup) -> None:
+        raise Panic("a secret")
+
+    async def accept_later(setup: penstock.Setup) -> None:
+        await asyncio.sleep(0)
+        raise Panic("a secret")
+
+    for acceptor in (accept, accept_later):
+        caplog.clear()
+        async with penstock.serve(service_of(lambda name: None), PLACES[0], acceptor=acceptor) as server:
+            async with penstock.connect(server.urls[0]) as peer:
+                with pytest.raises(PenstockError, match="the server rejected the set-up"):
+                    await peer.call("call.plain")
+        assert "the acceptor failed" in [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize("fatal", [SystemExit, KeyboardInterrupt])
+def test_what_ends_the_process_is_not_caught(fatal: type[BaseException]) -> None:
+    def work(name: str) -> None:
+        raise fatal
+
+    async def main() -> None:
+        async with serving(PLACES[2], service_of(work)) as peer:
+            await peer.call("call.plain")
+
+    with pytest.raises(fatal):
+        run(main())

@@ -15,6 +15,7 @@ from ..events import Closed, Draining, Established, Event, MetadataPushed, Reque
 from ..transports import Link
 from .dispatch import without_requests
 from .driver import Driver
+from .exchanges import FATAL
 from .flow import ADMISSION, HOOK
 from .intercept import bound
 from .setup import CURRENT, Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, rejection
@@ -213,7 +214,9 @@ class Admission:
         try:
             # What the acceptor sets in its context holds for all requests of the connection.
             answer = driver.dispatch.context.run(self._acceptor, setup)
-        except Exception as error:
+        except FATAL:
+            raise
+        except BaseException as error:
             self._reject(error)
             return False
         if inspect.isawaitable(answer):
@@ -230,7 +233,9 @@ class Admission:
         try:
             async with timeout:
                 verdict = await answer
-        except Exception as error:
+        except (asyncio.CancelledError, *FATAL):
+            raise
+        except BaseException as error:
             self._acceptor_task = None
             if isinstance(error, TimeoutError) and timeout.expired():
                 # Not a rejection: the client may retry successfully.
@@ -271,7 +276,7 @@ class Admission:
         flow.resume_reading(ADMISSION)
         self._settle()
 
-    def _reject(self, error: Exception) -> None:
+    def _reject(self, error: BaseException) -> None:
         """Reject the client; only the text of a SetupRejected reaches it."""
         if not isinstance(error, PenstockError):
             logger.error("the acceptor failed", exc_info=error)

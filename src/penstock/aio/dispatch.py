@@ -24,7 +24,7 @@ from ..events import (
 )
 from ..kinds import Kind
 from ..payload import Payload
-from .exchanges import Exchanges
+from .exchanges import FATAL, Exchanges
 from .handlers import Handler
 from .inbound import ReceiveBuffer
 from .items import Items
@@ -132,7 +132,9 @@ class Dispatch:
             # A responder does not receive pushed metadata in order with items.
             try:
                 self.context.copy().run(self.service.pushed, event.metadata)
-            except Exception:
+            except FATAL:
+                raise
+            except BaseException:
                 logger.exception("the push handler failed")
 
     def _end(self, event: Event) -> None:
@@ -176,7 +178,9 @@ class Dispatch:
                 pump(self.exchanges, event.stream_id, event.credit, source, handler.name, context)
             else:
                 self._begin_channel(event, handler, context)
-        except (Exception, asyncio.CancelledError) as error:
+        except FATAL:
+            raise
+        except BaseException as error:
             self.exchanges.fail(event.stream_id, error, handler.name)
 
     def _reject(self, event: Requested) -> None:

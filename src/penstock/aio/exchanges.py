@@ -20,12 +20,14 @@ from ..session import Durable
 from .flow import Flow
 from .ports import ReceivingHalf, SendingHalf
 
-__all__ = ["Exchanges", "LeaseWaiters"]
+__all__ = ["FATAL", "Exchanges", "LeaseWaiters"]
 
 logger = logging.getLogger("penstock.aio")
 
 EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 """A handler that does not wait ends without a turn of the loop."""
+FATAL: Final = (SystemExit, KeyboardInterrupt)
+"""Exceptions that end the process. Any other exception of a handler fails only its stream."""
 MAX_ABANDONED: Final = 1_024
 """Streams in `abandoned` after which those whose last event was delivered are removed."""
 
@@ -118,13 +120,17 @@ class Exchanges:
         `name` is the handler's name for the log. It is empty for a requester's source, whose error reaches its
         consumer.
         """
-        if not isinstance(error, Exception):
+        if isinstance(error, asyncio.CancelledError):
             error = Canceled(message="the handler was canceled")
         elif name and isinstance(error, LocalError):
             # The message says what cannot be sent, and where. No traceback: a peer may cause many of these.
             logger.error("%s failed: %s", name, error)
         elif name and not isinstance(error, ApplicationError):
             logger.error("%s failed", name, exc_info=error)
+        if not isinstance(error, Exception):
+            # A consumer must not get an exception that ends its own task, such as GeneratorExit.
+            cause, error = error, RuntimeError(f"{name or 'the source of items'} raised {type(error).__name__}")
+            error.__cause__ = cause
         try:
             self.session.fail(stream_id, error)
         except LocalError as wrong:

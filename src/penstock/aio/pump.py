@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..errors import LocalError, StreamClosed
 from ..payload import MetadataPush, Payload, PayloadRun
-from .exchanges import Exchanges
+from .exchanges import FATAL, Exchanges
 from .handlers import close_items
 
 if TYPE_CHECKING:
@@ -231,7 +231,9 @@ class Pump(Half):
                 flow.loop.call_soon(self.step)
         except StreamClosed:
             self.over = True
-        except (Exception, asyncio.CancelledError) as error:
+        except FATAL:
+            raise
+        except BaseException as error:
             self.over = True
             self.exchanges.fail(self.stream_id, error, self.name)
         self.running = False
@@ -270,7 +272,9 @@ class Pump(Half):
             return
         try:
             self.context.run(close)
-        except Exception:
+        except FATAL:
+            raise
+        except BaseException:
             logger.exception("%s failed while its items were closed", self.name or "the source of a stream")
 
 
