@@ -17,7 +17,7 @@ from .handlers import close_items
 if TYPE_CHECKING:
     from ..wire.columns import RowBuffers, WidthRows
 
-__all__ = ["Pump", "Source", "TaskPump", "pump"]
+__all__ = ["Pump", "Source", "TaskPump", "check_source", "pump"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -35,8 +35,22 @@ SHORT_BYTES: Final = 2_000
 """The maximum size of a stream's last burst that is written with its batch. A batch of several such streams is written
 before it has much more than a burst; see `FLUSH_AFTER` in `flow`."""
 
+SINGLE: Final = (bytes, str, Payload, PayloadRun)
+"""Iterable types that are items, not sources of items."""
+
 _END = object()
 _NOTHING = object()
+
+
+def check_source(source: object) -> None:
+    """Check that items can be taken from a source.
+
+    Raises:
+        LocalError: `source` is not iterable, or is a single item.
+
+    """
+    if not (isinstance(source, AsyncIterable | Iterable) or isawaitable(source)) or isinstance(source, SINGLE):
+        raise LocalError(f"a source of items is an iterable or an async iterable, not {type(source).__name__}")
 
 
 def pump(
@@ -50,10 +64,10 @@ def pump(
     """Send the items of `source` on a stream, then complete it.
 
     `name` is the name of the handler that yields them; empty on the side that opened the stream. The source runs in
-    `context`, or in a copy of the current one.
+    `context`, or in a copy of the current one. An error of `iter(source)` fails the stream.
 
     Raises:
-        LocalError: `source` is not iterable.
+        LocalError: `source` is not iterable; see `check_source`.
 
     """
     half: Pump | TaskPump
@@ -61,10 +75,16 @@ def pump(
         context = copy_context()
     if isinstance(source, AsyncIterable) or isawaitable(source):
         half = TaskPump(exchanges, stream_id, credit, source, name, context)
-    elif not isinstance(source, bytes | str | Payload | PayloadRun) and isinstance(source, Iterable):
-        half = Pump(exchanges, stream_id, credit, context.run(iter, source), name, context)
     else:
-        raise LocalError(f"a source of items is an iterable or an async iterable, not {type(source).__name__}")
+        check_source(source)
+        try:
+            items = context.run(iter, source)
+        except FATAL:
+            raise
+        except BaseException as error:
+            exchanges.fail(stream_id, error, name)
+            return
+        half = Pump(exchanges, stream_id, credit, items, name, context)
     exchanges.outbound[stream_id] = half
     half.start()
 

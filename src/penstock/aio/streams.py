@@ -13,7 +13,7 @@ from .connectors import Connector
 from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
 from .items import Items
-from .pump import Source, pump
+from .pump import Source, check_source, pump
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,7 +52,7 @@ class Stream(Items):
         interceptors: Functions around the opening of the stream, the outermost first.
 
     Raises:
-        LocalError: The requested credit is less than 1.
+        LocalError: The requested credit is less than 1, or the source of outgoing items is not iterable.
 
     """
 
@@ -73,6 +73,8 @@ class Stream(Items):
             credit = settings.credit
         elif credit < 1:
             raise LocalError(f"credit is {credit}; a stream needs at least 1")
+        if wanted.outgoing is not None:
+            check_source(wanted.outgoing)
         super().__init__(settings)
         self._connector = connector
         self._wanted = wanted
