@@ -86,9 +86,11 @@ class Dispatch:
         kind = type(event)
         if kind is CreditGranted:
             half = self.exchanges.outbound.get(event.stream_id)
-            # A grant may arrive after the half has ended.
             if half is not None:
                 half.granted()
+            elif self.flow.session.credit(event.stream_id) > 0:
+                # A grant may arrive after the half has ended, but the session's half is open.
+                self.exchanges.unowned(event)
         elif kind is MetadataPushed:
             self._pushed(event)  # type: ignore[arg-type]
         elif event.stream_id:
@@ -126,9 +128,12 @@ class Dispatch:
 
     def _pushed(self, event: MetadataPushed) -> None:
         exchanges = self.exchanges
-        if event.stream_id in exchanges.inbound:
-            exchanges.inbound[event.stream_id].push(event.metadata)
-        elif event.stream_id not in exchanges.abandoned:
+        stream_id = event.stream_id
+        if stream_id in exchanges.inbound:
+            exchanges.inbound[stream_id].push(event.metadata)
+        elif stream_id and self.flow.session.is_ours(stream_id) and not exchanges.owns(stream_id):
+            exchanges.unowned(event)
+        elif stream_id not in exchanges.abandoned:
             # A responder does not receive pushed metadata in order with items.
             try:
                 self.context.copy().run(self.service.pushed, event.metadata)

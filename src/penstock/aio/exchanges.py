@@ -38,7 +38,7 @@ class Exchanges:
     Every stream has an owner from when it is opened until the session reports its end or its owner abandons it. An
     event without an owner ends the session with :exc:`~penstock.OwnerMissing`, because its content would be lost
     silently. Late events are dropped if their stream is in `abandoned`, or if they are a grant or an end for a sending
-    half that has already ended.
+    half that has already ended, also in the session.
 
     Attributes:
         calls: The future of each pending call, by stream.
@@ -179,6 +179,10 @@ class Exchanges:
         if half is not None:
             half.canceled(metadata)
         return half is not None
+
+    def owns(self, stream_id: int) -> bool:
+        """Return True if a stream of this side has an owner."""
+        return stream_id in self.calls or stream_id in self.inbound or stream_id in self.outbound
 
     def unowned(self, event: Event) -> None:
         """End the session because of an event without an owner, unless its stream is in `abandoned`."""
