@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -329,6 +330,46 @@ async def test_base_exception_of_an_acceptor_rejects_its_client(caplog: pytest.L
                 with pytest.raises(PenstockError, match="the server rejected the set-up"):
                     await peer.call("call.plain")
         assert "the acceptor failed" in [record.getMessage() for record in caplog.records]
+
+
+async def test_base_exception_of_a_hook_refuses_its_connection(caplog: pytest.LogCaptureFixture) -> None:
+    @asynccontextmanager
+    async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
+        raise Panic("a secret")
+        yield
+
+    @asynccontextmanager
+    async def late(connection: penstock.Connection) -> AsyncIterator[None]:
+        yield
+        raise Panic("a secret")
+
+    service = service_of(lambda name: None)
+    async with penstock.serve(service, PLACES[0], on_connection=hook) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            with pytest.raises(PenstockError, match="refused the connection"):
+                await peer.call("call.plain")
+    async with penstock.serve(service, PLACES[0], on_connection=late) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            await peer.call("call.plain")
+        with pytest.raises(RuntimeError, match="on_connection raised Panic"):
+            await penstock.connect(server.urls[0], on_connection=hook)
+    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    assert [message.partition(": ")[2] for message in said] == [
+        "on_connection failed",
+        "on_connection failed when it exited",
+    ]
+
+
+async def test_base_exception_of_a_tap_disables_it(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(penstock.Tap):
+        def stream_opened(self, *arguments: object) -> None:
+            raise Panic("boom")
+
+    service = service_of(lambda name: None)
+    async with penstock.serve(service, PLACES[0], taps=[Broken()]) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            await peer.call("call.plain")
+    assert "it is disabled for this connection" in caplog.text
 
 
 @pytest.mark.parametrize("fatal", [SystemExit, KeyboardInterrupt])

@@ -20,7 +20,7 @@ from ..session import Durable
 from .flow import Flow
 from .ports import ReceivingHalf, SendingHalf
 
-__all__ = ["FATAL", "Exchanges", "LeaseWaiters"]
+__all__ = ["ENDS_TASK", "FATAL", "Exchanges", "LeaseWaiters"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -28,6 +28,8 @@ EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 
 """A handler that does not wait ends without a turn of the loop."""
 FATAL: Final = (SystemExit, KeyboardInterrupt)
 """Exceptions that end the process. Any other exception of a handler fails only its stream."""
+ENDS_TASK: Final = (asyncio.CancelledError, GeneratorExit, *FATAL)
+"""Exceptions that end a task without being failures of the code that it runs."""
 MAX_ABANDONED: Final = 1_024
 """Streams in `abandoned` after which those whose last event was delivered are removed."""
 
