@@ -76,7 +76,8 @@ def pump(
     if isinstance(source, AsyncIterable) or isawaitable(source):
         half = TaskPump(exchanges, stream_id, credit, source, name, context)
     else:
-        check_source(source)
+        if type(source) is not tuple:
+            check_source(source)
         try:
             items = context.run(iter, source)
         except FATAL:
