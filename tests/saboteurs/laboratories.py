@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from . import collecting, crossing, damage, disks, identities, planning
+from . import collecting, crossing, damage, disks, identities, isolating, planning
 
 __all__ = ["LABORATORIES", "Laboratory"]
 
@@ -29,6 +29,10 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "full disks": collecting.full_disks,
     "long outages": collecting.long_outages,
     "ownership": collecting.ownership,
+    "context variables": isolating.variables,
+    "panics": isolating.panics,
+    "shared streams": isolating.shared_streams,
+    "closed transports": isolating.closed_transports,
     "queries": planning.queries,
     "troubled links": crossing.troubled_links,
     "slow links": crossing.slow_links,

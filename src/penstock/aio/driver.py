@@ -207,15 +207,19 @@ class Driver:
         else:
             # The same as `Flow.write`, inlined because each batch runs it.
             flow.unsent = 0
-            for chunk in session.take_output():
-                link.write(chunk)
+            output = session.take_output()
+            try:
+                for chunk in output:
+                    link.write(chunk)
+            except RuntimeError as error:
+                flow.link_failed(error)
         flow.batching = False
         if session.full:
             flow.stop_reading(FULL)
         elif flow.holds:
             flow.resume_reading(FULL)
         if not session.link_wanted and flow.link is not None:
-            flow.link.close()
+            flow.close_link()
         due = session.next_timer()
         if due is not None and due < self._timer_due:
             if self._timer is not None:

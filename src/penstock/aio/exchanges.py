@@ -7,6 +7,8 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context
+from functools import partial
 from inspect import iscoroutine
 from typing import Any, Final
 
@@ -18,12 +20,16 @@ from ..session import Durable
 from .flow import Flow
 from .ports import ReceivingHalf, SendingHalf
 
-__all__ = ["Exchanges", "LeaseWaiters"]
+__all__ = ["ENDS_TASK", "FATAL", "Exchanges", "LeaseWaiters"]
 
 logger = logging.getLogger("penstock.aio")
 
 EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 """A handler that does not wait ends without a turn of the loop."""
+FATAL: Final = (SystemExit, KeyboardInterrupt)
+"""Exceptions that end the process. Any other exception of a handler fails only its stream."""
+ENDS_TASK: Final = (asyncio.CancelledError, GeneratorExit, *FATAL)
+"""Exceptions that end a task without being failures of the code that it runs."""
 MAX_ABANDONED: Final = 1_024
 """Streams in `abandoned` after which those whose last event was delivered are removed."""
 
@@ -34,7 +40,7 @@ class Exchanges:
     Every stream has an owner from when it is opened until the session reports its end or its owner abandons it. An
     event without an owner ends the session with :exc:`~penstock.OwnerMissing`, because its content would be lost
     silently. Late events are dropped if their stream is in `abandoned`, or if they are a grant or an end for a sending
-    half that has already ended.
+    half that has already ended, also in the session.
 
     Attributes:
         calls: The future of each pending call, by stream.
@@ -94,13 +100,15 @@ class Exchanges:
 
     # For handlers and sources.
 
-    def start(self, work: Any, finished: Callable[[asyncio.Future[Any]], None]) -> asyncio.Future[Any]:
-        """Run `work` in a task, and call `finished` at its end; `finished` must remove the task from `tasks`."""
+    def start(
+        self, work: Any, finished: Callable[[asyncio.Future[Any]], None], context: Context
+    ) -> asyncio.Future[Any]:
+        """Run `work` in a task in `context`, and call `finished` at its end; it must remove the task from `tasks`."""
         loop = self.flow.loop
         if iscoroutine(work):
-            task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, **EAGER)
+            task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, context=context, **EAGER)
         else:
-            task = asyncio.ensure_future(work, loop=loop)
+            task = context.run(partial(asyncio.ensure_future, work, loop=loop))
         if task.done():
             finished(task)
         else:
@@ -114,13 +122,17 @@ class Exchanges:
         `name` is the handler's name for the log. It is empty for a requester's source, whose error reaches its
         consumer.
         """
-        if not isinstance(error, Exception):
+        if isinstance(error, asyncio.CancelledError):
             error = Canceled(message="the handler was canceled")
         elif name and isinstance(error, LocalError):
             # The message says what cannot be sent, and where. No traceback: a peer may cause many of these.
             logger.error("%s failed: %s", name, error)
         elif name and not isinstance(error, ApplicationError):
             logger.error("%s failed", name, exc_info=error)
+        if not isinstance(error, Exception):
+            # A consumer must not get an exception that ends its own task, such as GeneratorExit.
+            cause, error = error, RuntimeError(f"{name or 'the source of items'} raised {type(error).__name__}")
+            error.__cause__ = cause
         try:
             self.session.fail(stream_id, error)
         except LocalError as wrong:
@@ -169,6 +181,10 @@ class Exchanges:
         if half is not None:
             half.canceled(metadata)
         return half is not None
+
+    def owns(self, stream_id: int) -> bool:
+        """Return True if a stream of this side has an owner."""
+        return stream_id in self.calls or stream_id in self.inbound or stream_id in self.outbound
 
     def unowned(self, event: Event) -> None:
         """End the session because of an event without an owner, unless its stream is in `abandoned`."""

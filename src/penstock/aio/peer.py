@@ -12,7 +12,7 @@ from ..payload import Payload
 from .connectors import Connector
 from .driver import Driver
 from .handlers import Interceptor, Request, chain
-from .pump import Source, pump
+from .pump import Source, check_source, pump
 from .streams import Stream, StreamRequest
 
 __all__ = ["Peer", "RequestMetadata", "RoutableMetadata"]
@@ -20,6 +20,7 @@ __all__ = ["Peer", "RequestMetadata", "RoutableMetadata"]
 # A global is faster to read than a member of an enumeration.
 _CALL = Kind.CALL
 _FIRE = Kind.FIRE
+_UPLOAD = Kind.UPLOAD
 
 
 class RoutableMetadata(Protocol):
@@ -182,7 +183,7 @@ class Peer:
             credit: The window for items from the peer; see :meth:`stream`.
 
         Raises:
-            LocalError: `credit` is less than 1.
+            LocalError: `credit` is less than 1, or `outgoing` is not iterable. Nothing was sent.
 
         """
         payload, routed = request_of(route, data, metadata)
@@ -207,6 +208,9 @@ class Peer:
 
         Returns:
             The response.
+
+        Raises:
+            LocalError: `outgoing` is not iterable. Nothing was sent.
 
         """
         payload, routed = request_of(route, data, metadata)
@@ -297,6 +301,8 @@ class Peer:
         """
         if self._interceptors:
             return await self._intercepted(kind, route, payload, routed, outgoing)
+        if kind is _UPLOAD:
+            check_source(outgoing)
         driver = _ready(self._connector) or await self._connector.driver()
         if routed:
             route = ""

@@ -8,6 +8,7 @@ from .flow cimport Flow
 cdef class Half:
     cdef public Py_ssize_t offset
     cdef public Py_ssize_t credit
+    cdef public object context
     cdef public Exchanges exchanges
     cdef Flow flow
     cdef object session
@@ -32,7 +33,7 @@ cdef class Pump(Half):
     cdef public bint running
 
     cpdef step(self)
-    cdef burst(self)
+    cpdef burst(self)
     cdef _complete(self)
     cdef _close(self)
 

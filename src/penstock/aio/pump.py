@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterable, Awaitable, Iterable, Iterator
+from contextvars import Context, copy_context
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..errors import LocalError, StreamClosed
 from ..payload import MetadataPush, Payload, PayloadRun
-from .exchanges import Exchanges
+from .exchanges import FATAL, Exchanges
 from .handlers import close_items
 
 if TYPE_CHECKING:
     from ..wire.columns import RowBuffers, WidthRows
 
-__all__ = ["Pump", "Source", "TaskPump", "pump"]
+__all__ = ["Pump", "Source", "TaskPump", "check_source", "pump"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -34,26 +35,57 @@ SHORT_BYTES: Final = 2_000
 """The maximum size of a stream's last burst that is written with its batch. A batch of several such streams is written
 before it has much more than a burst; see `FLUSH_AFTER` in `flow`."""
 
+SINGLE: Final = (bytes, str, Payload, PayloadRun)
+"""Iterable types that are items, not sources of items."""
+
 _END = object()
 _NOTHING = object()
 
 
-def pump(exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str = "") -> None:
-    """Send the items of `source` on a stream, then complete it.
-
-    `name` is the name of the handler that yields them; empty on the side that opened the stream.
+def check_source(source: object) -> None:
+    """Check that items can be taken from a source.
 
     Raises:
-        LocalError: `source` is not iterable.
+        LocalError: `source` is not iterable, or is a single item.
+
+    """
+    if not (isinstance(source, AsyncIterable | Iterable) or isawaitable(source)) or isinstance(source, SINGLE):
+        raise LocalError(f"a source of items is an iterable or an async iterable, not {type(source).__name__}")
+
+
+def pump(
+    exchanges: Exchanges,
+    stream_id: int,
+    credit: int,
+    source: Source,
+    name: str = "",
+    context: Context | None = None,
+) -> None:
+    """Send the items of `source` on a stream, then complete it.
+
+    `name` is the name of the handler that yields them; empty on the side that opened the stream. The source runs in
+    `context`, or in a copy of the current one. An error of `iter(source)` fails the stream.
+
+    Raises:
+        LocalError: `source` is not iterable; see `check_source`.
 
     """
     half: Pump | TaskPump
+    if context is None:
+        context = copy_context()
     if isinstance(source, AsyncIterable) or isawaitable(source):
-        half = TaskPump(exchanges, stream_id, credit, source, name)
-    elif not isinstance(source, bytes | str | Payload | PayloadRun) and isinstance(source, Iterable):
-        half = Pump(exchanges, stream_id, credit, iter(source), name)
+        half = TaskPump(exchanges, stream_id, credit, source, name, context)
     else:
-        raise LocalError(f"a source of items is an iterable or an async iterable, not {type(source).__name__}")
+        if type(source) is not tuple:
+            check_source(source)
+        try:
+            items = context.run(iter, source)
+        except FATAL:
+            raise
+        except BaseException as error:
+            exchanges.fail(stream_id, error, name)
+            return
+        half = Pump(exchanges, stream_id, credit, items, name, context)
     exchanges.outbound[stream_id] = half
     half.start()
 
@@ -79,17 +111,20 @@ class Half:
         burst_left: Bytes that may be sent before the link is checked again.
         many: Items that were yielded together, to be sent from index `offset` on before any others.
         fragment_bytes: The size above which an item is sent in fragments or parts.
+        context: The context in which the source runs.
         large: `many` is one item that may be sent in parts: other streams go first when the link accepts output again.
         over: Nothing more is sent.
 
     """
 
     __slots__ = (
-        "burst_left", "credit", "exchanges", "flow", "fragment_bytes", "large", "many", "name", "offset", "over",
-        "put", "session", "source", "stream_id"
+        "burst_left", "context", "credit", "exchanges", "flow", "fragment_bytes", "large", "many", "name", "offset",
+        "over", "put", "session", "source", "stream_id"
     )  # fmt: skip
 
-    def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Any, name: str) -> None:
+    def __init__(
+        self, exchanges: Exchanges, stream_id: int, credit: int, source: Any, name: str, context: Context
+    ) -> None:
         self.exchanges = exchanges
         self.flow = exchanges.flow
         self.session = exchanges.session
@@ -98,6 +133,7 @@ class Half:
         self.credit = credit
         self.source = source
         self.name = name
+        self.context = context
         self.burst_left = BURST_BYTES
         self.many: PayloadRun | RowBuffers | WidthRows | None = None
         self.offset = 0
@@ -166,8 +202,10 @@ class Pump(Half):
 
     __slots__ = ("next_item", "running")
 
-    def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Iterator[Any], name: str) -> None:
-        super().__init__(exchanges, stream_id, credit, source, name)
+    def __init__(
+        self, exchanges: Exchanges, stream_id: int, credit: int, source: Iterator[Any], name: str, context: Context
+    ) -> None:
+        super().__init__(exchanges, stream_id, credit, source, name, context)
         # An item that was taken from the source without credit to send it.
         self.next_item: object = _NOTHING
         # True while the source runs.
@@ -207,14 +245,16 @@ class Pump(Half):
             for _ in range(BURSTS):
                 if self.credit <= 0 or flow.paused or self.over:
                     break
-                self.burst()
+                self.context.run(self.burst)
                 if self.burst_left < BURST_BYTES - SHORT_BYTES or not self.over:
                     flow.write()
             else:
                 flow.loop.call_soon(self.step)
         except StreamClosed:
             self.over = True
-        except (Exception, asyncio.CancelledError) as error:
+        except FATAL:
+            raise
+        except BaseException as error:
             self.over = True
             self.exchanges.fail(self.stream_id, error, self.name)
         self.running = False
@@ -252,8 +292,10 @@ class Pump(Half):
         if close is None:
             return
         try:
-            close()
-        except Exception:
+            self.context.run(close)
+        except FATAL:
+            raise
+        except BaseException:
             logger.exception("%s failed while its items were closed", self.name or "the source of a stream")
 
 
@@ -262,8 +304,10 @@ class TaskPump(Half):
 
     __slots__ = ("replaced", "task", "waiter")
 
-    def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str) -> None:
-        super().__init__(exchanges, stream_id, credit, source, name)
+    def __init__(
+        self, exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str, context: Context
+    ) -> None:
+        super().__init__(exchanges, stream_id, credit, source, name, context)
         self.task: asyncio.Future[None] | None = None
         # The task waits for it while it may not send.
         self.waiter: asyncio.Future[None] | None = None
@@ -272,7 +316,7 @@ class TaskPump(Half):
 
     def start(self) -> None:
         """Begin."""
-        self.task = self.exchanges.start(self._run(), self._finished)
+        self.task = self.exchanges.start(self._run(), self._finished, self.context)
 
     def granted(self) -> None:
         """Continue, because the peer requested more items."""

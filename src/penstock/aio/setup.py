@@ -86,7 +86,7 @@ def accept(setup: Setup) -> None:
         raise SetupRejected(f"a strict set-up has an unsupported MIME type: {what}", UNSUPPORTED)
 
 
-def rejection(error: Exception) -> SetupRejected:
+def rejection(error: BaseException) -> SetupRejected:
     """Return the rejection to send when an acceptor raises `error`. It has a text only for a SetupRejected."""
     if isinstance(error, SetupRejected):
         return error if error.code is not None else SetupRejected(error.message, REJECTED)
@@ -101,7 +101,7 @@ def certificate_of(link: Link) -> bytes | None:
 
 
 CURRENT: Final[ContextVar[Connection]] = ContextVar("penstock.current_connection")
-"""Set while events of a connection are dispatched; tasks that start then inherit it."""
+"""Set in the context of a connection, of which each of its handlers gets a copy."""
 
 
 def current_connection() -> Connection:

@@ -126,8 +126,8 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
                     self._transport.write_eof()
                 else:
                     self._transport.close()
-            except OSError:
-                # The peer has reset the connection, but asyncio has not noticed it yet.
+            except (OSError, RuntimeError):
+                # The peer has reset the connection, but asyncio has not noticed it yet; or uvloop has, and closed it.
                 self._transport.abort()
 
     def pause_writing(self) -> None:
