@@ -294,9 +294,6 @@ class TaskAnswer:
     def granted(self) -> None:
         """Do nothing: the request included the demand for the item."""
 
-    def resumed(self) -> None:
-        """Do nothing: the item is sent when the handler returns it."""
-
     def canceled(self, metadata: bytes | None = None) -> None:
         """Cancel the handler. The half is no longer in the table."""
         self.over = True
