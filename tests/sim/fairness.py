@@ -327,6 +327,28 @@ def tasks(lab: Laboratory) -> Iterator[str]:
     yield from lab.late(2 * lab.module.TURN_SECONDS + 2 * lab.burst)
 
 
+def many_tasks(lab: Laboratory) -> Iterator[str]:
+    """Saturate the loop with async sources alone: only as many tasks send in one iteration as its time allows."""
+    clients = [lab.client() for _ in range(3)]
+
+    async def source() -> AsyncIterator[bytes]:
+        while True:
+            yield bytes(1_000)
+
+    async def begin() -> None:
+        for client in clients:
+            for _ in range(MANY // 5):
+                client.open(source())
+
+    lab.loop.run_until_complete(begin())
+    lab.run(0.1, 0)
+    for _ in range(3):
+        lab.run(0.1)
+        if max(client.spread() for client in clients) > lab.module.QUANTUM + 2_000:
+            yield "async sources of one connection differ by more than a quantum"
+    yield from lab.late(2 * lab.module.TURN_SECONDS + lab.burst)
+
+
 def slow_sources(lab: Laboratory) -> Iterator[str]:
     """Mix sources that need long for an item with fast ones: only their first burst is long."""
     client = lab.client()
@@ -360,8 +382,8 @@ def large_items(lab: Laboratory) -> Iterator[str]:
 SCENARIOS: dict[str, Callable[[Laboratory], Iterator[str]]] = {
     each.__name__: each
     for each in (
-        one_connection, many_connections, batch, short_streams, endless_streams, full_links, tasks, slow_sources,
-        large_items,
+        one_connection, many_connections, batch, short_streams, endless_streams, full_links, tasks, many_tasks,
+        slow_sources, large_items,
     )
 }  # fmt: skip
 
