@@ -36,7 +36,7 @@ cdef class Pump(Half):
     cdef public object next_item
     cdef public bint running
 
-    cpdef Py_ssize_t step(self) except -1
+    cpdef Py_ssize_t step(self) except? -1
     cdef burst(self)
     cdef _complete(self)
     cdef _close(self)
@@ -49,4 +49,4 @@ cdef class TaskPump(Half):
     cdef public Py_ssize_t turn
 
     @cython.locals(sent=Py_ssize_t)
-    cpdef Py_ssize_t step(self) except -1
+    cpdef Py_ssize_t step(self) except? -1

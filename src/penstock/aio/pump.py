@@ -359,7 +359,7 @@ class TaskPump(Half):
         while self.credit <= 0 or flow.paused or self.burst_left <= 0:
             self.waiter = flow.loop.create_future()
             if self.credit > 0:
-                self.lane.queue(self)
+                self.lane.queue(self, self.turn < 0)
             await self.waiter
 
     def _finished(self, task: asyncio.Future[None]) -> None:
