@@ -44,8 +44,8 @@ class World:
         self.loop = FakeLoop()
         self.module = build.module("penstock.aio.scheduler")
         self.scheduler = self.module.scheduler_of(self.loop)
+        self.now: float = 0.0
         self.scheduler.clock = lambda: self.now
-        self.now = 0.0
         self.cost = 0.0
         self.served: list[str] = []
 

@@ -11,6 +11,7 @@ import asyncio
 import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from importlib import import_module
 from itertools import repeat
 from typing import Any
@@ -129,6 +130,7 @@ class Client:
         return max(sent) - min(sent)
 
     def close(self) -> None:
+        """End all streams."""
         for half in list(self.exchanges.outbound.values()):
             half.canceled()
 
@@ -213,7 +215,8 @@ def one_connection(lab: Laboratory) -> Iterator[str]:
 def many_connections(lab: Laboratory) -> Iterator[str]:
     """Saturate many connections, the first with as many streams as all others: equal bytes for all connections."""
     clients = [lab.client() for _ in range(CONNECTIONS)]
-    lab.start(lambda: [client.saturate(1 + number % 3) for number, client in enumerate(clients)])
+    for number, client in enumerate(clients):
+        lab.start(partial(client.saturate, 1 + number % 3))
     lab.start(lambda: clients[0].saturate(CONNECTIONS))
     before = [client.total for client in clients]
     for _ in range(5):
@@ -255,7 +258,8 @@ def short_streams(lab: Laboratory) -> Iterator[str]:
         yield from _short_stream(lab, busy, 4)
         yield from _short_stream(lab, lab.client(), 4)
         if number == 10:
-            lab.start(lambda: [client.saturate(5) for client in others])
+            for client in others:
+                lab.start(partial(client.saturate, 5))
             lab.run(0.2, 0)
             busy = lab.client()
 
@@ -290,7 +294,8 @@ def full_links(lab: Laboratory) -> Iterator[str]:
     """Mix links that fill and drain with one that never fills: coming back to the ring is no way to overtake."""
     steady = lab.client()
     others = [lab.client(high_bytes=100_000, rate=1e9) for _ in range(CONNECTIONS)]
-    lab.start(lambda: [client.saturate(3) for client in (steady, *others)])
+    for client in (steady, *others):
+        lab.start(partial(client.saturate, 3))
     before = [client.total for client in (steady, *others)]
     lab.run(0.3)
     gained, *most = [client.total - was for client, was in zip((steady, *others), before, strict=True)]
