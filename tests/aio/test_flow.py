@@ -19,15 +19,16 @@ from tests.waiting import turns, until
 
 async def test_senders_wait_for_a_writable_link(build: Build) -> None:
     world = World(build)
-    half = world.driver.exchanges.outbound[1] = FakeHalf()
+    half = FakeHalf()
     world.driver.writing_paused()
+    world.driver.flow.lane.ready(half)
     assert world.driver.flow.paused
     waiting = [asyncio.ensure_future(world.driver.writable()) for _ in range(2)]
     await turns(5)
-    assert not any(each.done() for each in waiting)
+    assert not any(each.done() for each in waiting) and half.told == []
     world.driver.writing_resumed()
     await asyncio.gather(*waiting)
-    assert half.told == ["resumed"]
+    await until(lambda: half.told == ["stepped"])
 
 
 async def test_progress_of_output_is_reported_to_the_session(build: Build) -> None:
@@ -174,16 +175,19 @@ async def test_reading_stops_when_the_session_is_full(build: Build) -> None:
 
 async def test_senders_wait_for_backlogged_storage(build: Build) -> None:
     world = World(build)
-    world.driver.exchanges.outbound[2] = half = FakeHalf()
+    half = FakeHalf()
     world.driver.flow.storage_backlogged(True)
     assert world.driver.flow.paused
+    world.driver.flow.lane.ready(half)
     # The link accepts output again, but storage is still backlogged.
     world.driver.writing_paused()
     world.driver.writing_resumed()
+    await turns(3)
     assert world.driver.flow.paused and half.told == []
     world.session.output = [b"durable"]
     world.driver.flow.storage_backlogged(False)
-    assert not world.driver.flow.paused and half.told == ["resumed"]
+    assert not world.driver.flow.paused
+    await until(lambda: half.told == ["stepped"])
     assert world.link.written == [b"durable"]
 
 

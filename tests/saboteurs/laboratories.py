@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from . import collecting, crossing, damage, disks, identities, isolating, planning
+from . import collecting, crossing, damage, disks, identities, isolating, planning, taking_turns
 
 __all__ = ["LABORATORIES", "Laboratory"]
 
@@ -38,4 +38,5 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "slow links": crossing.slow_links,
     "links that break again and again": crossing.worn_links,
     "outages": crossing.outages,
+    "fair turns": taking_turns.fair_turns,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator
-from contextvars import Context, copy_context
+from contextvars import Context
 from inspect import isawaitable
 from types import CoroutineType
 from typing import Any, Final
@@ -29,9 +29,9 @@ from .exchanges import FATAL, Exchanges
 from .handlers import Handler
 from .inbound import ReceiveBuffer
 from .items import Items
-from .pump import Source, pump
+from .pump import pump
 from .service import Service
-from .setup import CURRENT
+from .sources import Source
 
 __all__ = ["Dispatch", "without_requests"]
 
@@ -66,8 +66,7 @@ class Dispatch:
         self.exchanges = exchanges
         self.service = service
         self._on_session_event = on_session_event
-        self.context = copy_context()
-        self.context.run(CURRENT.set, self.flow.connection)
+        self.context = self.flow.lane.context
 
     # Events.
 
@@ -303,9 +302,6 @@ class TaskAnswer:
 
     def granted(self) -> None:
         """Do nothing: the request included the demand for the item."""
-
-    def resumed(self) -> None:
-        """Do nothing: the item is sent when the handler returns it."""
 
     def canceled(self, metadata: bytes | None = None) -> None:
         """Cancel the handler. The half is no longer in the table."""

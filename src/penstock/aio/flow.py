@@ -13,6 +13,7 @@ from ..session import Session
 from ..settings import Settings
 from ..transports import Discard, Link, Receiver
 from .ports import SendingHalf
+from .scheduler import Lane
 
 __all__ = ["ADMISSION", "FULL", "HOOK", "READ_STOP", "Flow"]
 
@@ -50,13 +51,15 @@ class Flow:
         batching: A batch is open; its end writes the output.
         holds: A bit set of the reasons not to read.
         senders: The sending half of each stream.
+        lane: The senders that have items and credit.
         unsent: Calls to `schedule_write` since the last write.
 
     """
 
     __slots__ = (
         "_backlogged", "_fires", "_link_full", "_storage_full", "_taken_bytes", "_waiters", "batching", "connection",
-        "flush", "holds", "link", "loop", "name", "paused", "senders", "session", "settings", "unsent", "withheld"
+        "flush", "holds", "lane", "link", "loop", "name", "paused", "senders", "session", "settings", "unsent",
+        "withheld"
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +81,7 @@ class Flow:
         self.withheld = False
         self.batching = False
         self.senders: dict[int, SendingHalf] = {}
+        self.lane = Lane(self)
         self._link_full = False
         self._storage_full = False
         self._waiters: list[asyncio.Future[None]] = []
@@ -207,8 +211,7 @@ class Flow:
     def _resume_senders(self) -> None:
         self.paused = False
         self.resume_reading(BACKLOG)
-        for half in list(self.senders.values()):
-            half.resumed()
+        self.lane.resume()
         self.wake_writers()
 
     def _check_backlog(self, link: Link) -> bool:

@@ -12,7 +12,8 @@ from ..payload import Payload
 from .connectors import Connector
 from .driver import Driver
 from .handlers import Interceptor, Request, chain
-from .pump import Source, check_source, pump
+from .pump import pump
+from .sources import Source, check_source
 from .streams import Stream, StreamRequest
 
 __all__ = ["Peer", "RequestMetadata", "RoutableMetadata"]

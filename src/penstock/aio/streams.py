@@ -14,7 +14,8 @@ from .connectors import Connector
 from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
 from .items import Items
-from .pump import Source, check_source, pump
+from .pump import pump
+from .sources import Source, check_source
 
 if TYPE_CHECKING:
     import pyarrow
