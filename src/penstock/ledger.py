@@ -1,0 +1,314 @@
+"""Counts the bytes that were received and not consumed: by stream, connection, identity and process.
+
+Streams and connections are counted at once. The identity and the process of a connection are counted when it settles,
+once in each batch. When they hold too much, their largest connection pays, and not the one that receives the next byte.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from .settings import Settings
+
+__all__ = ["CONNECTION", "FINE", "IDENTITY", "ITEM_BYTES", "LEDGER", "PROCESS", "Account", "Group", "Ledger"]
+
+ITEM_BYTES: Final = 96
+"""Memory that an item takes in addition to its bytes: its objects, and its place in a list."""
+SLACK: Final = 65_536
+"""Released bytes after which a connection settles without waiting for a batch, because none may follow."""
+
+# The results of `Account.settle`.
+FINE: Final = 0
+CONNECTION: Final = 1
+IDENTITY: Final = 2
+PROCESS: Final = 3
+
+
+def _ignore() -> None:
+    """Do nothing."""
+
+
+class Account:
+    """The bytes that are held for a stream, or for all of a connection.
+
+    An account belongs to the thread of its connection.
+
+    Args:
+        limit: The bytes that it should not exceed.
+        parent: The account of the connection, for a stream; None for a connection.
+
+    Attributes:
+        held: The bytes that it holds.
+        largest: Of a stream: the size of its largest items, which decays.
+        group: Of a connection: its identity; None before it has joined one.
+        settled: Of a connection: the part of `held` that its identity has counted.
+        paused: Of a connection: whether the last call of `settle` has found a limit exceeded.
+        indebted: Of a connection: whether it was told to pay and has not done so.
+        on_room: Called from any thread when a paused connection should settle again.
+        on_debt: Called from any thread when the connection must release what its largest stream holds.
+
+    """
+
+    __slots__ = (
+        "group", "held", "indebted", "largest", "limit", "on_debt", "on_room", "parent", "paused", "settled"
+    )  # fmt: skip
+
+    def __init__(self, limit: int, parent: Account | None = None) -> None:
+        self.limit = limit
+        self.parent = parent
+        self.held = 0
+        self.largest = 0
+        self.group: Group | None = None
+        self.settled = 0
+        self.paused = False
+        self.indebted = False
+        self.on_room: Callable[[], None] = _ignore
+        self.on_debt: Callable[[], None] = _ignore
+
+    def book(self, size: int) -> None:
+        """Count `size` bytes that have arrived."""
+        self.held += size
+        connection = self.parent
+        if connection is not None:
+            connection.held += size
+
+    def release(self, size: int) -> None:
+        """Uncount `size` bytes that were consumed or dropped."""
+        self.held -= size
+        connection = self.parent
+        if connection is not None:
+            connection.held -= size
+            if connection.paused or connection.settled - connection.held > SLACK:
+                connection.released()
+
+    def close(self) -> None:
+        """Uncount everything, because the stream has ended."""
+        if self.held:
+            self.release(self.held)
+
+    def grantable(self, count: int, expected: int) -> int:
+        """Return how many items a stream may request now. If it is less than `count`, ask again after a release.
+
+        Args:
+            count: The items that its window allows.
+            expected: The items that were requested and have not arrived.
+
+        """
+        largest = self.largest
+        if largest == 0:
+            return count
+        # One large item among small ones must not make the window small for ever.
+        self.largest -= largest >> 3
+        room = self.limit - self.held
+        connection = self.parent
+        if connection is not None:
+            room = min(room, connection.limit - connection.held)
+        most = max(room, 0) // largest - expected
+        if most <= 0:
+            # An item may be larger than the limit. A stream that holds nothing must go on.
+            most = 1 if expected <= 0 and self.held == 0 else 0
+        return min(count, most)
+
+    # For connections.
+
+    def settle(self) -> int:
+        """Let identity and process count what has changed, and return whether a limit is exceeded.
+
+        Returns:
+            FINE; or CONNECTION, IDENTITY or PROCESS, whose limit is exceeded by what this connection holds. The caller
+            must then stop reading, and call this after each batch and after `on_room` until it returns FINE.
+
+        """
+        level = FINE
+        if self.group is not None:
+            level = self.group.settle(self)
+        if self.held > self.limit:
+            level = CONNECTION
+        self.paused = level != FINE
+        return level
+
+    def released(self) -> None:
+        """Let others know what was released outside of a batch."""
+        group = self.group
+        if group is not None:
+            group.count(self)
+        if self.paused and self.held <= self.limit:
+            self.on_room()
+
+
+class Group:
+    """The bytes that the connections of an identity hold, or those of a process.
+
+    Connections of several threads share a group, which has no lock: each change is one addition.
+
+    Args:
+        parent: The process, for an identity; None for the process.
+
+    Attributes:
+        held: The bytes that its connections held when they settled.
+        peak: The maximum of `held`.
+        limit: The bytes that it may hold: the smallest limit in the settings of its connections.
+        members: The identities of the process, or the accounts of an identity's connections.
+
+    """
+
+    __slots__ = ("_limits", "_payer", "_waiting", "held", "limit", "members", "parent", "peak")
+
+    def __init__(self, parent: Group | None = None) -> None:
+        self.parent = parent
+        self.held = 0
+        self.peak = 0
+        self.limit = 0
+        self.members: set[Group | Account] = set()
+        # How many connections have each limit in their settings.
+        self._limits: Counter[int] = Counter()
+        # Connections that wait until `held` is below the limit.
+        self._waiting: set[Account] = set()
+        # The connection that was told to pay.
+        self._payer: Account | None = None
+
+    def settle(self, connection: Account) -> int:
+        """Count a connection of this identity. Returns the result of `Account.settle`."""
+        self.count(connection)
+        process = self.parent
+        if process is not None and process.held > process.limit:
+            process.charge()
+            if self.held * len(process.members) > process.limit and connection.held:
+                process.wait(connection)
+                return PROCESS
+        if self.held > self.limit:
+            if connection.held * len(self.members) > self.limit:
+                self.wait(connection)
+                return IDENTITY
+            # This connection has less than its share, so that another one must make room.
+            self.charge()
+        return FINE
+
+    def count(self, connection: Account) -> None:
+        """Count the changes of a connection of this identity."""
+        change = connection.held - connection.settled
+        if change:
+            connection.settled = connection.held
+            self.add(change)
+            if self.parent is not None:
+                self.parent.add(change)
+
+    def add(self, change: int) -> None:
+        """Add the change of a connection. If it makes room, connections that wait try again."""
+        self.held += change
+        if self.held > self.peak:
+            self.peak = self.held
+        if change < 0 and self._waiting and self.held <= self.limit:
+            self._wake()
+
+    def wait(self, connection: Account) -> None:
+        """Call `on_room` of a connection when there is room."""
+        self._waiting.add(connection)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, set()
+        for connection in waiting:
+            connection.on_room()
+
+    def charge(self) -> None:
+        """Make the largest connection pay. Does nothing while one is paying."""
+        if self._payer is not None and self._payer.indebted:
+            return
+        largest: Group | Account = self
+        while isinstance(largest, Group) and largest.members:
+            largest = max(largest.members, key=_held)
+        if isinstance(largest, Account):
+            self._payer = largest
+            if not largest.indebted:
+                largest.indebted = True
+                largest.on_debt()
+
+    def limited(self, limit: int) -> None:
+        """Respect `limit`, which is in the settings of a new connection."""
+        self._limits[limit] += 1
+        self.limit = min(self._limits)
+
+    def unlimited(self, limit: int) -> None:
+        """Forget `limit`, because a connection has left."""
+        self._limits[limit] -= 1
+        if not self._limits[limit]:
+            del self._limits[limit]
+        self.limit = min(self._limits, default=0)
+
+    def left(self, connection: Account) -> None:
+        """Forget that a connection waits or pays."""
+        self._waiting.discard(connection)
+        if self._payer is connection:
+            self._payer = None
+
+
+def _held(account: Group | Account) -> int:
+    return account.held
+
+
+class Ledger:
+    """The identities of a process, and their connections.
+
+    Attributes:
+        process: Counts all connections.
+        identities: The identities that have a name, by their names.
+        payments: How often a connection had to release memory because of a limit.
+
+    """
+
+    __slots__ = ("_joined", "identities", "payments", "process")
+
+    def __init__(self) -> None:
+        self.process = Group()
+        self.identities: dict[str, Group] = {}
+        self.payments = 0
+        # For each connection, the name of its identity, and the settings with its limits.
+        self._joined: dict[Account, tuple[str, Settings]] = {}
+
+    def join(self, connection: Account, identity: str, settings: Settings) -> None:
+        """Make a connection part of an identity, instead of the one that it was part of.
+
+        Args:
+            connection: The account of the connection. It must :meth:`leave` at its end.
+            identity: A principal or an address; empty: the connection is an identity of its own.
+            settings: The limits.
+
+        """
+        self.leave(connection)
+        group = self.identities.get(identity)
+        if group is None:
+            group = Group(self.process)
+            self.process.members.add(group)
+            if identity:
+                self.identities[identity] = group
+        group.members.add(connection)
+        group.limited(settings.max_identity_bytes)
+        self.process.limited(settings.max_process_bytes)
+        connection.group = group
+        self._joined[connection] = identity, settings
+        group.count(connection)
+
+    def leave(self, connection: Account) -> None:
+        """Remove a connection that has ended. Does nothing if it has joined no identity."""
+        group = connection.group
+        if group is None:
+            return
+        identity, settings = self._joined.pop(connection)
+        for each in (group, self.process):
+            each.add(-connection.settled)
+            each.left(connection)
+        group.members.discard(connection)
+        group.unlimited(settings.max_identity_bytes)
+        self.process.unlimited(settings.max_process_bytes)
+        if not group.members:
+            self.process.members.discard(group)
+            self.identities.pop(identity, None)
+        connection.group = None
+        connection.settled = 0
+        connection.indebted = False
+
+
+LEDGER: Final = Ledger()
+"""The accounts of this process."""

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builds import Build
+
+
+class World:
+    """A ledger, and the connections that were told to go on or to pay.
+
+    Attributes:
+        ledger: Its accounts.
+        room: The connections whose `on_room` was called, in order.
+        debts: The connections whose `on_debt` was called, in order.
+
+    """
+
+    def __init__(self, build: Build) -> None:
+        self.module = build.module("penstock.ledger")
+        self._settings = build.module("penstock.settings").Settings
+        self.ledger = self.module.Ledger()
+        self.room: list[Any] = []
+        self.debts: list[Any] = []
+
+    def connection(self, identity: str = "", own: int = 100, of_identity: int = 1_000, of_process: int = 10_000) -> Any:
+        settings = self._settings(
+            max_connection_bytes=own, max_identity_bytes=of_identity, max_process_bytes=of_process
+        )
+        account = self.module.Account(own)
+        account.on_room = lambda: self.room.append(account)
+        account.on_debt = lambda: self.debts.append(account)
+        self.ledger.join(account, identity, settings)
+        return account
+
+    def stream(self, connection: Any, limit: int = 50) -> Any:
+        return self.module.Account(limit, connection)
+
+
+@pytest.fixture
+def world(build: Build) -> World:
+    return World(build)
+
+
+def test_stream_counts_for_its_connection_at_once(world: World) -> None:
+    connection = world.connection()
+    first, second = world.stream(connection), world.stream(connection)
+    first.book(10)
+    second.book(5)
+    first.release(3)
+    assert (first.held, second.held, connection.held) == (7, 5, 12)
+    first.close()
+    assert (first.held, connection.held) == (0, 5)
+
+
+def test_identity_and_process_count_when_a_connection_settles(world: World) -> None:
+    connection = world.connection("a")
+    world.connection("a").book(1)
+    connection.book(12)
+    process = world.ledger.process
+    assert (connection.group.held, process.held) == (0, 0)
+    assert connection.settle() == world.module.FINE
+    assert (connection.group.held, process.held, process.peak) == (12, 12, 12)
+    connection.release(12)
+    assert connection.settle() == world.module.FINE
+    assert (connection.group.held, process.held, process.peak) == (0, 0, 12)
+
+
+def test_large_releases_settle_without_a_batch(world: World) -> None:
+    slack = world.module.SLACK if hasattr(world.module, "SLACK") else 65_536
+    connection = world.connection(own=1 << 30, of_identity=1 << 30, of_process=1 << 30)
+    stream = world.stream(connection)
+    stream.book(3 * slack)
+    connection.settle()
+    stream.release(slack)
+    assert world.ledger.process.held == 3 * slack
+    stream.release(1)
+    assert world.ledger.process.held == 2 * slack - 1
+
+
+def test_connection_over_its_limit_waits_until_it_is_below(world: World) -> None:
+    connection = world.connection(own=100)
+    stream = world.stream(connection)
+    stream.book(101)
+    assert connection.settle() == world.module.CONNECTION
+    assert connection.paused and world.room == []
+    stream.release(1)
+    assert world.room == [connection]
+    assert connection.settle() == world.module.FINE
+    assert not connection.paused and world.debts == []
+
+
+# Identities. THREATS 87
+
+
+def test_identity_pauses_only_connections_above_their_share(world: World) -> None:
+    greedy, modest = (world.connection("a", own=1_000, of_identity=100) for _ in range(2))
+    greedy.book(95)
+    modest.book(10)
+    assert greedy.settle() == world.module.FINE
+    assert modest.settle() == world.module.FINE
+    assert world.debts == [greedy]
+    assert greedy.settle() == world.module.IDENTITY
+
+
+def test_identity_with_room_again_wakes_those_that_wait(world: World) -> None:
+    first, second = (world.connection("a", own=1_000, of_identity=100) for _ in range(2))
+    first.book(60)
+    second.book(60)
+    assert (first.settle(), second.settle()) == (world.module.FINE, world.module.IDENTITY)
+    first.release(40)
+    first.settle()
+    assert world.room == [second]
+    assert second.settle() == world.module.FINE
+
+
+def test_identities_do_not_share_a_limit(world: World) -> None:
+    greedy, other = world.connection("a", of_identity=50), world.connection("b", of_identity=50)
+    greedy.book(51)
+    other.book(50)
+    assert (greedy.settle(), other.settle()) == (world.module.IDENTITY, world.module.FINE)
+
+
+def test_connections_without_an_address_are_identities_of_their_own(world: World) -> None:
+    first, second = world.connection(of_identity=50), world.connection(of_identity=50)
+    first.book(40)
+    second.book(40)
+    assert (first.settle(), second.settle()) == (world.module.FINE, world.module.FINE)
+    assert world.ledger.identities == {}
+
+
+def test_identity_may_change(world: World) -> None:
+    connection = world.connection("192.0.2.1")
+    connection.book(10)
+    connection.settle()
+    world.ledger.join(connection, "alice", world._settings())
+    assert list(world.ledger.identities) == ["alice"]
+    assert (connection.group.held, world.ledger.process.held) == (10, 10)
+
+
+# The process. THREATS 87
+
+
+def test_largest_connection_of_the_largest_identity_pays(world: World) -> None:
+    lone = world.connection("lone", own=1_000, of_process=100)
+    small, large = (world.connection("crowd", own=1_000, of_process=100) for _ in range(2))
+    for connection, size in ((lone, 40), (small, 20), (large, 35)):
+        connection.book(size)
+        connection.settle()
+    # The crowd holds 60 together, so its larger connection pays, although `lone` holds more.
+    lone.book(6)
+    assert lone.settle() == world.module.FINE
+    assert world.debts == [large]
+
+
+def test_one_connection_pays_at_a_time(world: World) -> None:
+    first, second = (world.connection(own=1_000, of_process=100) for _ in range(2))
+    first.book(90)
+    second.book(80)
+    for connection in (first, second, first, second):
+        connection.settle()
+    assert world.debts == [first]
+    first.release(90)
+    first.indebted = False
+    first.settle()
+    second.book(30)
+    second.settle()
+    assert world.debts == [first, second]
+
+
+def test_connection_that_leaves_instead_of_paying_blocks_no_other(world: World) -> None:
+    first, second = (world.connection(own=1_000, of_process=100) for _ in range(2))
+    first.book(110)
+    second.book(105)
+    first.settle()
+    world.ledger.leave(first)
+    second.settle()
+    assert world.debts == [first, second]
+
+
+def test_smallest_limit_of_open_connections_applies(world: World) -> None:
+    large = world.connection("a", of_identity=100, of_process=1_000)
+    small = world.connection("a", of_identity=60, of_process=600)
+    assert (large.group.limit, world.ledger.process.limit) == (60, 600)
+    world.ledger.leave(small)
+    assert (large.group.limit, world.ledger.process.limit) == (100, 1_000)
+
+
+def test_connections_that_have_left_hold_nothing(world: World) -> None:
+    connections = [world.connection(name) for name in ("a", "a", "", "b")]
+    for connection in connections:
+        connection.book(10)
+        connection.settle()
+        connection.book(5)
+    assert world.ledger.process.held == 40
+    for connection in connections:
+        world.ledger.leave(connection)
+        world.ledger.leave(connection)
+    assert (world.ledger.process.held, world.ledger.identities, world.ledger.process.members) == (0, {}, set())
+
+
+# Demand. THREATS 84
+
+
+def test_everything_is_granted_before_the_first_item(world: World) -> None:
+    assert world.stream(world.connection()).grantable(256, 0) == 256
+
+
+def test_demand_follows_the_largest_item(world: World) -> None:
+    stream = world.stream(world.connection(own=1_000), 100)
+    stream.largest = 10
+    assert stream.grantable(256, 0) == 10
+    stream.largest = 10
+    assert stream.grantable(256, 4) == 6
+    stream.largest = 10
+    stream.book(60)
+    assert stream.grantable(256, 2) == 2
+    stream.largest = 10
+    assert stream.grantable(1, 2) == 1
+    stream.largest = 10
+    assert stream.grantable(256, 4) == 0
+
+
+def test_demand_respects_what_the_connection_holds(world: World) -> None:
+    connection = world.connection(own=100)
+    stream = world.stream(connection, 100)
+    world.stream(connection).book(80)
+    stream.largest = 10
+    assert stream.grantable(256, 0) == 2
+
+
+def test_items_larger_than_the_limit_come_one_by_one(world: World) -> None:
+    connection = world.connection(own=100)
+    stream = world.stream(connection, 100)
+    stream.largest = 500
+    assert stream.grantable(256, 0) == 1
+    assert stream.grantable(256, 1) == 0
+    stream.book(500)
+    assert stream.grantable(256, 0) == 0
+
+
+def test_one_large_item_is_forgotten(world: World) -> None:
+    stream = world.stream(world.connection(own=10_000), 1_000)
+    stream.largest = 1_000
+    assert stream.grantable(256, 0) == 1
+    for _ in range(40):
+        granted = stream.grantable(256, 0)
+    assert granted > 100
