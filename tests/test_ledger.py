@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -52,6 +53,27 @@ def test_stream_counts_for_its_connection_at_once(world: World) -> None:
     assert (first.held, second.held, connection.held) == (7, 5, 12)
     first.close()
     assert (first.held, connection.held) == (0, 5)
+
+
+def test_stream_that_is_dropped_holds_nothing(world: World) -> None:
+    connection = world.connection()
+    stream = world.stream(connection)
+    stream.book(10)
+    del stream
+    gc.collect()
+    assert connection.held == 0
+
+
+def test_connection_retires_when_its_consumers_have_taken_all(world: World) -> None:
+    connection = world.connection()
+    stream = world.stream(connection)
+    stream.book(10)
+    connection.settle()
+    world.ledger.retire(connection)
+    stream.release(9)
+    assert world.ledger.process.held == 1
+    stream.release(1)
+    assert connection.group is None and world.ledger.process.members == set()
 
 
 def test_identity_and_process_count_when_a_connection_settles(world: World) -> None:
@@ -225,7 +247,8 @@ def test_demand_follows_the_largest_item(world: World) -> None:
 def test_demand_respects_what_the_connection_holds(world: World) -> None:
     connection = world.connection(own=100)
     stream = world.stream(connection, 100)
-    world.stream(connection).book(80)
+    other = world.stream(connection)
+    other.book(80)
     stream.largest = 10
     assert stream.grantable(256, 0) == 2
 

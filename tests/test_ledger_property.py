@@ -13,10 +13,10 @@ LIMIT = 500_000
 CONNECTIONS = 6
 STREAMS = 3
 STEPS = st.tuples(
-    st.sampled_from(["book", "release", "close", "settle", "leave", "join"]),
+    st.sampled_from(["book", "book", "book", "release", "close", "settle", "leave", "join"]),
     st.integers(0, CONNECTIONS - 1),
     st.integers(0, STREAMS - 1),
-    st.integers(0, 200_000),
+    st.sampled_from([1, 1_000, 70_000, 150_000, 200_000]),
 )
 
 
@@ -81,7 +81,7 @@ class Model:
 
 
 @settings(max_examples=150, deadline=None)
-@given(steps=st.lists(STEPS, max_size=60))
+@given(steps=st.lists(STEPS, min_size=20, max_size=80))
 def test_accounts_agree_and_the_process_stays_within_its_limit(builds: dict[str, Build], steps: list[Any]) -> None:
     # THREATS 87
     for build in builds.values():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from .settings import Settings
@@ -67,6 +68,10 @@ class Account:
         self.on_room: Callable[[], None] = _ignore
         self.on_debt: Callable[[], None] = _ignore
 
+    def __del__(self) -> None:
+        # The buffer of a stream may be dropped with its items.
+        self.close()
+
     def book(self, size: int) -> None:
         """Count `size` bytes that have arrived."""
         self.held += size
@@ -84,8 +89,8 @@ class Account:
                 connection.released()
 
     def close(self) -> None:
-        """Uncount everything, because the stream has ended."""
-        if self.held:
+        """Uncount all that a stream holds, because it was dropped."""
+        if self.held and self.parent is not None:
             self.release(self.held)
 
     def grantable(self, count: int, expected: int) -> int:
@@ -271,7 +276,7 @@ class Ledger:
         """Make a connection part of an identity, instead of the one that it was part of.
 
         Args:
-            connection: The account of the connection. It must :meth:`leave` at its end.
+            connection: The account of the connection. It must :meth:`retire` at its end.
             identity: A principal or an address; empty: the connection is an identity of its own.
             settings: The limits.
 
@@ -290,8 +295,16 @@ class Ledger:
         self._joined[connection] = identity, settings
         group.count(connection)
 
+    def retire(self, connection: Account) -> None:
+        """Let a connection that has ended leave as soon as it holds nothing; consumers may still have its items."""
+        if connection.held > 0:
+            connection.paused = True
+            connection.on_room = partial(self.retire, connection)
+        else:
+            self.leave(connection)
+
     def leave(self, connection: Account) -> None:
-        """Remove a connection that has ended. Does nothing if it has joined no identity."""
+        """Remove a connection. Does nothing if it has joined no identity."""
         group = connection.group
         if group is None:
             return

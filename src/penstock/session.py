@@ -28,6 +28,7 @@ from typing import Protocol, TypeAlias
 from .errors import LocalError
 from .events import Event
 from .kinds import Kind
+from .ledger import Account
 from .payload import Payload, PayloadRun
 from .settings import Settings
 
@@ -44,6 +45,10 @@ class Session(Protocol):
     @property
     def link_wanted(self) -> bool:
         """True if the session needs a link. The driver opens or closes its link accordingly."""
+
+    @property
+    def account(self) -> Account:
+        """The bytes that were received and not consumed."""
 
     @property
     def linked_at(self) -> float | None:

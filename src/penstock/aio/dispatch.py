@@ -22,6 +22,7 @@ from ..events import (
     RunReceived,
 )
 from ..kinds import Kind
+from ..ledger import ITEM_BYTES, Account
 from ..payload import Payload
 from .exchanges import Exchanges
 from .handlers import Handler
@@ -170,7 +171,7 @@ class Dispatch:
             return
         try:
             if event.kind <= _FIRE:
-                self._answer(event.stream_id, handler.function(event.payload), handler)
+                self._answer(event, handler.function(event.payload), handler)
             elif event.kind == _STREAM:
                 result = handler.function(event.payload)
                 source = result if handler.kind == _STREAM else _single(result)
@@ -197,20 +198,23 @@ class Dispatch:
         if event.done:
             inbound.ended(None)
         else:
+            # Some protocols count the request as the first item.
+            inbound.expected -= 1
             exchanges.inbound[stream_id] = inbound
             exchanges.request(stream_id, window)
         result = handler.function(event.payload, Items(settings, inbound))
         if handler.kind == _UPLOAD:
-            self._answer(stream_id, result, handler)
+            self._answer(event, result, handler)
         else:
             pump(exchanges, stream_id, event.credit, result, handler.name)
 
-    def _answer(self, stream_id: int, result: Any, handler: Handler) -> None:
+    def _answer(self, event: Requested, result: Any, handler: Handler) -> None:
         """Send the single item that a handler returned, or will return."""
+        stream_id = event.stream_id
         if type(result) is Payload:
             _reply(self.exchanges, stream_id, result, handler)
         elif type(result) is not bytes and isawaitable(result):
-            TaskAnswer(self.exchanges, stream_id, handler).start(result)
+            TaskAnswer(self.exchanges, stream_id, handler, event.payload).start(result)
         else:
             _reply(self.exchanges, stream_id, _payload(result), handler)
 
@@ -271,12 +275,16 @@ class SingleItem:
 class TaskAnswer:
     """A handler that runs in a task, and responds with one item or none.
 
-    The table of sending halves contains it, so that the peer can cancel it.
+    The table of sending halves contains it, so that the peer can cancel it. It holds the request until it has ended.
     """
 
-    __slots__ = ("exchanges", "handler", "over", "stream_id", "task")
+    __slots__ = ("account", "exchanges", "handler", "over", "stream_id", "task")
 
-    def __init__(self, exchanges: Exchanges, stream_id: int, handler: Handler) -> None:
+    def __init__(self, exchanges: Exchanges, stream_id: int, handler: Handler, request: Payload) -> None:
+        flow = exchanges.flow
+        metadata = request.metadata
+        self.account = Account(flow.settings.max_stream_bytes, flow.account)
+        self.account.book(ITEM_BYTES + len(request.data) + (0 if metadata is None else len(metadata)))
         self.exchanges = exchanges
         self.stream_id = stream_id
         self.handler = handler
@@ -289,6 +297,7 @@ class TaskAnswer:
             self.exchanges.flow.fire_started()
         else:
             self.exchanges.outbound[self.stream_id] = self
+        self.exchanges.requests.add(self)
         self.task = self.exchanges.start(work, self._finished)
 
     def granted(self) -> None:
@@ -303,9 +312,15 @@ class TaskAnswer:
         if self.task is not None:
             self.task.cancel(metadata)
 
+    def discard(self, error: Exception) -> None:
+        """Cancel the handler, which holds the request."""
+        self.canceled()
+
     def _finished(self, task: asyncio.Future[Any]) -> None:
         """Send the response, or fail the stream."""
         exchanges = self.exchanges
+        exchanges.requests.discard(self)
+        self.account.close()
         handler = self.handler
         stream_id = self.stream_id
         exchanges.tasks.discard(task)

@@ -14,6 +14,7 @@ from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinke
 from ..session import Session
 from ..settings import Settings
 from ..transports import Link
+from .budget import Budget
 from .dispatch import Dispatch
 from .exchanges import Exchanges
 from .flow import FULL, Flow
@@ -52,6 +53,7 @@ class Driver:
 
     Attributes:
         sink: Receives the events: `dispatch`, or the admission before it.
+        budget: Keeps the connection within its limits of bytes.
         admission: Admits the connection; None when it is no longer needed.
         taps: The session, if taps are installed.
         state: NEW, USABLE, DRAINING or CLOSED.
@@ -63,9 +65,9 @@ class Driver:
     """
 
     __slots__ = (
-        "__weakref__", "_durable", "_setup_waiters", "_timer", "_timer_due", "_unlinked", "admission", "connection",
-        "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings", "sink",
-        "state", "taps"
+        "__weakref__", "_durable", "_setup_waiters", "_timer", "_timer_due", "_unlinked", "admission", "budget",
+        "connection", "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings",
+        "sink", "state", "taps"
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +84,7 @@ class Driver:
         self.connection = connection
         self.flow = Flow(self.loop, session, settings, connection, self.flush)
         self.exchanges = Exchanges(self.flow)
+        self.budget = Budget(self.exchanges)
         self.dispatch = Dispatch(self.exchanges, service, self._session_event)
         self.sink: Sink = self.dispatch
         self.admission: Gatekeeper | None = None
@@ -210,6 +213,9 @@ class Driver:
             for chunk in session.take_output():
                 link.write(chunk)
         flow.batching = False
+        account = flow.account
+        if account.paused or account.held != account.settled:
+            self.budget.settle()
         if session.full:
             flow.stop_reading(FULL)
         elif flow.holds:
@@ -236,6 +242,9 @@ class Driver:
         self._timer = None
         self._timer_due = inf
         self.flow.check_progress()
+        if self.flow.account.paused:
+            # The peer is not silent: this side does not read.
+            self.session.progressed(self.loop.time())
         self.session.handle_timer(self.loop.time())
         self.flush()
 
@@ -261,6 +270,7 @@ class Driver:
 
     def _session_closed(self, error: Exception | None) -> None:
         self.error = self.connection.error = error
+        self.budget.close()
         if isinstance(error, OwnerMissing):
             logger.error("%s: %s", self.flow.name, error)
         self.exchanges.leases.closed()
@@ -345,6 +355,7 @@ class Driver:
     def detach(self) -> None:
         """Release the session without closing it: the peer keeps it for the process that resumes it."""
         self.state = CLOSED
+        self.budget.close()
         self._stop_timer()
         if self.taps is not None:
             self.taps.detached()

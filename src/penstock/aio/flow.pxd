@@ -1,9 +1,12 @@
+from ..ledger cimport Account
+
 cdef int FLUSH_AFTER
 
 
 cdef class Flow:
     cdef public object loop
     cdef public object session
+    cdef public Account account
     cdef public object settings
     cdef public object connection
     cdef public str name

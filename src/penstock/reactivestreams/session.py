@@ -8,6 +8,7 @@ from ..core.timers import TimerTable
 from ..errors import CreditExceeded, LocalError, SessionClosed, StreamClosed, UnsupportedKind
 from ..events import Closed, Event, Failed
 from ..kinds import Kind
+from ..ledger import Account
 from ..payload import Payload, PayloadRun
 from ..session import ClientStart
 from ..settings import Settings
@@ -31,13 +32,14 @@ class ReactiveStreamsSession:
     The methods for bytes and time are those of its link and its outbox.
 
     Attributes:
-        link_wanted: See :class:`penstock.session.Session`.
+        account, link_wanted: See :class:`penstock.session.Session`.
         identity: The peer's identity, as far as its link proves it.
 
     """
 
     def __init__(self, settings: Settings, is_client: bool) -> None:
         self._settings = settings
+        self.account = Account(settings.max_connection_bytes)
         self._events: list[Event] = []
         self._timers = TimerTable()
         self._outbound = Outbound(settings)

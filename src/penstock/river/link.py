@@ -280,7 +280,7 @@ class Link:
         Args:
             timer: The timer.
             now: The time.
-            full: Whether the session is full, so that reading from its link is paused.
+            full: Whether reading from the link is paused, because the session or its account is full.
 
         """
         settings = self._settings

@@ -16,6 +16,7 @@ from ..core.timers import TimerTable
 from ..errors import LimitExceeded, LocalError, SessionClosed, SetupRejected, UnsupportedKind
 from ..events import Closed, CreditGranted, Event
 from ..kinds import Kind
+from ..ledger import Account
 from ..payload import Payload, PayloadRun
 from ..session import Durable
 from ..settings import Settings
@@ -46,7 +47,7 @@ class RiverSession:
         secret: The session's id as bytes: a client that sends it in a handshake resumes the session.
         identity: The client's identity, as far as its link proves it.
         sequence: The numbers of messages, and the unacknowledged messages.
-        progressed, next_timer, take_output: See :class:`penstock.session.Session`.
+        account, progressed, next_timer, take_output: See :class:`penstock.session.Session`.
 
     """
 
@@ -66,6 +67,7 @@ class RiverSession:
         renew: Callable[[], bytes] | None = None,
     ) -> None:
         self._settings = settings
+        self.account = Account(settings.max_connection_bytes)
         self._codec = codec_of(codec)
         self._is_client = is_client
         self.us = us
@@ -183,7 +185,7 @@ class RiverSession:
         for timer in self._timers.expired(now):
             if self._state == CLOSED:
                 return
-            self._link.handle_timer(timer, now, self.full)
+            self._link.handle_timer(timer, now, self.full or self.account.paused)
         self._end_if_drained()
 
     def take_events(self) -> list[Event]:

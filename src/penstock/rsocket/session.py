@@ -17,6 +17,7 @@ from ..errors import (
 )
 from ..events import Closed, Event, Failed
 from ..kinds import Kind
+from ..ledger import Account
 from ..payload import Payload, PayloadRun
 from ..session import ClientStart
 from ..settings import Settings
@@ -45,7 +46,7 @@ class RSocketSession:
     Create one with :meth:`client`, :meth:`server` or :meth:`restore`.
 
     Attributes:
-        link_wanted: See :class:`penstock.session.Session`.
+        account, link_wanted: See :class:`penstock.session.Session`.
         identity: The identity of the client that its link has verified.
 
     """
@@ -60,6 +61,7 @@ class RSocketSession:
         setup: Payload,
     ) -> None:
         self._settings = settings
+        self.account = Account(settings.max_connection_bytes)
         self._dialect = dialect
         self._own_ids = dialect.own_ids
         self._store = store

@@ -1,0 +1,152 @@
+"""Keeps a connection within the limits of what it may hold: stops reading, and drops its largest stream."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Callable
+
+from ..errors import LimitExceeded, Rejected
+from ..ledger import FINE, LEDGER
+from .exchanges import Exchanges
+from .flow import UNREAD
+from .ports import Holder
+
+__all__ = ["Budget"]
+
+logger = logging.getLogger("penstock.aio")
+
+
+class Budget:
+    """Acts for one connection when an account is full.
+
+    Reading stops while the connection holds too much. If nothing is consumed for `Settings.unread_timeout`, or if the
+    ledger demands it, the largest stream fails, and what it held is dropped.
+    """
+
+    __slots__ = ("__weakref__", "_account", "_closed", "_exchanges", "_flow", "_held", "_timer", "_woken")
+
+    def __init__(self, exchanges: Exchanges) -> None:
+        self._exchanges = exchanges
+        self._flow = flow = exchanges.flow
+        self._account = account = flow.account
+        self._timer: asyncio.TimerHandle | None = None
+        # What was held when the timer was set.
+        self._held = 0
+        self._woken = self._closed = False
+        # The ledger must not keep a connection alive that nobody has closed.
+        account.on_room = _weak(self._room)
+        account.on_debt = _weak(self._debt)
+        LEDGER.join(account, flow.name, flow.settings)
+
+    def __del__(self) -> None:
+        LEDGER.retire(self._account)
+
+    def settle(self) -> None:
+        """Settle the account at the end of a batch, and stop or resume reading."""
+        if self._closed:
+            return
+        if self._account.settle() == FINE:
+            self._flow.resume_reading(UNREAD)
+            self._stop_timer()
+        else:
+            self._flow.stop_reading(UNREAD)
+            if self._timer is None:
+                self._start_timer()
+
+    def close(self) -> None:
+        """Leave the ledger as soon as nothing is held any more, because the connection has ended."""
+        if not self._closed:
+            self._closed = True
+            self._stop_timer()
+            LEDGER.retire(self._account)
+
+    # From the ledger, in any thread.
+
+    def _room(self) -> None:
+        if not self._woken:
+            self._woken = self._later(self._try_again)
+
+    def _debt(self) -> None:
+        if not self._later(self._pay_debt):
+            # Nobody reads or consumes any more in a loop that is closed.
+            LEDGER.leave(self._account)
+
+    def _later(self, function: Callable[[], None]) -> bool:
+        """Call `function` in the connection's loop; return False if the loop is closed."""
+        try:
+            self._flow.loop.call_soon_threadsafe(function)
+        except RuntimeError:
+            return False
+        return True
+
+    # In the connection's loop.
+
+    def _try_again(self) -> None:
+        self._woken = False
+        self._flow.flush()
+
+    def _start_timer(self) -> None:
+        flow = self._flow
+        self._held = self._account.held
+        self._timer = flow.loop.call_later(flow.settings.unread_timeout, self._expired)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _expired(self) -> None:
+        """Fail the largest stream, unless something was consumed meanwhile."""
+        self._timer = None
+        if self._account.held < self._held:
+            self._start_timer()
+        else:
+            self._pay(f"nothing was consumed for unread_timeout ({self._flow.settings.unread_timeout:g} s)")
+
+    def _pay_debt(self) -> None:
+        account = self._account
+        account.indebted = False
+        group = account.group
+        if group is not None and group.parent is not None:
+            process = group.parent
+            if process.held > process.limit:
+                self._pay(f"all connections hold more than max_process_bytes ({process.limit})")
+            elif group.held > group.limit:
+                self._pay(f"the connections of {self._flow.name} hold more than max_identity_bytes ({group.limit})")
+
+    def _pay(self, why: str) -> None:
+        """Drop what the largest stream holds, and fail it."""
+        flow, exchanges = self._flow, self._exchanges
+        holders: list[Holder] = [*exchanges.inbound.values(), *exchanges.unread, *exchanges.requests]
+        largest = max(holders, key=_held, default=None)
+        LEDGER.payments += 1
+        if largest is None or largest.account.held == 0:
+            error = LimitExceeded(f"{flow.name} has sent {self._account.held} bytes that are not consumed, and {why}")
+            logger.warning("%s", error)
+            flow.session.close(flow.loop.time(), error)
+        else:
+            stream_id = largest.stream_id
+            text = f"stream {stream_id}: {largest.account.held} bytes were not consumed, and {why}"
+            logger.warning("%s: %s", flow.name, text)
+            exchanges.end_outbound(stream_id)
+            largest.discard(LimitExceeded(f"{text}; consume items faster, or request fewer"))
+            exchanges.fail(stream_id, Rejected(message=text), "")
+        flow.flush()
+
+
+def _weak(method: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that calls a method while its object exists."""
+    reference = weakref.WeakMethod(method)
+
+    def call() -> None:
+        found = reference()
+        if found is not None:
+            found()
+
+    return call
+
+
+def _held(holder: Holder) -> int:
+    return holder.account.held
