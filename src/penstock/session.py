@@ -213,6 +213,13 @@ class Session(Protocol):
         protocol does not support it.
         """
 
+    def shed(self, now: float, error: Exception) -> bool:
+        """Drop the largest thing that the session itself holds, and end its stream with `error`.
+
+        Returns False if it holds nothing, or only what cannot be dropped without ending the session: an unfinished
+        frame, or requests that must not start yet.
+        """
+
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: with `error` at once, otherwise when the open streams have ended."""
 

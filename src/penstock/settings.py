@@ -81,6 +81,9 @@ class Settings:
     unread_timeout: float = 30.0
     """How long reading may be stopped by these limits while nothing is consumed; then the connection's largest stream
     fails. Shorter than the time after which a peer gives up, because its keepalives are not read either."""
+    frame_timeout: float = 30.0
+    """How long a frame of which a part has arrived may stop growing; then the link is considered dead, whatever
+    keepalive lifetime the peer has chosen."""
     reassembly_timeout: float = 60.0
     """Maximum time from the first fragment of an item to the last."""
     max_metadata_bytes: int = 1 * MIB

@@ -121,11 +121,14 @@ class Budget:
         flow, exchanges = self._flow, self._exchanges
         holders: list[Holder] = [*exchanges.inbound.values(), *exchanges.unread, *exchanges.requests]
         largest = max(holders, key=_held, default=None)
+        of_session = self._account.held - sum(map(_held, holders))
         LEDGER.payments += 1
-        if largest is None or largest.account.held == 0:
+        if largest is None or of_session > largest.account.held:
+            now = flow.loop.time()
             error = LimitExceeded(f"{flow.name} has sent {self._account.held} bytes that are not consumed, and {why}")
             logger.warning("%s", error)
-            flow.session.close(flow.loop.time(), error)
+            if not flow.session.shed(now, error):
+                flow.session.close(now, error)
         else:
             stream_id = largest.stream_id
             text = f"stream {stream_id}: {largest.account.held} bytes were not consumed, and {why}"

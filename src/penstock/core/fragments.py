@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from .. import ledger
 from ..errors import LimitExceeded
 from ..payload import Payload
 from ..settings import Settings
@@ -124,6 +125,7 @@ class Reassembly:
     Args:
         settings: Limits.
         shared: The account that this connection shares with others.
+        account: The account of the connection in the ledger.
 
     Attributes:
         partials: The items by stream, the oldest first.
@@ -131,9 +133,10 @@ class Reassembly:
 
     """
 
-    __slots__ = ("_settings", "_shared", "held", "partials")
+    __slots__ = ("_account", "_settings", "_shared", "held", "partials")
 
-    def __init__(self, settings: Settings, shared: Account = PROCESS) -> None:
+    def __init__(self, settings: Settings, shared: Account = PROCESS, account: ledger.Account | None = None) -> None:
+        self._account = account
         self._settings = settings
         self._shared = shared
         self.partials: dict[int, Partial] = {}
@@ -179,6 +182,11 @@ class Reassembly:
             return None
         return next(iter(self.partials)), LimitExceeded(why)
 
+    def largest(self) -> int | None:
+        """Return the stream of the largest unfinished item; None if there is none."""
+        partials = self.partials
+        return max(partials, key=lambda stream_id: partials[stream_id].held, default=None)
+
     def finish(self, stream_id: int) -> Partial:
         """Remove and return the item whose last fragment was added."""
         partial = self.partials.pop(stream_id)
@@ -198,6 +206,8 @@ class Reassembly:
     def _hold(self, count: int) -> None:
         self.held += count
         self._shared.held += count
+        if self._account is not None:
+            self._account.book(count)
 
     def restart(self, now: float) -> None:
         """Restart the timeouts of all unfinished items, because the peer could not continue them without a link."""

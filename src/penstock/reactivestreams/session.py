@@ -43,9 +43,9 @@ class ReactiveStreamsSession:
         self._events: list[Event] = []
         self._timers = TimerTable()
         self._outbound = Outbound(settings)
-        self._inbound = Inbound(settings, self._outbound, self._events)
+        self._inbound = Inbound(settings, self._outbound, self._events, self.account)
         self._link = link = Link(
-            settings, is_client, self._events, self._timers, self._outbound, self._inbound, self._finish
+            settings, is_client, self.account, self._events, self._timers, self._outbound, self._inbound, self._finish
         )
         self.link_up = link.link_up
         self.link_down = link.link_down
@@ -224,6 +224,10 @@ class ReactiveStreamsSession:
         if self._link.greeted and self._link.state == OPENED:
             self._link.establish()
 
+    def shed(self, now: float, error: Exception) -> bool:
+        """Return False, because a part of an element cannot be dropped without ending the session."""
+        return False
+
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: immediately with `error`, otherwise after its open streams."""
         if self._link.state == CLOSED:
@@ -245,6 +249,7 @@ class ReactiveStreamsSession:
         self._events += [Failed(stream_id, reason) for stream_id in self._inbound.end_all()]
         self.link_wanted = False
         self._events.append(Closed(error))
+        self._link.unfinished.drop()
         self._timers.clear()
 
     def _publication(self, stream_id: int) -> Publication | None:

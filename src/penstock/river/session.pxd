@@ -34,6 +34,7 @@ cdef class RiverSession:
     cdef str _answered_as
     cdef object _promise
     cdef readonly object progressed
+    cdef readonly object shed
     cdef readonly object next_timer
     cdef readonly object take_output
 

@@ -47,12 +47,11 @@ class RiverSession:
         secret: The session's id as bytes: a client that sends it in a handshake resumes the session.
         identity: The client's identity, as far as its link proves it.
         sequence: The numbers of messages, and the unacknowledged messages.
-        account, progressed, next_timer, take_output: See :class:`penstock.session.Session`.
+        account, progressed, next_timer, shed, take_output: See :class:`penstock.session.Session`.
 
     """
 
     calls_by_streams = False
-    """False: a request has the kind of its handler."""
 
     def __init__(
         self,
@@ -78,16 +77,17 @@ class RiverSession:
         self._state = OPENED
         self._streams = streams = RiverStreams(settings.max_streams)
         self._timers = timers = TimerTable()
-        events: list[Event] = []
-        self._events = events
-        side = Side(settings, self._codec, is_client, us, peer, session_id, streams, timers, events, self._finish)
-        self._side = side
+        self._events = events = list[Event]()
+        self._side = side = Side(
+            settings, self.account, self._codec, is_client, us, peer, session_id, streams, timers, events, self._finish
+        )
         self._outbound = Outbound(side, tag)
         self._handshake = Handshake(side, metadata, renew, self._outbound)
         self._inbound = Inbound(side, self._outbound, self._handshake)
         self._link = Link(side, self._handshake, self._inbound, self._outbound)
         self.sequence = self._outbound.sequence
         self.progressed = self._link.progressed
+        self.shed = self._inbound.shed
         self.next_timer = timers.next
         self.take_output = self._outbound.outbox.take
         # The server's sessions, and the id of this one in responses to handshakes.
@@ -380,7 +380,7 @@ class RiverSession:
         if link.probation_bytes >= 0:
             # No request has started: the client will send all of them again.
             self._events[:] = [event for event in self._events if not event.stream_id]
-            link.probation_bytes = -1
+            link.end_probation()
         self._events.append(Closed(error))
         if self._sessions is not None:
             self._sessions.forget(self, error)

@@ -17,7 +17,6 @@ from ..errors import (
 )
 from ..events import Closed, Event, Failed
 from ..kinds import Kind
-from ..ledger import Account
 from ..payload import Payload, PayloadRun
 from ..session import ClientStart
 from ..settings import Settings
@@ -61,11 +60,11 @@ class RSocketSession:
         setup: Payload,
     ) -> None:
         self._settings = settings
-        self.account = Account(settings.max_connection_bytes)
         self._dialect = dialect
         self._own_ids = dialect.own_ids
         self._store = store
         self._life = life = Lifecycle(settings, dialect, is_client, token, self._finish)
+        self.account = life.account
         self._events = life.events
         self._streams = life.streams
         self._outbound = life.outbound
@@ -308,6 +307,10 @@ class RSocketSession:
         """Raise UnsupportedKind, because only a new session can repeat the set-up."""
         raise UnsupportedKind(f"{self._dialect.name} does not support rehandshakes")
 
+    def shed(self, now: float, error: Exception) -> bool:
+        """Drop the largest unfinished item. See :meth:`penstock.session.Session.shed`."""
+        return self._strays.shed(error)
+
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once if there is an `error`, else when the open streams have ended."""
         if self._life.state == CLOSED:
@@ -351,6 +354,7 @@ class RSocketSession:
             self._strays.remove_stream(stream)
             self._events.append(Failed(stream.id, reason))
         self._strays.reassembly.clear()
+        self._link.unfinished.drop()
         self.link_wanted = False
         self._events.append(Closed(error))
         life.timers.clear()
