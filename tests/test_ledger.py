@@ -116,14 +116,49 @@ def test_connection_over_its_limit_waits_until_it_is_below(world: World) -> None
 # Identities. THREATS 87
 
 
-def test_identity_pauses_only_connections_above_their_share(world: World) -> None:
+def test_smaller_connection_waits_only_until_the_largest_has_paid(world: World) -> None:
     greedy, modest = (world.connection("a", own=1_000, of_identity=100) for _ in range(2))
     greedy.book(95)
     modest.book(10)
     assert greedy.settle() == world.module.FINE
-    assert modest.settle() == world.module.FINE
+    assert modest.settle() == world.module.IDENTITY
     assert world.debts == [greedy]
+    greedy.release(95)
+    greedy.settle()
+    assert world.room == [modest]
+    assert modest.settle() == world.module.FINE
+
+
+def test_connection_above_its_share_waits_for_its_consumers(world: World) -> None:
+    greedy, modest = (world.connection("a", own=1_000, of_identity=100) for _ in range(2))
+    modest.book(5)
+    modest.settle()
+    greedy.book(101)
     assert greedy.settle() == world.module.IDENTITY
+    assert world.debts == []
+
+
+def test_incomplete_items_are_not_waited_for(world: World) -> None:
+    # THREATS 86
+    greedy, modest = (world.connection("a", own=1_000, of_identity=100) for _ in range(2))
+    modest.book(5)
+    modest.settle()
+    greedy.book_incomplete(101)
+    assert greedy.settle() == world.module.IDENTITY
+    assert world.debts == [greedy]
+
+
+def test_another_connection_pays_if_one_was_not_enough(world: World) -> None:
+    first, second, modest = (world.connection("a", own=1_000, of_identity=100) for _ in range(3))
+    for connection, size in ((first, 70), (second, 60), (modest, 20)):
+        connection.book(size)
+        connection.settle()
+    assert world.debts == [first]
+    first.release(10)
+    first.indebted = False
+    first.settle()
+    first.group.paid()
+    assert world.debts == [first, first]
 
 
 def test_identity_with_room_again_wakes_those_that_wait(world: World) -> None:
@@ -172,7 +207,7 @@ def test_largest_connection_of_the_largest_identity_pays(world: World) -> None:
         connection.settle()
     # The crowd holds 60 together, so its larger connection pays, although `lone` holds more.
     lone.book(6)
-    assert lone.settle() == world.module.FINE
+    assert lone.settle() == world.module.PROCESS
     assert world.debts == [large]
 
 

@@ -42,6 +42,7 @@ class Account:
 
     Attributes:
         held: The bytes that it holds.
+        incomplete: Of a connection: the part of `held` that nobody can consume before more arrives.
         largest: Of a stream: the size of its largest items, which decays.
         group: Of a connection: its identity; None before it has joined one.
         settled: Of a connection: the part of `held` that its identity has counted.
@@ -53,13 +54,15 @@ class Account:
     """
 
     __slots__ = (
-        "group", "held", "indebted", "largest", "limit", "on_debt", "on_room", "parent", "paused", "settled"
+        "group", "held", "incomplete", "indebted", "largest", "limit", "on_debt", "on_room", "parent", "paused",
+        "settled"
     )  # fmt: skip
 
     def __init__(self, limit: int, parent: Account | None = None) -> None:
         self.limit = limit
         self.parent = parent
         self.held = 0
+        self.incomplete = 0
         self.largest = 0
         self.group: Group | None = None
         self.settled = 0
@@ -117,6 +120,16 @@ class Account:
         return min(count, most)
 
     # For connections.
+
+    def book_incomplete(self, size: int) -> None:
+        """Count `size` bytes of frames or items that are not complete; a negative number uncounts them."""
+        self.incomplete += size
+        self.held += size
+
+    @property
+    def is_stuck(self) -> bool:
+        """True if waiting makes no sense, because most of it can only become complete by reading."""
+        return 2 * self.incomplete > self.held
 
     def settle(self) -> int:
         """Let identity and process count what has changed, and return whether a limit is exceeded.
@@ -180,16 +193,36 @@ class Group:
         process = self.parent
         if process is not None and process.held > process.limit:
             process.charge()
-            if self.held * len(process.members) > process.limit and connection.held:
+            if connection.held:
                 process.wait(connection)
                 return PROCESS
         if self.held > self.limit:
-            if connection.held * len(self.members) > self.limit:
+            if self._must_pay(connection):
+                self.charge()
+            if connection.held:
                 self.wait(connection)
                 return IDENTITY
-            # This connection has less than its share, so that another one must make room.
-            self.charge()
         return FINE
+
+    def _must_pay(self, connection: Account) -> bool:
+        """Return whether another connection must make room at once, because `connection` should not wait long."""
+        return connection.held * len(self.members) <= self.limit or connection.is_stuck
+
+    def expired(self) -> None:
+        """Make the largest connection pay, because one has waited for too long."""
+        process = self.parent
+        if process is not None and process.held > process.limit:
+            process.charge()
+        elif self.held > self.limit:
+            self.charge()
+
+    def paid(self) -> None:
+        """Make another connection pay if that is still necessary, because one has paid."""
+        process = self.parent
+        if process is not None and process.held > process.limit:
+            process.charge()
+        elif self.held > self.limit and any(map(self._must_pay, self._waiting)):
+            self.charge()
 
     def count(self, connection: Account) -> None:
         """Count the changes of a connection of this identity."""

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 
 from ..errors import LimitExceeded, Rejected
-from ..ledger import FINE, LEDGER
+from ..ledger import CONNECTION, FINE, LEDGER
 from .exchanges import Exchanges
 from .flow import UNREAD
 from .ports import Holder
@@ -25,7 +25,7 @@ class Budget:
     ledger demands it, the largest stream fails, and what it held is dropped.
     """
 
-    __slots__ = ("__weakref__", "_account", "_closed", "_exchanges", "_flow", "_held", "_timer", "_woken")
+    __slots__ = ("__weakref__", "_account", "_closed", "_exchanges", "_flow", "_held", "_is_alone", "_timer", "_woken")
 
     def __init__(self, exchanges: Exchanges) -> None:
         self._exchanges = exchanges
@@ -35,6 +35,8 @@ class Budget:
         # What was held when the timer was set.
         self._held = 0
         self._woken = self._closed = False
+        # Whether the connection has exceeded its own limit.
+        self._is_alone = False
         # The ledger must not keep a connection alive that nobody has closed.
         account.on_room = _weak(self._room)
         account.on_debt = _weak(self._debt)
@@ -47,12 +49,18 @@ class Budget:
         """Settle the account at the end of a batch, and stop or resume reading."""
         if self._closed:
             return
-        if self._account.settle() == FINE:
+        level = self._account.settle()
+        if level == FINE:
             self._flow.resume_reading(UNREAD)
             self._stop_timer()
         else:
             self._flow.stop_reading(UNREAD)
-            if self._timer is None:
+            self._is_alone = level == CONNECTION
+            if self._is_alone and self._account.is_stuck:
+                if not self._account.indebted:
+                    self._account.indebted = True
+                    self._debt()
+            elif self._timer is None:
                 self._start_timer()
 
     def close(self) -> None:
@@ -100,8 +108,13 @@ class Budget:
     def _expired(self) -> None:
         """Fail the largest stream, unless something was consumed meanwhile."""
         self._timer = None
+        group = self._account.group
         if self._account.held < self._held:
             self._start_timer()
+        elif not self._is_alone and group is not None:
+            # It need not be a stream of this connection.
+            self._start_timer()
+            group.expired()
         else:
             self._pay(f"nothing was consumed for unread_timeout ({self._flow.settings.unread_timeout:g} s)")
 
@@ -109,7 +122,9 @@ class Budget:
         account = self._account
         account.indebted = False
         group = account.group
-        if group is not None and group.parent is not None:
+        if account.held > account.limit:
+            self._pay(f"the connection holds more than max_connection_bytes ({account.limit})")
+        elif group is not None and group.parent is not None:
             process = group.parent
             if process.held > process.limit:
                 self._pay(f"all connections hold more than max_process_bytes ({process.limit})")
@@ -137,6 +152,8 @@ class Budget:
             largest.discard(LimitExceeded(f"{text}; consume items faster, or request fewer"))
             exchanges.fail(stream_id, Rejected(message=text), "")
         flow.flush()
+        if self._account.group is not None:
+            self._account.group.paid()
 
 
 def _weak(method: Callable[[], None]) -> Callable[[], None]:

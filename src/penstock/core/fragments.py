@@ -207,7 +207,7 @@ class Reassembly:
         self.held += count
         self._shared.held += count
         if self._account is not None:
-            self._account.book(count)
+            self._account.book_incomplete(count)
 
     def restart(self, now: float) -> None:
         """Restart the timeouts of all unfinished items, because the peer could not continue them without a link."""

@@ -39,7 +39,7 @@ class Unfinished:
         """Set the bytes that are held after a read."""
         self._grown_at = now
         if held != self.held:
-            self._account.book(held - self.held)
+            self._account.book_incomplete(held - self.held)
             self.held = held
         if held and not self._watched:
             self._watched = True
@@ -62,7 +62,7 @@ class Unfinished:
 
     def drop(self) -> None:
         """Forget the frame, because its link is gone."""
-        self._account.book(-self.held)
+        self._account.book_incomplete(-self.held)
         self.held = 0
         if self._watched:
             self._watched = False
