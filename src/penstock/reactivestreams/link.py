@@ -133,8 +133,8 @@ class Link:
                 self._finish(None)
             else:
                 self.abort(error)
-        if self.state != CLOSED:
-            self.unfinished.update(decoder.pending, now)
+        if (decoder.incomplete or self.unfinished.held) and self.state != CLOSED:
+            self.unfinished.update(decoder.incomplete, now)
         self.update_timers()
 
     def _take(self, message: Message | Items, now: float) -> None:

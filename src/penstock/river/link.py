@@ -191,7 +191,7 @@ class Link:
         except (ProtocolError, LimitExceeded) as error:
             # River, State Transitions: an invalid message destroys the session.
             self._finish(error)
-        if self.state != DOWN:
+        if (deframer.size or self.unfinished.held) and self.state != DOWN:
             self.unfinished.update(deframer.held, now)
 
     def progressed(self, now: float) -> None:

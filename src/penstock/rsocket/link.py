@@ -138,7 +138,7 @@ class Link:
         except (ProtocolError, LimitExceeded, ResumeRejected) as error:
             # THREATS 2: bytes that do not begin with a frame end the session.
             self._control.abort(error, Code.CONNECTION_ERROR)
-        if self._life.state != CLOSED:
+        if (self._deframer.size or self.unfinished.held) and self._life.state != CLOSED:
             self.unfinished.update(self._deframer.held, now)
         self._after()
 
