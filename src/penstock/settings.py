@@ -87,7 +87,7 @@ class Settings:
     reassembly_timeout: float = 60.0
     """Maximum time from the first fragment of an item to the last."""
     max_metadata_bytes: int = 1 * MIB
-    """Metadata of one item."""
+    """Metadata of one item or push."""
     max_metadata_entries: int = 256
     """Entries of one composite metadata."""
     max_streams: int = 4_096
