@@ -25,9 +25,19 @@ class World:
         self.room: list[Any] = []
         self.debts: list[Any] = []
 
-    def connection(self, identity: str = "", own: int = 100, of_identity: int = 1_000, of_process: int = 10_000) -> Any:
+    def connection(
+        self,
+        identity: str = "",
+        own: int = 100,
+        of_identity: int = 1_000,
+        of_process: int = 10_000,
+        incomplete: int = 10_000,
+    ) -> Any:
         settings = self._settings(
-            max_connection_bytes=own, max_identity_bytes=of_identity, max_process_bytes=of_process
+            max_connection_bytes=own,
+            max_identity_bytes=of_identity,
+            max_process_bytes=of_process,
+            max_process_reassembly_bytes=incomplete,
         )
         account = self.module.Account(own)
         account.on_room = lambda: self.room.append(account)
@@ -305,3 +315,51 @@ def test_one_large_item_is_forgotten(world: World) -> None:
     for _ in range(40):
         granted = stream.grantable(256, 0)
     assert granted > 100
+
+
+def test_who_holds_most_that_is_incomplete_pays(world: World) -> None:
+    # THREATS 47, 87
+    hoarder, smaller = (world.connection("a", incomplete=300) for _ in range(2))
+    honest = world.connection("b", incomplete=300)
+    consumer = world.connection("c", incomplete=300)
+    hoarder.book_incomplete(160)
+    smaller.book_incomplete(110)
+    # More than anybody else, but complete.
+    world.stream(consumer).book(90)
+    for account in (hoarder, smaller, consumer):
+        account.settle()
+    assert world.debts == []
+    honest.book_incomplete(40)
+    assert honest.settle() == world.module.PROCESS
+    assert world.debts == [hoarder]
+    hoarder.book_incomplete(-100)
+    hoarder.indebted = False
+    hoarder.settle()
+    assert world.room == [honest]
+    assert honest.settle() == world.module.FINE
+
+
+def test_incomplete_bytes_that_become_items_make_room(world: World) -> None:
+    first, second = (world.connection(name, incomplete=100) for name in "ab")
+    first.book_incomplete(60)
+    first.settle()
+    second.book_incomplete(50)
+    assert second.settle() == world.module.PROCESS
+    stream = world.stream(first)
+    stream.book(60)
+    first.book_incomplete(-60)
+    assert first.settled == first.held
+    first.settle()
+    assert second in world.room
+    assert world.ledger.process.incomplete == 50
+
+
+def test_connections_that_leave_are_not_incomplete(world: World) -> None:
+    account = world.connection("a", incomplete=100)
+    other = world.connection("b", incomplete=50)
+    assert world.ledger.process.incomplete_limit == 50
+    account.book_incomplete(90)
+    account.settle()
+    world.ledger.leave(account)
+    world.ledger.leave(other)
+    assert (world.ledger.process.incomplete, world.ledger.process.held) == (0, 0)

@@ -76,6 +76,7 @@ class Model:
             assert account.held == sum(stream.held for stream in streams) >= 0
         for group in groups:
             assert group.held == sum(account.settled for account in group.members)
+            assert group.incomplete == sum(account.settled_incomplete for account in group.members)
         assert process.members == groups
         assert process.held == sum(group.held for group in groups) <= LIMIT
 

@@ -16,6 +16,7 @@ cdef class Account:
     cdef public Py_ssize_t largest
     cdef public Group group
     cdef public Py_ssize_t settled
+    cdef public Py_ssize_t settled_incomplete
     cdef public bint paused
     cdef public bint indebted
     cdef public object on_room
@@ -39,17 +40,21 @@ cdef class Account:
 cdef class Group:
     cdef public Group parent
     cdef public Py_ssize_t held
+    cdef public Py_ssize_t incomplete
     cdef public Py_ssize_t peak
     cdef public Py_ssize_t limit
+    cdef public Py_ssize_t incomplete_limit
     cdef public set members
     cdef object _limits
+    cdef object _incomplete_limits
     cdef set _waiting
     cdef Account _payer
 
     @cython.locals(process=Group)
     cpdef int settle(self, Account connection) except -1
-    @cython.locals(change=Py_ssize_t)
+    cpdef bint is_over(self) except -1
+    @cython.locals(change=Py_ssize_t, part=Py_ssize_t)
     cpdef count(self, Account connection)
-    cpdef add(self, Py_ssize_t change)
+    cpdef add(self, Py_ssize_t change, Py_ssize_t part)
     cpdef wait(self, Account connection)
     cpdef charge(self)

@@ -17,6 +17,8 @@ __all__ = ["CONNECTION", "FINE", "IDENTITY", "ITEM_BYTES", "LEDGER", "PROCESS", 
 
 ITEM_BYTES: Final = 96
 """Memory that an item takes in addition to its bytes: its objects, and its place in a list."""
+UNLIMITED: Final = 1 << 62
+"""A limit that is never reached."""
 SLACK: Final = 65_536
 """Released bytes after which a connection settles without waiting for a batch, because none may follow."""
 
@@ -46,6 +48,7 @@ class Account:
         largest: Of a stream: the size of its largest items, which decays.
         group: Of a connection: its identity; None before it has joined one.
         settled: Of a connection: the part of `held` that its identity has counted.
+        settled_incomplete: Of a connection: the part of `incomplete` that its identity has counted.
         paused: Of a connection: whether the last call of `settle` has found a limit exceeded.
         indebted: Of a connection: whether it was told to pay and has not done so.
         on_room: Called from any thread when a paused connection should settle again.
@@ -55,7 +58,7 @@ class Account:
 
     __slots__ = (
         "group", "held", "incomplete", "indebted", "largest", "limit", "on_debt", "on_room", "parent", "paused",
-        "settled"
+        "settled", "settled_incomplete"
     )  # fmt: skip
 
     def __init__(self, limit: int, parent: Account | None = None) -> None:
@@ -65,7 +68,7 @@ class Account:
         self.incomplete = 0
         self.largest = 0
         self.group: Group | None = None
-        self.settled = 0
+        self.settled = self.settled_incomplete = 0
         self.paused = False
         self.indebted = False
         self.on_room: Callable[[], None] = _ignore
@@ -166,22 +169,29 @@ class Group:
 
     Attributes:
         held: The bytes that its connections held when they settled.
+        incomplete: The part of `held` that nobody can consume before more arrives.
         peak: The maximum of `held`.
         limit: The bytes that it may hold: the smallest limit in the settings of its connections.
+        incomplete_limit: The same for `incomplete`, which only the process limits.
         members: The identities of the process, or the accounts of an identity's connections.
 
     """
 
-    __slots__ = ("_limits", "_payer", "_waiting", "held", "limit", "members", "parent", "peak")
+    __slots__ = (
+        "_incomplete_limits", "_limits", "_payer", "_waiting", "held", "incomplete", "incomplete_limit", "limit",
+        "members", "parent", "peak"
+    )  # fmt: skip
 
     def __init__(self, parent: Group | None = None) -> None:
         self.parent = parent
-        self.held = 0
+        self.held = self.incomplete = 0
         self.peak = 0
         self.limit = 0
+        self.incomplete_limit = UNLIMITED
         self.members: set[Group | Account] = set()
         # How many connections have each limit in their settings.
         self._limits: Counter[int] = Counter()
+        self._incomplete_limits: Counter[int] = Counter()
         # Connections that wait until `held` is below the limit.
         self._waiting: set[Account] = set()
         # The connection that was told to pay.
@@ -191,7 +201,7 @@ class Group:
         """Count a connection of this identity. Returns the result of `Account.settle`."""
         self.count(connection)
         process = self.parent
-        if process is not None and process.held > process.limit:
+        if process is not None and process.is_over():
             process.charge()
             if connection.held:
                 process.wait(connection)
@@ -204,6 +214,10 @@ class Group:
                 return IDENTITY
         return FINE
 
+    def is_over(self) -> bool:
+        """Return whether a limit is exceeded."""
+        return self.held > self.limit or self.incomplete > self.incomplete_limit
+
     def _must_pay(self, connection: Account) -> bool:
         """Return whether another connection must make room at once, because `connection` should not wait long."""
         return connection.held * len(self.members) <= self.limit or connection.is_stuck
@@ -211,7 +225,7 @@ class Group:
     def expired(self) -> None:
         """Make the largest connection pay, because one has waited for too long."""
         process = self.parent
-        if process is not None and process.held > process.limit:
+        if process is not None and process.is_over():
             process.charge()
         elif self.held > self.limit:
             self.charge()
@@ -219,7 +233,7 @@ class Group:
     def paid(self) -> None:
         """Make another connection pay if that is still necessary, because one has paid."""
         process = self.parent
-        if process is not None and process.held > process.limit:
+        if process is not None and process.is_over():
             process.charge()
         elif self.held > self.limit and any(map(self._must_pay, self._waiting)):
             self.charge()
@@ -227,18 +241,21 @@ class Group:
     def count(self, connection: Account) -> None:
         """Count the changes of a connection of this identity."""
         change = connection.held - connection.settled
-        if change:
+        part = connection.incomplete - connection.settled_incomplete
+        if change or part:
             connection.settled = connection.held
-            self.add(change)
+            connection.settled_incomplete = connection.incomplete
+            self.add(change, part)
             if self.parent is not None:
-                self.parent.add(change)
+                self.parent.add(change, part)
 
-    def add(self, change: int) -> None:
-        """Add the change of a connection. If it makes room, connections that wait try again."""
+    def add(self, change: int, part: int) -> None:
+        """Add the change of a connection, and of what is incomplete. If there is room, connections that wait try again."""
         self.held += change
+        self.incomplete += part
         if self.held > self.peak:
             self.peak = self.held
-        if change < 0 and self._waiting and self.held <= self.limit:
+        if self._waiting and (change < 0 or part < 0) and not self.is_over():
             self._wake()
 
     def wait(self, connection: Account) -> None:
@@ -254,26 +271,34 @@ class Group:
         """Make the largest connection pay. Does nothing while one is paying."""
         if self._payer is not None and self._payer.indebted:
             return
+        size = _held if self.held > self.limit else _incomplete
         largest: Group | Account = self
         while isinstance(largest, Group) and largest.members:
-            largest = max(largest.members, key=_held)
+            largest = max(largest.members, key=size)
         if isinstance(largest, Account):
             self._payer = largest
             if not largest.indebted:
                 largest.indebted = True
                 largest.on_debt()
 
-    def limited(self, limit: int) -> None:
-        """Respect `limit`, which is in the settings of a new connection."""
+    def limited(self, limit: int, incomplete: int = UNLIMITED) -> None:
+        """Respect limits that are in the settings of a new connection."""
         self._limits[limit] += 1
-        self.limit = min(self._limits)
+        self._incomplete_limits[incomplete] += 1
+        self._find_limits()
 
-    def unlimited(self, limit: int) -> None:
-        """Forget `limit`, because a connection has left."""
+    def unlimited(self, limit: int, incomplete: int = UNLIMITED) -> None:
+        """Forget limits, because a connection has left."""
         self._limits[limit] -= 1
-        if not self._limits[limit]:
-            del self._limits[limit]
+        self._incomplete_limits[incomplete] -= 1
+        self._find_limits()
+
+    def _find_limits(self) -> None:
+        # Unary plus removes what nobody demands any more.
+        self._limits = +self._limits
+        self._incomplete_limits = +self._incomplete_limits
         self.limit = min(self._limits, default=0)
+        self.incomplete_limit = min(self._incomplete_limits, default=UNLIMITED)
 
     def left(self, connection: Account) -> None:
         """Forget that a connection waits or pays."""
@@ -284,6 +309,10 @@ class Group:
 
 def _held(account: Group | Account) -> int:
     return account.held
+
+
+def _incomplete(account: Group | Account) -> int:
+    return account.incomplete
 
 
 class Ledger:
@@ -323,7 +352,7 @@ class Ledger:
                 self.identities[identity] = group
         group.members.add(connection)
         group.limited(settings.max_identity_bytes)
-        self.process.limited(settings.max_process_bytes)
+        self.process.limited(settings.max_process_bytes, settings.max_process_reassembly_bytes)
         connection.group = group
         self._joined[connection] = identity, settings
         group.count(connection)
@@ -343,16 +372,16 @@ class Ledger:
             return
         identity, settings = self._joined.pop(connection)
         for each in (group, self.process):
-            each.add(-connection.settled)
+            each.add(-connection.settled, -connection.settled_incomplete)
             each.left(connection)
         group.members.discard(connection)
         group.unlimited(settings.max_identity_bytes)
-        self.process.unlimited(settings.max_process_bytes)
+        self.process.unlimited(settings.max_process_bytes, settings.max_process_reassembly_bytes)
         if not group.members:
             self.process.members.discard(group)
             self.identities.pop(identity, None)
         connection.group = None
-        connection.settled = 0
+        connection.settled = connection.settled_incomplete = 0
         connection.indebted = False
 
 

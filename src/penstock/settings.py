@@ -64,8 +64,8 @@ class Settings:
     max_reassembly_bytes: int = 128 * MIB
     """Incomplete items of one connection, in total."""
     max_process_reassembly_bytes: int = 1024 * MIB
-    """Incomplete items of all connections of this process, in total; beyond it, the connection that adds a fragment
-    loses its oldest item. In reactive-streams-io, either limit ends the connection."""
+    """Incomplete items and frames of all connections of this process, in total; beyond it, the connection that holds
+    most loses its largest one. In reactive-streams-io, either limit ends the connection."""
     max_stream_bytes: int = 16 * MIB
     """Items of one stream that have arrived and were not consumed: a consumer requests no more items than fit, judging
     by the largest ones that have arrived."""

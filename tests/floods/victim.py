@@ -70,6 +70,7 @@ async def report_on_request() -> None:
             held=process.held,
             booked=process.peak,
             payments=LEDGER.payments,
+            incomplete=process.incomplete,
         )
 
 

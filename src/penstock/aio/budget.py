@@ -130,28 +130,45 @@ class Budget:
                 self._pay(f"all connections hold more than max_process_bytes ({process.limit})")
             elif group.held > group.limit:
                 self._pay(f"the connections of {self._flow.name} hold more than max_identity_bytes ({group.limit})")
+            elif process.is_over():
+                limit = process.incomplete_limit
+                self._shed(f"unfinished items of all connections hold more than max_process_reassembly_bytes ({limit})")
+                self._paid()
 
     def _pay(self, why: str) -> None:
         """Drop what the largest stream holds, and fail it."""
-        flow, exchanges = self._flow, self._exchanges
+        exchanges = self._exchanges
         holders: list[Holder] = [*exchanges.inbound.values(), *exchanges.unread, *exchanges.requests]
         largest = max(holders, key=_held, default=None)
         of_session = self._account.held - sum(map(_held, holders))
-        LEDGER.payments += 1
         if largest is None or of_session > largest.account.held:
-            now = flow.loop.time()
-            error = LimitExceeded(f"{flow.name} has sent {self._account.held} bytes that are not consumed, and {why}")
-            logger.warning("%s", error)
-            if not flow.session.shed(now, error):
-                flow.session.close(now, error)
+            self._shed(f"{self._flow.name} has sent {self._account.held} bytes that are not consumed, and {why}")
         else:
-            stream_id = largest.stream_id
-            text = f"stream {stream_id}: {largest.account.held} bytes were not consumed, and {why}"
-            logger.warning("%s: %s", flow.name, text)
-            exchanges.end_outbound(stream_id)
-            largest.discard(LimitExceeded(f"{text}; consume items faster, or request fewer"))
-            exchanges.fail(stream_id, Rejected(message=text), "")
-        flow.flush()
+            self._drop(largest, f"{largest.account.held} bytes were not consumed, and {why}")
+        self._paid()
+
+    def _shed(self, why: str) -> None:
+        """Let the session drop the largest thing that it holds; end it if there is none."""
+        flow = self._flow
+        now = flow.loop.time()
+        error = LimitExceeded(why)
+        logger.warning("%s: %s", flow.name, why)
+        if not flow.session.shed(now, error):
+            flow.session.close(now, error)
+
+    def _drop(self, holder: Holder, why: str) -> None:
+        """Fail a stream, and drop what it holds."""
+        flow, exchanges = self._flow, self._exchanges
+        stream_id = holder.stream_id
+        text = f"stream {stream_id}: {why}"
+        logger.warning("%s: %s", flow.name, text)
+        exchanges.end_outbound(stream_id)
+        holder.discard(LimitExceeded(f"{text}; consume items faster, or request fewer"))
+        exchanges.fail(stream_id, Rejected(message=text), "")
+
+    def _paid(self) -> None:
+        LEDGER.payments += 1
+        self._flow.flush()
         if self._account.group is not None:
             self._account.group.paid()
 

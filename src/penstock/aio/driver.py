@@ -214,7 +214,7 @@ class Driver:
                 link.write(chunk)
         flow.batching = False
         account = flow.account
-        if account.paused or account.held != account.settled:
+        if account.paused or account.held != account.settled or account.incomplete != account.settled_incomplete:
             self.budget.settle()
         if session.full:
             flow.stop_reading(FULL)

@@ -73,7 +73,7 @@ class Inbound:
         self.published: dict[int, Publication] = {}
         self._last_id = 0
         self.draining = False
-        self.reassembly = Reassembly(settings, account=account)
+        self.reassembly = Reassembly(settings, account)
         self._handlers = {
             int(Type.SUBSCRIBE): self._subscribe,
             int(Type.REQUEST): self._request,

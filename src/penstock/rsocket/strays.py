@@ -46,7 +46,7 @@ class Strays:
         self._leases = life.leases
         self._late = 0
         self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
-        self.reassembly = Reassembly(settings, account=life.account)
+        self.reassembly = Reassembly(settings, life.account)
         self.partials = self.reassembly.partials
 
     # Invalid frames.
