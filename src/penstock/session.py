@@ -28,6 +28,7 @@ from typing import Protocol, TypeAlias
 from .errors import LocalError
 from .events import Event
 from .kinds import Kind
+from .ledger import Account
 from .payload import Payload, PayloadRun
 from .settings import Settings
 
@@ -44,6 +45,10 @@ class Session(Protocol):
     @property
     def link_wanted(self) -> bool:
         """True if the session needs a link. The driver opens or closes its link accordingly."""
+
+    @property
+    def account(self) -> Account:
+        """The bytes that were received and not consumed."""
 
     @property
     def linked_at(self) -> float | None:
@@ -206,6 +211,13 @@ class Session(Protocol):
 
         Does nothing without a link, because a returning client sends its metadata anyway. Raises UnsupportedKind if the
         protocol does not support it.
+        """
+
+    def shed(self, now: float, error: Exception) -> bool:
+        """Drop the largest thing that the session itself holds, and end its stream with `error`.
+
+        Returns False if it holds nothing, or only what cannot be dropped without ending the session: an unfinished
+        frame, or requests that must not start yet.
         """
 
     def close(self, now: float, error: Exception | None = None) -> None:

@@ -18,8 +18,14 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 # RFC 6454, section 6.2: scheme, host and port, as browsers write them.
 _ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+")
+_BYTES = ("max_stream_bytes", "max_connection_bytes", "max_identity_bytes", "max_process_bytes")
 _ONES = ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes", "heartbeats_until_dead")
-_LEAST = dict.fromkeys((*_ONES, "max_held_bytes"), 1) | {"max_unacked": 2, "heartbeat_interval": 0.001}
+_LEAST = {
+    **dict.fromkeys((*_ONES, *_BYTES, "max_held_bytes"), 1),
+    "max_unacked": 2,
+    "heartbeat_interval": 0.001,
+    "unread_timeout": 0.001,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +64,30 @@ class Settings:
     max_reassembly_bytes: int = 128 * MIB
     """Incomplete items of one connection, in total."""
     max_process_reassembly_bytes: int = 1024 * MIB
-    """Incomplete items of all connections of this process, in total; beyond it, the connection that adds a fragment
-    loses its oldest item. In reactive-streams-io, either limit ends the connection."""
+    """Incomplete items and frames of all connections of this process, in total; beyond it, the connection that holds
+    most loses its largest one. In reactive-streams-io, either limit ends the connection."""
+    max_stream_bytes: int = 16 * MIB
+    """Items of one stream that have arrived and were not consumed: a consumer requests no more items than fit, judging
+    by the largest ones that have arrived."""
+    max_connection_bytes: int = 128 * MIB
+    """Everything that has arrived over one connection and was not consumed: items, and requests of handlers that wait;
+    beyond it, reading stops."""
+    max_identity_bytes: int = 256 * MIB
+    """The same for all connections of a client's address; beyond it, those that hold more than their share are not
+    read."""
+    max_process_bytes: int = 512 * MIB
+    """The same for all connections of this process, which leaves half of a machine with 1 GiB to everything else;
+    beyond it, the connection that holds most loses its largest stream. Of different values, the smallest applies."""
+    unread_timeout: float = 30.0
+    """How long reading may be stopped by these limits while nothing is consumed; then the connection's largest stream
+    fails. Shorter than the time after which a peer gives up, because its keepalives are not read either."""
+    frame_timeout: float = 30.0
+    """How long a frame of which a part has arrived may stop growing; then the link is considered dead, whatever
+    keepalive lifetime the peer has chosen."""
     reassembly_timeout: float = 60.0
     """Maximum time from the first fragment of an item to the last."""
     max_metadata_bytes: int = 1 * MIB
-    """Metadata of one item."""
+    """Metadata of one item or push."""
     max_metadata_entries: int = 256
     """Entries of one composite metadata."""
     max_streams: int = 4_096

@@ -69,11 +69,7 @@ class BusySession(FakeSession):
 class Client:
     """One connection of the server, and the streams that it reads.
 
-    Args:
-        world: The laboratory.
-        high_bytes: What the link takes before it is full; 0: it never is.
-        rate: Bytes per second that leave a full link.
-
+    Its link is full with `high_bytes`, if that is not 0, and then drains at `rate` bytes per second.
     """
 
     def __init__(self, world: Laboratory, high_bytes: int = 0, rate: float = 1e8) -> None:

@@ -1,6 +1,7 @@
 cimport cython
 
 from ..events cimport Event, ItemReceived, RunReceived
+from ..ledger cimport Account
 from .exchanges cimport Exchanges
 from .flow cimport Flow
 
@@ -23,7 +24,7 @@ cdef class Dispatch:
     cdef _end(self, event)
     cdef _begin(self, event)
     cdef _begin_channel(self, event, handler, context)
-    cdef _answer(self, stream_id, result, handler, context)
+    cdef _answer(self, event, result, handler, context)
 
 
 cdef _payload(result)
@@ -31,6 +32,7 @@ cdef _reply(Exchanges exchanges, stream_id, payload, handler)
 
 
 cdef class TaskAnswer:
+    cdef public Account account
     cdef public Exchanges exchanges
     cdef public object handler
     cdef public bint over

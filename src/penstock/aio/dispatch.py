@@ -24,6 +24,7 @@ from ..events import (
     RunReceived,
 )
 from ..kinds import Kind
+from ..ledger import ITEM_BYTES, Account
 from ..payload import Payload
 from .exchanges import FATAL, Exchanges
 from .handlers import Handler
@@ -177,7 +178,7 @@ class Dispatch:
         context = self.context.copy()
         try:
             if event.kind <= _FIRE:
-                self._answer(event.stream_id, context.run(handler.function, event.payload), handler, context)
+                self._answer(event, context.run(handler.function, event.payload), handler, context)
             elif event.kind == _STREAM:
                 result = context.run(handler.function, event.payload)
                 source = result if handler.kind == _STREAM else _single(result)
@@ -206,20 +207,23 @@ class Dispatch:
         if event.done:
             inbound.ended(None)
         else:
+            # Some protocols count the request as the first item.
+            inbound.expected -= 1
             exchanges.inbound[stream_id] = inbound
             exchanges.request(stream_id, window)
         result = context.run(handler.function, event.payload, Items(settings, inbound))
         if handler.kind == _UPLOAD:
-            self._answer(stream_id, result, handler, context)
+            self._answer(event, result, handler, context)
         else:
             pump(exchanges, stream_id, event.credit, result, handler.name, context)
 
-    def _answer(self, stream_id: int, result: Any, handler: Handler, context: Context) -> None:
+    def _answer(self, event: Requested, result: Any, handler: Handler, context: Context) -> None:
         """Send the single item that a handler returned, or will return."""
+        stream_id = event.stream_id
         if type(result) is Payload:
             _reply(self.exchanges, stream_id, result, handler)
         elif type(result) is _COROUTINE or (type(result) is not bytes and isawaitable(result)):
-            TaskAnswer(self.exchanges, stream_id, handler).start(result, context)
+            TaskAnswer(self.exchanges, stream_id, handler, event.payload).start(result, context)
         else:
             _reply(self.exchanges, stream_id, _payload(result), handler)
 
@@ -280,12 +284,16 @@ class SingleItem:
 class TaskAnswer:
     """A handler that runs in a task, and responds with one item or none.
 
-    The table of sending halves contains it, so that the peer can cancel it.
+    The table of sending halves contains it, so that the peer can cancel it. It holds the request until it has ended.
     """
 
-    __slots__ = ("exchanges", "handler", "over", "stream_id", "task")
+    __slots__ = ("account", "exchanges", "handler", "over", "stream_id", "task")
 
-    def __init__(self, exchanges: Exchanges, stream_id: int, handler: Handler) -> None:
+    def __init__(self, exchanges: Exchanges, stream_id: int, handler: Handler, request: Payload) -> None:
+        flow = exchanges.flow
+        metadata = request.metadata
+        self.account = Account(flow.settings.max_stream_bytes, flow.account)
+        self.account.book(ITEM_BYTES + len(request.data) + (0 if metadata is None else len(metadata)))
         self.exchanges = exchanges
         self.stream_id = stream_id
         self.handler = handler
@@ -298,6 +306,7 @@ class TaskAnswer:
             self.exchanges.flow.fire_started()
         else:
             self.exchanges.outbound[self.stream_id] = self
+        self.exchanges.requests.add(self)
         self.task = self.exchanges.start(work, self._finished, context)
 
     def granted(self) -> None:
@@ -309,9 +318,15 @@ class TaskAnswer:
         if self.task is not None:
             self.task.cancel(metadata)
 
+    def discard(self, error: Exception) -> None:
+        """Cancel the handler, which holds the request."""
+        self.canceled()
+
     def _finished(self, task: asyncio.Future[Any]) -> None:
         """Send the response, or fail the stream."""
         exchanges = self.exchanges
+        exchanges.requests.discard(self)
+        self.account.close()
         handler = self.handler
         stream_id = self.stream_id
         exchanges.tasks.discard(task)

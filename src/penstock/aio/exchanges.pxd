@@ -9,6 +9,8 @@ cdef class Exchanges:
     cdef public dict outbound
     cdef public set abandoned
     cdef public list restored
+    cdef public set requests
+    cdef public object unread
     cdef public set tasks
     cdef public object leases
 

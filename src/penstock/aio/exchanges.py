@@ -11,6 +11,7 @@ from contextvars import Context
 from functools import partial
 from inspect import iscoroutine
 from typing import Any, Final
+from weakref import WeakSet
 
 from ..errors import ApplicationError, Canceled, LeaseMissing, LocalError, OwnerMissing, StreamClosed
 from ..events import Event
@@ -18,7 +19,7 @@ from ..kinds import Kind
 from ..payload import Payload
 from ..session import Durable
 from .flow import Flow
-from .ports import ReceivingHalf, SendingHalf
+from .ports import Holder, ReceivingHalf, SendingHalf
 
 __all__ = ["ENDS_TASK", "FATAL", "Exchanges", "LeaseWaiters"]
 
@@ -49,12 +50,17 @@ class Exchanges:
         abandoned: Streams that were abandoned, or whose handler has ended, while the session may still have events for
             them, which are dropped. Emptied when the session has no events.
         restored: Receiving halves of streams that another process opened, until `Peer.adopt` returns them.
+        unread: Receiving halves that have ended while they held items; the consumer may have dropped them.
+        requests: The requests of handlers that wait, which are held until the handlers have ended.
         tasks: Tasks of handlers and sources that have not ended.
         leases: Requests that wait for a lease.
 
     """
 
-    __slots__ = ("abandoned", "calls", "flow", "inbound", "leases", "outbound", "restored", "session", "tasks")
+    __slots__ = (
+        "abandoned", "calls", "flow", "inbound", "leases", "outbound", "requests", "restored", "session", "tasks",
+        "unread"
+    )  # fmt: skip
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
@@ -64,6 +70,8 @@ class Exchanges:
         self.outbound: dict[int, SendingHalf] = flow.senders
         self.abandoned: set[int] = set()
         self.restored: list[Any] = []
+        self.requests: set[Holder] = set()
+        self.unread: WeakSet[ReceivingHalf] = WeakSet()
         self.tasks: set[asyncio.Future[Any]] = set()
         self.leases = LeaseWaiters(flow)
 

@@ -1,3 +1,4 @@
+from ..ledger cimport Account
 from .scheduler cimport Lane
 
 
@@ -7,6 +8,7 @@ cdef int FLUSH_AFTER
 cdef class Flow:
     cdef public object loop
     cdef public object session
+    cdef public Account account
     cdef public object settings
     cdef public object connection
     cdef public str name

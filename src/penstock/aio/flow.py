@@ -15,7 +15,7 @@ from ..transports import Discard, Link, Receiver
 from .ports import SendingHalf
 from .scheduler import Lane
 
-__all__ = ["ADMISSION", "FULL", "HOOK", "READ_STOP", "Flow"]
+__all__ = ["ADMISSION", "FULL", "HOOK", "READ_STOP", "UNREAD", "Flow"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -37,12 +37,14 @@ FIRES: Final = 2
 ADMISSION: Final = 4
 HOOK: Final = 8
 FULL: Final = 16
+UNREAD: Final = 32
 
 
 class Flow:
     """Flow control of one session's link.
 
     Attributes:
+        account: The bytes that were received and not consumed.
         flush: Ends a batch: passes on the session's events, and writes its output.
         name: The peer's name in logs.
         link: The link, while there is one.
@@ -57,9 +59,9 @@ class Flow:
     """
 
     __slots__ = (
-        "_backlogged", "_fires", "_link_full", "_storage_full", "_taken_bytes", "_waiters", "batching", "connection",
-        "flush", "holds", "lane", "link", "loop", "name", "paused", "senders", "session", "settings", "unsent",
-        "withheld"
+        "_backlogged", "_fires", "_link_full", "_storage_full", "_taken_bytes", "_waiters", "account", "batching",
+        "connection", "flush", "holds", "lane", "link", "loop", "name", "paused", "senders", "session", "settings",
+        "unsent", "withheld"
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +74,7 @@ class Flow:
     ) -> None:
         self.loop = loop
         self.session = session
+        self.account = session.account
         self.settings = settings
         self.connection = connection
         self.name = connection.address

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 from ..connection import Connection
 from .setup import CURRENT
 
-__all__ = ["QUANTUM", "TURN_SECONDS", "Lane", "Scheduler", "scheduler_of"]
+__all__ = ["QUANTUM", "SLOW_SECONDS", "TURN_SECONDS", "Lane", "Scheduler", "scheduler_of"]
 
 QUANTUM: Final = 60_000
 """Bytes that a half, and a connection, may send each time: one chunk of output."""
