@@ -153,6 +153,10 @@ class ApplicationError(PenstockError):
         return f"[{code}] {self.message}" if self.message else f"[{code}]"
 
 
+_BUSY: Final = ("max_streams (", "there is no lease for this request")
+"""Parts of the messages of temporary rejections of requests by Penstock. The protocols have no code for them."""
+
+
 class Rejected(ApplicationError):
     """The peer rejected the request without processing it: it is safe to retry."""
 
@@ -160,6 +164,11 @@ class Rejected(ApplicationError):
         self, code: int | str = 0x202, message: str = "", data: bytes | None = None, metadata: bytes | None = None
     ) -> None:
         super().__init__(code, message, data, metadata)
+
+    @property
+    def temporary(self) -> bool:
+        """True if the peer has too many open streams, or a lease expired on the way: a retry may succeed."""
+        return any(sign in self.message for sign in _BUSY)
 
 
 class Canceled(ApplicationError):

@@ -19,7 +19,7 @@ _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 # RFC 6454, section 6.2: scheme, host and port, as browsers write them.
 _ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+")
 _ONES = ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes", "heartbeats_until_dead")
-_LEAST = dict.fromkeys((*_ONES, "max_held_bytes"), 1) | {"max_unacked": 2, "heartbeat_interval": 0.001}
+_LEAST = dict.fromkeys((*_ONES, "max_calls", "max_held_bytes"), 1) | {"max_unacked": 2, "heartbeat_interval": 0.001}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,9 @@ class Settings:
     """Metadata of one item."""
     max_metadata_entries: int = 256
     """Entries of one composite metadata."""
+    max_calls: int = 4_096
+    """Calls and uploads that this side has open at once on a connection; more of them wait, in order of arrival. The
+    default is what a server admits by default. A peer that refuses calls lowers the limit of its connection."""
     max_streams: int = 4_096
     """Streams that the peer may have open at once."""
     max_open_rate: int = 0

@@ -11,7 +11,8 @@ cpdef tuple request_of(route, data, metadata)
 
 @cython.locals(driver=Driver)
 cdef _ready(Connector connector)
-cdef _pending(Driver driver, stream_id, outgoing)
+cdef bint _must_wait(Driver driver) except -1
+cpdef _pending(Driver driver, future, stream_id, outgoing=*)
 
 
 cdef class Peer:

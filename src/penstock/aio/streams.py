@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +12,7 @@ from ..errors import LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
 from .connectors import Connector
+from .exchanges import Exchanges
 from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
 from .items import Items
@@ -207,21 +210,31 @@ class Stream(Items):
         outgoing = wanted.outgoing
         route = "" if wanted.routed else wanted.route
         opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
+        own = partial(self._own, driver.exchanges)
         try:
             try:
-                stream_id = driver.session.open(*opening)
+                own(driver.session.open(*opening))
             except LeaseMissing:
-                stream_id = await driver.exchanges.leases.open(*opening)
+                await driver.exchanges.queue.opened(opening, own)
         except SessionClosed as error:
             raise driver.error or error from None
-        self._inbound = driver.exchanges.inbound[stream_id] = ReceiveBuffer(
-            driver.exchanges, stream_id, self._credit, self._limit, wanted.manual
+        except CancelledError:
+            # The lease may have arrived just before.
+            self.cancel()
+            raise
+        assert self._inbound is not None
+        return self._inbound
+
+    def _own(self, exchanges: Exchanges, stream_id: int) -> None:
+        """Become the owner of a stream that was opened."""
+        wanted = self._wanted
+        self._inbound = exchanges.inbound[stream_id] = ReceiveBuffer(
+            exchanges, stream_id, self._credit, self._limit, wanted.manual
         )
         self._inbound.on_push = wanted.on_push
-        if outgoing is not None:
-            pump(driver.exchanges, stream_id, 0, outgoing)
-        driver.flow.schedule_write()
-        return self._inbound
+        if wanted.outgoing is not None:
+            pump(exchanges, stream_id, 0, wanted.outgoing)
+        exchanges.flow.schedule_write()
 
     # With interceptors.
 
