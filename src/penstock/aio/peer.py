@@ -43,16 +43,15 @@ def request_of(route: str, data: bytes | str | Payload, metadata: RequestMetadat
     return data if isinstance(data, Payload) else Payload(data, metadata), routed
 
 
-def _ready(connector: Connector) -> Driver | None:
-    """Return the current driver; None if there is none, or its flow is paused."""
+def _ready(connector: Connector, kind: Kind) -> Driver | None:
+    """Return the driver by which a request can be sent at once; None if there is none, or the request has to wait."""
     driver = connector.current
-    return None if driver is None or driver.flow.paused else driver
-
-
-def _must_wait(driver: Driver) -> bool:
-    """Return True if a call must wait until the peer has answered others, or behind those that wait."""
+    if driver is None or driver.flow.paused:
+        return None
     exchanges = driver.exchanges
-    return exchanges.queue.busy or len(exchanges.calls) >= exchanges.queue.limit.value
+    if kind is not _FIRE and (exchanges.queue.busy or len(exchanges.calls) >= exchanges.queue.limit.value):
+        return None
+    return driver
 
 
 def _pending(
@@ -309,11 +308,15 @@ class Peer:
         """
         if self._interceptors:
             return await self._intercepted(kind, route, payload, routed, outgoing)
-        driver = _ready(self._connector) or await self._connector.driver()
         if routed:
             route = ""
-        if kind is not _FIRE and _must_wait(driver):
-            return await self._queued(driver, kind, route, payload, outgoing)
+        driver = _ready(self._connector, kind)
+        if driver is None:
+            driver = self._connector.current
+            if driver is None or driver.link is None or kind is _FIRE:
+                driver = await self._connector.driver()
+            if kind is not _FIRE:
+                return await self._queued(driver, kind, route, payload, outgoing)
         try:
             stream_id = driver.session.open(kind, route, payload, 1)
         except LeaseMissing:

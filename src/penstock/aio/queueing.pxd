@@ -24,6 +24,7 @@ cdef class RequestQueue:
     cdef public bint busy
     cdef object _waiting
     cdef list _refused
+    cdef bint _closed
     cdef bint _scheduled
     cdef object _timer
     cdef Py_ssize_t _fruitless

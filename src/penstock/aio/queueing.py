@@ -22,6 +22,8 @@ REST_SECONDS: Final = 0.01
 MAX_FRUITLESS: Final = 8
 """Such refusals in a row after which calls fail: the pauses add up to about 2.5 s."""
 
+CLOSED: Final = "the connection was closed before the request was sent"
+
 
 class CallLimit:
     """The number of calls that may be open at once: additive increase, multiplicative decrease.
@@ -118,16 +120,8 @@ class RequestQueue:
     """
 
     __slots__ = (
-        "_calls",
-        "_flow",
-        "_fruitless",
-        "_refusal",
-        "_refused",
-        "_scheduled",
-        "_timer",
-        "_waiting",
-        "busy",
-        "limit",
+        "_calls", "_closed", "_flow", "_fruitless", "_refusal", "_refused", "_scheduled", "_timer", "_waiting",
+        "busy", "limit"
     )  # fmt: skip
 
     def __init__(self, flow: Flow, calls: dict[int, Future[Payload]]) -> None:
@@ -138,7 +132,7 @@ class RequestQueue:
         self._waiting: OrderedDict[QueuedRequest, None] = OrderedDict()
         # Calls to repeat, by their first stream ids, which grow. At most the calls that were open at once.
         self._refused: list[tuple[int, QueuedRequest]] = []
-        self._scheduled = False
+        self._closed = self._scheduled = False
         # Set while the next request needs a lease.
         self._timer: TimerHandle | None = None
         # Refusals in a row while no call was open; and whether one came since requests were last sent.
@@ -157,6 +151,9 @@ class RequestQueue:
         """Send a request when it is its turn; see :class:`QueuedRequest`."""
         loop = self._flow.loop
         request = QueuedRequest(future, opening, own, order, loop.time())  # type: ignore[arg-type]
+        if self._closed:
+            request.fail(SessionClosed(CLOSED))
+            return request
         if order:
             heappush(self._refused, (order, request))
         else:
@@ -211,8 +208,9 @@ class RequestQueue:
             loop.call_soon(self._advance)
 
     def close(self) -> None:
-        """Fail all requests, because the session accepts no more."""
-        self._fail_all(lambda: SessionClosed("the connection was closed before the request was sent"))
+        """Fail all requests, and those that are added later, because the session accepts no more."""
+        self._closed = True
+        self._fail_all(lambda: SessionClosed(CLOSED))
 
     # Turns.
 
