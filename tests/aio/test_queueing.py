@@ -97,6 +97,17 @@ async def test_own_limit_alone_keeps_a_client_below_that_of_its_peer(protocol: s
     assert held.begun == list(range(100))
 
 
+@pytest.mark.parametrize("protocol", [*CODED, "reactivesocket-0.0"])
+async def test_many_gathered_calls_are_answered_with_default_settings(protocol: str) -> None:
+    async with service_of(protocol) as (held, peer):
+        answering = asyncio.ensure_future(gathered(peer, "demo.held", 10_000))
+        await until(lambda: held.open == 4_096)
+        held.released.set()
+        answers = await answering
+    assert sum(isinstance(answer, Payload) for answer in answers) == 10_000
+    assert held.begun == list(range(10_000)) and held.most == 4_096
+
+
 async def test_calls_are_sent_in_order_of_arrival() -> None:
     async with service_of("rsocket", server=SMALL) as (held, peer):
         calls = [asyncio.ensure_future(peer.call("demo.held", b"%d" % number)) for number in range(60)]
