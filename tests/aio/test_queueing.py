@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import penstock
-from penstock import Payload, Rejected, Service, SessionClosed, SessionError, Settings
+from penstock import Metrics, Payload, Rejected, Service, SessionClosed, SessionError, Settings
 from penstock.aio.queueing import MAX_FRUITLESS, REST_SECONDS
 from tests.aio.serving import world
 from tests.builds import Build
@@ -127,6 +127,18 @@ async def test_limit_is_learned_from_one_burst() -> None:
         assert queue.limit.value == 36
         held.released.set()
         await asyncio.gather(*calls)
+
+
+async def test_waiting_and_repeated_requests_are_counted() -> None:
+    held, metrics = Held(), Metrics()
+    async with penstock.serve(held.service, "rsocket+memory://counted", settings=Settings(max_streams=10)) as server:
+        async with penstock.connect(server.urls[0], settings=Settings(max_calls=20), taps=[metrics]) as peer:
+            calls = [asyncio.ensure_future(peer.call("demo.held", b"%d" % each)) for each in range(50)]
+            await until(lambda: len(queue_of(peer)) == 40)
+            snapshot = metrics.snapshot()
+            assert (snapshot.requests_queued, snapshot.requests_repeated) == (30, 10)
+            held.released.set()
+            await asyncio.gather(*calls)
 
 
 # Waiting.

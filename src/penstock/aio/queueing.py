@@ -116,12 +116,13 @@ class RequestQueue:
     Attributes:
         busy: Requests wait, so another call must not overtake them.
         limit: The limit of open calls.
+        on_wait: Called with ``request_queued`` or ``request_repeated`` for each request that has to wait, or None.
 
     """
 
     __slots__ = (
         "_calls", "_closed", "_flow", "_fruitless", "_refusal", "_refused", "_scheduled", "_timer", "_waiting",
-        "busy", "limit"
+        "busy", "limit", "on_wait"
     )  # fmt: skip
 
     def __init__(self, flow: Flow, calls: dict[int, Future[Payload]]) -> None:
@@ -129,6 +130,7 @@ class RequestQueue:
         self._calls = calls
         self.limit = CallLimit(flow.settings.max_calls)
         self.busy = False
+        self.on_wait: Callable[[str], None] | None = None
         self._waiting: OrderedDict[QueuedRequest, None] = OrderedDict()
         # Calls to repeat, by their first stream ids, which grow. At most the calls that were open at once.
         self._refused: list[tuple[int, QueuedRequest]] = []
@@ -158,6 +160,8 @@ class RequestQueue:
             heappush(self._refused, (order, request))
         else:
             self._waiting[request] = None
+        if self.on_wait is not None:
+            self.on_wait("request_repeated" if order else "request_queued")
         self.busy = True
         self.schedule()
         return request
