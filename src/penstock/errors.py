@@ -153,8 +153,9 @@ class ApplicationError(PenstockError):
         return f"[{code}] {self.message}" if self.message else f"[{code}]"
 
 
-_BUSY: Final = ("max_streams (", "there is no lease for this request")
-"""Parts of the messages of temporary rejections of requests by Penstock. The protocols have no code for them."""
+# Parts of the messages of temporary rejections of requests by Penstock. The protocols have no code for them.
+_TOO_MANY: Final = "max_streams ("
+_NO_LEASE: Final = "there is no lease for this request"
 
 
 class Rejected(ApplicationError):
@@ -168,7 +169,12 @@ class Rejected(ApplicationError):
     @property
     def temporary(self) -> bool:
         """True if the peer has too many open streams, or a lease expired on the way: a retry may succeed."""
-        return any(sign in self.message for sign in _BUSY)
+        return self.too_many or _NO_LEASE in self.message
+
+    @property
+    def too_many(self) -> bool:
+        """True if the peer has too many open streams of this side."""
+        return _TOO_MANY in self.message
 
 
 class Canceled(ApplicationError):

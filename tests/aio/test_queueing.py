@@ -269,6 +269,26 @@ async def test_rejection_by_a_handler_is_not_repeated() -> None:
         assert queue_of(peer).limit.value == 4_096
 
 
+async def test_call_whose_lease_expired_on_the_way_is_repeated() -> None:
+    # The limit of open calls has nothing to do with it.
+    service = Service()
+    asked: list[bytes] = []
+
+    @service.call("late")
+    def late(request: Payload) -> bytes:
+        asked.append(request.data)
+        if len(asked) == 1 or request.data:
+            raise Rejected(message="there is no lease for this request")
+        return b"done"
+
+    async with penstock.serve(service, "rsocket+memory://late") as server, penstock.connect(server.urls[0]) as peer:
+        assert (await peer.call("late")).data == b"done"
+        assert len(asked) == 2 and queue_of(peer).limit.value == 4_096
+        with pytest.raises(Rejected, match="no lease"):
+            await peer.call("late", b"always")
+        assert len(asked) == 4
+
+
 def test_peer_that_admits_no_call_is_asked_a_few_times() -> None:
     # Its streams take all places. Another call would be refused for ever, in a busy loop.
     async def main() -> None:

@@ -80,7 +80,7 @@ class Connector:
                 driver.exchanges.abandon(request.stream_id)
                 raise
             except Rejected as error:
-                if not repeatable or not queue.repeats(error):
+                if not repeatable or not queue.repeats(error, order):
                     raise
                 order = order or request.stream_id
             except SessionClosed as error:

@@ -179,15 +179,18 @@ class RequestQueue:
         # A refused call is skipped when it is its turn.
         self._waiting.pop(request, None)
 
-    def repeats(self, error: Rejected) -> bool:
-        """Return True if a call that failed with `error` should be sent again."""
-        return error.temporary and self._fruitless < MAX_FRUITLESS
+    def repeats(self, error: Rejected, order: int = 0) -> bool:
+        """Return True if a call that failed with `error` should be sent again; `order` is as for :meth:`add`."""
+        if error.too_many:
+            return self._fruitless < MAX_FRUITLESS
+        # A lease may expire on the way, but not twice: the next one is new.
+        return error.temporary and not order
 
     # For the driver.
 
     def refused(self, error: Rejected) -> None:
         """Adapt the limit to the refusal of a call, which is no longer in the table of calls."""
-        if not error.temporary:
+        if not error.too_many:
             return
         self.limit.refused(len(self._calls))
         self._refusal = True
