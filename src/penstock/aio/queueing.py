@@ -228,7 +228,9 @@ class RequestQueue:
         flow = self._flow
         while (request := self._first()) is not None:
             if flow.paused:
-                flow.writable().add_done_callback(lambda _: self.schedule())
+                # Nothing can be sent before.
+                self._scheduled = True
+                flow.writable().add_done_callback(lambda _: self._advance())
                 break
             if request.is_call and len(self._calls) >= self.limit.value:
                 break
