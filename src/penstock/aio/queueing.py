@@ -81,7 +81,7 @@ class QueuedRequest:
         self,
         future: Future[Any],
         opening: tuple[Kind, str, Payload, int, bool, bool],
-        own: Callable[[int], None],
+        own: Callable[[int], object],
         order: int,
         since: float,
     ) -> None:
@@ -96,9 +96,9 @@ class QueuedRequest:
     def sent(self, stream_id: int) -> None:
         """Make the caller the owner of its stream."""
         self.stream_id = stream_id
-        self.own(stream_id)
+        owned = self.own(stream_id)
         if not self.is_call:
-            self.future.set_result(None)
+            self.future.set_result(owned)
 
     def fail(self, error: Exception) -> None:
         """Raise `error` in the caller."""
@@ -148,11 +148,11 @@ class RequestQueue:
     # For callers.
 
     def add(
-        self, future: Future[Any], opening: tuple[Any, ...], own: Callable[[int], None], order: int = 0
+        self, future: Future[Any], opening: tuple[Any, ...], own: Callable[[int], object], order: int = 0
     ) -> QueuedRequest:
         """Send a request when it is its turn; see :class:`QueuedRequest`."""
         loop = self._flow.loop
-        request = QueuedRequest(future, opening, own, order, loop.time())  # type: ignore[arg-type]
+        request = QueuedRequest(future, opening, own, order, loop.time())
         if self._closed:
             request.fail(SessionClosed(CLOSED))
             return request
@@ -166,11 +166,11 @@ class RequestQueue:
         self.schedule()
         return request
 
-    async def opened(self, opening: tuple[Any, ...], own: Callable[[int], None]) -> None:
-        """Wait until a request that is not a call was sent; see :meth:`add`."""
+    async def opened(self, opening: tuple[Any, ...], own: Callable[[int], object]) -> Any:
+        """Wait until a request that is not a call was sent; return the result of `own`. See :meth:`add`."""
         request = self.add(self._flow.loop.create_future(), opening, own)
         try:
-            await request.future
+            return await request.future
         finally:
             self.remove(request)
 

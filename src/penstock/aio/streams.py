@@ -213,28 +213,27 @@ class Stream(Items):
         own = partial(self._own, driver.exchanges)
         try:
             try:
-                own(driver.session.open(*opening))
+                return own(driver.session.open(*opening))
             except LeaseMissing:
-                await driver.exchanges.queue.opened(opening, own)
+                inbound: ReceiveBuffer = await driver.exchanges.queue.opened(opening, own)
+                return inbound
         except SessionClosed as error:
             raise driver.error or error from None
         except CancelledError:
             # The lease may have arrived just before.
             self.cancel()
             raise
-        assert self._inbound is not None
-        return self._inbound
 
-    def _own(self, exchanges: Exchanges, stream_id: int) -> None:
+    def _own(self, exchanges: Exchanges, stream_id: int) -> ReceiveBuffer:
         """Become the owner of a stream that was opened."""
         wanted = self._wanted
-        self._inbound = exchanges.inbound[stream_id] = ReceiveBuffer(
-            exchanges, stream_id, self._credit, self._limit, wanted.manual
-        )
-        self._inbound.on_push = wanted.on_push
+        inbound = ReceiveBuffer(exchanges, stream_id, self._credit, self._limit, wanted.manual)
+        inbound.on_push = wanted.on_push
+        self._inbound = exchanges.inbound[stream_id] = inbound
         if wanted.outgoing is not None:
             pump(exchanges, stream_id, 0, wanted.outgoing)
         exchanges.flow.schedule_write()
+        return inbound
 
     # With interceptors.
 
