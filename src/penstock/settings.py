@@ -21,7 +21,7 @@ _ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+")
 _BYTES = ("max_stream_bytes", "max_connection_bytes", "max_identity_bytes", "max_process_bytes")
 _ONES = ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes", "heartbeats_until_dead")
 _LEAST = {
-    **dict.fromkeys((*_ONES, *_BYTES, "max_held_bytes"), 1),
+    **dict.fromkeys((*_ONES, *_BYTES, "max_calls", "max_held_bytes"), 1),
     "max_unacked": 2,
     "heartbeat_interval": 0.001,
     "unread_timeout": 0.001,
@@ -90,6 +90,9 @@ class Settings:
     """Metadata of one item or push."""
     max_metadata_entries: int = 256
     """Entries of one composite metadata."""
+    max_calls: int = 4_096
+    """Calls and uploads that this side has open at once on a connection; more of them wait, in order of arrival. The
+    default is what a server admits by default. A peer that refuses calls lowers the limit of its connection."""
     max_streams: int = 4_096
     """Streams that the peer may have open at once."""
     max_open_rate: int = 0

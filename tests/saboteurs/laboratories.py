@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from . import collecting, crossing, damage, disks, identities, isolating, planning, taking_turns
+from . import collecting, crossing, crowds, damage, disks, identities, isolating, planning, taking_turns
 
 __all__ = ["LABORATORIES", "Laboratory"]
 
@@ -39,4 +39,6 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "links that break again and again": crossing.worn_links,
     "outages": crossing.outages,
     "fair turns": taking_turns.fair_turns,
+    "crowds": crowds.crowds,
+    "shared limits": crowds.shared_limits,
 }

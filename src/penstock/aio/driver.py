@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..connection import Connection
 from ..errors import OwnerMissing, SessionClosed, SessionError
-from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
+from ..events import Closed, Draining, Established, Event, Unlinked
 from ..session import Session
 from ..settings import Settings
 from ..transports import Link
@@ -199,6 +199,8 @@ class Driver:
             else:
                 self.sink.take(happened)
             happened = session.take_events()
+        if self.exchanges.queue.busy:
+            self.exchanges.queue.schedule()
         if self.exchanges.abandoned and not (self.admission is not None and self.admission.withholds):
             if self._durable is None:
                 self.exchanges.abandoned.clear()
@@ -266,8 +268,6 @@ class Driver:
         elif isinstance(event, Unlinked):
             if self.flow.link is not None:
                 self.flow.link.abort()
-        elif isinstance(event, LeaseGranted):
-            self.exchanges.leases.granted(event.requests)
         elif isinstance(event, Established):
             connection = self.connection
             if not connection.is_client:
@@ -280,7 +280,7 @@ class Driver:
         self.budget.close()
         if isinstance(error, OwnerMissing):
             logger.error("%s: %s", self.flow.name, error)
-        self.exchanges.leases.closed()
+        self.exchanges.queue.close()
         self._stop_timer()
         self._set_state(CLOSED)
         self._wake_setup_waiters(error)

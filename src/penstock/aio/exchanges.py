@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections import deque
 from collections.abc import Callable
 from contextvars import Context
 from functools import partial
@@ -13,15 +12,15 @@ from inspect import iscoroutine
 from typing import Any, Final
 from weakref import WeakSet
 
-from ..errors import ApplicationError, Canceled, LeaseMissing, LocalError, OwnerMissing, StreamClosed
+from ..errors import ApplicationError, Canceled, LocalError, OwnerMissing, Rejected, StreamClosed
 from ..events import Event
-from ..kinds import Kind
 from ..payload import Payload
 from ..session import Durable
 from .flow import Flow
 from .ports import Holder, ReceivingHalf, SendingHalf
+from .queueing import RequestQueue
 
-__all__ = ["ENDS_TASK", "FATAL", "Exchanges", "LeaseWaiters"]
+__all__ = ["ENDS_TASK", "FATAL", "Exchanges"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -49,16 +48,16 @@ class Exchanges:
         outbound: The sending halves.
         abandoned: Streams that were abandoned, or whose handler has ended, while the session may still have events for
             them, which are dropped. Emptied when the session has no events.
+        queue: Requests that wait until the peer admits them.
         restored: Receiving halves of streams that another process opened, until `Peer.adopt` returns them.
         unread: Receiving halves that have ended while they held items; the consumer may have dropped them.
         requests: The requests of handlers that wait, which are held until the handlers have ended.
         tasks: Tasks of handlers and sources that have not ended.
-        leases: Requests that wait for a lease.
 
     """
 
     __slots__ = (
-        "abandoned", "calls", "flow", "inbound", "leases", "outbound", "requests", "restored", "session", "tasks",
+        "abandoned", "calls", "flow", "inbound", "outbound", "queue", "requests", "restored", "session", "tasks",
         "unread"
     )  # fmt: skip
 
@@ -73,7 +72,7 @@ class Exchanges:
         self.requests: set[Holder] = set()
         self.unread: WeakSet[ReceivingHalf] = WeakSet()
         self.tasks: set[asyncio.Future[Any]] = set()
-        self.leases = LeaseWaiters(flow)
+        self.queue = RequestQueue(flow, self.calls)
 
     # For the owner of a stream.
 
@@ -177,6 +176,8 @@ class Exchanges:
                 # Some peers complete a call without an item; the response is then empty.
                 future.set_result(Payload())
             else:
+                if isinstance(error, Rejected):
+                    self.queue.refused(error)
                 future.set_exception(error)
         inbound = self.inbound.pop(stream_id, None)
         if inbound is not None:
@@ -211,59 +212,3 @@ class Exchanges:
         elif len(self.abandoned) > MAX_ABANDONED:
             # A busy session always has events that wait for storage.
             self.abandoned &= durable.withheld
-
-
-class LeaseWaiters:
-    """Requests that wait for a lease on one connection, in the order of arrival."""
-
-    __slots__ = ("_flow", "_waiting")
-
-    def __init__(self, flow: Flow) -> None:
-        self._flow = flow
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def open(
-        self, kind: Kind, route: str, payload: Payload, credit: int, done: bool = False, endless: bool = False
-    ) -> int:
-        """Open a stream as soon as a lease allows it; see `Session.open`.
-
-        Raises:
-            LeaseMissing: No lease arrived within `Settings.lease_timeout`.
-
-        """
-        flow = self._flow
-        timeout = flow.settings.lease_timeout
-        first = True
-        try:
-            async with asyncio.timeout(timeout):
-                while True:
-                    # Requests that already wait go first.
-                    if not (first and self._waiting):
-                        try:
-                            return flow.session.open(kind, route, payload, credit, done, endless)
-                        except LeaseMissing:
-                            if timeout <= 0:
-                                raise
-                    await self._wait(first)
-                    first = False
-        except TimeoutError:
-            raise LeaseMissing(f"{flow.name} did not grant a lease for another request within {timeout:g} s") from None
-
-    def granted(self, count: int) -> None:
-        """Let `count` waiting requests try again."""
-        for waiter in list(self._waiting)[:count]:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    def closed(self) -> None:
-        """Wake all requests, which then fail because the connection is closed."""
-        self.granted(len(self._waiting))
-
-    async def _wait(self, first: bool) -> None:
-        waiter: asyncio.Future[None] = self._flow.loop.create_future()
-        # A request that was overtaken by a new one keeps its place.
-        (self._waiting.append if first else self._waiting.appendleft)(waiter)
-        try:
-            await waiter
-        finally:
-            self._waiting.remove(waiter)

@@ -48,6 +48,7 @@ class Observers:
         driven = session if taps is None else cast(Session, taps)
         driver = Driver(driven, settings, bound(service, connection), connection, unlinked)
         driver.taps = taps
+        driver.exchanges.queue.on_wait = None if taps is None else taps.queued
         connection.peer = Peer(Direct(driver))
         if self._hook is not None or not connection.is_client:
             driver.sink = driver.admission = Admission(driver, self._acceptor, self._hook, self._tasks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +12,7 @@ from ..errors import LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
 from .connectors import Connector
+from .exchanges import Exchanges
 from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
 from .items import Items
@@ -237,21 +239,30 @@ class Stream(Items):
         outgoing = wanted.outgoing
         route = "" if wanted.routed else wanted.route
         opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
+        own = partial(self._own, driver.exchanges)
         try:
             try:
-                stream_id = driver.session.open(*opening)
+                return own(driver.session.open(*opening))
             except LeaseMissing:
-                stream_id = await driver.exchanges.leases.open(*opening)
+                inbound: ReceiveBuffer = await driver.exchanges.queue.opened(opening, own)
+                return inbound
         except SessionClosed as error:
             raise driver.error or error from None
-        self._inbound = driver.exchanges.inbound[stream_id] = ReceiveBuffer(
-            driver.exchanges, stream_id, self._credit, self._limit, wanted.manual
-        )
-        self._inbound.on_push = wanted.on_push
-        if outgoing is not None:
-            pump(driver.exchanges, stream_id, 0, outgoing)
-        driver.flow.schedule_write()
-        return self._inbound
+        except asyncio.CancelledError:
+            # The lease may have arrived just before.
+            self.cancel()
+            raise
+
+    def _own(self, exchanges: Exchanges, stream_id: int) -> ReceiveBuffer:
+        """Become the owner of a stream that was opened."""
+        wanted = self._wanted
+        inbound = ReceiveBuffer(exchanges, stream_id, self._credit, self._limit, wanted.manual)
+        inbound.on_push = wanted.on_push
+        self._inbound = exchanges.inbound[stream_id] = inbound
+        if wanted.outgoing is not None:
+            pump(exchanges, stream_id, 0, wanted.outgoing)
+        exchanges.flow.schedule_write()
+        return inbound
 
     # With interceptors.
 

@@ -286,6 +286,10 @@ class TappedSession:
             self._taps.notify("refused", self._connection.address, str(error or "the link was closed"))
         self._is_closed = True
 
+    def queued(self, what: str) -> None:
+        """Report that a request waits: ``request_queued`` or ``request_repeated``."""
+        self._notify(what)
+
     def _notify_items_sent(self) -> None:
         if self._items_sent:
             count, self._items_sent = self._items_sent, 0
