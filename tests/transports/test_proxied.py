@@ -147,8 +147,10 @@ async def test_transports_without_the_protocol_refuse_it(url: str) -> None:
             pass
 
 
-async def test_client_ignores_the_settings() -> None:
+async def test_client_sends_no_header() -> None:
     async with listening() as place:
         client = await connected(place.url, TRUSTED)
-        await place.linked()
+        server = await place.linked()
+        client.link.write(b"data")
+        await server.has(b"data")
         client.link.abort()

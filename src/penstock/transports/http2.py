@@ -17,13 +17,16 @@ from h2 import events
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
+from .. import errors
 from ..errors import ConnectError, LocalError
+from ..networks import networks
 from ..protocols import spec_of
 from ..settings import Settings
 from ..texts import shown
 from ..urls import Url
 from . import tcp
 from .base import MAX_REFUSED_LINKS, Accept, Receiver, Refused
+from .forwarded import client_address
 from .http2_connection import ALPN, Http2Connection, code_name
 from .origins import are_allowed
 from .streams import Slot, StreamLink, StreamListener
@@ -139,16 +142,22 @@ class ClientConnection(Http2Connection):
 class ServerConnection(Http2Connection):
     """An accepted connection with any number of links; `over` is done when its socket is closed."""
 
-    def __init__(self, listener: Http2Listener, receiver: Receiver | Refused, address: str) -> None:
-        super().__init__(listener.url, listener.settings, is_client=False)
+    def __init__(self, listener: Http2Listener, address: str) -> None:
+        settings = listener.settings
+        self._proxies = networks(settings.trusted_proxies)
+        shared = address in self._proxies
+        super().__init__(listener.url, settings, is_client=False, max_streams=settings.max_connections if shared else 0)
         self._listener = listener
         self._content_type = spec_of(listener.url.protocol).content_type
         self.slot = Slot(listener, self.hang_up)
         self.slot.address = address
-        if isinstance(receiver, Refused):
-            self.slot.refusal = receiver
-        else:
-            self.slot.receiver = receiver
+        self.slot.shared = shared
+        if not shared:
+            receiver = listener.accept(address)
+            if isinstance(receiver, Refused):
+                self.slot.refusal = receiver
+            else:
+                self.slot.receiver = receiver
         self._declined = False
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -223,6 +232,16 @@ class ServerConnection(Http2Connection):
         types = [value.partition(";")[0].strip().lower() for value in values.get(b"content-type", ())]
         return 0 if types == [self._content_type] else 415
 
+    def _client_address(self, headers: list[tuple[bytes, bytes]]) -> str:
+        """Return the address of the client of a request with these headers. A proxy sends those of many clients."""
+        if not self.slot.shared:
+            return self.slot.address
+        found = [
+            [value.decode("latin-1") for name, value in headers if name == wanted]
+            for wanted in (b"forwarded", b"x-forwarded-for")
+        ]
+        return client_address(self.slot.address, *found, self._proxies)
+
     def _request_received(self, event: events.RequestReceived) -> None:
         """Create a link for a stream that the peer has opened."""
         status = self._error_status(event.headers)
@@ -230,7 +249,12 @@ class ServerConnection(Http2Connection):
             wanted = f"this server serves {self._url.protocol}, whose content-type is {self._content_type}"
             self._decline(event.stream_id, status, wanted if status == 415 else "")
         else:
-            receiver = self.slot.next_receiver()
+            try:
+                address = self._client_address(event.headers)
+            except errors.ProtocolError as error:
+                self._decline(event.stream_id, 400, str(error))
+                return
+            receiver = self.slot.next_receiver(address)
             if isinstance(receiver, Refused):
                 self._decline(event.stream_id, 503, receiver.reason)
                 return
@@ -289,13 +313,12 @@ class Http2Listener(StreamListener[ServerConnection]):
         await asyncio.gather(*(connection.over for connection in self.connections if connection.idle))
 
     def _connected(self, address: str) -> Receiver | Refused:
-        receiver = self.accept(address)
-        if (
-            isinstance(receiver, Refused)
-            and sum(each.slot.refusal is not None for each in self.connections) >= MAX_REFUSED_LINKS
-        ):
-            return receiver
-        connection = ServerConnection(self, receiver, address)
+        connection = ServerConnection(self, address)
+        refused = sum(each.slot.refusal is not None for each in self.connections)
+        if connection.slot.refusal is not None and refused >= MAX_REFUSED_LINKS:
+            return connection.slot.refusal
+        if connection.slot.shared and len(self.connections) >= self.settings.max_connections:
+            return Refused("too many connections of proxies are open")
         self.connections.add(connection)
         return connection
 

@@ -56,7 +56,7 @@ CONTROLS: Final = (
 class Http2Connection(Carrier):
     """An HTTP/2 connection: the receiver of its socket, and the carrier of its links."""
 
-    def __init__(self, url: Url, settings: Settings, *, is_client: bool) -> None:
+    def __init__(self, url: Url, settings: Settings, *, is_client: bool, max_streams: int = 0) -> None:
         self._url = url
         self._settings = settings
         self._h2 = H2Connection(H2Configuration(client_side=is_client))
@@ -66,7 +66,7 @@ class Http2Connection(Carrier):
                 SettingCodes.ENABLE_PUSH: 0,
                 SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES,
                 SettingCodes.MAX_FRAME_SIZE: FRAME_BYTES,
-                SettingCodes.MAX_CONCURRENT_STREAMS: settings.max_connections_per_address,
+                SettingCodes.MAX_CONCURRENT_STREAMS: max_streams or settings.max_connections_per_address,
                 SettingCodes.MAX_HEADER_LIST_SIZE: H2Connection.DEFAULT_MAX_HEADER_LIST_SIZE,
             },
         )

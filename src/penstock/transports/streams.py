@@ -239,6 +239,7 @@ class Slot:
 
     Attributes:
         address: The peer's address.
+        shared: The peer is a proxy, and each link may have another client. No slot is reserved for it.
         receiver: The receiver of the next link; None if the slot is not reserved.
         refusal: The reason why the connection gets no links; None if it may have some.
 
@@ -246,6 +247,7 @@ class Slot:
 
     def __init__(self, listener: StreamListener[Any], hang_up: Callable[[], None]) -> None:
         self.address = ""
+        self.shared = False
         self.receiver: Receiver | None = None
         self.refusal: Refused | None = None
         self._listener = listener
@@ -255,14 +257,14 @@ class Slot:
         self._timer: asyncio.TimerHandle | None = None
         self._brief = Rate(self._settings.max_rapid_resets, RATE_SECONDS)
 
-    def next_receiver(self) -> Receiver | Refused:
-        """Return the receiver of the next link, or the reason why it is refused."""
-        return self._listener.draining or self.receiver or self.refusal or self._listener.accept(self.address)
+    def next_receiver(self, address: str) -> Receiver | Refused:
+        """Return the receiver of the next link, whose client has `address`, or the reason why it is refused."""
+        return self._listener.draining or self.receiver or self.refusal or self._listener.accept(address)
 
     def reserve(self) -> None:
         """Reserve the slot for the next link, which must be opened within `connect_timeout`."""
-        if self.refusal is None:
-            receiver = self.next_receiver()
+        if self.refusal is None and not self.shared:
+            receiver = self.next_receiver(self.address)
             if isinstance(receiver, Refused):
                 self._hang_up()
                 return

@@ -1,0 +1,169 @@
+"""Requests of proxies over WebSocket and HTTP/2: whose client is accepted, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from h2 import events
+
+from penstock import ConnectError, LinkLost, Settings
+from tests.transports.raw_http2 import H2C, TYPE, raw_client
+from tests.transports.recording import connected, listening, raw_connection
+from tests.transports.test_proxy_header import V1
+from tests.transports.their_websockets import WS
+
+LOOPBACK = ("127.0.0.0/8",)
+FORWARDED = [
+    (("X-Forwarded-For", "6.6.6.6, 192.0.2.1"), "192.0.2.1"),
+    (("Forwarded", 'for="[2001:db8::1]:5";proto=https'), "2001:db8::1"),
+    (("x-forwarded-for", "192.0.2.1, 127.0.0.9"), "192.0.2.1"),
+    (("X-Other", "192.0.2.1"), "127.0.0.1"),
+]
+
+
+@pytest.mark.parametrize("url", [WS, H2C])
+@pytest.mark.parametrize(("header", "client"), FORWARDED)
+async def test_trusted_proxy_names_the_client(url: str, header: tuple[str, str], client: str) -> None:
+    # THREATS 95
+    async with listening(url, Settings(trusted_proxies=LOOPBACK)) as place:
+        link = await connected(place.url, Settings(headers=(header,)))
+        server = await place.linked()
+        assert place.addresses == [client]
+        link.link.write(b"\0\0\x04data")
+        await server.has(b"\0\0\x04data")
+        link.link.abort()
+        await server.lost()
+
+
+@pytest.mark.parametrize("url", [WS, H2C])
+@pytest.mark.parametrize("trusted", [(), ("192.0.2.0/24",)])
+async def test_headers_from_elsewhere_are_ignored(url: str, trusted: tuple[str, ...]) -> None:
+    # THREATS 95
+    settings = Settings(headers=(("X-Forwarded-For", "192.0.2.1"), ("Forwarded", "x")))
+    async with listening(url, Settings(trusted_proxies=trusted)) as place:
+        link = await connected(place.url, settings)
+        await place.linked()
+        assert place.addresses == ["127.0.0.1"]
+        link.link.abort()
+
+
+@pytest.mark.parametrize("url", [WS, H2C])
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ((("X-Forwarded-For", "localhost"),), "400"),
+        ((("X-Forwarded-For", "192.0.2.1"), ("Forwarded", "for=6.6.6.6")), "400"),
+        ((("Forwarded", 'for="192.0.2.1'),), "400"),
+    ],
+)
+async def test_invalid_headers_are_answered_with_400(
+    url: str, headers: tuple[tuple[str, str], ...], status: str
+) -> None:
+    # THREATS 95
+    async with listening(url, Settings(trusted_proxies=LOOPBACK)) as place:
+        with pytest.raises(ConnectError, match=status):
+            await connected(place.url, Settings(headers=headers))
+
+
+@pytest.mark.parametrize("url", [WS, H2C])
+async def test_refused_client_of_a_proxy_receives_the_limit(url: str) -> None:
+    # THREATS 95
+    async with listening(url, Settings(trusted_proxies=LOOPBACK)) as place:
+        place.refusing = True
+        with pytest.raises(ConnectError, match="the server is full"):
+            await connected(place.url, Settings(headers=(("X-Forwarded-For", "192.0.2.1"),)))
+        assert place.addresses == ["192.0.2.1"]
+
+
+async def test_streams_of_one_connection_may_have_many_clients() -> None:
+    # THREATS 95
+    settings = Settings(trusted_proxies=LOOPBACK, max_connections_per_address=2)
+    async with listening(H2C, settings) as place, raw_client(place.port) as raw:
+        await raw.next(events.RemoteSettingsChanged)
+        for number in range(5):
+            raw.request(headers=(TYPE, ("x-forwarded-for", f"192.0.2.{number}")))
+        await raw.until(lambda: len(place.accepted) == 5 and all(each.link for each in place.accepted))
+        assert place.addresses == [f"192.0.2.{number}" for number in range(5)]
+        # A refused client does not end the links of the others.
+        place.refusing = True
+        raw.told.clear()
+        raw.request(headers=(TYPE, ("x-forwarded-for", "192.0.2.9")))
+        assert await raw.status() == 503
+        assert all("lost" not in each.told for each in place.accepted)
+
+
+@pytest.mark.parametrize("url", [WS, H2C])
+async def test_a_proxy_that_sends_no_request_is_given_up(url: str) -> None:
+    # THREATS 95
+    settings = Settings(trusted_proxies=LOOPBACK, connect_timeout=0.05)
+    async with listening(url, settings) as place, raw_connection(place.port) as (reader, _):
+        await reader.read()
+        if url == WS:
+            assert isinstance(await (await place.next()).lost(), LinkLost)
+        assert place.addresses in ([], ["127.0.0.1"])
+
+
+@pytest.mark.parametrize("url", [WS, H2C])
+async def test_incomplete_requests_of_proxies_have_a_limit(url: str) -> None:
+    settings = Settings(trusted_proxies=LOOPBACK, max_connections=2)
+    async with listening(url, settings) as place, raw_connection(place.port), raw_connection(place.port):
+        async with raw_connection(place.port) as (reader, _):
+            assert await reader.read() == b""
+        assert not place.addresses
+
+
+@pytest.mark.parametrize("url", [WS, H2C])
+@pytest.mark.parametrize(
+    ("trusted", "client"), [(LOOPBACK, "192.0.2.1"), ((*LOOPBACK, "192.0.2.0/24"), "198.51.100.7")], ids=str
+)
+async def test_headers_are_believed_from_the_address_in_a_proxy_header(
+    url: str, trusted: tuple[str, ...], client: str
+) -> None:
+    # THREATS 95: the connection came from a trusted address, but the request did not.
+    settings = Settings(trusted_proxies=trusted, proxy_protocol=True)
+    async with listening(url, settings) as place:
+        async with Introducer(place.port) as port:
+            link = await connected(
+                place.url.replace(str(place.port), str(port)), Settings(headers=(("X-Forwarded-For", "198.51.100.7"),))
+            )
+            await place.linked()
+            assert place.addresses == [client]
+            link.link.abort()
+
+
+class Introducer:
+    """A relay to `port` that sends a PROXY header first."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> int:
+        self._server = await asyncio.start_server(self._relay, "127.0.0.1", 0)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._port)
+        far_writer.write(V1)
+        self._tasks += [
+            asyncio.create_task(_copy(reader, far_writer.write, far_writer.close)),
+            asyncio.create_task(_copy(far_reader, writer.write, writer.close)),
+        ]
+
+
+async def _copy(reader: asyncio.StreamReader, write: Callable[[bytes], None], close: Callable[[], None]) -> None:
+    try:
+        while data := await reader.read(65_536):
+            write(data)
+    except ConnectionError:
+        pass
+    finally:
+        close()
