@@ -89,10 +89,12 @@ class Settings:
     """Connections of a server: each costs a file descriptor and about 20 KiB. Links whose first message has not been
     read are counted separately, by the same limits. A full server still admits clients that resume a session."""
     max_connections_per_address: int = 100
-    """Connections of a server from one address: a client needs only one, but many clients may share an address."""
+    """Connections of a server from one address, or of one principal if the acceptor names it: a client needs only one,
+    but many clients may share an address."""
     max_refusals_per_address: int = 100
-    """Links from one address, per 30 s, that begin with junk or with an unknown token for resumption; beyond it, links
-    from there are refused until the 30 s are over, because guessing needs many attempts. 0: no limit."""
+    """Links from one address that name an unknown session; beyond it, none is resumed from there, because guessing needs
+    many attempts. As many are forgotten per 30 s. New sessions are served, because many clients may share an address.
+    Links that begin with junk are closed, and as many are logged. 0: no limit."""
 
     # Proxies in front of a server.
     trusted_proxies: tuple[str, ...] = ()

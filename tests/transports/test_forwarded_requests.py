@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
 import pytest
 from h2 import events
 
 from penstock import ConnectError, LinkLost, Settings
+from tests.hostile.cutting import Relay
 from tests.transports.raw_http2 import H2C, TYPE, raw_client
 from tests.transports.recording import connected, listening, raw_connection
 from tests.transports.test_proxy_header import V1
@@ -124,46 +122,8 @@ async def test_headers_are_believed_from_the_address_in_a_proxy_header(
     # THREATS 95: the connection came from a trusted address, but the request did not.
     settings = Settings(trusted_proxies=trusted, proxy_protocol=True)
     async with listening(url, settings) as place:
-        async with Introducer(place.port) as port:
-            link = await connected(
-                place.url.replace(str(place.port), str(port)), Settings(headers=(("X-Forwarded-For", "198.51.100.7"),))
-            )
+        async with Relay(place.url, V1) as relay:
+            link = await connected(relay.url, Settings(headers=(("X-Forwarded-For", "198.51.100.7"),)))
             await place.linked()
             assert place.addresses == [client]
             link.link.abort()
-
-
-class Introducer:
-    """A relay to `port` that sends a PROXY header first."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._tasks: list[asyncio.Task[None]] = []
-
-    async def __aenter__(self) -> int:
-        self._server = await asyncio.start_server(self._relay, "127.0.0.1", 0)
-        return int(self._server.sockets[0].getsockname()[1])
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._port)
-        far_writer.write(V1)
-        self._tasks += [
-            asyncio.create_task(_copy(reader, far_writer.write, far_writer.close)),
-            asyncio.create_task(_copy(far_reader, writer.write, writer.close)),
-        ]
-
-
-async def _copy(reader: asyncio.StreamReader, write: Callable[[bytes], None], close: Callable[[], None]) -> None:
-    try:
-        while data := await reader.read(65_536):
-            write(data)
-    except ConnectionError:
-        pass
-    finally:
-        close()

@@ -10,9 +10,21 @@ from typing import Final, cast
 from ..errors import LocalError
 from ..settings import Settings
 from ..urls import Url, check_headers
-from .base import Accept, Discard, Link, Listener, Receiver, Refused, Transport, connect_errors, listen_errors
+from .base import (
+    MAX_REFUSED_LINKS,
+    Accept,
+    Discard,
+    Link,
+    Listener,
+    Receiver,
+    Refused,
+    Transport,
+    connect_errors,
+    listen_errors,
+)
 
 __all__ = [
+    "MAX_REFUSED_LINKS",
     "MODULES",
     "Accept",
     "Discard",

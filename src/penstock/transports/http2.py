@@ -316,7 +316,7 @@ class Http2Listener(StreamListener[ServerConnection]):
         connection = ServerConnection(self, address)
         refused = sum(each.slot.refusal is not None for each in self.connections)
         if connection.slot.refusal is not None and refused >= MAX_REFUSED_LINKS:
-            return connection.slot.refusal
+            return Refused(connection.slot.refusal.reason)
         if connection.slot.shared and len(self.connections) >= self.settings.max_connections:
             return Refused("too many connections of proxies are open")
         self.connections.add(connection)

@@ -196,8 +196,9 @@ class SocketListener:
 
     def _admit(self, connection: socket.socket, address: str) -> None:
         """Create the link of a connection whose client has this address, unless it is refused."""
-        receiver = self._accept(address)
-        if isinstance(receiver, Refused):
+        accepted = self._accept(address)
+        receiver = accepted.explainer() if isinstance(accepted, Refused) else accepted
+        if receiver is None:
             connection.close()
             return
         link = SocketLink(receiver, self._settings.output_high_bytes)
