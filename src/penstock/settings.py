@@ -92,9 +92,9 @@ class Settings:
     """Connections of a server from one address, or of one principal if the acceptor names it: a client needs only one,
     but many clients may share an address."""
     max_refusals_per_address: int = 100
-    """Links from one address that name an unknown session; beyond it, none is resumed from there, because guessing needs
-    many attempts. As many are forgotten per 30 s. New sessions are served, because many clients may share an address.
-    Links that begin with junk are closed, and as many are logged. 0: no limit."""
+    """Links from one address that name an unknown session; beyond it, none is resumed from there, because guessing
+    needs many attempts. As many are forgotten per 30 s. New sessions are served, because many clients may share an
+    address. Links that begin with junk are closed, and as many are logged. 0: no limit."""
 
     # Proxies in front of a server.
     trusted_proxies: tuple[str, ...] = ()

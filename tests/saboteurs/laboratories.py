@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from . import collecting, crossing, damage, disks, identities, planning
+from . import collecting, crossing, damage, disks, identities, planning, proxying
 
 __all__ = ["LABORATORIES", "Laboratory"]
 
@@ -34,4 +34,6 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "slow links": crossing.slow_links,
     "links that break again and again": crossing.worn_links,
     "outages": crossing.outages,
+    "proxies": proxying.proxies,
+    "neighbors": proxying.neighbors,
 }
