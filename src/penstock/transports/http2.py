@@ -188,7 +188,7 @@ class ServerConnection(Http2Connection):
         else:
             self._links.pop(link.stream_id, None)
             link.lose(None)
-            self.stream_over(link.made_at)
+            self.stream_over(link.made_at, link.address)
 
     def reset(self, link: StreamLink) -> None:
         """End a stream now."""
@@ -199,11 +199,11 @@ class ServerConnection(Http2Connection):
         link.lose(None)
         if (self._done or self._listener.draining) and not self._links:
             self.drop()
-        self.stream_over(link.made_at)
+        self.stream_over(link.made_at, link.address)
 
-    def stream_over(self, made_at: float) -> None:
+    def stream_over(self, made_at: float, address: str) -> None:
         """Count a stream that has ended, and wait for another one if it was the last."""
-        reason = self.slot.count_ended(made_at)
+        reason = self.slot.count_ended(made_at, address)
         if reason:
             self.close_flooded(reason)
         if not self._links and not self._done:
@@ -244,34 +244,37 @@ class ServerConnection(Http2Connection):
 
     def _request_received(self, event: events.RequestReceived) -> None:
         """Create a link for a stream that the peer has opened."""
+        try:
+            address = self._client_address(event.headers)
+        except errors.ProtocolError as error:
+            self._decline(event.stream_id, self.slot.address, 400, str(error))
+            return
         status = self._error_status(event.headers)
         if status:
             wanted = f"this server serves {self._url.protocol}, whose content-type is {self._content_type}"
-            self._decline(event.stream_id, status, wanted if status == 415 else "")
-        else:
-            try:
-                address = self._client_address(event.headers)
-            except errors.ProtocolError as error:
-                self._decline(event.stream_id, 400, str(error))
-                return
-            receiver = self.slot.next_receiver(address)
-            if isinstance(receiver, Refused):
-                self._decline(event.stream_id, 503, receiver.reason)
-                return
-            self.slot.receiver = receiver
-            try:
-                self._h2.send_headers(event.stream_id, [(":status", "200"), ("content-type", self._content_type)])
-            except ProtocolError:
-                # The stream was reset in the same read. That event will find no link, so it is counted here.
-                self.stream_over(asyncio.get_running_loop().time())
-                return
-            self.slot.release()
-            link = StreamLink(self, event.stream_id, receiver, self._settings.output_high_bytes)
-            self._links[event.stream_id] = link
-            self.flush()
-            receiver.link_made(link)
+            self._decline(event.stream_id, address, status, wanted if status == 415 else "")
+            return
+        receiver = self.slot.next_receiver(address)
+        if isinstance(receiver, Refused):
+            self._decline(event.stream_id, address, 503, receiver.reason)
+            return
+        self.slot.receiver = receiver
+        try:
+            self._h2.send_headers(event.stream_id, [(":status", "200"), ("content-type", self._content_type)])
+        except ProtocolError:
+            # The stream was reset in the same read. That event will find no link, so it is counted here.
+            if self.slot.shared:
+                self.slot.lose(None)
+            self.stream_over(asyncio.get_running_loop().time(), address)
+            return
+        self.slot.release()
+        link = StreamLink(self, event.stream_id, receiver, self._settings.output_high_bytes)
+        link.address = address
+        self._links[event.stream_id] = link
+        self.flush()
+        receiver.link_made(link)
 
-    def _decline(self, stream_id: int, status: int, reason: str = "") -> None:
+    def _decline(self, stream_id: int, address: str, status: int, reason: str = "") -> None:
         """Refuse a request. It counts as a stream that ended at once."""
         if not self._declined:
             # One line per connection, because a peer can open many streams.
@@ -283,7 +286,7 @@ class ServerConnection(Http2Connection):
         with suppress(ProtocolError):
             self._h2.send_headers(stream_id, headers, end_stream=True)
             self._h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
-        self.stream_over(asyncio.get_running_loop().time())
+        self.stream_over(asyncio.get_running_loop().time(), address)
 
     def _alpn_failed(self) -> None:
         logger.warning("refused %s: TLS did not negotiate ALPN %r", self.slot.address, ALPN)

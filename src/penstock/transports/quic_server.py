@@ -100,7 +100,7 @@ class ServerConnection(QuicConnection):
 
     def stream_over(self, link: StreamLink) -> None:
         """Count a stream that has ended, and wait for another one if it was the last."""
-        reason = self._slot.count_ended(link.made_at)
+        reason = self._slot.count_ended(link.made_at, self._slot.address)
         if reason:
             logger.warning("%s: closed a connection: %s", self._url.place, reason)
             self.hang_up(ABORTED, reason)
