@@ -99,6 +99,13 @@ def test_guesses_lock_out_and_junk_does_not(caplog: pytest.LogCaptureFixture) ->
     ]
 
 
+def test_refused_links_are_logged_up_to_a_limit() -> None:
+    counts = limits(max_refusals_per_address=2)
+    assert [counts.refused("x", 0.0) for _ in range(4)] == [True, True, False, False]
+    assert counts.refused("y", 0.0) and counts.refused("x", WINDOW)
+    assert not counts.locked_out("x", 0.0) and counts.unrecognized("x", True, 0.0)
+
+
 def test_a_lockout_drains_although_guesses_go_on() -> None:
     # THREATS 28, 95
     counts = limits(max_refusals_per_address=2)

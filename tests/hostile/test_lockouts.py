@@ -254,3 +254,14 @@ async def test_session_that_resumes_keeps_its_principal() -> None:
                     assert await echo(second) == b'"x"'
                     assert set(server._limits._linked) == {"principal ann", "principal bob"}
         await until(lambda: not server._drivers)
+
+
+async def test_refused_links_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    settings = Settings(max_connections=1, max_refusals_per_address=3, first_frame_timeout=60.0, **PATIENT)
+    notes = Notes()
+    async with penstock.serve(service(), TCP[0], settings=settings, taps=[notes]) as server, AsyncExitStack() as stack:
+        await open_idle(stack, server, 1)
+        for _ in range(8):
+            await send_junk(server)
+        await until(lambda: len(notes.of("refused")) == 8)
+        assert sum("max_connections (1)" in message for message in caplog.messages) == 3

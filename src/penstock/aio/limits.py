@@ -39,6 +39,7 @@ class Limits:
         self._unlinked: dict[Session, None] = {}
         self._junk = RefusalCounter(settings.max_refusals_per_address)
         self._guesses = RefusalCounter(settings.max_refusals_per_address)
+        self._refused = RefusalCounter(settings.max_refusals_per_address)
 
     def __bool__(self) -> bool:
         """Return True if there is any link or session."""
@@ -50,6 +51,13 @@ class Limits:
         """Return why a link from `address` is refused; empty if it is accepted."""
         limit = self._reached(self._pending, address)
         return f"{limit} links have not sent their first message" if limit else ""
+
+    def refused(self, address: str, now: float) -> bool:
+        """Count a link that a limit refuses; return True if it is to be logged."""
+        logged = not self._refused.too_many(address, now)
+        if logged:
+            self._refused.note(address, now)
+        return logged
 
     def locked_out(self, address: str, now: float) -> str:
         """Return why no session is resumed from `address`; empty if it may resume."""

@@ -239,7 +239,8 @@ class Server:
         return arrival
 
     def _note_refusal(self, address: str, reason: str) -> None:
-        logger.warning("%s refused: %s", address or "a peer", reason)
+        logged = self._limits.refused(address, asyncio.get_running_loop().time())
+        logger.log(logging.WARNING if logged else logging.DEBUG, "%s refused: %s", address or "a peer", reason)
         self._observers.refused(address, reason)
 
     def arrived(self, arrival: _PendingLink, session: Session, link: Link) -> None:
@@ -299,10 +300,9 @@ class Server:
 
     def _remove(self, arrival: _PendingLink) -> None:
         """Remove a link from those whose first message has not been read."""
-        if arrival in self._arrivals:
-            self._arrivals.discard(arrival)
-            if not arrival.refusal:
-                self._limits.identified(arrival.address)
+        if arrival in self._arrivals and not arrival.refusal:
+            self._limits.identified(arrival.address)
+        self._arrivals.discard(arrival)
 
     def _unlinked(self, session: Session) -> None:
         """Let a session wait for another link; if too many wait, end the one that has waited longest."""
