@@ -94,7 +94,8 @@ class Settings:
     max_refusals_per_address: int = 100
     """Links from one address that name an unknown session; beyond it, none is resumed from there, because guessing
     needs many attempts. As many are forgotten per 30 s. New sessions are served, because many clients may share an
-    address. Links that begin with junk are closed. As many are logged, and as many that a limit refuses. 0: no limit."""
+    address. Links that begin with junk are closed. As many are logged, and as many that a limit refuses. 0: no
+    limit."""
 
     # Proxies in front of a server.
     trusted_proxies: tuple[str, ...] = ()
