@@ -140,24 +140,24 @@ class ClientConnection(Http2Connection):
 
 
 class ServerConnection(Http2Connection):
-    """An accepted connection with any number of links; `over` is done when its socket is closed."""
+    """An accepted connection with any number of links; `over` is done when its socket is closed.
 
-    def __init__(self, listener: Http2Listener, address: str) -> None:
+    The first link gets `receiver`. It is None for the connection of a proxy, whose links may have different clients.
+    """
+
+    def __init__(self, listener: Http2Listener, receiver: Receiver | Refused | None, address: str) -> None:
         settings = listener.settings
-        self._proxies = networks(settings.trusted_proxies)
-        shared = address in self._proxies
+        shared = receiver is None
         super().__init__(listener.url, settings, is_client=False, max_streams=settings.max_connections if shared else 0)
         self._listener = listener
         self._content_type = spec_of(listener.url.protocol).content_type
         self.slot = Slot(listener, self.hang_up)
         self.slot.address = address
         self.slot.shared = shared
-        if not shared:
-            receiver = listener.accept(address)
-            if isinstance(receiver, Refused):
-                self.slot.refusal = receiver
-            else:
-                self.slot.receiver = receiver
+        if isinstance(receiver, Refused):
+            self.slot.refusal = receiver
+        else:
+            self.slot.receiver = receiver
         self._declined = False
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -240,7 +240,7 @@ class ServerConnection(Http2Connection):
             [value.decode("latin-1") for name, value in headers if name == wanted]
             for wanted in (b"forwarded", b"x-forwarded-for")
         ]
-        return client_address(self.slot.address, *found, self._proxies)
+        return client_address(self.slot.address, *found, networks(self._settings.trusted_proxies))
 
     def _request_received(self, event: events.RequestReceived) -> None:
         """Create a link for a stream that the peer has opened."""
@@ -316,12 +316,13 @@ class Http2Listener(StreamListener[ServerConnection]):
         await asyncio.gather(*(connection.over for connection in self.connections if connection.idle))
 
     def _connected(self, address: str) -> Receiver | Refused:
-        connection = ServerConnection(self, address)
-        refused = sum(each.slot.refusal is not None for each in self.connections)
-        if connection.slot.refusal is not None and refused >= MAX_REFUSED_LINKS:
-            return Refused(connection.slot.refusal.reason)
-        if connection.slot.shared and len(self.connections) >= self.settings.max_connections:
+        receiver = None if address in networks(self.settings.trusted_proxies) else self.accept(address)
+        if isinstance(receiver, Refused):
+            if sum(each.slot.refusal is not None for each in self.connections) >= MAX_REFUSED_LINKS:
+                return Refused(receiver.reason)
+        elif receiver is None and len(self.connections) >= self.settings.max_connections:
             return Refused("too many connections of proxies are open")
+        connection = ServerConnection(self, receiver, address)
         self.connections.add(connection)
         return connection
 

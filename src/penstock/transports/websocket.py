@@ -285,8 +285,8 @@ class _Accepted(Discard):
         self._accept = accept
         self._address = address
         self._proxies = networks(settings.trusted_proxies)
+        self.receiver: Receiver | Refused | None = None
         self._handshake = ServerHandshake(url, settings, self._refuses)
-        self.receiver: Receiver | Refused | None = None if address in self._proxies else accept(address)
         self._url = url
         self._settings = settings
         self._handshakes = handshakes
@@ -384,12 +384,16 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
     """Accept WebSockets. See :func:`penstock.transports.listen`."""
     handshakes: set[_Accepted] = set()
 
+    proxies = networks(settings.trusted_proxies)
+
     def accept_socket(address: str) -> _Accepted | Refused:
-        accepted = _Accepted(accept, address, url, settings, handshakes)
-        if accepted.receiver is None or isinstance(accepted.receiver, Refused):
-            limit = settings.max_connections if accepted.receiver is None else MAX_REFUSED_LINKS
-            if sum(type(each.receiver) is type(accepted.receiver) for each in handshakes) >= limit:
+        receiver = None if address in proxies else accept(address)
+        if receiver is None or isinstance(receiver, Refused):
+            limit = settings.max_connections if receiver is None else MAX_REFUSED_LINKS
+            if sum(type(each.receiver) is type(receiver) for each in handshakes) >= limit:
                 return Refused("too many clients wait for an answer")
+        accepted = _Accepted(accept, address, url, settings, handshakes)
+        accepted.receiver = receiver
         return accepted
 
     return WebSocketListener(await tcp.listen(url, accept_socket, settings, ssl), handshakes)
