@@ -236,11 +236,12 @@ class ServerConnection(Http2Connection):
         """Return the address of the client of a request with these headers. A proxy sends those of many clients."""
         if not self.slot.shared:
             return self.slot.address
-        found = [
+        forwarded, forwarded_for = (
             [value.decode("latin-1") for name, value in headers if name == wanted]
             for wanted in (b"forwarded", b"x-forwarded-for")
-        ]
-        return client_address(self.slot.address, *found, networks(self._settings.trusted_proxies))
+        )
+        proxies = networks(self._settings.trusted_proxies)
+        return client_address(self.slot.address, forwarded, forwarded_for, proxies)
 
     def _request_received(self, event: events.RequestReceived) -> None:
         """Create a link for a stream that the peer has opened."""
