@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from . import collecting, crossing, crowds, damage, disks, identities, isolating, planning, taking_turns
+from . import collecting, crossing, crowds, damage, disks, identities, isolating, planning, proxying, taking_turns
 
 __all__ = ["LABORATORIES", "Laboratory"]
 
@@ -41,4 +41,6 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "fair turns": taking_turns.fair_turns,
     "crowds": crowds.crowds,
     "shared limits": crowds.shared_limits,
+    "proxies": proxying.proxies,
+    "neighbors": proxying.neighbors,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from . import in_collector, in_isolation, in_journal, in_queries, in_queue, in_scheduler, in_sessions
+from . import in_collector, in_isolation, in_journal, in_limits, in_queries, in_queue, in_scheduler, in_sessions
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -16,6 +16,7 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_isolation.SABOTEURS,
     *in_journal.SABOTEURS,
     *in_queries.SABOTEURS,
+    *in_limits.SABOTEURS,
     *in_queue.SABOTEURS,
     *in_scheduler.SABOTEURS,
 )

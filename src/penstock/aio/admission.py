@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from contextvars import copy_context
 from typing import Final
@@ -49,8 +49,8 @@ class Admission:
     """
 
     __slots__ = (
-        "_acceptor", "_acceptor_task", "_certificate", "_checks_again", "_closed", "_driver", "_entered", "_held",
-        "_hook", "_hook_task", "_refusal", "_tasks", "_waiting", "checked", "state"
+        "_acceptor", "_acceptor_task", "_certificate", "_checks_again", "_closed", "_count", "_driver", "_entered",
+        "_held", "_hook", "_hook_task", "_refusal", "_tasks", "_waiting", "checked", "state"
     )  # fmt: skip
 
     def __init__(
@@ -59,12 +59,15 @@ class Admission:
         acceptor: Acceptor | None,
         hook: ConnectionHook | None,
         tasks: set[asyncio.Task[None]],
+        count: Callable[[Verdict], None] | None = None,
     ) -> None:
         self._driver = driver
         self._acceptor = acceptor or accept
         self._checks_again = acceptor is not None
         self._hook = hook
         self._tasks = tasks
+        # Counts the connection for the principal in a verdict; raises if that is at its limit.
+        self._count = count or (lambda _: None)
         # Events that wait for the acceptor, and for the hook.
         self._held: list[Event] = []
         self._waiting: list[Event] = []
@@ -214,6 +217,8 @@ class Admission:
         try:
             # What the acceptor sets in its context holds for all requests of the connection.
             answer = driver.dispatch.context.run(self._acceptor, setup)
+            if not inspect.isawaitable(answer):
+                self._count(answer)
         except FATAL:
             raise
         except BaseException as error:
@@ -233,6 +238,7 @@ class Admission:
         try:
             async with timeout:
                 verdict = await answer
+            self._count(verdict)
         except ENDS_TASK:
             raise
         except BaseException as error:

@@ -56,11 +56,14 @@ class Admitted:
     Attributes:
         identity: The client's identity: handlers read it as `identity` of their :class:`~penstock.Connection`.
         service: The service for the client; None for the server's service.
+        principal: The name of the authenticated client, such as its account. `Settings.max_connections_per_address`
+            then counts its connections, instead of those from its address. Empty: they count for the address.
 
     """
 
     identity: Any = None
     service: Service | None = None
+    principal: str = ""
 
 
 Verdict: TypeAlias = "Service | Admitted | None"
