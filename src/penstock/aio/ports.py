@@ -6,10 +6,11 @@ from abc import abstractmethod
 from typing import Protocol
 
 from ..events import Event
+from ..ledger import Account
 from ..payload import Payload, PayloadRun
 from ..transports import Link
 
-__all__ = ["Gatekeeper", "ReceivingHalf", "SendingHalf", "Sink"]
+__all__ = ["Gatekeeper", "Holder", "ReceivingHalf", "SendingHalf", "Sink"]
 
 
 class SendingHalf(Protocol):
@@ -18,10 +19,6 @@ class SendingHalf(Protocol):
     @abstractmethod
     def granted(self) -> None:
         """Continue, because the peer requested more items."""
-
-    @abstractmethod
-    def resumed(self) -> None:
-        """Continue, because the link accepts output again."""
 
     @abstractmethod
     def canceled(self, metadata: bytes | None = None) -> None:
@@ -33,7 +30,24 @@ class SendingHalf(Protocol):
         """
 
 
-class ReceivingHalf(Protocol):
+class Holder(Protocol):
+    """Holds bytes of one stream that were received and not consumed.
+
+    Attributes:
+        stream_id: The stream.
+        account: These bytes.
+
+    """
+
+    stream_id: int
+    account: Account
+
+    @abstractmethod
+    def discard(self, error: Exception) -> None:
+        """Drop them, and end with `error`."""
+
+
+class ReceivingHalf(Holder, Protocol):
     """Receives the items of one stream."""
 
     @abstractmethod

@@ -12,6 +12,7 @@ from ..core.rates import Rate
 from ..errors import FrameError, LimitExceeded, ProtocolError, Rejected
 from ..events import Canceled, Completed, CreditGranted, Event, Failed, ItemReceived, Requested, RunReceived
 from ..kinds import Kind
+from ..ledger import Account
 from ..payload import Payload
 from ..settings import Settings
 from ..wire.reactivestreams.codec import NAMES, Items, Message, Type
@@ -44,6 +45,7 @@ class Inbound:
         settings: Limits.
         outbound: Sends responses to messages.
         events: The list to append events to.
+        account: The account of the connection.
 
     Attributes:
         subscriptions: The subscriptions of this side.
@@ -54,7 +56,7 @@ class Inbound:
 
     """
 
-    def __init__(self, settings: Settings, outbound: Outbound, events: list[Event]) -> None:
+    def __init__(self, settings: Settings, outbound: Outbound, events: list[Event], account: Account) -> None:
         self._settings = settings
         self._outbound = outbound
         self._events = events
@@ -71,7 +73,7 @@ class Inbound:
         self.published: dict[int, Publication] = {}
         self._last_id = 0
         self.draining = False
-        self.reassembly = Reassembly(settings)
+        self.reassembly = Reassembly(settings, account)
         self._handlers = {
             int(Type.SUBSCRIBE): self._subscribe,
             int(Type.REQUEST): self._request,

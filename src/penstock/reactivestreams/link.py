@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..core.timers import Timer, TimerTable
+from ..core.unfinished import Unfinished
 from ..errors import (
     KeepaliveTimeout,
     LimitExceeded,
@@ -17,6 +18,7 @@ from ..errors import (
     SetupRejected,
 )
 from ..events import Established, Event
+from ..ledger import Account
 from ..payload import Payload
 from ..settings import Settings
 from ..texts import shown
@@ -42,6 +44,7 @@ class Link:
     Args:
         settings: Limits and timeouts.
         is_client: Whether this side is the client.
+        account: The account of the connection.
         events: The list to append events to.
         timers: The timers of the session.
         outbound: Sends messages.
@@ -51,6 +54,7 @@ class Link:
     Attributes:
         state: A :class:`SessionState` as a number.
         greeted: Whether the peer's hello has been received.
+        unfinished: The bytes of a message that has not arrived completely.
 
     """
 
@@ -58,6 +62,7 @@ class Link:
         self,
         settings: Settings,
         is_client: bool,
+        account: Account,
         events: list[Event],
         timers: TimerTable,
         outbound: Outbound,
@@ -81,6 +86,7 @@ class Link:
             settings.max_extensions,
             int(Type.SERVER_HELLO if is_client else Type.CLIENT_HELLO),
         )
+        self.unfinished = Unfinished(account, timers, settings.frame_timeout)
         self.state = NEW
         self.greeted = False
 
@@ -127,6 +133,8 @@ class Link:
                 self._finish(None)
             else:
                 self.abort(error)
+        if (decoder.incomplete or self.unfinished.held) and self.state != CLOSED:
+            self.unfinished.update(decoder.incomplete, now)
         self.update_timers()
 
     def _take(self, message: Message | Items, now: float) -> None:
@@ -160,6 +168,9 @@ class Link:
                 self.send_goodbye_or_finish(now)
             elif timer is Timer.SILENCE:
                 self._silence(now)
+            elif timer is Timer.FRAME and self.unfinished.overdue(now):
+                limit = self._settings.frame_timeout
+                self.abort(KeepaliveTimeout(f"the peer stopped within a message for frame_timeout ({limit:g} s)"))
             elif timer is Timer.REASSEMBLY:
                 try:
                     self._inbound.overdue(now)

@@ -10,6 +10,7 @@ from typing import Final
 from ..core.timers import TimerTable
 from ..errors import UrlError
 from ..events import Event
+from ..ledger import Account
 from ..settings import Settings
 from ..wire.river.codec import CODECS, MAX_ID, RiverCodec, codec_of
 from .streams import RiverStreams
@@ -61,6 +62,7 @@ class Side:
 
     Attributes:
         settings: Limits and timeouts.
+        account: The bytes that were received and not consumed.
         codec: Encodes and decodes messages.
         is_client: Whether it opened the session.
         us: This side's id.
@@ -74,6 +76,7 @@ class Side:
     """
 
     settings: Settings
+    account: Account
     codec: RiverCodec
     is_client: bool
     us: str

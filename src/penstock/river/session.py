@@ -16,6 +16,7 @@ from ..core.timers import TimerTable
 from ..errors import LimitExceeded, LocalError, SessionClosed, SetupRejected, UnsupportedKind
 from ..events import Closed, CreditGranted, Event
 from ..kinds import Kind
+from ..ledger import Account
 from ..payload import Payload, PayloadRun
 from ..session import Durable
 from ..settings import Settings
@@ -46,12 +47,11 @@ class RiverSession:
         secret: The session's id as bytes: a client that sends it in a handshake resumes the session.
         identity: The client's identity, as far as its link proves it.
         sequence: The numbers of messages, and the unacknowledged messages.
-        progressed, next_timer, take_output: See :class:`penstock.session.Session`.
+        account, progressed, next_timer, shed, take_output: See :class:`penstock.session.Session`.
 
     """
 
     calls_by_streams = False
-    """False: a request has the kind of its handler."""
 
     def __init__(
         self,
@@ -66,6 +66,7 @@ class RiverSession:
         renew: Callable[[], bytes] | None = None,
     ) -> None:
         self._settings = settings
+        self.account = Account(settings.max_connection_bytes)
         self._codec = codec_of(codec)
         self._is_client = is_client
         self.us = us
@@ -76,16 +77,17 @@ class RiverSession:
         self._state = OPENED
         self._streams = streams = RiverStreams(settings.max_streams)
         self._timers = timers = TimerTable()
-        events: list[Event] = []
-        self._events = events
-        side = Side(settings, self._codec, is_client, us, peer, session_id, streams, timers, events, self._finish)
-        self._side = side
+        self._events = events = list[Event]()
+        self._side = side = Side(
+            settings, self.account, self._codec, is_client, us, peer, session_id, streams, timers, events, self._finish
+        )
         self._outbound = Outbound(side, tag)
         self._handshake = Handshake(side, metadata, renew, self._outbound)
         self._inbound = Inbound(side, self._outbound, self._handshake)
         self._link = Link(side, self._handshake, self._inbound, self._outbound)
         self.sequence = self._outbound.sequence
         self.progressed = self._link.progressed
+        self.shed = self._inbound.shed
         self.next_timer = timers.next
         self.take_output = self._outbound.outbox.take
         # The server's sessions, and the id of this one in responses to handshakes.
@@ -183,7 +185,7 @@ class RiverSession:
         for timer in self._timers.expired(now):
             if self._state == CLOSED:
                 return
-            self._link.handle_timer(timer, now, self.full)
+            self._link.handle_timer(timer, now, self.full or self.account.paused)
         self._end_if_drained()
 
     def take_events(self) -> list[Event]:
@@ -378,7 +380,7 @@ class RiverSession:
         if link.probation_bytes >= 0:
             # No request has started: the client will send all of them again.
             self._events[:] = [event for event in self._events if not event.stream_id]
-            link.probation_bytes = -1
+            link.end_probation()
         self._events.append(Closed(error))
         if self._sessions is not None:
             self._sessions.forget(self, error)

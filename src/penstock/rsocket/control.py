@@ -7,7 +7,7 @@ from typing import Any
 from ..core.replay import Replay
 from ..core.timers import Timer
 from ..errors import LimitExceeded, LocalError, PeerClosed, ProtocolError, SessionError, SetupRejected, UnsupportedKind
-from ..events import Draining, Established, LeaseGranted, MetadataPushed
+from ..events import Draining, Established, LeaseGranted
 from ..payload import Payload
 from ..wire.rsocket.frames import LEASE, RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame, SetupFrame
 from .codes import SETUP_CODES, Code, name_of, text_of
@@ -154,7 +154,7 @@ class Control:
             lease = self._leases.requester.received(frame, now)
             self._events.append(LeaseGranted(lease.requests, lease.ttl, frame.metadata))
         elif frame.type == FrameType.METADATA_PUSH:
-            self._events.append(MetadataPushed(0, frame.metadata or b""))
+            self._inbound.pushed(0, frame.metadata or b"")
         else:
             # RSocket 1.0, Handling the Unexpected 9: another SETUP, and all other frames that are invalid here.
             self._strays.ignored(frame, now)

@@ -89,7 +89,7 @@ class Inbound:
             self._error(frame, now)
         elif type == _METADATA_PUSH and self.first_draft and self._streams.get(frame.stream_id) is not None:
             # ReactiveSocket 0.0, Metadata Push Frame: it is processed in order with the stream's responses.
-            self._events.append(MetadataPushed(frame.stream_id, frame.metadata or b""))
+            self.pushed(frame.stream_id, frame.metadata or b"")
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
             self.strays.ignored(frame, now)
@@ -111,8 +111,23 @@ class Inbound:
                 self._events.append(RunReceived(stream_id, run.part(0, stream.granted)))
             self.strays.overrun(stream)
             return
+        if run.size > self._max_metadata_bytes:
+            size = run.largest_metadata()
+            if size > self._max_metadata_bytes:
+                self.strays.refuse(stream, Code.INVALID, self.metadata_excess(size))
+                return
         stream.granted -= count
         self._events.append(RunReceived(stream_id, run))
+
+    def metadata_excess(self, size: int) -> LimitExceeded:
+        """Return the error for an item or a push with metadata of `size` bytes."""
+        return LimitExceeded(f"metadata of {size} bytes exceeds max_metadata_bytes ({self._max_metadata_bytes})")
+
+    def pushed(self, stream_id: int, metadata: bytes) -> None:
+        """Report pushed metadata. Raises LimitExceeded if it is too large."""
+        if len(metadata) > self._max_metadata_bytes:
+            raise self.metadata_excess(len(metadata))
+        self._events.append(MetadataPushed(stream_id, metadata))
 
     def _sign_stream_id(self, frame: Frame) -> None:
         """Make the stream id negative if the peer opened the stream.
@@ -163,8 +178,7 @@ class Inbound:
         metadata = payload.metadata
         try:
             if metadata is not None and len(metadata) > self._max_metadata_bytes:
-                limit = f"max_metadata_bytes ({self._max_metadata_bytes})"
-                raise LimitExceeded(f"metadata of {len(metadata)} bytes exceeds {limit}")
+                raise self.metadata_excess(len(metadata))
             route = self.router.route(metadata)
         except (FrameError, LimitExceeded) as error:
             # Only the request is invalid, so the connection continues.
@@ -233,6 +247,10 @@ class Inbound:
         """Deliver a complete item."""
         if stream.granted == 0:
             self.strays.overrun(stream)
+            return
+        metadata = payload.metadata
+        if metadata is not None and len(metadata) > self._max_metadata_bytes:
+            self.strays.refuse(stream, Code.INVALID, self.metadata_excess(len(metadata)))
             return
         stream.granted -= 1
         # RSocket 1.0, Handling the Unexpected 5: a call has one response, even without COMPLETE.

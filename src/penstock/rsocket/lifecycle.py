@@ -9,6 +9,7 @@ from typing import Final
 from ..core.streams import StreamTable
 from ..core.timers import TimerTable
 from ..events import Event
+from ..ledger import Account
 from ..settings import Settings
 from .dialect import Dialect
 from .lease import Leases
@@ -58,6 +59,7 @@ class Lifecycle:
 
     Attributes:
         settings: Limits and timeouts.
+        account: The bytes that were received and not consumed.
         dialect: The protocol version.
         is_client: Whether this side opens the connection.
         finish: Ends the session with an error, or None.
@@ -78,6 +80,7 @@ class Lifecycle:
         self, settings: Settings, dialect: Dialect, is_client: bool, token: bytes | None, finish: Finish
     ) -> None:
         self.settings = settings
+        self.account = Account(settings.max_connection_bytes)
         self.dialect = dialect
         self.is_client = is_client
         self.finish = finish

@@ -45,7 +45,7 @@ class RSocketSession:
     Create one with :meth:`client`, :meth:`server` or :meth:`restore`.
 
     Attributes:
-        link_wanted: See :class:`penstock.session.Session`.
+        account, link_wanted: See :class:`penstock.session.Session`.
         identity: The identity of the client that its link has verified.
 
     """
@@ -64,6 +64,7 @@ class RSocketSession:
         self._own_ids = dialect.own_ids
         self._store = store
         self._life = life = Lifecycle(settings, dialect, is_client, token, self._finish)
+        self.account = life.account
         self._events = life.events
         self._streams = life.streams
         self._outbound = life.outbound
@@ -306,6 +307,10 @@ class RSocketSession:
         """Raise UnsupportedKind, because only a new session can repeat the set-up."""
         raise UnsupportedKind(f"{self._dialect.name} does not support rehandshakes")
 
+    def shed(self, now: float, error: Exception) -> bool:
+        """Drop the largest unfinished item. See :meth:`penstock.session.Session.shed`."""
+        return self._strays.shed(error)
+
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once if there is an `error`, else when the open streams have ended."""
         if self._life.state == CLOSED:
@@ -349,6 +354,7 @@ class RSocketSession:
             self._strays.remove_stream(stream)
             self._events.append(Failed(stream.id, reason))
         self._strays.reassembly.clear()
+        self._link.unfinished.drop()
         self.link_wanted = False
         self._events.append(Closed(error))
         life.timers.clear()

@@ -46,7 +46,7 @@ class Strays:
         self._leases = life.leases
         self._late = 0
         self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
-        self.reassembly = Reassembly(settings)
+        self.reassembly = Reassembly(settings, life.account)
         self.partials = self.reassembly.partials
 
     # Invalid frames.
@@ -114,6 +114,13 @@ class Strays:
         while excess is not None:
             self.drop_partial(*excess)
             excess = self.reassembly.excess()
+
+    def shed(self, error: Exception) -> bool:
+        """Drop the largest unfinished item, and return whether there was one."""
+        largest = self.reassembly.largest()
+        if largest is not None:
+            self.drop_partial(largest, error)
+        return largest is not None
 
     def drop_partial(self, stream_id: int, error: Exception) -> None:
         """Drop an unfinished item, and end its stream or reject its request."""
