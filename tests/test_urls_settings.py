@@ -27,6 +27,7 @@ SPECIAL: dict[str, Any] = {
     "served_0_2": "rsocket-1.0",
     "origins": ("https://example.org",),
     "headers": (("X-Id", "1"),),
+    "trusted_proxies": ("10.0.0.0/8",),
     "max_credit": 99,
     "fragment_bytes": 4096,
 }
@@ -40,7 +41,8 @@ def changed(name: str) -> Settings:
     value = SPECIAL.get(name)
     if value is None:
         value = not default if isinstance(default, bool) else "x/y" if isinstance(default, str) else default + 1
-    return Settings(**{name: value})
+    needed = {"trusted_proxies": SPECIAL["trusted_proxies"]} if name == "proxy_protocol" else {}
+    return Settings(**{name: value}, **needed)
 
 
 def read_in(*places: str) -> set[str]:
@@ -73,10 +75,11 @@ def test_rows_name_the_settings_that_their_family_reads(folder: str) -> None:
 
 def test_transports_name_the_settings_that_they_read() -> None:
     modules = {
-        "h2": ("http2.py", "http2_connection.py", "streams.py"),
+        "h2": ("http2.py", "http2_connection.py", "streams.py", "proxied.py"),
         "quic": ("quic.py", "quic_connection.py", "quic_server.py", "streams.py"),
     }
-    modules |= {"ws": ("websocket.py", "websocket_handshake.py"), "tcp": ("tcp.py",), "memory": ("memory.py",)}
+    modules |= {"ws": ("websocket.py", "websocket_handshake.py", "proxied.py"), "memory": ("memory.py",)}
+    modules |= {"tcp": ("tcp.py", "proxied.py")}
     own = set(TRANSPORT_SETTINGS)
     for transport, files in modules.items():
         read = read_in(*(f"transports/{file}" for file in files))
@@ -86,7 +89,8 @@ def test_transports_name_the_settings_that_they_read() -> None:
 
 
 def test_all_other_settings_are_read_by_shared_code() -> None:
-    shared = read_in("aio", "transports", "urls.py", "wire/framing.py", "core") | {"max_frame_bytes"}
+    shared = read_in("aio", "transports", "urls.py", "ledger.py", "wire/framing.py", "core") | {"max_frame_bytes"}
+    shared |= set.intersection(*(read_in(folder) for folder in FAMILY_FOLDERS.values()))
     others = {field.name for field in fields(Settings)} - specific() - set(TRANSPORT_SETTINGS)
     assert others - shared == set()
 
@@ -102,6 +106,9 @@ def test_setting_is_refused_where_it_has_no_effect(name: str) -> None:
                     transport in TRANSPORT_SETTINGS.get(name, ()) or uses(protocol, name, serving)
                 )
                 if name == "length_counts_itself" and transport in ("ws", "wss"):
+                    useful = False
+                if name == "trusted_proxies" and transport in ("tcp", "tls", "unix"):
+                    # Without proxy_protocol.
                     useful = False
                 if useful:
                     check_settings([place], settings, serving=serving)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Final
@@ -12,7 +12,7 @@ from .errors import LocalError, UrlError
 from .protocols import EXAMPLE_URL, FEATURES, PROTOCOLS, spec_of, specific, uses
 from .settings import DEFAULT_SETTINGS, Settings
 
-__all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "check_settings", "fitting", "parse_url"]
+__all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "check_settings", "fitting", "parse_url", "parse_urls"]
 
 TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory", "h2c", "h2", "quic")
 """The transports of URLs; :mod:`penstock.transports` has their modules."""
@@ -31,6 +31,8 @@ TRANSPORT_SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "max_rapid_resets": ("h2", "h2c", "quic"),
     "max_setup_frame_bytes": ("ws", "wss"),
     "origins": WITH_HEADERS,
+    "proxy_protocol": ("tcp", "tls", "unix", *WITH_HEADERS),
+    "trusted_proxies": ("tcp", "tls", "unix", *WITH_HEADERS),
 }
 """The settings that only some transports use, and these transports."""
 
@@ -138,6 +140,20 @@ def check_settings(urls: Sequence[Url], settings: Settings, *, serving: bool) ->
         raise LocalError(f"Settings.{name} has no effect on a {_SIDES[serving]} of {places}; leave it out")
 
 
+def parse_urls(urls: Iterable[str], settings: Settings | None, *, serving: bool) -> list[Url]:
+    """Return the parts of URLs, of which at least one uses each setting that was changed.
+
+    Raises:
+        UrlError: As `parse_url`.
+        LocalError: As `check_settings`.
+
+    """
+    places = [parse_url(url) for url in urls]
+    if settings is not None:
+        check_settings(places, settings, serving=serving)
+    return places
+
+
 def fitting(settings: Settings, *urls: str, serving: bool = False) -> Settings:
     """Return `settings` with the defaults of those that have no effect with any of `urls`.
 
@@ -160,13 +176,16 @@ def _without_effect(urls: Sequence[Url], settings: Settings, serving: bool) -> l
         name
         for name in sorted(specific() | TRANSPORT_SETTINGS.keys())
         if getattr(settings, name) != getattr(DEFAULT_SETTINGS, name)
-        and not any(_uses(url, name, serving) for url in urls)
+        and not any(_uses(url, name, serving, settings) for url in urls)
     ]
 
 
-def _uses(url: Url, name: str, serving: bool) -> bool:
+def _uses(url: Url, name: str, serving: bool, settings: Settings) -> bool:
     if name == "length_counts_itself" and url.transport in ("ws", "wss"):
         # Messages have no length before them.
+        return False
+    if name == "trusted_proxies" and url.transport not in WITH_HEADERS and not settings.proxy_protocol:
+        # Only headers tell the client's address.
         return False
     return url.transport in TRANSPORT_SETTINGS.get(name, ()) or uses(url.protocol, name, serving)
 

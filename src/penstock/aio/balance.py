@@ -16,7 +16,7 @@ from ..kinds import Kind
 from ..payload import Payload
 from ..protocols import EXAMPLE_URL, connection_settings
 from ..settings import DEFAULT_SETTINGS, Settings
-from ..urls import Url, check_settings, parse_url
+from ..urls import Url, parse_url, parse_urls
 from .connectors import Connector
 from .dialer import Dialer, SetupData
 from .driver import Driver
@@ -85,8 +85,6 @@ def balance(
         raise LocalError(f"half_life is {half_life}; it must be more than 0 seconds")
     if rejections < 1:
         raise LocalError(f"rejections is {rejections}; it must be at least 1")
-    if settings is not None:
-        check_settings([parse_url(url) for url in urls], settings, serving=False)
     policy = reconnect or Reconnect()
     dial = partial(
         Dialer,
@@ -101,7 +99,8 @@ def balance(
         return Node(url, dial(url), policy, PeakEwma(half_life), rejections, changed)
 
     chosen = strategy_named(strategy) if isinstance(strategy, str) else strategy
-    return Balancer(Balanced(urls, make, chosen, policy, settings or DEFAULT_SETTINGS, clock), retry_rejected)
+    places = parse_urls(urls, settings, serving=False)
+    return Balancer(Balanced(places, make, chosen, policy, settings or DEFAULT_SETTINGS, clock), retry_rejected)
 
 
 class Balancer(Peer):
@@ -211,14 +210,14 @@ class Balanced(Connector):
 
     def __init__(
         self,
-        urls: Sequence[str],
+        urls: list[Url],
         make: Callable[[Url, Callable[[], None]], Node],
         strategy: Strategy,
         policy: Reconnect,
         settings: Settings,
         clock: Callable[[], float],
     ) -> None:
-        self._urls = [parse_url(url) for url in urls]
+        self._urls = urls
         super().__init__(connection_settings(self._urls[0].protocol, settings, self._urls[0].options))
         self.clock = clock
         self.nodes: dict[str, Node] = {}

@@ -10,7 +10,7 @@ from typing import Literal
 from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
-from ..urls import check_settings, parse_url
+from ..urls import parse_urls
 from .connectors import Direct
 from .dialer import Dialer, SetupData
 from .handlers import Interceptor, check_interceptor
@@ -82,9 +82,7 @@ def connect(
     around = list(interceptors)
     for interceptor in around:
         check_interceptor(interceptor)
-    place = parse_url(url)
-    if settings is not None:
-        check_settings([place], settings, serving=False)
+    [place] = parse_urls([url], settings, serving=False)
     policy, backoff = _policy(place.protocol, reconnect)
     dialer = Dialer(
         place,

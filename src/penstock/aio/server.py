@@ -19,7 +19,7 @@ from ..session import Durable, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..transports import MAX_REFUSED_LINKS, Discard, Link, Listener, Refused
-from ..urls import Url, check_settings, parse_url
+from ..urls import Url, parse_urls
 from .background import Background
 from .connectors import Direct
 from .driver import Driver
@@ -79,10 +79,7 @@ def serve(
     if not urls:
         raise LocalError(f"serve() needs at least one URL, such as {EXAMPLE_URL}")
     observers = Observers(taps, on_connection, acceptor)
-    places = [parse_url(url) for url in urls]
-    if settings is not None:
-        check_settings(places, settings, serving=True)
-    return Server(service, places, settings or DEFAULT_SETTINGS, ssl, observers)
+    return Server(service, parse_urls(urls, settings, serving=True), settings or DEFAULT_SETTINGS, ssl, observers)
 
 
 class Server:

@@ -12,7 +12,7 @@ from ..errors import LocalError
 from ..payload import Payload
 from ..protocols import PROTOCOLS, is_composite
 from ..settings import DEFAULT_SETTINGS
-from ..urls import check_headers, check_settings, parse_url
+from ..urls import check_headers, parse_url, parse_urls
 from .arguments import read_bytes
 from .bodies import bodies_of
 from .credentials import credentials
@@ -70,7 +70,7 @@ class SessionOptions:
             check_headers(parse_url(url).transport, "--header")
             chosen["headers"] = tuple(_header(text) for text in self.header)
         settings = Settings(**chosen)
-        check_settings([parse_url(url)], settings, serving=False)
+        parse_urls([url], settings, serving=False)
         return settings
 
     def tls(self, url: str) -> tuple[str, tls.SSLContext | None]:
