@@ -223,6 +223,22 @@ async def test_unix_socket_is_removed_with_its_listener(tmp_path: Path) -> None:
         await connected(url)
 
 
+@pytest.mark.parametrize("how", ["unlink", "rename"])
+async def test_closing_listener_keeps_the_socket_of_its_successor(tmp_path: Path, how: str) -> None:
+    url = f"rsocket+unix://{tmp_path}/s"
+    async with listening(url):
+        if how == "unlink":
+            os.unlink(tmp_path / "s")
+        successor = listening(url if how == "unlink" else f"rsocket+unix://{tmp_path}/new")
+        place = await successor.__aenter__()
+        if how == "rename":
+            os.rename(tmp_path / "new", tmp_path / "s")
+    client = await connected(url)
+    await place.next()
+    client.link.abort()
+    await successor.__aexit__(None, None, None)
+
+
 async def test_unix_socket_is_replaced_when_stale_but_not_in_use(tmp_path: Path) -> None:
     url = f"rsocket+unix://{tmp_path}/s"
     with socket.socket(socket.AF_UNIX) as left:

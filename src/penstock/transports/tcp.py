@@ -157,6 +157,7 @@ class SocketListener:
         self._accept = accept
         self._settings = settings
         self._context = context
+        self._file = _file_at(url.path) if url.transport == "unix" else None
         self._loop = asyncio.get_running_loop()
         self._accepting = [self._loop.create_task(self._accept_links(listening)) for listening in sockets]
         self._handshakes: dict[asyncio.Task[None], SocketLink] = {}
@@ -168,11 +169,12 @@ class SocketListener:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for listening in self._sockets:
-            listening.close()
-        if self.url.transport == "unix":
+        # A successor may have put its own socket there. Until ours is closed, no other file gets its inode number.
+        if self._file is not None and _file_at(self.url.path) == self._file:
             with suppress(FileNotFoundError):
                 os.unlink(self.url.path)
+        for listening in self._sockets:
+            listening.close()
 
     async def _accept_links(self, listening: socket.socket) -> None:
         starved = False
@@ -304,6 +306,15 @@ def _bound_unix(path: str) -> socket.socket:
         listening.close()
         raise
     return listening
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    """Return what identifies the file at `path`; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _is_stale(path: str) -> bool:
