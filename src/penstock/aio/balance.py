@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 import ssl as tls
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final
 
-from ..errors import ApplicationError, LocalError, Rejected
+from ..errors import (
+    ApplicationError,
+    LeaseMissing,
+    LocalError,
+    Rejected,
+    SessionError,
+)
 from ..kinds import Kind
 from ..payload import Payload
 from ..protocols import EXAMPLE_URL
@@ -23,7 +30,7 @@ from .peer import Peer
 from .pump import Source
 from .reconnect import Reconnect
 from .service import Service
-from .strategies import PeakEwma, Strategy, strategy_named
+from .strategies import FailureShare, PeakEwma, Strategy, strategy_named
 
 __all__ = ["Balancer", "balance"]
 
@@ -83,20 +90,22 @@ def balance(
     if rejections < 1:
         raise LocalError(f"rejections is {rejections}; it must be at least 1")
     policy = reconnect or Reconnect()
+    settings = settings or DEFAULT_SETTINGS
     dial = partial(
         Dialer,
         service=service or Service(),
-        settings=settings or DEFAULT_SETTINGS,
+        # A request waits for a lease of any node, not of one.
+        settings=replace(settings, lease_timeout=0.0),
         setup=setup,
         ssl=ssl,
         backoff=policy.resuming,
     )
 
     def make(url: Url, changed: Callable[[], None]) -> Node:
-        return Node(url, dial(url), policy, PeakEwma(half_life), rejections, changed)
+        return Node(url, dial(url), policy, PeakEwma(half_life), FailureShare(half_life), rejections, changed)
 
     chosen = strategy_named(strategy) if isinstance(strategy, str) else strategy
-    return Balancer(Balanced(urls, make, chosen, policy, settings or DEFAULT_SETTINGS, clock), retry_rejected)
+    return Balancer(Balanced(urls, make, chosen, policy, settings, clock), retry_rejected)
 
 
 class Balancer(Peer):
@@ -172,6 +181,8 @@ class Balancer(Peer):
             answer = node.connector.peer._send(kind, route, payload, routed, outgoing)
             try:
                 return await self._timed(node, answer)
+            except LeaseMissing:
+                await self._balanced.lease()
             except Rejected:
                 refused.append(node)
                 if not self._retry_rejected or not self._balanced.fit(refused):
@@ -184,11 +195,10 @@ class Balancer(Peer):
         try:
             payload = await answer
         except Rejected:
-            # The latency of a rejection is not recorded: fast rejections would attract more requests.
-            node.rejected()
+            node.rejected(clock())
             raise
-        except ApplicationError:
-            node.answered(began, clock())
+        except (ApplicationError, SessionError):
+            node.failed(began, clock())
             raise
         except asyncio.CancelledError:
             now = clock()

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
-from ..errors import ConnectError, LocalError, PenstockError, SessionClosed
+from ..errors import ConnectError, LeaseMissing, LocalError, PenstockError, SessionClosed
 from ..protocols import connection_settings
 from ..settings import Settings
 from ..urls import Url, parse_url
-from .connectors import Connector
+from .connectors import Connector, Opening
 from .driver import Driver
 from .nodes import Node
 from .reconnect import Reconnect
@@ -64,6 +64,35 @@ class Balanced(Connector):
         """Select a node for the next request, and return its driver."""
         node = await self.pick()
         return await node.connector.driver()
+
+    async def reopen(self, driver: Driver, error: LocalError, opening: Opening) -> tuple[Driver, int]:
+        """Open a stream on another node. See :meth:`Connector.reopen`."""
+        while True:
+            if isinstance(error, LeaseMissing):
+                await self.lease()
+            driver = await self.driver()
+            try:
+                return driver, await driver.exchanges.leases.open(*opening)
+            except (LeaseMissing, SessionClosed) as another:
+                error = another
+
+    async def lease(self) -> None:
+        """Wait until a node may have a lease, after one had none.
+
+        Raises:
+            LeaseMissing: None of the nodes granted a lease within `Settings.lease_timeout`.
+
+        """
+        timeout = self.settings.lease_timeout
+        # A lease that is used up is not reported.
+        self._usable = None
+        try:
+            async with asyncio.timeout(timeout):
+                while (fit := self.fit()) and not any(node.leased for node in fit):
+                    await self._wait_for_change()
+        except TimeoutError:
+            text = f"none of {len(self.nodes)} nodes granted a lease for another request within {timeout:g} s"
+            raise LeaseMissing(text) from None
 
     async def push(self, metadata: bytes) -> None:
         """Send metadata to every connected node, because it concerns the connection, not a request.
@@ -155,10 +184,11 @@ class Balanced(Connector):
                     return node
 
     def fit(self, refused: Collection[Node] = ()) -> list[Node]:
-        """Return the nodes that may get a request: those that do not rest, if there are any."""
+        """Return the nodes that may get a request: those with a lease that do not rest, as far as there are any."""
         if self._usable is not None and not refused:
             return self._usable
         ready = [node for node in self.nodes.values() if node.connector.connected and node not in refused]
+        ready = [node for node in ready if node.leased] or ready
         fit = [node for node in ready if not node.resting] or ready
         if not refused:
             self._usable = fit

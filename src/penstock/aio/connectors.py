@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import TypeAlias
 
+from ..errors import LeaseMissing, LocalError, SessionClosed
+from ..kinds import Kind
+from ..payload import Payload
 from ..settings import Settings
 from .driver import Driver
 
-__all__ = ["Connector", "Direct"]
+__all__ = ["Connector", "Direct", "Opening"]
+
+Opening: TypeAlias = tuple[Kind, str, Payload, int, bool, bool]
+"""The arguments of `Session.open`."""
 
 
 class Connector:
@@ -45,6 +52,21 @@ class Connector:
             SessionError: The peer is closed.
 
         """
+
+    async def reopen(self, driver: Driver, error: LocalError, opening: Opening) -> tuple[Driver, int]:
+        """Open a stream that `driver` could not open because of `error`; return its driver and its id.
+
+        Raises:
+            LeaseMissing: No lease arrived within `Settings.lease_timeout`.
+            SessionError: The peer is closed.
+
+        """
+        try:
+            if isinstance(error, LeaseMissing):
+                return driver, await driver.exchanges.leases.open(*opening)
+            raise error
+        except SessionClosed as closed:
+            raise driver.error or closed from None
 
     async def push(self, metadata: bytes) -> None:
         """Send metadata that concerns the whole connection. See :meth:`Peer.push`."""

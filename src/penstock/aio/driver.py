@@ -57,7 +57,7 @@ class Driver:
         state: NEW, USABLE, DRAINING or CLOSED.
         error: The error that ended the session; None if this side closed it.
         on_change: Called when the session accepts no more new streams, when it has ended (on a dead network this may
-            be long before its link is gone), and when it has another link.
+            be long before its link is gone), when it has another link, and when the peer grants a lease.
         over: Done when the session has ended and its link is gone.
 
     """
@@ -252,6 +252,8 @@ class Driver:
                 self.flow.link.abort()
         elif isinstance(event, LeaseGranted):
             self.exchanges.leases.granted(event.requests)
+            if self.on_change is not None:
+                self.on_change(self)
         elif isinstance(event, Established):
             connection = self.connection
             if not connection.is_client:

@@ -190,12 +190,18 @@ class Exchanges:
 
 
 class LeaseWaiters:
-    """Requests that wait for a lease on one connection, in the order of arrival."""
+    """Requests that wait for a lease on one connection, in the order of arrival.
 
-    __slots__ = ("_flow", "_waiting")
+    Attributes:
+        missing: True before the first lease, and after a request that had none, until the next lease.
+
+    """
+
+    __slots__ = ("_flow", "_waiting", "missing")
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
+        self.missing = bool(flow.settings.lease)
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def open(
@@ -218,6 +224,7 @@ class LeaseWaiters:
                         try:
                             return flow.session.open(kind, route, payload, credit, done, endless)
                         except LeaseMissing:
+                            self.missing = True
                             if timeout <= 0:
                                 raise
                     await self._wait(first)
@@ -227,6 +234,7 @@ class LeaseWaiters:
 
     def granted(self, count: int) -> None:
         """Let `count` waiting requests try again."""
+        self.missing = self.missing and count == 0
         for waiter in list(self._waiting)[:count]:
             if not waiter.done():
                 waiter.set_result(None)

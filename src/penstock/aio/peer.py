@@ -301,12 +301,9 @@ class Peer:
         if routed:
             route = ""
         try:
-            try:
-                stream_id = driver.session.open(kind, route, payload, 1)
-            except LeaseMissing:
-                stream_id = await driver.exchanges.leases.open(kind, route, payload, 1)
-        except SessionClosed as error:
-            raise driver.error or error from None
+            stream_id = driver.session.open(kind, route, payload, 1)
+        except (LeaseMissing, SessionClosed) as error:
+            driver, stream_id = await self._connector.reopen(driver, error, (kind, route, payload, 1, False, False))
         if kind is _FIRE:
             driver.flow.schedule_write()
             return None

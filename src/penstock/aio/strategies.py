@@ -7,7 +7,16 @@ from typing import Final, Protocol
 
 from ..errors import LocalError
 
-__all__ = ["STRATEGIES", "Candidate", "LeastLoaded", "PeakEwma", "RoundRobin", "Strategy", "strategy_named"]
+__all__ = [
+    "STRATEGIES",
+    "Candidate",
+    "FailureShare",
+    "LeastLoaded",
+    "PeakEwma",
+    "RoundRobin",
+    "Strategy",
+    "strategy_named",
+]
 
 UNKNOWN: Final = 1_000.0
 """The assumed latency in seconds of a node that has a request but has not responded yet: other nodes are preferred for
@@ -48,12 +57,45 @@ class PeakEwma:
         return float(2.0 ** -(max(now - self._at, 0.0) / self._half_life))
 
 
+class FailureShare:
+    """The share of a node's recent requests that failed, from 0 to less than 1.
+
+    The weight of a request halves in `half_life` seconds. One request without an error is assumed, so the share of a
+    node that gets no more requests decays to 0, and the node is tried again.
+    """
+
+    __slots__ = ("_at", "_failed", "_half_life", "_total")
+
+    def __init__(self, half_life: float) -> None:
+        self._half_life = half_life
+        self._failed = self._total = self._at = 0.0
+
+    def observe(self, failed: bool, now: float) -> None:
+        """Record a request that ended at time `now`."""
+        weight = self._weight(now)
+        self._failed = self._failed * weight + failed
+        self._total = self._total * weight + 1.0
+        self._at = now
+
+    def share(self, now: float) -> float:
+        """Return the share at time `now`."""
+        weight = self._weight(now)
+        return self._failed * weight / (self._total * weight + 1.0)
+
+    def _weight(self, now: float) -> float:
+        return float(2.0 ** -(max(now - self._at, 0.0) / self._half_life))
+
+
 class Candidate(Protocol):
     """A node that may be selected."""
 
     @property
     def latency(self) -> PeakEwma:
         """Its average latency."""
+
+    @property
+    def failures(self) -> FailureShare:
+        """The share of its requests that failed."""
 
     @property
     def outstanding(self) -> int:
@@ -84,7 +126,8 @@ class RoundRobin:
 class LeastLoaded(RoundRobin):
     """Selects the node with the lowest load: its latency times the requests in progress, including this one.
 
-    A node that has not responded yet gets one request, to measure it. Nodes with equal load take turns.
+    The load is divided by the share of requests that succeed, so that a node is not preferred because it fails fast. A
+    node that has not responded yet gets one request, to measure it. Nodes with equal load take turns.
     """
 
     __slots__ = ()
@@ -103,9 +146,10 @@ class LeastLoaded(RoundRobin):
 def load(candidate: Candidate, now: float) -> float:
     """Return the load of a node with one more request."""
     seconds = candidate.latency.seconds(now)
+    share = candidate.failures.share(now)
     if not seconds:
-        return UNKNOWN * candidate.outstanding
-    return seconds * (candidate.outstanding + 1)
+        return UNKNOWN * (candidate.outstanding + share)
+    return seconds * (candidate.outstanding + 1) / (1.0 - share)
 
 
 STRATEGIES: Final[dict[str, type[RoundRobin]]] = {"round-robin": RoundRobin, "least-loaded": LeastLoaded}

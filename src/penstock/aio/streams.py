@@ -208,12 +208,9 @@ class Stream(Items):
         route = "" if wanted.routed else wanted.route
         opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
         try:
-            try:
-                stream_id = driver.session.open(*opening)
-            except LeaseMissing:
-                stream_id = await driver.exchanges.leases.open(*opening)
-        except SessionClosed as error:
-            raise driver.error or error from None
+            stream_id = driver.session.open(*opening)
+        except (LeaseMissing, SessionClosed) as error:
+            driver, stream_id = await self._connector.reopen(driver, error, opening)
         self._inbound = driver.exchanges.inbound[stream_id] = ReceiveBuffer(
             driver.exchanges, stream_id, self._credit, self._limit, wanted.manual
         )
