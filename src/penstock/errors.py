@@ -153,6 +153,11 @@ class ApplicationError(PenstockError):
         return f"[{code}] {self.message}" if self.message else f"[{code}]"
 
 
+CLOSING: Final = "the connection is closing"
+"""The beginning of the message of a request that a closing peer has rejected, because the protocols have no code for
+it."""
+
+
 class Rejected(ApplicationError):
     """The peer rejected the request without processing it: it is safe to retry."""
 
@@ -160,6 +165,11 @@ class Rejected(ApplicationError):
         self, code: int | str = 0x202, message: str = "", data: bytes | None = None, metadata: bytes | None = None
     ) -> None:
         super().__init__(code, message, data, metadata)
+
+    @property
+    def closing(self) -> bool:
+        """True if the peer accepts no requests because it is closing: a retry on another connection may succeed."""
+        return self.message.startswith(CLOSING)
 
 
 class Canceled(ApplicationError):
