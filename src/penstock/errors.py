@@ -255,10 +255,11 @@ class FrameError(ProtocolError):
 
 
 _FULL: Final = "the server is full"
+_CLOSES: Final = "the server closes the connection"
 _TEMPORARY: Final = (
     _FULL,
-    # reactive-streams-io: the server is closing, or has waited too long.
-    "the server closes the connection",
+    _CLOSES,
+    # reactive-streams-io: the server has waited too long.
     "no hello",
     # The RSocket family: SETUP did not arrive in time.
     "no whole first frame came within",
@@ -273,6 +274,11 @@ class SetupRejected(SessionError):
     def temporary(self) -> bool:
         """True if the server has reached a limit, is closing, or received the set-up too late: a retry may succeed."""
         return any(sign in self.message for sign in _TEMPORARY)
+
+    @property
+    def closing(self) -> bool:
+        """True if the server accepts no sessions because it is closing. No request of the session was processed."""
+        return _CLOSES in self.message
 
     @classmethod
     def full(cls, reason: str, code: int | str | None = None) -> SetupRejected:

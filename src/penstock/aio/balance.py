@@ -17,6 +17,7 @@ from ..errors import (
     LocalError,
     Rejected,
     SessionError,
+    SetupRejected,
 )
 from ..kinds import Kind
 from ..payload import Payload
@@ -24,6 +25,7 @@ from ..protocols import EXAMPLE_URL
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import Url, parse_url
 from .balanced import Balanced
+from .connectors import MAX_REFUSALS
 from .dialer import Dialer, SetupData
 from .nodes import Node, NodeStatus
 from .peer import Peer
@@ -176,6 +178,7 @@ class Balancer(Peer):
         if kind is not _CALL:
             return await super()._send(kind, route, payload, routed, outgoing)
         refused: list[Node] = []
+        refusals = 0
         while True:
             node = await self._balanced.pick(refused)
             answer = node.connector.peer._send(kind, route, payload, routed, outgoing)
@@ -183,9 +186,13 @@ class Balancer(Peer):
                 return await self._timed(node, answer)
             except LeaseMissing:
                 await self._balanced.lease()
-            except Rejected:
+            except (Rejected, SetupRejected) as error:
+                if error.closing and refusals < MAX_REFUSALS:
+                    # The node is no longer connected.
+                    refusals += 1
+                    continue
                 refused.append(node)
-                if not self._retry_rejected or not self._balanced.fit(refused):
+                if isinstance(error, SetupRejected) or not self._retry_rejected or not self._balanced.fit(refused):
                     raise
 
     async def _timed(self, node: Node, answer: Awaitable[Payload]) -> Payload:
@@ -194,8 +201,9 @@ class Balancer(Peer):
         began = clock()
         try:
             payload = await answer
-        except Rejected:
-            node.rejected(clock())
+        except Rejected as error:
+            if not error.closing:
+                node.rejected(clock())
             raise
         except (ApplicationError, SessionError):
             node.failed(began, clock())

@@ -12,6 +12,7 @@ from ..settings import Settings
 from ..urls import Url, parse_url
 from .connectors import Connector, Opening
 from .driver import Driver
+from .exchanges import Exchanges
 from .nodes import Node
 from .reconnect import Reconnect
 from .strategies import Strategy
@@ -75,6 +76,11 @@ class Balanced(Connector):
                 return driver, await driver.exchanges.leases.open(*opening)
             except (LeaseMissing, SessionClosed) as another:
                 error = another
+
+    def replaced(self, exchanges: Exchanges) -> bool:
+        """Return True if further requests use another connection, or wait for one."""
+        current = (node.connector.current for node in self.nodes.values())
+        return not self._closed and all(driver is None or driver.exchanges is not exchanges for driver in current)
 
     async def lease(self) -> None:
         """Wait until a node may have a lease, after one had none.

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from ..errors import LeaseMissing, LocalError, SessionClosed
+from ..errors import LeaseMissing, LocalError, Rejected, SessionClosed, SetupRejected
 from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
 from .driver import Driver
+from .exchanges import Exchanges
 
-__all__ = ["Connector", "Direct", "Opening"]
+__all__ = ["MAX_REFUSALS", "Connector", "Direct", "Opening"]
+
+MAX_REFUSALS: Final = 16
+"""Closing servers that may refuse a request before it fails. In a rolling restart, each server may refuse it once."""
 
 Opening: TypeAlias = tuple[Kind, str, Payload, int, bool, bool]
 """The arguments of `Session.open`."""
@@ -67,6 +71,17 @@ class Connector:
             raise error
         except SessionClosed as closed:
             raise driver.error or closed from None
+
+    def replaces(self, exchanges: Exchanges, error: Exception | None) -> bool:
+        """Return True if a request of `exchanges` that failed with `error` may be sent again, on another connection.
+
+        This is so if a closing server has refused it without processing it.
+        """
+        return isinstance(error, Rejected | SetupRejected) and error.closing and self.replaced(exchanges)
+
+    def replaced(self, exchanges: Exchanges) -> bool:
+        """Return True if further requests use another connection than that of `exchanges`."""
+        return False
 
     async def push(self, metadata: bytes) -> None:
         """Send metadata that concerns the whole connection. See :meth:`Peer.push`."""

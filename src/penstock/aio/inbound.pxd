@@ -16,6 +16,7 @@ cdef class ReceiveBuffer:
     cdef public double requested_at
     cdef public Py_ssize_t threshold
     cdef public Py_ssize_t consumed
+    cdef public bint began
     cdef public object ready
     cdef public Py_ssize_t ready_count
     cdef public Py_ssize_t offset

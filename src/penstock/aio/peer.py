@@ -6,10 +6,10 @@ from asyncio import CancelledError, Future
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol, TypeAlias
 
-from ..errors import LeaseMissing, LocalError, SessionClosed
+from ..errors import LeaseMissing, LocalError, Rejected, SessionClosed, SetupRejected
 from ..kinds import Kind
 from ..payload import Payload
-from .connectors import Connector
+from .connectors import MAX_REFUSALS, Connector
 from .driver import Driver
 from .handlers import Interceptor, Request, chain
 from .pump import Source, pump
@@ -297,25 +297,33 @@ class Peer:
         """
         if self._interceptors:
             return await self._intercepted(kind, route, payload, routed, outgoing)
-        driver = _ready(self._connector) or await self._connector.driver()
+        connector = self._connector
         if routed:
             route = ""
-        try:
-            stream_id = driver.session.open(kind, route, payload, 1)
-        except (LeaseMissing, SessionClosed) as error:
-            driver, stream_id = await self._connector.reopen(driver, error, (kind, route, payload, 1, False, False))
-        if kind is _FIRE:
-            driver.flow.schedule_write()
-            return None
-        future = _pending(driver, stream_id, outgoing)
-        try:
-            return await future
-        except CancelledError:
-            driver.exchanges.abandon(stream_id)
-            raise
-        finally:
-            if outgoing is not None:
-                driver.exchanges.cancel_stream(stream_id)
+        refusals = 0
+        while True:
+            driver = _ready(connector) or await connector.driver()
+            try:
+                stream_id = driver.session.open(kind, route, payload, 1)
+            except (LeaseMissing, SessionClosed) as error:
+                driver, stream_id = await connector.reopen(driver, error, (kind, route, payload, 1, False, False))
+            if kind is _FIRE:
+                driver.flow.schedule_write()
+                return None
+            future = _pending(driver, stream_id, outgoing)
+            try:
+                return await future
+            except CancelledError:
+                driver.exchanges.abandon(stream_id)
+                raise
+            except (Rejected, SetupRejected) as error:
+                refusals += 1
+                # The items of an upload may be spent.
+                if outgoing is not None or refusals > MAX_REFUSALS or not connector.replaces(driver.exchanges, error):
+                    raise
+            finally:
+                if outgoing is not None:
+                    driver.exchanges.cancel_stream(stream_id)
 
     def _stream(self, wanted: StreamRequest) -> Stream:
         """Return a stream or channel that is not open yet."""

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from ..errors import ConnectError, PenstockError, SessionClosed, SessionError
-from .connectors import Connector
+from ..errors import ConnectError, LocalError, PenstockError, SessionClosed, SessionError
+from .connectors import Connector, Opening
 from .dialer import Dialer
 from .driver import DRAINING, Driver
+from .exchanges import Exchanges
 from .peer import Peer
 from .reconnect import Reconnect
 
@@ -139,6 +140,24 @@ class Reconnecting(Connector):
                 await driver.writable()
             else:
                 return driver
+
+    async def reopen(self, driver: Driver, error: LocalError, opening: Opening) -> tuple[Driver, int]:
+        """Open a stream, on another connection if that of `driver` is closing. See :meth:`Connector.reopen`."""
+        while True:
+            if isinstance(error, SessionClosed):
+                closing, driver = driver, await self.driver()
+                if driver is closing:
+                    raise driver.error or error
+            try:
+                return driver, await driver.exchanges.leases.open(*opening)
+            except SessionClosed as closed:
+                error = closed
+
+    def replaced(self, exchanges: Exchanges) -> bool:
+        """Return True if further requests use another connection, or wait for one."""
+        if self.current is None:
+            return not self.closed and self._policy.new_calls == "wait"
+        return self.current.exchanges is not exchanges
 
     async def close(self, grace: float | None = None) -> None:
         """Close the connection, and stop reconnecting. See :meth:`Peer.close`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
-from .connectors import Connector
+from .connectors import MAX_REFUSALS, Connector
 from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
 from .items import Items
@@ -56,7 +56,10 @@ class Stream(Items):
 
     """
 
-    __slots__ = ("_chain", "_connector", "_credit", "_entered", "_limit", "_plain", "_request", "_wanted", "_wrapped")
+    __slots__ = (
+        "_chain", "_connector", "_credit", "_entered", "_limit", "_plain", "_refusals", "_request", "_wanted",
+        "_wrapped"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class Stream(Items):
         self._wanted = wanted
         self._credit = credit
         self._entered = False
+        self._refusals = 0
         self._request = request
         self._chain = None if request is None else chain(interceptors, self._open_plain)
         # The stream that the last interceptor opened, and its items if an interceptor has wrapped them.
@@ -219,6 +223,26 @@ class Stream(Items):
             pump(driver.exchanges, stream_id, 0, outgoing)
         driver.flow.schedule_write()
         return self._inbound
+
+    async def _open_again(self, error: Exception) -> ReceiveBuffer:
+        """Open the stream on another connection if a closing server has refused it; otherwise raise `error`."""
+        if self._plain is not None:
+            self._inbound = await self._plain._open_again(error)
+            return self._inbound
+        inbound, wanted = self._inbound, self._wanted
+        self._refusals += 1
+        # Sent items may be spent, and what a user has granted was for the earlier stream.
+        if (
+            inbound is None
+            or inbound.began
+            or wanted.outgoing is not None
+            or wanted.manual
+            or self._refusals > MAX_REFUSALS
+            or not self._connector.replaces(inbound.exchanges, error)
+        ):
+            raise error
+        self._inbound = None
+        return await self._opened()
 
     # With interceptors.
 
