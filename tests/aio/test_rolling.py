@@ -23,6 +23,9 @@ QUICK = Reconnect(first_delay=0.01, longest_delay=0.05)
 CASES = [
     *(("rsocket", transport) for transport in PLACES),
     ("reactivesocket-0.2", "tcp"),
+    ("reactive-streams", "tcp"),
+    ("reactive-streams", "ws"),
+    ("river", "ws"),
 ]
 
 

@@ -104,3 +104,70 @@ def test_other_rejections_do_not_drain_a_client(build: Build, dialect: str) -> N
     pair.drive()
     assert not refusal(pair, refused).closing
     assert pair.events("client", "Draining") == []
+
+
+# reactive-streams-io.
+
+
+@KINDS
+def test_rs0_subscription_that_crosses_goodbye_is_rejected(build: Build, kind: str) -> None:
+    pair = Pair(build, dialect="reactive-streams-0")
+    pair.server.close(pair.now)
+    pair.server.handle_timer(pair.now)
+    pair.advance(0.0)
+    stream = ask(build, pair.client, kind)
+    sent = b"".join(pair.server.take_output())
+    assert sent
+    pair.client.receive(sent, pair.now)
+    pair.drive()
+    assert is_refused(pair, stream)
+    assert pair.events("server", "Requested") == []
+
+
+def test_rs0_subscription_that_was_opened_is_not_rejected(build: Build) -> None:
+    pair = Pair(build, dialect="reactive-streams-0")
+    stream = ask(build, pair.client)
+    pair.drive()
+    # A server that says that all streams are done, although this one is open.
+    codec = build.module("penstock.wire.reactivestreams.codec")
+    pair.client.receive(codec.encode(codec.Message(codec.Type.GOODBYE, 0, 0, b"all streams are done")), pair.now)
+    pair.drive()
+    assert type(refusal(pair, stream)).__name__ == "PeerClosed"
+
+
+@pytest.mark.parametrize("reason", [b"a violation", b"all streams are done, but for some"])
+def test_rs0_other_goodbyes_reject_no_subscription(build: Build, reason: bytes) -> None:
+    pair = Pair(build, dialect="reactive-streams-0")
+    stream = ask(build, pair.client)
+    codec = build.module("penstock.wire.reactivestreams.codec")
+    pair.client.receive(codec.encode(codec.Message(codec.Type.GOODBYE, 0, 0, reason)), pair.now)
+    pair.drive()
+    assert type(refusal(pair, stream)).__name__ == "PeerClosed"
+
+
+def test_rs0_refused_client_drains(build: Build) -> None:
+    pair = Pair(build, dialect="reactive-streams-0")
+    first = ask(build, pair.client)
+    pair.drive()
+    pair.server.close(pair.now)
+    second = ask(build, pair.client)
+    pair.drive()
+    assert is_refused(pair, second)
+    assert len(pair.events("client", "Draining")) == 1
+    with pytest.raises(build.module("penstock.errors").SessionClosed):
+        ask(build, pair.client)
+    [requested] = pair.events("server", "Requested")
+    pair.server.send(requested.stream_id, build.module("penstock.payload").Payload(b"done"), True)
+    pair.drive()
+    pair.advance(0.0)
+    assert pair.items("client", first) == [b"done"]
+    assert len(pair.events("client", "Closed")) == len(pair.events("server", "Closed")) == 1
+
+
+def test_rs0_client_without_a_link_closes_at_once(build: Build) -> None:
+    payload = build.module("penstock.payload").Payload()
+    settings = build.module("penstock.settings").Settings()
+    client = build.module("penstock.reactivestreams.session").ReactiveStreamsSession.client(settings, payload)
+    client.close(0.0)
+    assert [type(event).__name__ for event in client.take_events()] == ["Closed"]
+    assert not client.link_wanted

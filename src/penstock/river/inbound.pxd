@@ -23,6 +23,8 @@ cdef class Inbound:
     cdef Sequence _sequence
     cdef object _handshake
     cdef object _finish
+    cdef public bint draining
+    cdef readonly bint peer_closing
     cdef readonly Py_ssize_t held_bytes
     cdef public object kind_of
 

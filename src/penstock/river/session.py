@@ -14,7 +14,7 @@ from msgspec import UNSET
 from ..core.halves import OPEN
 from ..core.timers import TimerTable
 from ..errors import LimitExceeded, LocalError, SessionClosed, SetupRejected, UnsupportedKind
-from ..events import Closed, CreditGranted, Event
+from ..events import Closed, CreditGranted, Draining, Event
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..session import Durable
@@ -76,8 +76,7 @@ class RiverSession:
         self._state = OPENED
         self._streams = streams = RiverStreams(settings.max_streams)
         self._timers = timers = TimerTable()
-        events: list[Event] = []
-        self._events = events
+        self._events = events = list[Event]()
         side = Side(settings, self._codec, is_client, us, peer, session_id, streams, timers, events, self._finish)
         self._side = side
         self._outbound = Outbound(side, tag)
@@ -175,6 +174,9 @@ class RiverSession:
         if is_new and link.confirmed and self._sessions is not None:
             for other in self._sessions.others(self):
                 other.replaced(now)
+        if self._inbound.peer_closing and self._state == OPENED:
+            self._state = DRAINING
+            self._events.append(Draining())
         if self._state == DRAINING:
             self._end_if_drained()
 
@@ -203,8 +205,7 @@ class RiverSession:
             self._handshake.established()
 
     def rehandshake(self, now: float) -> None:
-        """Request the client's metadata again. `Established` follows, or the session ends."""
-        # Without a link, the next handshake has the metadata.
+        """Request the client's metadata again, at once or with the next link. `Established` or `Closed` follows."""
         if self._link.state == UP:
             self._handshake.rehandshake(now)
 
@@ -333,6 +334,7 @@ class RiverSession:
             return
         if error is None:
             self._state = DRAINING
+            self._inbound.draining = True
             if not self._streams:
                 self._say_goodbye()
                 self._finish(None)
