@@ -10,7 +10,7 @@ from penstock import Payload, Reconnect, Settings
 from penstock.aio.dialer import Dialer
 from penstock.aio.nodes import Node
 from penstock.aio.service import Service
-from penstock.aio.strategies import FailureShare, PeakEwma
+from penstock.aio.strategies import Failures, PeakEwma
 from penstock.urls import parse_url
 from tests.aio.serving import alone, make_service
 from tests.waiting import until
@@ -25,7 +25,7 @@ def node_of(changes: list[int] | None = None, **policy: Any) -> Node:
     reconnect = Reconnect(**{"first_delay": 0.0, "longest_delay": 0.0, **policy})
     dialer = Dialer(url, Service(), Settings(), Payload(), None, reconnect.backoff)
     noted = changes if changes is not None else []
-    return Node(url, dialer, reconnect, PeakEwma(10.0), FailureShare(10.0), 2, lambda: noted.append(1))
+    return Node(url, dialer, reconnect, PeakEwma(10.0), Failures(10.0), 2, lambda: noted.append(1))
 
 
 async def test_node_state_follows_its_connection() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from penstock import LocalError
-from penstock.aio.strategies import FailureShare, LeastLoaded, PeakEwma, RoundRobin, strategy_named
+from penstock.aio.strategies import Failures, LeastLoaded, PeakEwma, RoundRobin, strategy_named
 
 
 @dataclass
@@ -15,7 +15,7 @@ class Node:
 
     outstanding: int = 0
     latency: PeakEwma = field(default_factory=lambda: PeakEwma(10.0))
-    failures: FailureShare = field(default_factory=lambda: FailureShare(10.0))
+    failures: Failures = field(default_factory=lambda: Failures(10.0))
 
     @classmethod
     def that_takes(cls, seconds: float, outstanding: int = 0) -> Node:
@@ -70,32 +70,32 @@ def test_a_clock_that_goes_back_does_no_harm() -> None:
     assert latency.seconds(0.0) == 1.0
 
 
-# The share of failures.
+# Failures.
 
 
-def test_failure_share_counts_recent_requests() -> None:
-    failures = FailureShare(10.0)
-    assert failures.share(0.0) == 0.0
-    for _ in range(9):
+def test_each_failure_doubles_the_factor() -> None:
+    failures = Failures(10.0)
+    assert failures.factor(0.0) == 1.0
+    for _ in range(10):
         failures.observe(True, 0.0)
-    assert failures.share(0.0) == pytest.approx(0.9)
-    for _ in range(8):
-        failures.observe(False, 10.0)
-    assert failures.share(10.0) == pytest.approx(4.5 / 13.5)
+    assert failures.factor(0.0) == 1024.0
+    failures.observe(False, 0.0)
+    assert failures.factor(0.0) == 32.0
 
 
-def test_failure_share_decays_without_requests() -> None:
-    failures = FailureShare(10.0)
+def test_factor_of_failures_decays_without_requests() -> None:
+    failures = Failures(10.0)
     for _ in range(1_000):
         failures.observe(True, 0.0)
-    assert failures.share(0.0) > 0.99
-    assert failures.share(500.0) < 0.01
+    assert failures.factor(0.0) == 2.0**32
+    assert failures.factor(10.0) == 2.0**16
+    assert failures.factor(500.0) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("measured", [True, False])
 def test_node_that_fails_fast_is_not_preferred(measured: bool) -> None:
     good, bad = Node.that_takes(0.1), Node.that_takes(0.001) if measured else Node()
-    for _ in range(1_000):
+    for _ in range(10):
         bad.failures.observe(True, 0.0)
     strategy = LeastLoaded()
     assert {strategy.pick([good, bad], 0.0) for _ in range(10)} == {0}

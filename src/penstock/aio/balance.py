@@ -32,7 +32,7 @@ from .peer import Peer
 from .pump import Source
 from .reconnect import Reconnect
 from .service import Service
-from .strategies import FailureShare, PeakEwma, Strategy, strategy_named
+from .strategies import Failures, PeakEwma, Strategy, strategy_named
 
 __all__ = ["Balancer", "balance"]
 
@@ -104,7 +104,7 @@ def balance(
     )
 
     def make(url: Url, changed: Callable[[], None]) -> Node:
-        return Node(url, dial(url), policy, PeakEwma(half_life), FailureShare(half_life), rejections, changed)
+        return Node(url, dial(url), policy, PeakEwma(half_life), Failures(half_life), rejections, changed)
 
     chosen = strategy_named(strategy) if isinstance(strategy, str) else strategy
     return Balancer(Balanced(urls, make, chosen, policy, settings, clock), retry_rejected)

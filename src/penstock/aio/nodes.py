@@ -12,7 +12,7 @@ from ..urls import Url
 from .dialer import Dialer
 from .reconnect import Reconnect
 from .reconnecting import Reconnecting
-from .strategies import FailureShare, PeakEwma
+from .strategies import Failures, PeakEwma
 
 __all__ = ["Node", "NodeStatus"]
 
@@ -59,7 +59,7 @@ class Node:
         dialer: Dialer,
         policy: Reconnect,
         latency: PeakEwma,
-        failures: FailureShare,
+        failures: Failures,
         rejections: int,
         changed: Callable[[], None],
     ) -> None:
@@ -111,8 +111,9 @@ class Node:
         self._processed()
 
     def failed(self, began: float, now: float) -> None:
-        """Record the error of a call that began at `began`. A fast error does not lower the latency."""
-        self.latency.exceed(now - began, now)
+        """Record the error of a call that began at `began`. A fast error neither lowers nor begins the latency."""
+        if self.latency.seconds(now):
+            self.latency.exceed(now - began, now)
         self.failures.observe(True, now)
         self._processed()
 

@@ -10,7 +10,7 @@ from ..errors import LocalError
 __all__ = [
     "STRATEGIES",
     "Candidate",
-    "FailureShare",
+    "Failures",
     "LeastLoaded",
     "PeakEwma",
     "RoundRobin",
@@ -21,6 +21,8 @@ __all__ = [
 UNKNOWN: Final = 1_000.0
 """The assumed latency in seconds of a node that has a request but has not responded yet: other nodes are preferred for
 the next one."""
+MAX_DOUBLINGS: Final = 32.0
+"""Failures in a row that count: after that many, a node is tried again within about half a minute."""
 
 
 class PeakEwma:
@@ -57,33 +59,32 @@ class PeakEwma:
         return float(2.0 ** -(max(now - self._at, 0.0) / self._half_life))
 
 
-class FailureShare:
-    """The share of a node's recent requests that failed, from 0 to less than 1.
+class Failures:
+    """How much a node is avoided because its requests fail.
 
-    The weight of a request halves in `half_life` seconds. One request without an error is assumed, so the share of a
-    node that gets no more requests decays to 0, and the node is tried again.
+    Each failure doubles its load. A success takes the square root of that factor, and so does the time of `half_life`
+    seconds, so that the node is tried again.
     """
 
-    __slots__ = ("_at", "_failed", "_half_life", "_total")
+    __slots__ = ("_at", "_doublings", "_half_life")
 
     def __init__(self, half_life: float) -> None:
         self._half_life = half_life
-        self._failed = self._total = self._at = 0.0
+        self._doublings = 0.0
+        self._at = 0.0
 
     def observe(self, failed: bool, now: float) -> None:
         """Record a request that ended at time `now`."""
-        weight = self._weight(now)
-        self._failed = self._failed * weight + failed
-        self._total = self._total * weight + 1.0
+        before = self._current(now)
+        self._doublings = min(before + 1.0, MAX_DOUBLINGS) if failed else before / 2.0
         self._at = now
 
-    def share(self, now: float) -> float:
-        """Return the share at time `now`."""
-        weight = self._weight(now)
-        return self._failed * weight / (self._total * weight + 1.0)
+    def factor(self, now: float) -> float:
+        """Return by what the load is multiplied, at least 1."""
+        return float(2.0 ** self._current(now))
 
-    def _weight(self, now: float) -> float:
-        return float(2.0 ** -(max(now - self._at, 0.0) / self._half_life))
+    def _current(self, now: float) -> float:
+        return float(self._doublings * 2.0 ** -(max(now - self._at, 0.0) / self._half_life))
 
 
 class Candidate(Protocol):
@@ -94,8 +95,8 @@ class Candidate(Protocol):
         """Its average latency."""
 
     @property
-    def failures(self) -> FailureShare:
-        """The share of its requests that failed."""
+    def failures(self) -> Failures:
+        """Its failed requests."""
 
     @property
     def outstanding(self) -> int:
@@ -126,8 +127,8 @@ class RoundRobin:
 class LeastLoaded(RoundRobin):
     """Selects the node with the lowest load: its latency times the requests in progress, including this one.
 
-    The load is divided by the share of requests that succeed, so that a node is not preferred because it fails fast. A
-    node that has not responded yet gets one request, to measure it. Nodes with equal load take turns.
+    Recent failures multiply the load, so that a node is not preferred because it fails fast. A node that has not
+    responded yet gets one request, to measure it. Nodes with equal load take turns.
     """
 
     __slots__ = ()
@@ -146,10 +147,10 @@ class LeastLoaded(RoundRobin):
 def load(candidate: Candidate, now: float) -> float:
     """Return the load of a node with one more request."""
     seconds = candidate.latency.seconds(now)
-    share = candidate.failures.share(now)
+    factor = candidate.failures.factor(now)
     if not seconds:
-        return UNKNOWN * (candidate.outstanding + share)
-    return seconds * (candidate.outstanding + 1) / (1.0 - share)
+        return UNKNOWN * (candidate.outstanding + factor - 1.0)
+    return seconds * (candidate.outstanding + 1) * factor
 
 
 STRATEGIES: Final[dict[str, type[RoundRobin]]] = {"round-robin": RoundRobin, "least-loaded": LeastLoaded}
