@@ -27,6 +27,7 @@ from .base import MAX_REFUSED_LINKS, Accept, Receiver, Refused
 from .http2_connection import ALPN, Http2Connection, code_name
 from .origins import are_allowed
 from .streams import Slot, StreamLink, StreamListener
+from .tls import client_context, server_context
 
 __all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "listen"]
 
@@ -302,7 +303,7 @@ class Http2Listener(StreamListener[ServerConnection]):
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
     """Open a link over HTTP/2. See :func:`penstock.transports.connect`."""
-    context = _with_alpn(tcp.client_context(url, ssl))
+    context = _with_alpn(client_context(url, ssl))
     connection = ClientConnection(url, receiver, settings)
     await tcp.connect(url, connection, settings, context)
     try:
@@ -315,7 +316,7 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> Http2Listener:
     """Accept links over HTTP/2. See :func:`penstock.transports.listen`."""
     listener = Http2Listener(url, accept, settings)
-    await listener.open(_with_alpn(tcp.server_context(url, ssl)))
+    await listener.open(_with_alpn(server_context(url, ssl)))
     return listener
 
 

@@ -15,14 +15,15 @@ from functools import partial
 from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
-from ..errors import LinkLost, UrlError
+from ..errors import LinkLost
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, Refused, certificate_errors, check_options, link_error
+from .base import Accept, Receiver, Refused, link_error
 from .lingering import LINGER, Linger, tcp_progress
 from .reading import ReadBuffer, Reading
+from .tls import client_context, server_context, tls_arguments
 
-__all__ = ["LOOPBACK", "SocketLink", "SocketListener", "client_context", "connect", "listen", "server_context"]
+__all__ = ["LOOPBACK", "SocketLink", "SocketListener", "connect", "listen"]
 
 logger = logging.getLogger("penstock.transports")
 
@@ -36,9 +37,6 @@ METHODS: Final = ("write", "get_write_buffer_size", "pause_reading", "resume_rea
 """The methods of a link that are those of its asyncio transport."""
 LOOPBACK: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """The hosts to connect to for those that a server listens on, but that are not addresses."""
-
-ENCRYPTED: Final = {"tcp": "tls", "unix": "tls", "ws": "wss", "h2c": "h2"}
-"""The encrypted counterpart of each unencrypted transport over sockets."""
 
 _read_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, ReadBuffer] = WeakKeyDictionary()
 
@@ -203,7 +201,7 @@ class SocketListener:
         try:
             _no_delay(connection)
             await self._loop.connect_accepted_socket(
-                lambda: link, connection, **_tls_arguments(self._context, self._settings)
+                lambda: link, connection, **tls_arguments(self._context, self._settings)
             )
         except OSError as error:
             receiver.link_lost(LinkLost(f"the TLS handshake failed: {error.strerror or error}"))
@@ -229,7 +227,7 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     name = host if context is not None else None
     try:
         await loop.create_connection(
-            protocol, sock=connection, server_hostname=name, **_tls_arguments(context, settings)
+            protocol, sock=connection, server_hostname=name, **tls_arguments(context, settings)
         )
     finally:
         _detach(loop, connection)
@@ -341,52 +339,3 @@ def _detach(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
     # may have reused it for a file.
     if not isinstance(loop, asyncio.BaseEventLoop):
         connection.detach()
-
-
-def _tls_arguments(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
-    """Return asyncio's arguments for TLS; none without a context."""
-    if context is None:
-        return {}
-    return {
-        "ssl": context,
-        "ssl_handshake_timeout": settings.connect_timeout,
-        "ssl_shutdown_timeout": settings.close_grace,
-    }
-
-
-def client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
-    """Return the TLS context to connect to `url`: `ssl`, or one with the URL's CA; None for unencrypted transports.
-
-    Raises UrlError if options are unknown, a file cannot be read, or `ssl` is given for an unencrypted transport.
-    """
-    if url.transport in ENCRYPTED:
-        check_options(url, frozenset())
-        if ssl is not None:
-            encrypted = f"{url.protocol}+{ENCRYPTED[url.transport]}://"
-            raise UrlError(f"ssl cannot be used with '{url}', which is not encrypted; write {encrypted}")
-        return None
-    check_options(url, frozenset({"ca"}))
-    if ssl is not None:
-        return ssl
-    with certificate_errors(url):
-        return tls.create_default_context(cafile=url.options.get("ca"))
-
-
-def server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
-    """Return the TLS context to listen at `url`: `ssl`, or one with the URL's files; None for unencrypted transports.
-
-    Raises UrlError if options are unknown or missing, or a file cannot be read.
-    """
-    if url.transport in ENCRYPTED:
-        # `ssl` applies to all URLs of a server, some of which may be unencrypted.
-        check_options(url, frozenset())
-        return None
-    check_options(url, frozenset({"cert", "key"}))
-    if ssl is not None:
-        return ssl
-    if "cert" not in url.options:
-        raise UrlError(f"'{url}' needs a certificate; pass ssl=..., or add ?cert=FILE&key=FILE")
-    context = tls.create_default_context(tls.Purpose.CLIENT_AUTH)
-    with certificate_errors(url):
-        context.load_cert_chain(url.options["cert"], url.options.get("key"))
-    return context
