@@ -281,6 +281,11 @@ class SetupRejected(SessionError):
         return _CLOSES in self.message
 
     @classmethod
+    def closes(cls, code: int | str | None = None) -> SetupRejected:
+        """Return the rejection of a server that is closing."""
+        return cls(_CLOSES, code)
+
+    @classmethod
     def full(cls, reason: str, code: int | str | None = None) -> SetupRejected:
         """Return the rejection of a server that has reached a limit; `reason` names it."""
         return cls(f"{_FULL}: {reason}", code)

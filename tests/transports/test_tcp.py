@@ -185,18 +185,17 @@ async def test_links_wait_with_one_log_line_without_descriptors(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     # THREATS 74
-    loop = asyncio.get_running_loop()
-    accept = loop.sock_accept
+    accept = socket.socket.accept
     errors = [errno.EMFILE, errno.EMFILE, errno.ECONNABORTED]
 
-    async def starved(listening: socket.socket) -> Any:
+    def starved(listening: socket.socket) -> Any:
         if errors:
             number = errors.pop()
             raise OSError(number, os.strerror(number))
-        return await accept(listening)
+        return accept(listening)
 
     monkeypatch.setattr(tcp, "ACCEPT_RETRY", 0.0)
-    monkeypatch.setattr(loop, "sock_accept", starved)
+    monkeypatch.setattr(socket.socket, "accept", starved)
     async with listening() as place:
         client = await connected(place.url)
         server = await place.next()

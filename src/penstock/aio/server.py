@@ -37,7 +37,9 @@ __all__ = ["Server", "serve"]
 logger = logging.getLogger("penstock.aio")
 
 POLL_SECONDS: Final = 0.02
-"""The interval, in seconds, at which a closing server checks whether the streams of a stored session have ended."""
+"""The interval, in seconds, at which a closing server checks whether its sessions and links are settled."""
+ARRIVAL_SECONDS: Final = 1.0
+"""Seconds that clients of a closing server have to send their first message, which it rejects."""
 
 
 def serve(
@@ -105,6 +107,7 @@ class Server:
         self._folder: SessionFolder | None = None
         self._background: Background | None = None
         self._expiry: asyncio.TimerHandle | None = None
+        self._closing = False
 
     @property
     def urls(self) -> list[str]:
@@ -150,12 +153,12 @@ class Server:
             grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once.
 
         """
+        self._closing = True
         for listener in self._listeners:
             await listener.close()
-        for arrival in list(self._arrivals):
-            arrival.refuse("the server is closing")
         # Sessions without a link are closed, too: no more links are accepted.
-        await asyncio.gather(*(self._finish(session, driver, grace) for session, driver in self._drivers.items()))
+        closing = (self._finish(session, driver, grace) for session, driver in self._drivers.items())
+        await asyncio.gather(self._reject_arrivals(grace), *closing)
         await self._observers.exited()
         if self._expiry is not None:
             self._expiry.cancel()
@@ -165,6 +168,18 @@ class Server:
         if self._folder is not None:
             self._folder.close()
             self._folder = None
+
+    async def _reject_arrivals(self, grace: float | None) -> None:
+        """Wait briefly for the first messages of links, to reject their sessions; then drop the links."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + min(self._settings.close_grace if grace is None else grace, ARRIVAL_SECONDS)
+        if self._folder is not None:
+            # They may resume stored sessions, which continue at the next server.
+            deadline = 0.0
+        while self._arrivals and loop.time() < deadline:  # noqa: ASYNC110 (nothing else needs their end)
+            await asyncio.sleep(POLL_SECONDS)
+        for arrival in list(self._arrivals):
+            arrival.refuse("the server is closing")
 
     async def _finish(self, session: Session, driver: Driver, grace: float | None) -> None:
         """Close a connection, or detach it if its session is stored."""
@@ -243,6 +258,8 @@ class Server:
             # A session that an earlier process stored is not a new one.
             durable = session.durable
             reason = "" if durable is not None and durable.kept else self._limits.full(arrival.address)
+            if self._closing:
+                reason = "the server is closing"
             if reason:
                 self._refuse(session, link, arrival.address, reason)
                 return
@@ -265,11 +282,12 @@ class Server:
         return driver
 
     def _refuse(self, session: Session, link: Link, address: str, reason: str) -> None:
-        """Reject a new session because its address, or the server, is at a limit, which the client is told."""
+        """Reject a new session because the server closes, or is at a limit, which the client is told."""
         self._note_refusal(address, reason)
+        error = SetupRejected.closes(REJECTED) if self._closing else SetupRejected.full(reason, REJECTED)
         # The client would take the session's pending output for acceptance.
         session.take_output()
-        session.close(asyncio.get_running_loop().time(), SetupRejected.full(reason, REJECTED))
+        session.close(asyncio.get_running_loop().time(), error)
         for chunk in session.take_output():
             link.write(chunk)
         link.receiver = Discard()

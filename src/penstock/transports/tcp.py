@@ -162,8 +162,9 @@ class SocketListener:
 
     async def close(self) -> None:
         """Accept no more links, and abort unfinished handshakes."""
-        # Links that are made stay open, even if their task has not ended yet.
-        tasks = [*self._accepting, *(task for task, link in self._handshakes.items() if not link.made)]
+        # Links that are made stay open, even if their task has not ended yet. Without TLS, accepted ones will be made.
+        unfinished = [task for task, link in self._handshakes.items() if self._context is not None and not link.made]
+        tasks = [*self._accepting, *unfinished]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -172,13 +173,27 @@ class SocketListener:
             with suppress(FileNotFoundError):
                 os.unlink(self.url.path)
         for listening in self._sockets:
+            self._accept_queued(listening)
             listening.close()
+
+    def _accept_queued(self, listening: socket.socket) -> None:
+        """Accept the links that the system has queued, which it would reset; their clients may have sent requests."""
+        # Without a handshake, clients of TLS have sent nothing.
+        while self._context is None:
+            try:
+                self._accepted(*listening.accept())
+            except OSError:
+                return
 
     async def _accept_links(self, listening: socket.socket) -> None:
         starved = False
         while True:
             try:
-                connection, address = await self._loop.sock_accept(listening)
+                connection, address = listening.accept()
+            except BlockingIOError:
+                # Not `sock_accept`: canceling it may lose a link that it has accepted.
+                await _readable(self._loop, listening)
+                continue
             except OSError as error:
                 # THREATS 74: wait for file descriptors. Other errors concern one peer, which has disconnected.
                 if error.errno in OUT_OF_RESOURCES:
@@ -188,14 +203,18 @@ class SocketListener:
                     await asyncio.sleep(ACCEPT_RETRY)
                 continue
             starved = False
-            receiver = self._accept(address[0] if isinstance(address, tuple) else "")
-            if isinstance(receiver, Refused):
-                connection.close()
-                continue
-            link = SocketLink(receiver, self._settings.output_high_bytes)
-            task = self._loop.create_task(self._make_link(connection, link, receiver))
-            self._handshakes[task] = link
-            task.add_done_callback(partial(self._link_made, connection, receiver))
+            self._accepted(connection, address)
+
+    def _accepted(self, connection: socket.socket, address: Any) -> None:
+        connection.setblocking(False)
+        receiver = self._accept(address[0] if isinstance(address, tuple) else "")
+        if isinstance(receiver, Refused):
+            connection.close()
+            return
+        link = SocketLink(receiver, self._settings.output_high_bytes)
+        task = self._loop.create_task(self._make_link(connection, link, receiver))
+        self._handshakes[task] = link
+        task.add_done_callback(partial(self._link_made, connection, receiver))
 
     async def _make_link(self, connection: socket.socket, link: SocketLink, receiver: Receiver) -> None:
         try:
@@ -243,6 +262,21 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
     if url.transport != "unix":
         url = url.with_port(sockets[0].getsockname()[1])
     return SocketListener(url, sockets, accept, settings, context)
+
+
+async def _readable(loop: asyncio.AbstractEventLoop, listening: socket.socket) -> None:
+    """Wait until there is a link to accept."""
+    arrived: asyncio.Future[None] = loop.create_future()
+
+    def ready() -> None:
+        if not arrived.done():
+            arrived.set_result(None)
+
+    loop.add_reader(listening, ready)
+    try:
+        await arrived
+    finally:
+        loop.remove_reader(listening)
 
 
 async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> socket.socket:
