@@ -133,9 +133,9 @@ class Inbound:
         except FrameError as error:
             self._unusable(stream, message.control_flags, error)
             return None
-        error = error_of(self._codec, result.payload)
-        self.peer_closing = self.peer_closing or (isinstance(error, Rejected) and error.closing)
-        self._failed(stream, message.control_flags, error)
+        failure = error_of(self._codec, result.payload)
+        self.peer_closing = self.peer_closing or (isinstance(failure, Rejected) and failure.closing)
+        self._failed(stream, message.control_flags, failure)
         return None
 
     def _unusable(self, stream: RiverStream, flags: int, fault: SessionError) -> None:
