@@ -23,6 +23,8 @@ QUICK = Reconnect(first_delay=0.01, longest_delay=0.05)
 CASES = [
     *(("rsocket", transport) for transport in PLACES),
     ("reactivesocket-0.2", "tcp"),
+    ("reactivesocket-0.0", "tcp"),
+    ("reactivesocket-0.0", "ws"),
     ("reactive-streams", "tcp"),
     ("reactive-streams", "ws"),
     ("river", "ws"),

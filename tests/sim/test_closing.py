@@ -9,7 +9,7 @@ import pytest
 from tests.builds import Build
 from tests.sim.pair import Pair
 
-DIALECTS = pytest.mark.parametrize("dialect", ["rsocket-1.0", "reactivesocket-0.2"])
+DIALECTS = pytest.mark.parametrize("dialect", ["rsocket-1.0", "reactivesocket-0.2", "reactivesocket-0.0"])
 KINDS = pytest.mark.parametrize("kind", ["CALL", "STREAM"])
 CLOSING = "the connection is closing"
 
@@ -42,6 +42,9 @@ def test_request_that_crosses_the_close_is_rejected(build: Build, dialect: str, 
     assert is_refused(pair, stream)
     assert pair.events("server", "Requested") == []
     assert [event.error for event in pair.events("client", "Closed")] == [None]
+    assert not pair.client.link_wanted
+    pair.server.link_down(pair.now, None)
+    pair.drive()
     assert [event.error for event in pair.events("server", "Closed")] == [None]
 
 
@@ -91,8 +94,9 @@ def test_refused_client_drains(build: Build, dialect: str) -> None:
     pair.server.send(requested.stream_id, build.module("penstock.payload").Payload(b"done"), True)
     pair.drive()
     assert pair.items("client", first) == [b"done"]
+    text = CLOSING if dialect == "reactivesocket-0.0" else "all streams are done"
     assert [str(event.error) for event in pair.events("client", "Closed")] == [
-        "the peer closed the connection: CONNECTION_CLOSE: all streams are done"
+        f"the peer closed the connection: CONNECTION_CLOSE: {text}"
     ]
 
 
@@ -102,7 +106,29 @@ def test_other_rejections_do_not_drain_a_client(build: Build, dialect: str) -> N
     ask(build, pair.client)
     refused = ask(build, pair.client)
     pair.drive()
-    assert not refusal(pair, refused).closing
+    assert not getattr(refusal(pair, refused), "closing", False)
+    assert pair.events("client", "Draining") == []
+
+
+def test_first_draft_client_closes_without_a_frame(build: Build) -> None:
+    # Only servers send SETUP_ERROR.
+    pair = Pair(build, dialect="reactivesocket-0.0")
+    sent = pair.client_sent
+    pair.client.close(pair.now)
+    pair.drive()
+    assert pair.client_sent == sent
+    assert [event.error for event in pair.events("client", "Closed")] == [None]
+
+
+def test_first_draft_handler_with_another_text_is_not_a_rejection(build: Build) -> None:
+    pair = Pair(build, dialect="reactivesocket-0.0")
+    stream = ask(build, pair.client)
+    pair.drive()
+    [requested] = pair.events("server", "Requested")
+    error = build.module("penstock.errors").ApplicationError(message=f"{CLOSING} to the database")
+    pair.server.fail(requested.stream_id, error)
+    pair.drive()
+    assert type(refusal(pair, stream)).__name__ == "ApplicationError"
     assert pair.events("client", "Draining") == []
 
 

@@ -212,7 +212,10 @@ class Control:
     def close_if_done(self) -> None:
         """Announce the end of a draining session when all streams have ended. A client's session ends with that."""
         if self.done:
-            frame = self._dialect.close_error(Code.CONNECTION_CLOSE, "all streams are done")
+            frame = None
+            # ReactiveSocket 0.0, Setup Error Frame: only servers send it.
+            if self._dialect.keepalive or not self._life.is_client:
+                frame = self._dialect.close_error(Code.CONNECTION_CLOSE, "all streams are done")
             if frame is not None:
                 self._outbound.control(frame)
             if frame is None or self._life.is_client or not self._outbound.linked:

@@ -314,7 +314,11 @@ class Inbound:
             self._reassembly.drop(frame.stream_id)
             self.strays.stray(now)
             return
-        error = error_of(frame.code, frame.data, frame.metadata)
+        code = frame.code
+        if self.first_draft and frame.data == CLOSING.encode():
+            # ReactiveSocket 0.0, Error Frame: it has no code.
+            code = Code.REJECTED
+        error = error_of(code, frame.data, frame.metadata)
         if isinstance(error, Rejected) and error.closing and self._life.is_client and self._life.state == OPENED:
             # CONNECTION_CLOSE follows when the open streams have ended.
             self._life.move("CONNECTION_CLOSE")
