@@ -132,8 +132,8 @@ async def test_closed_listener_makes_the_links_that_it_has_accepted() -> None:
     [
         (TLS, r"needs a certificate; pass ssl=\.\.\., or add \?cert=FILE&key=FILE"),
         (f"{TLS}?cert=/nowhere.pem", "the certificates cannot be read"),
-        (f"{TLS}?crt=x", "unknown option 'crt'; known are cert, key"),
-        (f"{TCP}?cert=x", "unknown option 'cert'; tcp has no options"),
+        (f"{TLS}?crt=x", "unknown option 'crt'; known are cert, fd, key"),
+        (f"{TCP}?cert=x", "unknown option 'cert'; known are fd"),
     ],
 )
 async def test_a_place_that_cannot_be_encrypted_as_asked_is_wrong_use(url: str, message: str) -> None:

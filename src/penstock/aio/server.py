@@ -144,6 +144,14 @@ class Server:
         """Wait until the calling task is canceled."""
         await asyncio.get_running_loop().create_future()
 
+    def hand_over(self) -> tuple[list[str], list[int]]:
+        """Leave the listening sockets to another process, which gets the returned URLs and inherits the descriptors.
+
+        Both accept clients until this server is closed. Then it leaves queued connections, and the files of Unix
+        sockets, to the other one. QUIC sockets cannot be shared: the other one listens after this one has closed.
+        """
+        return transports.hand_over(self._listeners)
+
     async def close(self, grace: float | None = None) -> None:
         """Stop listening, and close all connections after their open streams have ended.
 

@@ -289,6 +289,10 @@ class Http2Listener(StreamListener[ServerConnection]):
                 connection.drop()
         await asyncio.gather(*(connection.over for connection in self.connections if connection.idle))
 
+    def hand_over(self) -> list[int]:
+        """Leave the sockets to another process. See `Listener.hand_over`."""
+        return [] if self._sockets is None else self._sockets.hand_over()
+
     def _connected(self, address: str) -> Receiver | Refused:
         receiver = self.accept(address)
         if (

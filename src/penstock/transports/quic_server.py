@@ -160,6 +160,10 @@ class QuicListener(StreamListener[ServerConnection]):
         if not self.connections:
             await asyncio.gather(*(endpoint.closed for endpoint in self._endpoints))
 
+    def hand_over(self) -> list[int]:
+        """Return nothing: with two processes at one socket, each would receive packets of the other's connections."""
+        return []
+
     def remove(self, connection: ServerConnection) -> None:
         """Remove a closed connection."""
         self.connections.discard(connection)

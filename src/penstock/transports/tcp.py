@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import os
 import socket
 import ssl as tls
-import stat
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
@@ -21,14 +18,13 @@ from ..urls import Url
 from .base import Accept, Receiver, Refused, link_error
 from .lingering import LINGER, Linger, tcp_progress
 from .reading import ReadBuffer, Reading
+from .sockets import FileOfSocket, listening_sockets
 from .tls import client_context, server_context, tls_arguments
 
 __all__ = ["LOOPBACK", "SocketLink", "SocketListener", "connect", "listen"]
 
 logger = logging.getLogger("penstock.transports")
 
-BACKLOG: Final = 1_024
-"""Connections that the system queues until they are accepted."""
 ACCEPT_RETRY: Final = 0.25
 """Seconds to wait after running out of file descriptors: some may be closed by then."""
 OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -155,7 +151,9 @@ class SocketListener:
         self._accept = accept
         self._settings = settings
         self._context = context
-        self._file = _file_at(url.path) if url.transport == "unix" else None
+        # Another process may accept links of inherited sockets, and has to remove the file of a Unix socket.
+        self._shared = "fd" in url.options
+        self._file = FileOfSocket(url.path if url.transport == "unix" else "")
         self._loop = asyncio.get_running_loop()
         self._accepting = [self._loop.create_task(self._accept_links(listening)) for listening in sockets]
         self._handshakes: dict[asyncio.Task[None], SocketLink] = {}
@@ -168,13 +166,17 @@ class SocketListener:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        # A successor may have put its own socket there. Until ours is closed, no other file gets its inode number.
-        if self._file is not None and _file_at(self.url.path) == self._file:
-            with suppress(FileNotFoundError):
-                os.unlink(self.url.path)
+        if not self._shared:
+            self._file.remove()
+            for listening in self._sockets:
+                self._accept_queued(listening)
         for listening in self._sockets:
-            self._accept_queued(listening)
             listening.close()
+
+    def hand_over(self) -> list[int]:
+        """Leave the sockets to another process. See `Listener.hand_over`."""
+        self._shared = True
+        return [listening.fileno() for listening in self._sockets]
 
     def _accept_queued(self, listening: socket.socket) -> None:
         """Accept the links that the system has queued, which it would reset; their clients may have sent requests."""
@@ -255,10 +257,7 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> SocketListener:
     """Accept links over sockets. See :func:`penstock.transports.listen`."""
     context = server_context(url, ssl)
-    sockets = [_bound_unix(url.path)] if url.transport == "unix" else await _bound(url)
-    for listening in sockets:
-        listening.setblocking(False)
-        listening.listen(BACKLOG)
+    sockets = await listening_sockets(url)
     if url.transport != "unix":
         url = url.with_port(sockets[0].getsockname()[1])
     return SocketListener(url, sockets, accept, settings, context)
@@ -296,69 +295,6 @@ async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> s
         else:
             return connection
     raise failure
-
-
-async def _bound(url: Url) -> list[socket.socket]:
-    """Return sockets bound to all addresses of the URL's host, with the same port."""
-    loop = asyncio.get_running_loop()
-    port = url.port or 0
-    if not url.host:
-        return [_bound_to_all(port)]
-    infos = await loop.getaddrinfo(url.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    sockets: list[socket.socket] = []
-    try:
-        for family, _, _, _, address in infos:
-            sockets.append(socket.create_server((address[0], port, *address[2:]), family=family))
-            port = sockets[0].getsockname()[1]
-    except OSError:
-        for listening in sockets:
-            listening.close()
-        raise
-    return sockets
-
-
-def _bound_to_all(port: int) -> socket.socket:
-    """Return a socket that listens on all interfaces, over IPv6 and IPv4, or IPv4 only if there is no IPv6."""
-    if socket.has_dualstack_ipv6():
-        try:
-            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-        except OSError as error:
-            if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
-                raise
-    return socket.create_server(("", port))
-
-
-def _bound_unix(path: str) -> socket.socket:
-    listening = socket.socket(socket.AF_UNIX)
-    try:
-        if _is_stale(path):
-            os.unlink(path)
-        listening.bind(path)
-    except OSError:
-        listening.close()
-        raise
-    return listening
-
-
-def _file_at(path: str) -> tuple[int, int] | None:
-    """Return what identifies the file at `path`; None if there is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _is_stale(path: str) -> bool:
-    """Return True if `path` is a socket without a listener."""
-    try:
-        if not stat.S_ISSOCK(os.stat(path).st_mode):
-            return False
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.connect(path)
-    except OSError as error:
-        return isinstance(error, ConnectionRefusedError)
-    return False
 
 
 def _no_delay(connection: socket.socket) -> None:

@@ -52,9 +52,9 @@ def server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | Non
     """
     if url.transport in ENCRYPTED:
         # `ssl` applies to all URLs of a server, some of which may be unencrypted.
-        check_options(url, frozenset())
+        check_options(url, frozenset({"fd"}))
         return None
-    check_options(url, frozenset({"cert", "key"}))
+    check_options(url, frozenset({"cert", "key", "fd"}))
     if ssl is not None:
         return ssl
     if "cert" not in url.options:

@@ -349,6 +349,10 @@ class WebSocketListener:
         for accepted in list(self._handshakes):
             accepted.decline()
 
+    def hand_over(self) -> list[int]:
+        """Leave the sockets to another process. See `Listener.hand_over`."""
+        return self._listener.hand_over()
+
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
     """Open a WebSocket. See :func:`penstock.transports.connect`."""
