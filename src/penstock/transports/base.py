@@ -165,7 +165,7 @@ def certificate_errors(url: Url) -> Iterator[None]:
     """Convert errors in reading certificates to UrlError."""
     try:
         yield
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, TypeError, ValueError, IndexError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UrlError(f"'{url}': the certificates cannot be read: {reason}") from error
 

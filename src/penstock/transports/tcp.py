@@ -19,7 +19,7 @@ from .base import Accept, Receiver, Refused, link_error
 from .lingering import LINGER, Linger, tcp_progress
 from .reading import ReadBuffer, Reading
 from .sockets import FileOfSocket, listening_sockets
-from .tls import client_context, server_context, tls_arguments
+from .tls import Contexts, client_context, server_contexts, tls_arguments
 
 __all__ = ["LOOPBACK", "SocketLink", "SocketListener", "connect", "listen"]
 
@@ -144,13 +144,13 @@ class SocketListener:
     """Accepts connections, before any handshake, and creates links for them."""
 
     def __init__(
-        self, url: Url, sockets: list[socket.socket], accept: Accept, settings: Settings, context: tls.SSLContext | None
+        self, url: Url, sockets: list[socket.socket], accept: Accept, settings: Settings, contexts: Contexts
     ) -> None:
         self.url = url
         self._sockets = sockets
         self._accept = accept
         self._settings = settings
-        self._context = context
+        self._contexts = contexts
         # Another process may accept links of inherited sockets, and has to remove the file of a Unix socket.
         self._shared = "fd" in url.options
         self._file = FileOfSocket(url.path if url.transport == "unix" else "")
@@ -161,7 +161,7 @@ class SocketListener:
     async def close(self) -> None:
         """Accept no more links, and abort unfinished handshakes."""
         # Links that are made stay open, even if their task has not ended yet. Without TLS, accepted ones will be made.
-        unfinished = [task for task, link in self._handshakes.items() if self._context is not None and not link.made]
+        unfinished = [task for task, link in self._handshakes.items() if self._contexts is not None and not link.made]
         tasks = [*self._accepting, *unfinished]
         for task in tasks:
             task.cancel()
@@ -181,7 +181,7 @@ class SocketListener:
     def _accept_queued(self, listening: socket.socket) -> None:
         """Accept the links that the system has queued, which it would reset; their clients may have sent requests."""
         # Without a handshake, clients of TLS have sent nothing.
-        while self._context is None:
+        while self._contexts is None:
             try:
                 self._accepted(*listening.accept())
             except OSError:
@@ -221,9 +221,8 @@ class SocketListener:
     async def _make_link(self, connection: socket.socket, link: SocketLink, receiver: Receiver) -> None:
         try:
             _no_delay(connection)
-            await self._loop.connect_accepted_socket(
-                lambda: link, connection, **tls_arguments(self._context, self._settings)
-            )
+            context = None if self._contexts is None else self._contexts()
+            await self._loop.connect_accepted_socket(lambda: link, connection, **tls_arguments(context, self._settings))
         except OSError as error:
             receiver.link_lost(LinkLost(f"the TLS handshake failed: {error.strerror or error}"))
 
@@ -254,13 +253,15 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
         _detach(loop, connection)
 
 
-async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> SocketListener:
-    """Accept links over sockets. See :func:`penstock.transports.listen`."""
-    context = server_context(url, ssl)
+async def listen(
+    url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None, alpn: str = ""
+) -> SocketListener:
+    """Accept links over sockets. See :func:`penstock.transports.listen`; for `alpn`, see :func:`server_contexts`."""
+    contexts = server_contexts(url, ssl, alpn)
     sockets = await listening_sockets(url)
     if url.transport != "unix":
         url = url.with_port(sockets[0].getsockname()[1])
-    return SocketListener(url, sockets, accept, settings, context)
+    return SocketListener(url, sockets, accept, settings, contexts)
 
 
 async def _readable(loop: asyncio.AbstractEventLoop, listening: socket.socket) -> None:

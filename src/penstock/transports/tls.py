@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ssl as tls
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 from ..errors import UrlError
 from ..settings import Settings
 from ..urls import Url
 from .base import certificate_errors, check_options
+from .reloading import Reloaded
 
-__all__ = ["client_context", "server_context", "tls_arguments"]
+__all__ = ["Contexts", "client_context", "server_contexts", "tls_arguments", "with_alpn"]
+
+Contexts: TypeAlias = "Callable[[], tls.SSLContext] | None"
+"""Returns the TLS context for the next link of a listener; None for unencrypted transports."""
 
 ENCRYPTED: Final = {"tcp": "tls", "unix": "tls", "ws": "wss", "h2c": "h2"}
 """The encrypted counterpart of each unencrypted transport over sockets."""
@@ -45,8 +50,10 @@ def client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | Non
         return tls.create_default_context(cafile=url.options.get("ca"))
 
 
-def server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
-    """Return the TLS context to listen at `url`: `ssl`, or one with the URL's files; None for unencrypted transports.
+def server_contexts(url: Url, ssl: tls.SSLContext | None, alpn: str = "") -> Contexts:
+    """Return the TLS contexts to listen at `url`: `ssl`, or those with the URL's files as they are at the time.
+
+    `alpn` is the only protocol to negotiate (ALPN), if any. It is set in `ssl`, too, because contexts cannot be copied.
 
     Raises UrlError if options are unknown or missing, or a file cannot be read.
     """
@@ -56,10 +63,23 @@ def server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | Non
         return None
     check_options(url, frozenset({"cert", "key", "fd"}))
     if ssl is not None:
-        return ssl
+        given = with_alpn(ssl, alpn)
+        return lambda: given
     if "cert" not in url.options:
         raise UrlError(f"'{url}' needs a certificate; pass ssl=..., or add ?cert=FILE&key=FILE")
+    return Reloaded(url, ("cert", "key"), lambda: with_alpn(_read_context(url), alpn)).current
+
+
+def with_alpn(context: tls.SSLContext, alpn: str) -> tls.SSLContext:
+    """Make TLS negotiate a protocol, if any, and return the context."""
+    if alpn:
+        context.set_alpn_protocols([alpn])
+    return context
+
+
+def _read_context(url: Url) -> tls.SSLContext:
     context = tls.create_default_context(tls.Purpose.CLIENT_AUTH)
     with certificate_errors(url):
-        context.load_cert_chain(url.options["cert"], url.options.get("key"))
+        # Without a password, OpenSSL would ask for that of an encrypted key on the terminal.
+        context.load_cert_chain(url.options["cert"], url.options.get("key"), password="")
     return context
