@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 
 import pytest
 
@@ -132,7 +133,7 @@ async def test_closed_listener_makes_the_links_that_it_has_accepted() -> None:
     [
         (TLS, r"needs a certificate; pass ssl=\.\.\., or add \?cert=FILE&key=FILE"),
         (f"{TLS}?cert=/nowhere.pem", "the certificates cannot be read"),
-        (f"{TLS}?crt=x", "unknown option 'crt'; known are cert, fd, key"),
+        (f"{TLS}?crt=x", "unknown option 'crt'; known are ca, cert, fd, key"),
         (f"{TCP}?cert=x", "unknown option 'cert'; known are fd"),
     ],
 )
@@ -157,3 +158,20 @@ async def test_wrong_trust_options_in_the_url_are_errors(url: str, message: str)
 async def test_encryption_that_the_url_does_not_ask_for_is_wrong_use(certificates: Certificates) -> None:
     with pytest.raises(UrlError, match=r"is not encrypted; write rsocket\+tls://"):
         await connected("rsocket+tcp://localhost:1", ssl=certificates.client)
+
+
+async def test_server_may_require_certificates_of_an_authority(certificates: Certificates) -> None:
+    folder = certificates.folder
+    async with listening(f"{TLS}?{certificates.server_options}&ca={folder}/ca.pem") as place:
+        url = f"rsocket+tls://localhost:{place.port}"
+        context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+        context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+        client = await connected(url, ssl=context)
+        client.link.write(b"hi")
+        server = await place.linked()
+        await server.has(b"hi")
+        client.link.abort()
+        await server.lost()
+        stranger = await connected(f"{url}?ca={folder}/ca.pem")
+        await stranger.lost()
+        assert await (await place.next()).lost() is not None

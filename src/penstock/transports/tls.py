@@ -61,13 +61,13 @@ def server_contexts(url: Url, ssl: tls.SSLContext | None, alpn: str = "") -> Con
         # `ssl` applies to all URLs of a server, some of which may be unencrypted.
         check_options(url, frozenset({"fd"}))
         return None
-    check_options(url, frozenset({"cert", "key", "fd"}))
+    check_options(url, frozenset({"ca", "cert", "key", "fd"}))
     if ssl is not None:
         given = with_alpn(ssl, alpn)
         return lambda: given
     if "cert" not in url.options:
         raise UrlError(f"'{url}' needs a certificate; pass ssl=..., or add ?cert=FILE&key=FILE")
-    return Reloaded(url, ("cert", "key"), lambda: with_alpn(_read_context(url), alpn)).current
+    return Reloaded(url, ("cert", "key", "ca"), lambda: with_alpn(_read_context(url), alpn)).current
 
 
 def with_alpn(context: tls.SSLContext, alpn: str) -> tls.SSLContext:
@@ -78,8 +78,11 @@ def with_alpn(context: tls.SSLContext, alpn: str) -> tls.SSLContext:
 
 
 def _read_context(url: Url) -> tls.SSLContext:
-    context = tls.create_default_context(tls.Purpose.CLIENT_AUTH)
+    authorities = url.options.get("ca")
     with certificate_errors(url):
+        context = tls.create_default_context(tls.Purpose.CLIENT_AUTH, cafile=authorities)
+        if authorities is not None:
+            context.verify_mode = tls.CERT_REQUIRED
         # Without a password, OpenSSL would ask for that of an encrypted key on the terminal.
         context.load_cert_chain(url.options["cert"], url.options.get("key"), password="")
     return context
