@@ -18,6 +18,7 @@ WITHOUT_SOURCE = {
     "aio/test_hooks.py": "admission: connection hooks",
     "aio/test_requests.py": "dispatch: requests, and the answers of handlers",
     "aio/test_task_pump.py": "pumps: sources that are awaited",
+    "aio/test_rolling.py": "all protocols and transports: a rolling restart under load",
     "aio/test_farewells.py": "all protocols and transports: what both sides say when they close",
     "test_docs.py": "README and docs: what they say",
     "test_failures.py": "the page of failures: the tests that it names",

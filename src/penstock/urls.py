@@ -82,6 +82,10 @@ class Url:
         """Return this URL with another port."""
         return replace(self, port=port)
 
+    def with_descriptors(self, descriptors: list[int]) -> Url:
+        """Return this URL with the option that names the descriptors of listening sockets."""
+        return replace(self, options={**self.options, "fd": ",".join(map(str, descriptors))})
+
 
 def parse_url(text: str) -> Url:
     """Return the parts of a URL.

@@ -25,7 +25,10 @@ class Budget:
     ledger demands it, the largest stream fails, and what it held is dropped.
     """
 
-    __slots__ = ("__weakref__", "_account", "_closed", "_exchanges", "_flow", "_held", "_is_alone", "_timer", "_woken")
+    __slots__ = (
+        "__weakref__", "_account", "_closed", "_exchanges", "_flow", "_held", "_identity", "_is_alone", "_timer",
+        "_woken"
+    )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges) -> None:
         self._exchanges = exchanges
@@ -40,10 +43,18 @@ class Budget:
         # The ledger must not keep a connection alive that nobody has closed.
         account.on_room = _weak(self._room)
         account.on_debt = _weak(self._debt)
-        LEDGER.join(account, flow.name, flow.settings)
+        self._identity: str | None = None
+        self.join()
 
     def __del__(self) -> None:
         LEDGER.retire(self._account)
+
+    def join(self) -> None:
+        """Count for the identity of the connection, which changes when its set-up was accepted."""
+        identity = self._flow.connection.counted_as
+        if identity != self._identity and not self._closed:
+            self._identity = identity
+            LEDGER.join(self._account, identity, self._flow.settings)
 
     def settle(self) -> None:
         """Settle the account at the end of a batch, and stop or resume reading."""

@@ -17,6 +17,7 @@ cdef int OPEN, COMPLETE, FOLLOWS, NEXT
 
 @cython.final
 cdef class Inbound:
+    cdef Lifecycle _life
     cdef object _settings
     cdef StreamTable _streams
     cdef Outbound _outbound

@@ -7,14 +7,14 @@ from typing import Final
 from ..core.halves import MAX_REQUEST_N, OPEN, Signal, add
 from ..core.rates import Rate
 from ..core.streams import Stream
-from ..errors import FrameError, LimitExceeded, ProtocolError
-from ..events import Canceled, Completed, CreditGranted, ItemReceived, MetadataPushed, Requested, RunReceived
+from ..errors import CLOSING, FrameError, LimitExceeded, ProtocolError, Rejected
+from ..events import Canceled, Completed, CreditGranted, Draining, ItemReceived, MetadataPushed, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
 from .extensions.metadata import Router
-from .lifecycle import Lifecycle
+from .lifecycle import OPENED, Lifecycle
 from .strays import RATE_SECONDS, Strays
 
 __all__ = ["KINDS", "Inbound"]
@@ -53,6 +53,7 @@ class Inbound:
 
     def __init__(self, life: Lifecycle, strays: Strays) -> None:
         settings, dialect = life.settings, life.dialect
+        self._life = life
         self._settings = settings
         self._streams = life.streams
         self._outbound = life.outbound
@@ -156,7 +157,7 @@ class Inbound:
             self.strays.stray(now)
             self.strays.interrupt(stream_id)
         elif self.draining:
-            self.strays.reject(frame, "the connection is closing", now)
+            self.strays.reject(frame, CLOSING, now)
         elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
             self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
         elif self._max_open_rate and self._opens.hit(now):
@@ -331,4 +332,13 @@ class Inbound:
             self._reassembly.drop(frame.stream_id)
             self.strays.stray(now)
             return
-        self.strays.fail(stream, error_of(frame.code, frame.data, frame.metadata))
+        code = frame.code
+        if self.first_draft and frame.data == CLOSING.encode():
+            # ReactiveSocket 0.0, Error Frame: it has no code.
+            code = Code.REJECTED
+        error = error_of(code, frame.data, frame.metadata)
+        if isinstance(error, Rejected) and error.closing and self._life.is_client and self._life.state == OPENED:
+            # CONNECTION_CLOSE follows when the open streams have ended.
+            self._life.move("CONNECTION_CLOSE")
+            self._events.append(Draining())
+        self.strays.fail(stream, error)

@@ -25,7 +25,7 @@ from .codes import Code, wire_of
 from .control import Control
 from .dialect import DIALECTS, ENDLESS, RSOCKET_1_0, Dialect
 from .inbound import Inbound
-from .lifecycle import CLOSED, DRAINING, OPENED, Lifecycle
+from .lifecycle import CLOSED, DRAINING, LEAVING, OPENED, Lifecycle
 from .link import Link
 from .resume import Checkpoint, SessionStore, decode_checkpoint, restore, take_checkpoint
 from .strays import Strays
@@ -315,6 +315,10 @@ class RSocketSession:
         """End the session: at once if there is an `error`, else when the open streams have ended."""
         if self._life.state == CLOSED:
             return
+        if self._life.state == LEAVING:
+            if error is not None:
+                self._finish(None)
+            return
         if error is not None:
             refusal = error.code if isinstance(error, SetupRejected) else None
             self._control.abort(error, refusal if isinstance(refusal, int) else Code.CONNECTION_ERROR)
@@ -345,6 +349,9 @@ class RSocketSession:
     def _finish(self, error: Exception | None) -> None:
         """End the session after all its streams have failed."""
         life = self._life
+        if life.state == LEAVING:
+            # Nothing was open, so it does not matter how the client disconnects.
+            error = None
         life.move("finished")
         if self._store is not None and life.token is not None:
             self._store.remove(life.token, error)

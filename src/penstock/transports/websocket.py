@@ -41,19 +41,9 @@ class WebSocketLink:
     """A link of messages, over the link of a socket whose handshake is complete."""
 
     __slots__ = (
-        "_client",
-        "_closing",
-        "_cutter",
-        "_ending",
-        "_large_at",
-        "_link",
-        "_paused",
-        "_reader",
-        "pause_reading",
-        "progress",
-        "receiver",
-        "resume_reading",
-    )
+        "_client", "_closing", "_cutter", "_ending", "_large_at", "_link", "_paused", "_reader", "pause_reading",
+        "progress", "receiver", "resume_reading"
+    )  # fmt: skip
 
     def __init__(self, link: tcp.SocketLink, receiver: Receiver, url: Url, settings: Settings, *, client: bool) -> None:
         self.receiver = receiver
@@ -366,6 +356,10 @@ class WebSocketListener:
         await self._listener.close()
         for accepted in list(self._handshakes):
             accepted.decline()
+
+    def hand_over(self) -> list[int]:
+        """Leave the sockets to another process. See `Listener.hand_over`."""
+        return self._listener.hand_over()
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
