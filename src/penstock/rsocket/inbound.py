@@ -87,9 +87,14 @@ class Inbound:
             self._cancel(frame.stream_id, frame.metadata, now)
         elif type == _ERROR:
             self._error(frame, now)
-        elif type == _METADATA_PUSH and self.first_draft and self._streams.get(frame.stream_id) is not None:
+        elif (
+            type == _METADATA_PUSH
+            and self.first_draft
+            and frame.metadata is not None
+            and self._streams.get(frame.stream_id) is not None
+        ):
             # ReactiveSocket 0.0, Metadata Push Frame: it is processed in order with the stream's responses.
-            self._events.append(MetadataPushed(frame.stream_id, frame.metadata or b""))
+            self._events.append(MetadataPushed(frame.stream_id, frame.metadata))
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
             self.strays.ignored(frame, now)
