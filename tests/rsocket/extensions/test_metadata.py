@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,25 @@ def test_values_out_of_range_are_refused(build) -> None:
         metadata.composite([("tëxt/plain", b"")])
     with pytest.raises(build.module("penstock.errors").FrameError, match="more than 3"):
         metadata.entries(b"\x86\0\0\0" * 4, limit=3)
+
+
+def kept(router, metadata: bytes) -> bool:
+    """Return whether a router keeps the metadata of a request."""
+    before = sys.getrefcount(metadata)
+    router.route(metadata)
+    return sys.getrefcount(metadata) > before
+
+
+@pytest.mark.parametrize(
+    "mime", ["message/x.rsocket.composite-metadata.v0", "message/x.rsocket.routing.v0", "text/plain"]
+)
+def test_only_metadata_without_secrets_is_cached(build, mime) -> None:
+    # THREATS 103
+    module = build.module("penstock.rsocket.extensions.metadata")
+    router, route = module.Router(mime), module.Router(mime).metadata("a.b", None)
+    assert kept(router, route) is (mime != "text/plain")
+    secret = {"message/x.rsocket.routing.v0": module.routing("a.b", "secret"), "text/plain": b"secret"}
+    for raw in (b"\x81secret", b"\xff" * 6):
+        more = secret.get(mime, route + module.composite([("message/x.rsocket.authentication.v0", raw)]))
+        assert not kept(router, more)
+    assert not kept(router, b"\xfe\0\0\x07\x06" + b"\xff" * 6)
