@@ -81,7 +81,7 @@ def check(frame: Frame, dialect: Dialect, *, resumable: bool, leases: bool) -> S
     # RSocket 1.0, SETUP Frame: a server that cannot resume MUST reject.
     if frame.flags & RESUME and not resumable:
         raise SetupRejected("this server does not resume sessions", Code.REJECTED_SETUP)
-    # THREATS 27, 28: the server stores the token of each of its sessions, and whoever guesses it takes the session over.
+    # THREATS 27, 28: the server stores each session's token, and whoever guesses a token takes the session over.
     if frame.token is not None and not MIN_TOKEN_BYTES <= len(frame.token) <= MAX_TOKEN_BYTES:
         limits = f"it must have {MIN_TOKEN_BYTES} to {MAX_TOKEN_BYTES} bytes"
         raise SetupRejected(f"a resume token of {len(frame.token)} bytes is refused; {limits}", Code.REJECTED_SETUP)
