@@ -1,0 +1,73 @@
+"""A build of the extensions with ASan, UBSan and coverage, in a copy of the sources."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+__all__ = ["ROOT", "WORK", "environment", "make"]
+
+ROOT: Final = Path(__file__).parent.parent
+WORK: Final = ROOT / "build" / "fuzz"
+COPIED: Final = ("*.py", "*.pyx", "*.pxd", "_shared.c", "py.typed")
+LIBRARY: Final = WORK / "edges.so"
+
+
+def make() -> None:
+    """Compile what has changed. Raises CalledProcessError if that fails."""
+    _copy()
+    LIBRARY.parent.mkdir(parents=True, exist_ok=True)
+    source = Path(__file__).with_name("edges.c")
+    if not LIBRARY.exists() or LIBRARY.stat().st_mtime < source.stat().st_mtime:
+        subprocess.run([_compiler(), "-O2", "-shared", "-fPIC", "-o", LIBRARY, source], check=True)
+    variables = os.environ | {"PENSTOCK_SANITIZE": "1", "PENSTOCK_REQUIRE_EXTENSIONS": "1"}
+    subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"], cwd=WORK, env=variables, check=True
+    )
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a process that uses this build."""
+    # Python itself is not compiled with ASan, so its runtime has to be loaded first.
+    libraries = " ".join((_runtime("libasan.so"), str(LIBRARY)))
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join((str(WORK / "src"), str(ROOT))),
+        "LD_PRELOAD": libraries,
+        # Python frees little at its end. An input must not exhaust the machine's memory.
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:hard_rss_limit_mb=4096",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+        # Python's own allocator would hide reads behind the end of an object.
+        "PYTHONMALLOC": "malloc",
+        "PYTHONFAULTHANDLER": "1",
+        "PENSTOCK_REQUIRE_EXTENSIONS": "1",
+    }
+
+
+def _copy() -> None:
+    """Copy sources that have changed, with their times, so that only those are compiled."""
+    for name in ("setup.py", "pyproject.toml"):
+        WORK.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, WORK / name)
+    sources = {path.relative_to(ROOT) for pattern in COPIED for path in (ROOT / "src").rglob(pattern)}
+    for path in sources:
+        copy = WORK / path
+        if not copy.exists() or copy.stat().st_mtime != (ROOT / path).stat().st_mtime:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / path, copy)
+    for copy in [copy for pattern in COPIED for copy in (WORK / "src").rglob(pattern)]:
+        if copy.relative_to(WORK) not in sources and copy.name != "_shared.c":
+            copy.unlink()
+
+
+def _compiler() -> str:
+    return os.environ.get("CC", "cc")
+
+
+def _runtime(name: str) -> str:
+    """Return the path of a library of the compiler."""
+    found = subprocess.run([_compiler(), f"-print-file-name={name}"], check=True, capture_output=True, text=True)
+    return found.stdout.strip()
