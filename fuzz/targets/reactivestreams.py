@@ -26,10 +26,10 @@ def seeds() -> Iterator[bytes]:
     yield b"\0" + FIXED
 
 
-def _read(build: Build, data: bytes, size: int, runs: bool) -> list[object]:
+def _read(build: Build, data: bytes, size: int) -> list[object]:
     module = build.module("penstock.wire.reactivestreams.decoder")
     codec = build.module("penstock.wire.reactivestreams.codec")
-    decoder = module.Decoder(**LIMITS, runs=runs)
+    decoder = module.Decoder(**LIMITS)
     decoder.extensions.update(codec.EXTENDED)
     found: list[object] = []
     for piece in pieces(data, size):
@@ -54,12 +54,12 @@ def _shown(message: Any) -> list[object]:
 
 def outcome(build: Build, data: bytes) -> list[object]:
     """Return all messages, with runs as single elements."""
-    return _read(build, data[1:], data[0] if data else 0, True)
+    return _read(build, data[1:], data[0] if data else 0)
 
 
 def judge(build: Build, data: bytes, found: Any) -> None:
-    """Compare with the same bytes in pieces of another size, without runs."""
-    other = _read(build, data[1:], 3, False)
+    """Compare with the same bytes in pieces of another size."""
+    other = _read(build, data[1:], 3)
     if other != found and not _is_earlier(other, found) and not _is_earlier(found, other):
         raise Difference(f"in other pieces: {other}\nfound: {found}")
 

@@ -59,10 +59,10 @@ def _plain(value: Any) -> Any:
 
 def judge(build: Build, data: bytes, found: Any) -> None:
     """Compare the texts of a valid JSON message with those that the standard library reads."""
-    if not data or data[0] & 1 or isinstance(found[0], tuple):
+    if not data or data[0] & 1 or isinstance(found[0], tuple) or found[0][FIELDS.index("fault")]:
         return
     try:
-        fields = json.loads(data[1:])
+        fields = json.loads(data[1:].decode())
     except ValueError:
         raise Difference(f"the standard library cannot read what is read as {found[0]}") from None
     for name, value in zip(FIELDS, found[0], strict=False):
