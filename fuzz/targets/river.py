@@ -62,7 +62,8 @@ def judge(build: Build, data: bytes, found: Any) -> None:
     if not data or data[0] & 1 or isinstance(found[0], tuple) or found[0][FIELDS.index("fault")]:
         return
     try:
-        fields = json.loads(data[1:].decode())
+        # The names and values of unknown fields are skipped, so that they need not be UTF-8.
+        fields = json.loads(data[1:].decode(errors="replace"))
     except ValueError:
         raise Difference(f"the standard library cannot read what is read as {found[0]}") from None
     for name, value in zip(FIELDS, found[0], strict=False):
