@@ -13,7 +13,7 @@ __all__ = ["ROOT", "WORK", "environment", "make"]
 
 ROOT: Final = Path(__file__).parent.parent
 WORK: Final = ROOT / "build" / "fuzz"
-COPIED: Final = ("*.py", "*.pyx", "*.pxd", "_shared.c", "py.typed")
+COPIED: Final = ("*.py", "*.pyx", "*.pxd", "py.typed")
 LIBRARY: Final = WORK / "edges.so"
 
 
@@ -59,7 +59,7 @@ def _copy() -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / path, copy)
     for copy in [copy for pattern in COPIED for copy in (WORK / "src").rglob(pattern)]:
-        if copy.relative_to(WORK) not in sources and copy.name != "_shared.c":
+        if copy.relative_to(WORK) not in sources:
             copy.unlink()
 
 

@@ -36,6 +36,7 @@ ACROSS = {
     "benchmarks": "what compares two revisions: ratios, rounds and trees",
     "chaos": "links that stall and break, and what judges the chaos laboratory",
     "disk": "the journal on a disk that lies",
+    "fuzz": "the fuzzer, and its targets with known inputs",
     "hostile": "peers that attack, over sockets and without",
     "saboteurs": "known mistakes, which the laboratories must find",
     "sim": "two sessions and a virtual clock",
