@@ -71,6 +71,8 @@ class Inbound:
         self.draining = False
         self.drafts = not dialect.half_close
         self.first_draft = dialect.own_ids
+        # rsocket-py of 2017, a client of ReactiveSocket 0.2, has even ids. Its first request tells.
+        self._may_follow = self.drafts and not self.first_draft and not life.is_client
 
     def frame(self, frame: Frame, now: float) -> None:
         """Handle a frame of a stream. Raises LimitExceeded if the session must end because of a flood."""
@@ -133,6 +135,9 @@ class Inbound:
 
     def _request(self, frame: Frame, now: float) -> None:
         stream_id = frame.stream_id
+        if self._may_follow:
+            self._may_follow = False
+            self._streams.follow(stream_id)
         if self.drafts and stream_id in self._partials and frame.type == self._partials[stream_id].head.type:
             # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
             self._continue(stream_id, frame, frame.flags, now)
