@@ -49,7 +49,7 @@ def environment() -> dict[str, str]:
 
 def _copy() -> None:
     """Copy sources that have changed, with their times, so that only those are compiled."""
-    for name in ("setup.py", "pyproject.toml"):
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         WORK.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, WORK / name)
     sources = {path.relative_to(ROOT) for pattern in COPIED for path in (ROOT / "src").rglob(pattern)}
