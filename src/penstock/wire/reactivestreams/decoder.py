@@ -307,41 +307,48 @@ class Decoder:
         offsets = None
         limit = at = carried = taken = 0
         middle = end = self._pos
-        try:
-            while True:
-                length = fixed or self._length(self.max_element_bytes, "element of onNext")
-                if length < 0:
-                    break
-                if self._pos + length > self.size:
-                    self._need = self._pos + length
-                    break
-                if taken:
-                    if offsets is None:
-                        # There are at least two. Allocate for as many as the buffer may contain.
-                        limit = 3 * min((self.size - end) // (head_bytes + max(fixed, 1)) + 2, RUN_ELEMENTS)
-                        offsets = array("i", bytes(4 * limit))
-                        view = memoryview(offsets)
-                        view[0], view[1], view[2] = -1, middle, end
-                        at = 3
-                    view[at], view[at + 1], view[at + 2] = -1, self._pos, self._pos + length
-                    at += 3
-                middle = self._pos
-                end = taken = middle + length
-                carried += length
-                # Varints have only one form, so the same type and id always have the same bytes.
-                if (at and at == limit) or not buffer.startswith(head, end):
-                    break
-                self._pos = end + head_bytes
-        except (FrameError, LimitExceeded):
-            # The elements before an invalid one are delivered, however the bytes are split.
-            if not taken:
-                raise
+        while True:
+            length = fixed or self._element_length(taken == 0)
+            if length < 0:
+                break
+            if self._pos + length > self.size:
+                self._need = self._pos + length
+                break
+            if taken:
+                if offsets is None:
+                    # There are at least two. Allocate for as many as the buffer may contain.
+                    limit = 3 * min((self.size - end) // (head_bytes + max(fixed, 1)) + 2, RUN_ELEMENTS)
+                    offsets = array("i", bytes(4 * limit))
+                    view = memoryview(offsets)
+                    view[0], view[1], view[2] = -1, middle, end
+                    at = 3
+                view[at], view[at + 1], view[at + 2] = -1, self._pos, self._pos + length
+                at += 3
+            middle = self._pos
+            end = taken = middle + length
+            carried += length
+            # Varints have only one form, so the same type and id always have the same bytes.
+            if (at and at == limit) or not buffer.startswith(head, end):
+                break
+            self._pos = end + head_bytes
         if not taken:
             return None
         self._pos = taken
         if offsets is None:
             return Message(_ON_NEXT, subscriber, 0, buffer[middle:end])
         return Items(subscriber, _run(buffer, offsets[:at], carried), 0)
+
+    def _element_length(self, first: bool) -> int:
+        """Return the size of the next element; -1 if it is incomplete, or if it is invalid and not the first one.
+
+        The elements before an invalid one are delivered, however the bytes are split.
+        """
+        try:
+            return self._length(self.max_element_bytes, "element of onNext")
+        except (FrameError, LimitExceeded):
+            if first:
+                raise
+            return -1
 
     def _packed(self) -> Message | Items | None:
         """Read onNextPacked."""
