@@ -66,7 +66,8 @@ def outcome(build: Build, data: bytes) -> object:
 def judge(build: Build, data: bytes, found: Any) -> None:
     """Compare valid data with what Arrow reads."""
     values, ends, metadata, _, _, _ = _columns(data)
-    if isinstance(found, tuple) or isinstance(found[0], tuple) or metadata is not None:
+    # Arrow checks the offset behind no rows, which we do not read.
+    if isinstance(found, tuple) or isinstance(found[0], tuple) or metadata is not None or not found[0]:
         return
     column = pyarrow.Array.from_buffers(
         pyarrow.binary(), len(ends) - 1, [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(values)]
