@@ -66,3 +66,11 @@ def test_parity_is_decided_by_the_first_request(build: Build) -> None:
     assert target.say(target.request("REQUEST_RESPONSE", 2)) == ([], [])
     target = Target(build, V1)
     assert target.say(target.request("REQUEST_RESPONSE", 2)) == ([], [])
+
+
+def test_stream_0_decides_nothing(build: Build) -> None:
+    # THREATS 34
+    target = Target(build, V02)
+    assert target.say(target.request("REQUEST_RESPONSE", 0)) == ([], [])
+    assert target.say(target.request("REQUEST_RESPONSE", 1)) == ([], ["Requested"])
+    assert target.say(target.request("REQUEST_RESPONSE", 2)) == ([], [])
