@@ -10,6 +10,7 @@ import json
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -57,12 +58,13 @@ def main(name: str, seconds: float, seed: str, folder: Path) -> int:
 
 
 def _sensors(target: Target) -> list[Sensor]:
-    """Return edges if the compiled build has coverage, else lines."""
-    try:
-        edges: list[Sensor] = [Edges()]
-    except AttributeError:
-        edges = []
-    return [Lines(Path(penstock.__file__).parent)] if target.lines or not edges else edges
+    """Return edges if the compiled build has coverage; and lines if it has not, or the decoder is not compiled."""
+    sensors: list[Sensor] = []
+    with suppress(AttributeError):
+        sensors.append(Edges())
+    if target.lines or not sensors:
+        sensors.append(Lines(Path(penstock.__file__).parent))
+    return sensors
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whole sessions of all protocols. The first bytes of an input are the protocol and side, and the size of pieces."""
+"""Whole sessions. The first two bytes of an input are protocol, side and resumption, and the size of pieces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def seeds() -> Iterator[bytes]:
     build = load("plain")
     for number, dialect in enumerate(DIALECTS):
         for is_client, said in zip((False, True), recorded(build, dialect), strict=True):
-            yield bytes((2 * number + is_client, 0)) + said[:3_500]
+            for resume in (0, 10):
+                yield bytes((2 * number + is_client + resume, 0)) + said[:3_500]
     raw = [bytes.fromhex(entry["hex"]) for entry in json.loads((VECTORS / "reactive-streams-0.json").read_text())]
     yield from (bytes((6 + side, 0)) + raw[side and 1] + message for message in raw for side in (0, 1))
     for path in sorted((VECTORS / "river").glob("*.json")):
@@ -39,14 +40,15 @@ class Conversation:
         build: The build of the session.
         protocol: One of `PROTOCOLS`.
         is_client: Its side.
+        resume: Whether it may be resumed, if its protocol can be.
 
     """
 
-    def __init__(self, build: Build, protocol: str, is_client: bool) -> None:
+    def __init__(self, build: Build, protocol: str, is_client: bool, resume: bool) -> None:
         protocols = build.module("penstock.protocols")
         self.errors: Any = build.module("penstock.errors")
         self.payload: Any = build.module("penstock.payload").Payload
-        settings = build.module("penstock.settings").Settings(**LIMITS)
+        settings = build.module("penstock.settings").Settings(**LIMITS, resume=resume and protocol in PROTOCOLS[:2])
         self.now = 100.0
         self.told: list[object] = []
         self.session: Any = None
@@ -131,10 +133,11 @@ def _shown(value: Any) -> object:
 
 def outcome(build: Build, data: bytes) -> object:
     """Return all events, outputs and errors."""
-    which, size = (data[0] % 10, data[1]) if len(data) > 1 else (0, 0)
+    options, size = (data[0], data[1]) if len(data) > 1 else (0, 0)
+    which, resume = options % 10, options // 10 % 2 == 1
     # Sessions import lazily.
     with build.active():
-        conversation = Conversation(build, PROTOCOLS[which // 2], bool(which % 2))
+        conversation = Conversation(build, PROTOCOLS[which // 2], bool(which % 2), resume)
         if all(conversation.receive(piece) for piece in pieces(data[2:], size)):
             conversation.finish()
     return conversation.told

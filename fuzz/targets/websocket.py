@@ -14,6 +14,7 @@ from fuzz.targets import Difference
 
 LINES: Final = True
 MAX_BYTES: Final = 1_000
+WIDTH: Final = 3
 
 
 def seeds() -> Iterator[bytes]:
@@ -29,11 +30,11 @@ def seeds() -> Iterator[bytes]:
             (Opcode.BINARY, bytes(1_001), True),
             (Opcode.CLOSE, b"\x03\xe8bye", True),
         ]
+        raw = [bytes(Frame(opcode, raw, fin).serialize(mask=masked)) for opcode, raw, fin in frames]
         for options in (0, 2, 4):
-            for size in (0, 1):
-                yield bytes((options | masked, size)) + b"".join(
-                    bytes(Frame(opcode, raw, fin).serialize(mask=masked)) for opcode, raw, fin in frames
-                )
+            yield bytes((options | masked, 0)) + b"".join(raw)
+            yield bytes((options | masked, 200)) + b"".join(raw)
+            yield bytes((options | masked, 1)) + b"".join(raw[:1] + raw[2:6] + raw[7:])
 
 
 def outcome(build: Build, data: bytes) -> object:
@@ -43,10 +44,11 @@ def outcome(build: Build, data: bytes) -> object:
     reader = module.FrameReader(
         masked=bool(options & 1),
         max_bytes=MAX_BYTES,
-        width=3,
+        width=WIDTH,
         first_max_bytes=100 if options & 2 else None,
         skip_long=bool(options & 4),
     )
+    _check_written(build, data[2:])
     found, pings = b"", []
     for piece in pieces(data[2:], size):
         found += reader.feed(piece)
@@ -56,6 +58,17 @@ def outcome(build: Build, data: bytes) -> object:
             pings.append(reader.ping)
             reader.ping = None
     return found, pings, repr(reader.close), repr(reader.violation)
+
+
+def _check_written(build: Build, messages: bytes) -> None:
+    """Check that messages are read as they were written."""
+    module = build.module("penstock.transports.websocket_frames")
+    write_run = build.module("penstock.transports.websocket_runs").write_run
+    for masking in (False, True):
+        frames, end = write_run(messages, WIDTH, masking)
+        read = module.FrameReader(masked=masking, max_bytes=len(messages), width=WIDTH).feed(frames)
+        if read != messages[:end]:
+            raise Difference(f"{messages[:end]!r} were written, but {read!r} read")
 
 
 def judge(build: Build, data: bytes, found: Any) -> None:
@@ -69,7 +82,7 @@ def judge(build: Build, data: bytes, found: Any) -> None:
         if isinstance(event, Frame) and event.opcode in (Opcode.BINARY, Opcode.CONT):
             unfinished += bytes(event.data)
             if event.fin:
-                messages += len(unfinished).to_bytes(3, "big") + unfinished
+                messages += len(unfinished).to_bytes(WIDTH, "big") + unfinished
                 unfinished = b""
     if theirs.parser_exc is None and messages != found[0]:
         raise Difference(f"websockets reads {messages!r}, not {found[0]!r}")
