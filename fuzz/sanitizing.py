@@ -9,31 +9,43 @@ import sys
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ROOT", "WORK", "environment", "make"]
+__all__ = ["EDGES", "FLAGS", "ROOT", "WORK", "compile_library", "environment", "make"]
 
 ROOT: Final = Path(__file__).parent.parent
 WORK: Final = ROOT / "build" / "fuzz"
 COPIED: Final = ("*.py", "*.pyx", "*.pxd", "py.typed")
+FLAGS: Final = (
+    "-fsanitize=address,undefined",
+    "-fsanitize-coverage=trace-pc",
+    "-fno-sanitize-recover=all",
+    "-fno-omit-frame-pointer",
+    "-O1",
+    "-g",
+)
+EDGES: Final = Path(__file__).with_name("edges.c")
 LIBRARY: Final = WORK / "edges.so"
 
 
 def make() -> None:
     """Compile what has changed. Raises CalledProcessError if that fails."""
     _copy()
-    LIBRARY.parent.mkdir(parents=True, exist_ok=True)
-    source = Path(__file__).with_name("edges.c")
-    if not LIBRARY.exists() or LIBRARY.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run([_compiler(), "-O2", "-shared", "-fPIC", "-o", LIBRARY, source], check=True)
-    variables = os.environ | {"PENSTOCK_SANITIZE": "1", "PENSTOCK_REQUIRE_EXTENSIONS": "1"}
+    if not LIBRARY.exists() or LIBRARY.stat().st_mtime < EDGES.stat().st_mtime:
+        compile_library(EDGES, LIBRARY)
+    variables = os.environ | {"PENSTOCK_SANITIZE": " ".join(FLAGS), "PENSTOCK_REQUIRE_EXTENSIONS": "1"}
     subprocess.run(
         [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"], cwd=WORK, env=variables, check=True
     )
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of a process that uses this build."""
+def compile_library(source: Path, library: Path, *options: str) -> None:
+    """Compile C code that is loaded into Python. Raises CalledProcessError if that fails."""
+    subprocess.run([_compiler(), "-O2", *options, "-shared", "-fPIC", "-o", library, source], check=True)
+
+
+def environment(edges: Path = LIBRARY) -> dict[str, str]:
+    """Return the environment of a process that uses this build, with `edges` loaded."""
     # Python itself is not compiled with ASan, so its runtime has to be loaded first.
-    libraries = " ".join((_runtime("libasan.so"), str(LIBRARY)))
+    libraries = " ".join((_runtime("libasan.so"), str(edges)))
     return os.environ | {
         "PYTHONPATH": os.pathsep.join((str(WORK / "src"), str(ROOT))),
         "LD_PRELOAD": libraries,
