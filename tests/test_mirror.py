@@ -38,6 +38,7 @@ ACROSS = {
     "chaos": "links that stall and break, and what judges the chaos laboratory",
     "disk": "the journal on a disk that lies",
     "floods": "processes that are flooded, and the memory that they use",
+    "fuzz": "the fuzzer, and its targets with known inputs",
     "hostile": "peers that attack, over sockets and without",
     "saboteurs": "known mistakes, which the laboratories must find",
     "sim": "two sessions and a virtual clock",

@@ -217,9 +217,11 @@ class Settings:
 
     # Older peers.
     client_ids: str = "odd"
-    """The parity of the client's stream ids, on either side: "even" for peers of 2015 and 2016."""
+    """The parity of the client's stream ids, on either side: "even" for peers of 2015 and 2016. A server of
+    reactivesocket-0.2 follows the first request of each client."""
     lenient: bool = False
-    """Read a PAYLOAD that has data but neither of its flags as an item, as peers of 2016 send it."""
+    """Read a PAYLOAD that has data but neither of its flags as an item, as peers of 2016 send it. A client of
+    reactivesocket-0.2 requests one item with a stream and the others separately, as peers of 2017 expect it."""
     length_counts_itself: bool = False
     """The 24-bit length before each frame includes its own three bytes, as some peers of 2017 send and expect it, over
     TCP, TLS and Unix. Their sessions are not resumed."""
