@@ -250,7 +250,7 @@ class Group:
                 self.parent.add(change, part)
 
     def add(self, change: int, part: int) -> None:
-        """Add the change of a connection, and of what is incomplete. If there is room, connections that wait try again."""
+        """Add the changes of a connection. If that makes room, connections that wait try again."""
         self.held += change
         self.incomplete += part
         if self.held > self.peak:
