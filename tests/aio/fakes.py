@@ -35,7 +35,7 @@ class FakeSession:
         self.full = False
         self.durable: Any = None
         self.linked_at: float | None = None
-        self.account = build.module("penstock.ledger").Account(1 << 40)
+        self.account = build.module("penstock.account").Account(1 << 40)
         self.excused = False
 
     def ask_kinds(self, kind_of: Callable[[str], Any]) -> None:

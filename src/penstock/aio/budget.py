@@ -7,8 +7,9 @@ import logging
 import weakref
 from collections.abc import Callable
 
+from ..account import CONNECTION, FINE
 from ..errors import LimitExceeded, Rejected
-from ..ledger import CONNECTION, FINE, LEDGER
+from ..ledger import LEDGER
 from .exchanges import Exchanges
 from .flow import UNREAD
 from .ports import Holder

@@ -1,7 +1,7 @@
 cimport cython
 
 from ..events cimport Event, ItemReceived, RunReceived
-from ..ledger cimport Account
+from ..account cimport Account
 from .exchanges cimport Exchanges
 from .flow cimport Flow
 

@@ -9,6 +9,7 @@ from inspect import isawaitable
 from typing import Any, Final
 
 from .. import events
+from ..account import ITEM_BYTES, Account
 from ..errors import Canceled, Rejected, StreamClosed
 from ..events import (
     Completed,
@@ -22,7 +23,6 @@ from ..events import (
     RunReceived,
 )
 from ..kinds import Kind
-from ..ledger import ITEM_BYTES, Account
 from ..payload import Payload
 from .exchanges import Exchanges
 from .handlers import Handler

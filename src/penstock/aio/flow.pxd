@@ -1,4 +1,4 @@
-from ..ledger cimport Account
+from ..account cimport Account
 
 cdef int FLUSH_AFTER
 

@@ -6,8 +6,8 @@ from asyncio import Future
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from ..account import ITEM_BYTES, Account
 from ..errors import LimitExceeded
-from ..ledger import ITEM_BYTES, Account
 from ..payload import MetadataPush, Payload, PayloadRun
 from .exchanges import Exchanges
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Protocol
 
+from ..account import Account
 from ..events import Event
-from ..ledger import Account
 from ..payload import Payload, PayloadRun
 from ..transports import Link
 
