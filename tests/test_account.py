@@ -248,3 +248,50 @@ def test_incomplete_bytes_that_become_items_make_room(world: World) -> None:
     first.settle()
     assert second in world.room
     assert world.ledger.process.incomplete == 50
+
+
+def test_connection_over_its_limit_by_what_it_retains_goes_on(world: World) -> None:
+    # Reading confirms it.
+    connection = world.connection(own=100)
+    connection.book_retained(300)
+    assert connection.settle() == world.module.FINE
+    stream = world.stream(connection, limit=1_000)
+    stream.book(101)
+    assert connection.settle() == world.module.CONNECTION
+    stream.release(1)
+    assert connection.settle() == world.module.FINE
+
+
+def test_retained_output_makes_nobody_wait(world: World) -> None:
+    # THREATS 88
+    first, second = (world.connection("a", own=200, of_identity=300) for _ in range(2))
+    first.book_retained(200)
+    first.settle()
+    second.book_retained(150)
+    assert second.settle() == world.module.FINE
+    assert world.debts == [first]
+
+
+def test_oldest_session_without_a_link_pays_first(world: World) -> None:
+    # THREATS 30, 88
+    linked, newer, older, empty = (world.connection("a", own=200, of_identity=300) for _ in range(4))
+    newer.unlinked_since, older.unlinked_since, empty.unlinked_since = 20.0, 10.0, 5.0
+    for account, size in ((linked, 200), (newer, 60), (older, 40)):
+        account.book_retained(size)
+        account.settle()
+    assert world.debts == []
+    linked.book_retained(1)
+    linked.settle()
+    assert world.debts == [older]
+
+
+def test_sessions_of_another_identity_do_not_pay(world: World) -> None:
+    modest = world.connection("b", own=200, of_identity=300)
+    modest.unlinked_since = 1.0
+    modest.book_retained(100)
+    modest.settle()
+    greedy = [world.connection("a", own=200, of_identity=300) for _ in range(2)]
+    for account in greedy:
+        account.book_retained(160)
+        account.settle()
+    assert world.debts == [greedy[0]]

@@ -42,6 +42,9 @@ class Account:
     Attributes:
         held: The bytes that it holds.
         incomplete: Of a connection: the part of `held` that nobody can consume before more arrives.
+        retained: Of a connection: the part of `held` that was sent, and that the peer has not confirmed. It has a limit
+            of its own, so that of the connection does not apply to it.
+        unlinked_since: Of a connection: when it has lost its link; 0: it has one, or is new.
         largest: Of a stream: the size of its largest items, which decays.
         group: Of a connection: its identity; None before it has joined one.
         settled: Of a connection: the part of `held` that its identity has counted.
@@ -55,14 +58,15 @@ class Account:
 
     __slots__ = (
         "group", "held", "incomplete", "indebted", "largest", "limit", "on_debt", "on_room", "parent", "paused",
-        "settled", "settled_incomplete"
+        "retained", "settled", "settled_incomplete", "unlinked_since"
     )  # fmt: skip
 
     def __init__(self, limit: int, parent: Account | None = None) -> None:
         self.limit = limit
         self.parent = parent
         self.held = 0
-        self.incomplete = 0
+        self.incomplete = self.retained = 0
+        self.unlinked_since = 0.0
         self.largest = 0
         self.group: Group | None = None
         self.settled = self.settled_incomplete = 0
@@ -112,7 +116,7 @@ class Account:
         room = self.limit - self.held
         connection = self.parent
         if connection is not None:
-            room = min(room, connection.limit - connection.held)
+            room = min(room, connection.room())
         most = max(room, 0) // largest - expected
         if most <= 0:
             # An item may be larger than the limit. A stream that holds nothing must go on.
@@ -126,10 +130,19 @@ class Account:
         self.incomplete += size
         self.held += size
 
+    def book_retained(self, size: int) -> None:
+        """Count `size` bytes of output that is kept until the peer confirms it; a negative number uncounts them."""
+        self.retained += size
+        self.held += size
+
+    def room(self) -> int:
+        """Return how much more may arrive; negative if the limit is exceeded."""
+        return self.limit - self.held + self.retained
+
     @property
     def is_stuck(self) -> bool:
-        """True if waiting makes no sense, because most of it can only become complete by reading."""
-        return 2 * self.incomplete > self.held
+        """True if waiting makes no sense, because only reading can complete or confirm most of it."""
+        return 2 * (self.incomplete + self.retained) > self.held
 
     def settle(self) -> int:
         """Let identity and process count what has changed, and return whether a limit is exceeded.
@@ -142,7 +155,7 @@ class Account:
         level = FINE
         if self.group is not None:
             level = self.group.settle(self)
-        if self.held > self.limit:
+        if self.room() < 0:
             level = CONNECTION
         self.paused = level != FINE
         return level
@@ -152,7 +165,7 @@ class Account:
         group = self.group
         if group is not None:
             group.count(self)
-        if self.paused and self.held <= self.limit:
+        if self.paused and self.room() >= 0:
             self.on_room()
 
 
@@ -200,13 +213,13 @@ class Group:
         process = self.parent
         if process is not None and process.is_over():
             process.charge()
-            if connection.held:
+            if connection.held > connection.retained:
                 process.wait(connection)
                 return PROCESS
         if self.held > self.limit:
             if self._must_pay(connection):
                 self.charge()
-            if connection.held:
+            if connection.held > connection.retained:
                 self.wait(connection)
                 return IDENTITY
         return FINE
@@ -271,6 +284,12 @@ class Group:
         size = _held if self.held > self.limit else _incomplete
         largest: Group | Account = self
         while isinstance(largest, Group) and largest.members:
+            if size is _held and largest.parent is not None:
+                # What has no link is not in use now, and may never be again: the oldest goes first.
+                parked = [each for each in largest.members if each.unlinked_since and each.retained]
+                if parked:
+                    largest = min(parked, key=_unlinked_since)
+                    break
             largest = max(largest.members, key=size)
         if isinstance(largest, Account):
             self._payer = largest
@@ -310,3 +329,7 @@ def _held(account: Group | Account) -> int:
 
 def _incomplete(account: Group | Account) -> int:
     return account.incomplete
+
+
+def _unlinked_since(account: Account) -> float:
+    return account.unlinked_since

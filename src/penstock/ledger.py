@@ -54,7 +54,12 @@ class Ledger:
         group.count(connection)
 
     def retire(self, connection: Account) -> None:
-        """Let a connection that has ended leave as soon as it holds nothing; consumers may still have its items."""
+        """Let a connection that has ended leave as soon as it holds nothing; consumers may still have its items.
+
+        What only its session has held is gone.
+        """
+        connection.book_incomplete(-connection.incomplete)
+        connection.book_retained(-connection.retained)
         if connection.held > 0:
             connection.paused = True
             connection.on_room = partial(self.retire, connection)

@@ -123,18 +123,30 @@ class Budget:
         account = self._account
         account.indebted = False
         group = account.group
-        if account.held > account.limit:
+        if account.room() < 0:
             self._pay(f"the connection holds more than max_connection_bytes ({account.limit})")
         elif group is not None and group.parent is not None:
             process = group.parent
             if process.held > process.limit:
-                self._pay(f"all connections hold more than max_process_bytes ({process.limit})")
+                self._pay_others(f"all connections hold more than max_process_bytes ({process.limit})")
             elif group.held > group.limit:
-                self._pay(f"the connections of {self._flow.name} hold more than max_identity_bytes ({group.limit})")
+                name = self._flow.name
+                self._pay_others(f"the connections of {name} hold more than max_identity_bytes ({group.limit})")
             elif process.is_over():
                 limit = process.incomplete_limit
                 self._shed(f"unfinished items of all connections hold more than max_process_reassembly_bytes ({limit})")
                 self._paid()
+
+    def _pay_others(self, why: str) -> None:
+        """Make room for other connections. A session that has output without a link to send it over ends."""
+        account, flow = self._account, self._flow
+        if account.unlinked_since and account.retained:
+            error = LimitExceeded(f"the session keeps {account.retained} bytes for a client without a link, and {why}")
+            logger.warning("%s: %s", flow.name, error)
+            flow.session.close(flow.loop.time(), error)
+            self._paid()
+        else:
+            self._pay(why)
 
     def _pay(self, why: str) -> None:
         """Drop what the largest stream holds, and fail it."""
@@ -143,7 +155,7 @@ class Budget:
         largest = max(holders, key=_held, default=None)
         of_session = self._account.held - sum(map(_held, holders))
         if largest is None or of_session > largest.account.held:
-            self._shed(f"{self._flow.name} has sent {self._account.held} bytes that are not consumed, and {why}")
+            self._shed(f"{self._account.held} bytes were not consumed or not confirmed, and {why}")
         else:
             self._drop(largest, f"{largest.account.held} bytes were not consumed, and {why}")
         self._paid()

@@ -170,7 +170,7 @@ def restore(checkpoint: Checkpoint, life: Lifecycle, reassembly: Reassembly) -> 
     life.move("restored")
     life.received = life.reported = checkpoint.received
     prefix_bytes = outbound.prefix_bytes
-    replay = Replay(life.settings.resume_bytes, prefix_bytes, checkpoint.sent)
+    replay = Replay(life.settings.resume_bytes, prefix_bytes, checkpoint.sent, life.account)
     for body in checkpoint.retained:
         replay.keep(prefixed(body, prefix_bytes), len(body), True)
     outbound.replay = replay
