@@ -221,7 +221,8 @@ def test_who_holds_most_that_is_incomplete_pays(world: World) -> None:
     hoarder.book_incomplete(160)
     smaller.book_incomplete(110)
     # More than anybody else, but complete.
-    world.stream(consumer).book(90)
+    complete = world.stream(consumer)
+    complete.book(90)
     for account in (hoarder, smaller, consumer):
         account.settle()
     assert world.debts == []

@@ -83,3 +83,34 @@ def test_connections_that_leave_are_not_incomplete(world: World) -> None:
     world.ledger.leave(account)
     world.ledger.leave(other)
     assert (world.ledger.process.incomplete, world.ledger.process.held) == (0, 0)
+
+
+def test_snapshot_shows_every_level(world: World) -> None:
+    first, second = (world.connection("a", of_process=5_000) for _ in range(2))
+    other = world.connection("b")
+    stream = world.stream(first)
+    stream.book(90)
+    first.book_incomplete(20)
+    second.book_retained(30)
+    other.book_retained(50)
+    for account in (first, second, other):
+        account.settle()
+    snapshot = world.ledger.snapshot()
+    assert (snapshot.held_bytes, snapshot.peak_bytes, snapshot.limit_bytes) == (190, 190, 5_000)
+    assert (snapshot.incomplete_bytes, snapshot.retained_bytes) == (20, 80)
+    assert (snapshot.largest_identity_bytes, snapshot.largest_connection_bytes) == (140, 110)
+    assert (snapshot.identities, snapshot.connections, snapshot.paused_connections) == (2, 3, 1)
+
+
+def test_snapshot_of_an_empty_ledger_is_zero(world: World) -> None:
+    snapshot = world.ledger.snapshot()
+    assert {getattr(snapshot, name) for name in snapshot.__slots__} == {0}
+
+
+def test_connection_that_retires_keeps_nothing_of_its_session(world: World) -> None:
+    connection = world.connection()
+    connection.book_incomplete(10)
+    connection.book_retained(20)
+    connection.settle()
+    world.ledger.retire(connection)
+    assert (connection.held, connection.group, world.ledger.process.held) == (0, None, 0)

@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from .account import Account, Group
 from .settings import Settings
 
-__all__ = ["LEDGER", "Ledger"]
+__all__ = ["LEDGER", "Ledger", "LedgerSnapshot"]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSnapshot:
+    """The bytes that a process holds for its peers at one moment, as far as its connections have settled.
+
+    Attributes:
+        held_bytes: Everything: what was received and not consumed, and what was sent and not confirmed.
+        peak_bytes: The maximum of `held_bytes` so far.
+        limit_bytes: The maximum that is allowed: `Settings.max_process_bytes`; 0 without connections.
+        incomplete_bytes: The part that only more input can complete: frames and fragments.
+        retained_bytes: The part that was sent, and is kept until the peer has confirmed it.
+        largest_identity_bytes: What the largest identity holds, by `Settings.max_identity_bytes`.
+        largest_connection_bytes: What the largest connection holds, by `Settings.max_connection_bytes`.
+        identities: The number of identities that have a connection.
+        connections: The number of connections, including ended ones whose items are not consumed.
+        paused_connections: Those that are not read, because a limit is reached.
+        payments: How often a connection had to release memory because of a limit.
+
+    """
+
+    held_bytes: int
+    peak_bytes: int
+    limit_bytes: int
+    incomplete_bytes: int
+    retained_bytes: int
+    largest_identity_bytes: int
+    largest_connection_bytes: int
+    identities: int
+    connections: int
+    paused_connections: int
+    payments: int
 
 
 class Ledger:
@@ -84,6 +117,25 @@ class Ledger:
         connection.group = None
         connection.settled = connection.settled_incomplete = 0
         connection.indebted = False
+
+    def snapshot(self) -> LedgerSnapshot:
+        """Return what is held now. Any thread may call this."""
+        process = self.process
+        # Copied at once, because other threads may change them.
+        identities, connections = list(process.members), list(self._joined)
+        return LedgerSnapshot(
+            held_bytes=process.held,
+            peak_bytes=process.peak,
+            limit_bytes=process.limit,
+            incomplete_bytes=process.incomplete,
+            retained_bytes=sum(each.retained for each in connections),
+            largest_identity_bytes=max((each.held for each in identities), default=0),
+            largest_connection_bytes=max((each.held for each in connections), default=0),
+            identities=len(identities),
+            connections=len(connections),
+            paused_connections=sum(each.paused for each in connections),
+            payments=self.payments,
+        )
 
 
 LEDGER: Final = Ledger()
