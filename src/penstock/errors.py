@@ -153,6 +153,11 @@ class ApplicationError(PenstockError):
         return f"[{code}] {self.message}" if self.message else f"[{code}]"
 
 
+# Parts of the messages of temporary rejections of requests by Penstock. The protocols have no code for them.
+_TOO_MANY: Final = "max_streams ("
+_NO_LEASE: Final = "there is no lease for this request"
+
+
 class Rejected(ApplicationError):
     """The peer rejected the request without processing it: it is safe to retry."""
 
@@ -160,6 +165,16 @@ class Rejected(ApplicationError):
         self, code: int | str = 0x202, message: str = "", data: bytes | None = None, metadata: bytes | None = None
     ) -> None:
         super().__init__(code, message, data, metadata)
+
+    @property
+    def temporary(self) -> bool:
+        """True if the peer has too many open streams, or a lease expired on the way: a retry may succeed."""
+        return self.too_many or _NO_LEASE in self.message
+
+    @property
+    def too_many(self) -> bool:
+        """True if the peer has too many open streams of this side."""
+        return _TOO_MANY in self.message
 
 
 class Canceled(ApplicationError):

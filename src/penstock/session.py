@@ -233,6 +233,9 @@ class Detector(ABC):
     Attributes:
         farewell: Bytes to write before the link is closed without a session, also after `receive` has raised.
         identity: The peer's identity, as far as its link proves it. Only the same peer may resume a session.
+        locked_out: Why no session is looked up for this peer: what would resume one raises, without a farewell, so
+            that an honest client tries again. Empty: it may resume.
+        guessed: True after `receive` has raised because the peer named a session that is unknown.
 
     """
 
@@ -241,6 +244,8 @@ class Detector(ABC):
         self._since = 0.0
         self.farewell = b""
         self.identity = b""
+        self.locked_out = ""
+        self.guessed = False
 
     def link_up(self, now: float) -> None:
         """Start the time limit: a link was accepted."""

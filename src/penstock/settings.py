@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .errors import LocalError
 from .leases import LeasePolicy
+from .networks import networks
 
 __all__ = ["DEFAULT_SETTINGS", "Settings"]
 
@@ -21,7 +22,7 @@ _ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+")
 _BYTES = ("max_stream_bytes", "max_connection_bytes", "max_identity_bytes", "max_process_bytes")
 _ONES = ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes", "heartbeats_until_dead")
 _LEAST = {
-    **dict.fromkeys((*_ONES, *_BYTES, "max_held_bytes"), 1),
+    **dict.fromkeys((*_ONES, *_BYTES, "max_calls", "max_held_bytes"), 1),
     "max_unacked": 2,
     "heartbeat_interval": 0.001,
     "unread_timeout": 0.001,
@@ -90,6 +91,9 @@ class Settings:
     """Metadata of one item or push."""
     max_metadata_entries: int = 256
     """Entries of one composite metadata."""
+    max_calls: int = 4_096
+    """Calls and uploads that this side has open at once on a connection; more of them wait, in order of arrival. The
+    default is what a server admits by default. A peer that refuses calls lowers the limit of its connection."""
     max_streams: int = 4_096
     """Streams that the peer may have open at once."""
     max_open_rate: int = 0
@@ -112,10 +116,22 @@ class Settings:
     """Connections of a server: each costs a file descriptor and about 20 KiB. Links whose first message has not been
     read are counted separately, by the same limits. A full server still admits clients that resume a session."""
     max_connections_per_address: int = 100
-    """Connections of a server from one address: a client needs only one, but many clients may share an address."""
+    """Connections of a server from one address, or of one principal if the acceptor names it: a client needs only one,
+    but many clients may share an address."""
     max_refusals_per_address: int = 100
-    """Links from one address, per 30 s, that begin with junk or with an unknown token for resumption; beyond it, links
-    from there are refused until the 30 s are over, because guessing needs many attempts. 0: no limit."""
+    """Links from one address that name an unknown session; beyond it, none is resumed from there, because guessing
+    needs many attempts. As many are forgotten per 30 s. New sessions are served, because many clients may share an
+    address. Links that begin with junk are closed. As many are logged, and as many that a limit refuses. 0: no
+    limit."""
+
+    # Proxies in front of a server.
+    trusted_proxies: tuple[str, ...] = ()
+    """Networks whose proxies name their clients, such as "10.0.0.0/8"; "unix" trusts peers of Unix sockets. Over
+    WebSocket and HTTP/2, a client's address is the last one in `Forwarded` or `X-Forwarded-For` that is not in these
+    networks. From other addresses these headers are ignored."""
+    proxy_protocol: bool = False
+    """Connections from `trusted_proxies` begin with a PROXY protocol header, v1 or v2, before TLS. Connections without
+    one are refused. From other addresses no header is read."""
 
     # reactive-streams-io.
     extensions: tuple[str, ...] = ()
@@ -247,6 +263,12 @@ class Settings:
                 raise LocalError(
                     f"Settings.element_sizes has {size} for {route!r}; it must be between 1 and max_frame_bytes"
                 )
+        try:
+            trusted = networks(self.trusted_proxies)
+        except ValueError as error:
+            raise LocalError(f"Settings.trusted_proxies: {error}; write networks such as 10.0.0.0/8, or unix") from None
+        if self.proxy_protocol and not trusted:
+            raise LocalError("Settings.proxy_protocol needs trusted_proxies; list the networks of the proxies there")
         for origin in self.origins:
             if not _ORIGIN.fullmatch(origin):
                 raise LocalError(f"Settings.origins has {origin!r}; write https://host, with no path, or *")

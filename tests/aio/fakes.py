@@ -192,8 +192,9 @@ class FakeHalf:
     def granted(self) -> None:
         self.told.append("granted")
 
-    def resumed(self) -> None:
-        self.told.append("resumed")
+    def step(self) -> int:
+        self.told.append("stepped")
+        return 1
 
     def canceled(self, metadata: bytes | None = None) -> None:
         self.told.append("canceled")

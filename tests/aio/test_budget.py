@@ -124,7 +124,7 @@ async def test_connection_that_nobody_closes_is_not_kept(build: Build) -> None:
     account = world.account
     items = world.stream(1, 300)
     world.settle()
-    items.waiter = None
+    items.waiters.clear()
     del world, items
     gc.collect()
     assert account.group is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from contextvars import copy_context
 from typing import Final
@@ -15,6 +15,7 @@ from ..events import Closed, Draining, Established, Event, MetadataPushed, Reque
 from ..transports import Link
 from .dispatch import without_requests
 from .driver import Driver
+from .exchanges import ENDS_TASK, FATAL
 from .flow import ADMISSION, HOOK
 from .intercept import bound
 from .setup import CURRENT, Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, rejection
@@ -48,8 +49,8 @@ class Admission:
     """
 
     __slots__ = (
-        "_acceptor", "_acceptor_task", "_certificate", "_checks_again", "_closed", "_driver", "_entered", "_held",
-        "_hook", "_hook_task", "_refusal", "_tasks", "_waiting", "checked", "state"
+        "_acceptor", "_acceptor_task", "_certificate", "_checks_again", "_closed", "_count", "_driver", "_entered",
+        "_held", "_hook", "_hook_task", "_refusal", "_tasks", "_waiting", "checked", "state"
     )  # fmt: skip
 
     def __init__(
@@ -58,12 +59,15 @@ class Admission:
         acceptor: Acceptor | None,
         hook: ConnectionHook | None,
         tasks: set[asyncio.Task[None]],
+        count: Callable[[Verdict], None] | None = None,
     ) -> None:
         self._driver = driver
         self._acceptor = acceptor or accept
         self._checks_again = acceptor is not None
         self._hook = hook
         self._tasks = tasks
+        # Counts the connection for the principal in a verdict; raises if that is at its limit.
+        self._count = count or (lambda _: None)
         # Events that wait for the acceptor, and for the hook.
         self._held: list[Event] = []
         self._waiting: list[Event] = []
@@ -211,8 +215,13 @@ class Admission:
             previous=driver.connection.identity,
         )
         try:
-            answer = self._acceptor(setup)
-        except Exception as error:
+            # What the acceptor sets in its context holds for all requests of the connection.
+            answer = driver.dispatch.context.run(self._acceptor, setup)
+            if not inspect.isawaitable(answer):
+                self._count(answer)
+        except FATAL:
+            raise
+        except BaseException as error:
             self._reject(error)
             return False
         if inspect.isawaitable(answer):
@@ -229,7 +238,10 @@ class Admission:
         try:
             async with timeout:
                 verdict = await answer
-        except Exception as error:
+            self._count(verdict)
+        except ENDS_TASK:
+            raise
+        except BaseException as error:
             self._acceptor_task = None
             if isinstance(error, TimeoutError) and timeout.expired():
                 # Not a rejection: the client may retry successfully.
@@ -270,7 +282,7 @@ class Admission:
         flow.resume_reading(ADMISSION)
         self._settle()
 
-    def _reject(self, error: Exception) -> None:
+    def _reject(self, error: BaseException) -> None:
         """Reject the client; only the text of a SetupRejected reaches it."""
         if not isinstance(error, PenstockError):
             logger.error("the acceptor failed", exc_info=error)
@@ -319,12 +331,16 @@ class Admission:
             async with AsyncExitStack() as stack:
                 try:
                     await stack.enter_async_context(hook(connection))
-                except (Exception, asyncio.CancelledError) as error:
+                except (GeneratorExit, *FATAL):
+                    raise
+                except BaseException as error:
                     self._refuse(error)
                     return
                 self._admit()
                 await self._closed
-        except Exception:
+        except ENDS_TASK:
+            raise
+        except BaseException:
             logger.exception("%r: on_connection failed when it exited", connection)
 
     def _admit(self) -> None:
@@ -355,6 +371,9 @@ class Admission:
         driver = self._driver
         if isinstance(error, Exception):
             self._refusal = error
+        elif not isinstance(error, asyncio.CancelledError):
+            self._refusal = RuntimeError(f"on_connection raised {type(error).__name__}")
+            self._refusal.__cause__ = error
         else:
             self._refusal = driver.error or SessionClosed("the connection was closed before on_connection was entered")
         if self.state == ENTERING:

@@ -22,9 +22,9 @@ from .dialer import Dialer, SetupData
 from .driver import Driver
 from .nodes import Node, NodeStatus
 from .peer import Peer
-from .pump import Source
 from .reconnect import Reconnect
 from .service import Service
+from .sources import Source
 from .strategies import PeakEwma, Strategy, strategy_named
 
 __all__ = ["Balancer", "balance"]

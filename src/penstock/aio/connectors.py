@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from asyncio import CancelledError, Future
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
+from ..errors import Rejected, SessionClosed
 from ..settings import Settings
 from .driver import Driver
 
@@ -45,6 +50,49 @@ class Connector:
             SessionError: The peer is closed.
 
         """
+
+    async def queued(
+        self,
+        driver: Driver,
+        opening: tuple[Any, ...],
+        own: Callable[[Driver, Future[Any], int], object],
+        repeatable: bool,
+        order: int = 0,
+    ) -> Any:
+        """Send a call or a FIRE when it is its turn, and return the response of a call.
+
+        Args:
+            driver: The driver to use, unless its session ends before the request is sent.
+            opening: The arguments of `Session.open`.
+            own: Called with the driver, the future of the response, and the stream id, when the request was sent.
+            repeatable: Whether to send the request again if the peer refuses it for the time being.
+            order: The id of its first stream, if the peer has refused it; otherwise 0.
+
+        """
+        while True:
+            queue = driver.exchanges.queue
+            future: Future[Any] = driver.loop.create_future()
+            request = queue.add(future, opening, partial(own, driver, future), order)
+            try:
+                return await future
+            except CancelledError:
+                queue.remove(request)
+                driver.exchanges.abandon(request.stream_id)
+                raise
+            except Rejected as error:
+                if not repeatable or not queue.repeats(error, order):
+                    raise
+                order = order or request.stream_id
+            except SessionClosed as error:
+                if request.stream_id:
+                    raise
+                closed, driver, order = driver, await self.driver(), 0
+                if driver is closed:
+                    raise driver.error or error from None
+            finally:
+                if not repeatable and request.stream_id:
+                    # The response to an upload may arrive before the end of its items.
+                    driver.exchanges.cancel_stream(request.stream_id)
 
     async def push(self, metadata: bytes) -> None:
         """Send metadata that concerns the whole connection. See :meth:`Peer.push`."""

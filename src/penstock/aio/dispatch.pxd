@@ -13,6 +13,7 @@ cdef class Dispatch:
     cdef public Flow flow
     cdef public Exchanges exchanges
     cdef public object service
+    cdef public object context
     cdef object _on_session_event
 
     @cython.locals(event=Event)
@@ -22,8 +23,8 @@ cdef class Dispatch:
     cdef _item(self, ItemReceived event)
     cdef _end(self, event)
     cdef _begin(self, event)
-    cdef _begin_channel(self, event, handler)
-    cdef _answer(self, event, result, handler)
+    cdef _begin_channel(self, event, handler, context)
+    cdef _answer(self, event, result, handler, context)
 
 
 cdef _payload(result)

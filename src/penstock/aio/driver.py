@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..connection import Connection
 from ..errors import OwnerMissing, SessionClosed, SessionError
-from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
+from ..events import Closed, Draining, Established, Event, Unlinked
 from ..session import Session
 from ..settings import Settings
 from ..transports import Link
@@ -201,6 +201,8 @@ class Driver:
             else:
                 self.sink.take(happened)
             happened = session.take_events()
+        if self.exchanges.queue.busy:
+            self.exchanges.queue.schedule()
         if self.exchanges.abandoned and not (self.admission is not None and self.admission.withholds):
             if self._durable is None:
                 self.exchanges.abandoned.clear()
@@ -212,8 +214,12 @@ class Driver:
         else:
             # The same as `Flow.write`, inlined because each batch runs it.
             flow.unsent = 0
-            for chunk in session.take_output():
-                link.write(chunk)
+            output = session.take_output()
+            try:
+                for chunk in output:
+                    link.write(chunk)
+            except RuntimeError as error:
+                flow.link_failed(error)
         flow.batching = False
         account = flow.account
         if account.paused or account.held != account.settled or account.incomplete != account.settled_incomplete:
@@ -223,13 +229,16 @@ class Driver:
         elif flow.holds:
             flow.resume_reading(FULL)
         if not session.link_wanted and flow.link is not None:
-            flow.link.close()
+            flow.close_link()
         due = session.next_timer()
         if due is not None and due < self._timer_due:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer_due = due
-            self._timer = self.loop.call_at(due, self._timer_fired)
+            self._set_timer(due)
+
+    def _set_timer(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_due = due
+        self._timer = self.loop.call_at(due, self._timer_fired)
 
     async def writable(self) -> None:
         """Let other tasks run, then wait until the link accepts more output or the session ends."""
@@ -261,8 +270,6 @@ class Driver:
         elif isinstance(event, Unlinked):
             if self.flow.link is not None:
                 self.flow.link.abort()
-        elif isinstance(event, LeaseGranted):
-            self.exchanges.leases.granted(event.requests)
         elif isinstance(event, Established):
             connection = self.connection
             if not connection.is_client:
@@ -275,7 +282,7 @@ class Driver:
         self.budget.close()
         if isinstance(error, OwnerMissing):
             logger.error("%s: %s", self.flow.name, error)
-        self.exchanges.leases.closed()
+        self.exchanges.queue.close()
         self._stop_timer()
         self._set_state(CLOSED)
         self._wake_setup_waiters(error)

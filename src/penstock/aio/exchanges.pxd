@@ -1,4 +1,5 @@
 from .flow cimport Flow
+from .queueing cimport RequestQueue
 
 
 cdef class Exchanges:
@@ -12,7 +13,7 @@ cdef class Exchanges:
     cdef public set requests
     cdef public object unread
     cdef public set tasks
-    cdef public object leases
+    cdef public RequestQueue queue
 
     cpdef request(self, stream_id, count)
     cpdef bint end_inbound(self, stream_id, error) except -1

@@ -5,26 +5,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections import deque
 from collections.abc import Callable
+from contextvars import Context
+from functools import partial
 from inspect import iscoroutine
 from typing import Any, Final
 from weakref import WeakSet
 
-from ..errors import ApplicationError, Canceled, LeaseMissing, LocalError, OwnerMissing, StreamClosed
+from ..errors import ApplicationError, Canceled, LocalError, OwnerMissing, Rejected, StreamClosed
 from ..events import Event
-from ..kinds import Kind
 from ..payload import Payload
 from ..session import Durable
 from .flow import Flow
 from .ports import Holder, ReceivingHalf, SendingHalf
+from .queueing import RequestQueue
 
-__all__ = ["Exchanges", "LeaseWaiters"]
+__all__ = ["ENDS_TASK", "FATAL", "Exchanges"]
 
 logger = logging.getLogger("penstock.aio")
 
 EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 """A handler that does not wait ends without a turn of the loop."""
+FATAL: Final = (SystemExit, KeyboardInterrupt)
+"""Exceptions that end the process. Any other exception of a handler fails only its stream."""
+ENDS_TASK: Final = (asyncio.CancelledError, GeneratorExit, *FATAL)
+"""Exceptions that end a task without being failures of the code that it runs."""
 MAX_ABANDONED: Final = 1_024
 """Streams in `abandoned` after which those whose last event was delivered are removed."""
 
@@ -35,7 +40,7 @@ class Exchanges:
     Every stream has an owner from when it is opened until the session reports its end or its owner abandons it. An
     event without an owner ends the session with :exc:`~penstock.OwnerMissing`, because its content would be lost
     silently. Late events are dropped if their stream is in `abandoned`, or if they are a grant or an end for a sending
-    half that has already ended.
+    half that has already ended, also in the session.
 
     Attributes:
         calls: The future of each pending call, by stream.
@@ -43,16 +48,16 @@ class Exchanges:
         outbound: The sending halves.
         abandoned: Streams that were abandoned, or whose handler has ended, while the session may still have events for
             them, which are dropped. Emptied when the session has no events.
+        queue: Requests that wait until the peer admits them.
         restored: Receiving halves of streams that another process opened, until `Peer.adopt` returns them.
         unread: Receiving halves that have ended while they held items; the consumer may have dropped them.
         requests: The requests of handlers that wait, which are held until the handlers have ended.
         tasks: Tasks of handlers and sources that have not ended.
-        leases: Requests that wait for a lease.
 
     """
 
     __slots__ = (
-        "abandoned", "calls", "flow", "inbound", "leases", "outbound", "requests", "restored", "session", "tasks",
+        "abandoned", "calls", "flow", "inbound", "outbound", "queue", "requests", "restored", "session", "tasks",
         "unread"
     )  # fmt: skip
 
@@ -67,7 +72,7 @@ class Exchanges:
         self.requests: set[Holder] = set()
         self.unread: WeakSet[ReceivingHalf] = WeakSet()
         self.tasks: set[asyncio.Future[Any]] = set()
-        self.leases = LeaseWaiters(flow)
+        self.queue = RequestQueue(flow, self.calls)
 
     # For the owner of a stream.
 
@@ -102,13 +107,15 @@ class Exchanges:
 
     # For handlers and sources.
 
-    def start(self, work: Any, finished: Callable[[asyncio.Future[Any]], None]) -> asyncio.Future[Any]:
-        """Run `work` in a task, and call `finished` at its end; `finished` must remove the task from `tasks`."""
+    def start(
+        self, work: Any, finished: Callable[[asyncio.Future[Any]], None], context: Context
+    ) -> asyncio.Future[Any]:
+        """Run `work` in a task in `context`, and call `finished` at its end; it must remove the task from `tasks`."""
         loop = self.flow.loop
         if iscoroutine(work):
-            task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, **EAGER)
+            task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, context=context, **EAGER)
         else:
-            task = asyncio.ensure_future(work, loop=loop)
+            task = context.run(partial(asyncio.ensure_future, work, loop=loop))
         if task.done():
             finished(task)
         else:
@@ -122,13 +129,17 @@ class Exchanges:
         `name` is the handler's name for the log. It is empty for a requester's source, whose error reaches its
         consumer.
         """
-        if not isinstance(error, Exception):
+        if isinstance(error, asyncio.CancelledError):
             error = Canceled(message="the handler was canceled")
         elif name and isinstance(error, LocalError):
             # The message says what cannot be sent, and where. No traceback: a peer may cause many of these.
             logger.error("%s failed: %s", name, error)
         elif name and not isinstance(error, ApplicationError):
             logger.error("%s failed", name, exc_info=error)
+        if not isinstance(error, Exception):
+            # A consumer must not get an exception that ends its own task, such as GeneratorExit.
+            cause, error = error, RuntimeError(f"{name or 'the source of items'} raised {type(error).__name__}")
+            error.__cause__ = cause
         try:
             self.session.fail(stream_id, error)
         except LocalError as wrong:
@@ -165,6 +176,8 @@ class Exchanges:
                 # Some peers complete a call without an item; the response is then empty.
                 future.set_result(Payload())
             else:
+                if isinstance(error, Rejected):
+                    self.queue.refused(error)
                 future.set_exception(error)
         inbound = self.inbound.pop(stream_id, None)
         if inbound is not None:
@@ -177,6 +190,10 @@ class Exchanges:
         if half is not None:
             half.canceled(metadata)
         return half is not None
+
+    def owns(self, stream_id: int) -> bool:
+        """Return True if a stream of this side has an owner."""
+        return stream_id in self.calls or stream_id in self.inbound or stream_id in self.outbound
 
     def unowned(self, event: Event) -> None:
         """End the session because of an event without an owner, unless its stream is in `abandoned`."""
@@ -195,59 +212,3 @@ class Exchanges:
         elif len(self.abandoned) > MAX_ABANDONED:
             # A busy session always has events that wait for storage.
             self.abandoned &= durable.withheld
-
-
-class LeaseWaiters:
-    """Requests that wait for a lease on one connection, in the order of arrival."""
-
-    __slots__ = ("_flow", "_waiting")
-
-    def __init__(self, flow: Flow) -> None:
-        self._flow = flow
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def open(
-        self, kind: Kind, route: str, payload: Payload, credit: int, done: bool = False, endless: bool = False
-    ) -> int:
-        """Open a stream as soon as a lease allows it; see `Session.open`.
-
-        Raises:
-            LeaseMissing: No lease arrived within `Settings.lease_timeout`.
-
-        """
-        flow = self._flow
-        timeout = flow.settings.lease_timeout
-        first = True
-        try:
-            async with asyncio.timeout(timeout):
-                while True:
-                    # Requests that already wait go first.
-                    if not (first and self._waiting):
-                        try:
-                            return flow.session.open(kind, route, payload, credit, done, endless)
-                        except LeaseMissing:
-                            if timeout <= 0:
-                                raise
-                    await self._wait(first)
-                    first = False
-        except TimeoutError:
-            raise LeaseMissing(f"{flow.name} did not grant a lease for another request within {timeout:g} s") from None
-
-    def granted(self, count: int) -> None:
-        """Let `count` waiting requests try again."""
-        for waiter in list(self._waiting)[:count]:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    def closed(self) -> None:
-        """Wake all requests, which then fail because the connection is closed."""
-        self.granted(len(self._waiting))
-
-    async def _wait(self, first: bool) -> None:
-        waiter: asyncio.Future[None] = self._flow.loop.create_future()
-        # A request that was overtaken by a new one keeps its place.
-        (self._waiting.append if first else self._waiting.appendleft)(waiter)
-        try:
-            await waiter
-        finally:
-            self._waiting.remove(waiter)

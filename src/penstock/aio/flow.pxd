@@ -1,4 +1,5 @@
 from ..account cimport Account
+from .scheduler cimport Lane
 
 cdef int FLUSH_AFTER
 
@@ -16,6 +17,7 @@ cdef class Flow:
     cdef public bint withheld
     cdef public bint batching
     cdef public dict senders
+    cdef public Lane lane
     cdef bint _link_full
     cdef bint _storage_full
     cdef list _waiters

@@ -37,14 +37,14 @@ cdef class ReceiveBuffer:
     cdef public Py_ssize_t max_bytes
     cdef public bint over
     cdef public object error
-    cdef public object waiter
+    cdef public list waiters
 
     @cython.locals(size=Py_ssize_t)
     cpdef item(self, Payload payload)
     @cython.locals(count=Py_ssize_t, size=Py_ssize_t)
     cpdef run(self, PayloadRun run)
     cdef bint has_room(self, builder, Py_ssize_t count) except *
-    cpdef wake_consumer(self)
+    cpdef wake_consumers(self)
     cpdef consume(self, Py_ssize_t count)
     @cython.locals(count=Py_ssize_t)
     cpdef request_more(self)

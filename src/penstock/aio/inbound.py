@@ -28,7 +28,9 @@ PUSH_OVERHEAD: Final = 64
 
 
 class ReceiveBuffer:
-    """Buffers at most a window of items between dispatch and one consumer.
+    """Buffers at most a window of items between dispatch and the stream's consumers.
+
+    If several tasks consume a stream, each item goes to one of them.
 
     The peer may send `window` items. Consumed items are requested again, half a window at a time, so that the peer
     does not have to stop and no item costs a frame of its own. The window grows while the consumer is fast and the
@@ -51,7 +53,7 @@ class ReceiveBuffer:
         ready_bytes: The bytes of these items in the account.
         pending: Later items, in order of arrival.
         offset: Items of the first pending run that are in `ready`.
-        builder: While the consumer waits for rows, items are appended to it on arrival and count as consumed. They
+        builder: While a consumer waits for rows, items are appended to it on arrival and count as consumed. They
             are then still in the processor's cache, and the next read can reuse their memory.
         on_push: Called with metadata that was pushed between the items, in order; None ignores it.
         pushed: Bytes of such metadata that waits.
@@ -63,7 +65,7 @@ class ReceiveBuffer:
     __slots__ = (
         "__weakref__", "_items", "account", "builder", "consumed", "deferred", "error", "exchanges", "expected", "flow",
         "max_bytes", "max_rows", "max_window", "min_window", "offset", "on_push", "over", "pending", "pushed", "ready",
-        "ready_bytes", "ready_count", "received_bytes", "requested_at", "stream_id", "threshold", "waiter", "window"
+        "ready_bytes", "ready_count", "received_bytes", "requested_at", "stream_id", "threshold", "waiters", "window"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, stream_id: int, window: int, max_window: int, manual: bool) -> None:
@@ -94,7 +96,8 @@ class ReceiveBuffer:
         self.max_bytes = 0
         self.over = False
         self.error: Exception | None = None
-        self.waiter: Future[None] | None = None
+        # Of consumers that wait for items: one, unless several tasks consume the stream.
+        self.waiters: list[Future[None]] = []
 
     # For dispatch.
 
@@ -112,8 +115,8 @@ class ReceiveBuffer:
         else:
             self.pending.append(payload)
             self.account.book(size)
-        if self.waiter is not None:
-            self.wake_consumer()
+        if self.waiters:
+            self.wake_consumers()
 
     def run(self, run: PayloadRun) -> None:
         """Receive a run of items."""
@@ -131,8 +134,8 @@ class ReceiveBuffer:
         else:
             self.pending.append(run)
             self.account.book(_size_of(run))
-        if self.waiter is not None:
-            self.wake_consumer()
+        if self.waiters:
+            self.wake_consumers()
 
     def push(self, metadata: bytes) -> None:
         """Receive pushed metadata, in order with the items."""
@@ -149,7 +152,7 @@ class ReceiveBuffer:
         entry = MetadataPush(metadata)
         self.pending.append(entry)
         self.account.book(_size_of(entry))
-        self.wake_consumer()
+        self.wake_consumers()
 
     def ended(self, error: Exception | None) -> None:
         """Mark the stream as finished."""
@@ -158,7 +161,7 @@ class ReceiveBuffer:
             self.error = error
             if self.account.held:
                 self.exchanges.unread.add(self)
-            self.wake_consumer()
+            self.wake_consumers()
 
     def discard(self, error: Exception) -> None:
         """Drop all items that were not consumed, and end the stream with `error`."""
@@ -169,25 +172,28 @@ class ReceiveBuffer:
         self._items.clear()
         self.ready_count = self.ready_bytes = self.offset = self.pushed = 0
         self.account.close()
-        self.wake_consumer()
+        self.wake_consumers()
 
-    def wake_consumer(self) -> None:
-        """Wake the consumer."""
-        waiter = self.waiter
-        if waiter is not None:
-            self.waiter = None
+    def wake_consumers(self) -> None:
+        """Wake all consumers; those that find no items wait again."""
+        for waiter in self.waiters:
             if not waiter.done():
                 waiter.set_result(None)
+        self.waiters.clear()
 
     def has_room(self, builder: ColumnBuilder, count: int) -> bool:
         """Return True if `builder` may get `count` more rows."""
         return len(builder) + count <= self.max_rows and builder.size < self.max_bytes
 
-    # For the consumer.
+    # For consumers.
 
     def arrival(self) -> Future[None]:
         """Return a future that is done when something has arrived, or the stream has ended."""
-        self.waiter = waiter = self.flow.loop.create_future()
+        waiter: Future[None] = self.flow.loop.create_future()
+        if self.waiters:
+            # Those of canceled consumers must not add up while no item arrives.
+            self.waiters = [each for each in self.waiters if not each.done()]
+        self.waiters.append(waiter)
         return waiter
 
     def consume(self, count: int) -> None:
@@ -237,7 +243,8 @@ class ReceiveBuffer:
     def prepare(self) -> bool:
         """Count the items in `ready` as consumed, and move the next ones to it; return False if there are none.
 
-        It gets at most as many items as may be consumed before more must be requested.
+        All items in `ready` must have been taken. It gets at most as many items as may be consumed before more must be
+        requested.
         """
         if self.ready_count:
             count = self.ready_count
@@ -311,11 +318,16 @@ class ReceiveBuffer:
         self.account.release(_size_of(run) - _size_of(rest))
         self.pending[index] = rest
 
-    def gather(self, builder: ColumnBuilder | None, max_rows: int, max_bytes: int) -> None:
-        """Append items to `builder` on arrival; None stops. All earlier items must be in it already."""
+    def gather(self, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> None:
+        """Append items to `builder` on arrival. All earlier items must have been taken."""
         self.builder = builder
         self.max_rows = max_rows
         self.max_bytes = max_bytes
+
+    def stop_gathering(self, builder: ColumnBuilder) -> None:
+        """Stop appending items to `builder`, unless another consumer's builder has replaced it."""
+        if self.builder is builder:
+            self.builder = None
 
     def fill(self, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
         """Move pending items to `builder`; return True if it is full or the next entry would overfill it."""

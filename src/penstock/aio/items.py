@@ -23,11 +23,13 @@ PAUSE_TURNS: Final = 2
 
 
 class Items:
-    """Items that the peer sends on one stream, for one consumer.
+    """Items that the peer sends on one stream.
 
     Iterate over it asynchronously for single items, each a :class:`~penstock.Payload`, or over :meth:`batches` for
     many at once. If you exit a loop early, another loop continues at the next item. More items are requested as items
     are consumed. Both raise the error that failed the stream after its last item.
+
+    Several tasks may consume the items of one stream, each with its own loop: each item goes to one of them.
     """
 
     __slots__ = ("_inbound", "_settings")
@@ -62,9 +64,11 @@ class Items:
     async def _items(self) -> AsyncGenerator[Payload, None]:
         inbound = await self._opened()
         while True:
-            for payload in inbound.ready:
+            ready = inbound.ready
+            for payload in ready:
                 yield payload
-            if not inbound.prepare():
+            # Another task may have taken the rest, and be at the next items.
+            if ready is inbound.ready and not inbound.prepare():
                 if inbound.over:
                     break
                 await inbound.arrival()
@@ -102,7 +106,7 @@ class Items:
                 if inbound.over or inbound.pending or len(builder) > rows:
                     return True
         finally:
-            inbound.gather(None, 0, 0)
+            inbound.stop_gathering(builder)
         return False
 
     async def arrival(self) -> bool:

@@ -30,6 +30,8 @@ class MetricsSnapshot:
         sent_bytes: Bytes sent over links.
         received_items: Items received, without requests.
         sent_items: Items sent, without requests.
+        requests_queued: Requests of this side that had to wait: for other calls to end, for a lease, or for the link.
+        requests_repeated: Calls of this side that the peer had no place for, and that were sent again.
         streams_opened: Streams opened, by kind and whether this side is the requester.
         streams_ended: Streams ended, by kind, whether this side is the requester, and outcome.
         ledger: The bytes that the process holds for all its peers.
@@ -46,6 +48,8 @@ class MetricsSnapshot:
     sent_bytes: int
     received_items: int
     sent_items: int
+    requests_queued: int
+    requests_repeated: int
     streams_opened: Mapping[tuple[Kind, bool], int]
     streams_ended: Mapping[tuple[Kind, bool, Outcome], int]
     ledger: LedgerSnapshot = field(default_factory=LEDGER.snapshot, compare=False)
@@ -113,6 +117,14 @@ class Metrics(Tap):
     def sent(self, connection: Connection, data: bytes) -> None:
         """Count bytes."""
         self._counts["sent_bytes"] += len(data)
+
+    def request_queued(self, connection: Connection) -> None:
+        """Count a request that has to wait."""
+        self._counts["requests_queued"] += 1
+
+    def request_repeated(self, connection: Connection) -> None:
+        """Count a call that is sent again."""
+        self._counts["requests_repeated"] += 1
 
     def stream_opened(self, connection: Connection, kind: Kind, ours: bool) -> None:
         """Count a stream by its kind."""

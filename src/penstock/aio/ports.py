@@ -21,10 +21,6 @@ class SendingHalf(Protocol):
         """Continue, because the peer requested more items."""
 
     @abstractmethod
-    def resumed(self) -> None:
-        """Continue, because the link accepts output again."""
-
-    @abstractmethod
     def canceled(self, metadata: bytes | None = None) -> None:
         """Stop, because the peer canceled, or the stream failed. The half is no longer in the table.
 

@@ -12,6 +12,7 @@ from ..errors import ConnectError, PenstockError, SessionClosed, SessionError
 from .connectors import Connector
 from .dialer import Dialer
 from .driver import DRAINING, Driver
+from .exchanges import ENDS_TASK
 from .peer import Peer
 from .reconnect import Reconnect
 
@@ -314,7 +315,9 @@ class Reconnecting(Connector):
         assert self._policy.on_connect is not None
         try:
             await self._policy.on_connect(self.peer)
-        except Exception:
+        except ENDS_TASK:
+            raise
+        except BaseException:
             logger.exception("%s: on_connect failed", self.latest.flow.name)
 
     # The end.

@@ -19,7 +19,7 @@ from ..protocols import EXAMPLE_URL, detectors
 from ..session import Durable, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
-from ..transports import Discard, Link, Listener, Refused
+from ..transports import MAX_REFUSED_LINKS, Discard, Link, Listener, Refused
 from ..urls import Url, parse_url
 from .background import Background
 from .connectors import Direct
@@ -224,10 +224,10 @@ class Server:
         """Return the callback for new links of one listener."""
 
         def accept(address: str) -> _PendingLink | Refused:
-            reason = self._limits.refuses(address, asyncio.get_running_loop().time())
+            reason = self._limits.refuses(address)
             if reason:
                 self._note_refusal(address, reason)
-                return Refused(SetupRejected.full(reason).message)
+                return Refused(SetupRejected.full(reason).message, lambda: self._explainer(make, address, reason))
             self._limits.arrived(address)
             arrival = _PendingLink(self, make(), address, protocol)
             self._arrivals.add(arrival)
@@ -235,24 +235,37 @@ class Server:
 
         return accept
 
+    def _explainer(self, make: Callable[[], sessions.Detector], address: str, reason: str) -> _PendingLink | None:
+        """Return a receiver that reads a refused set-up to reject it; None if there are too many."""
+        if sum(bool(arrival.refusal) for arrival in self._arrivals) >= MAX_REFUSED_LINKS:
+            return None
+        arrival = _PendingLink(self, make(), address, "", reason)
+        self._arrivals.add(arrival)
+        return arrival
+
     def _note_refusal(self, address: str, reason: str) -> None:
-        logger.warning("%s refused: %s", address or "a peer", reason)
+        logged = self._limits.refused(address, asyncio.get_running_loop().time())
+        logger.log(logging.WARNING if logged else logging.DEBUG, "%s refused: %s", address or "a peer", reason)
         self._observers.refused(address, reason)
 
     def arrived(self, arrival: _PendingLink, session: Session, link: Link) -> None:
         """Attach the link of `arrival` to its session."""
-        self._arrivals.discard(arrival)
-        self._limits.identified(arrival.address)
+        self._remove(arrival)
+        if arrival.refusal:
+            self._refuse(session, link, arrival.refusal)
+            return
         driver = self._drivers.get(session)
         if driver is None:
             # A session that an earlier process stored is not a new one.
             durable = session.durable
             reason = "" if durable is not None and durable.kept else self._limits.full(arrival.address)
             if reason:
-                self._refuse(session, link, arrival.address, reason)
+                self._note_refusal(arrival.address, reason)
+                self._refuse(session, link, reason)
                 return
             driver = self._begin(arrival, session)
-        self._limits.linked(session, arrival.address)
+        principal = driver.connection.principal
+        self._limits.linked(session, driver.connection.counted_as if principal else arrival.address)
         link.receiver = driver
         if driver.taps is not None:
             for data in arrival.read:
@@ -263,15 +276,19 @@ class Server:
         """Return the driver of a new session."""
         connection = Connection(arrival.protocol, arrival.address, False)
         driver = self._observers.driver(
-            session, self._settings, self._service, connection, lambda: self._unlinked(session)
+            session,
+            self._settings,
+            self._service,
+            connection,
+            lambda: self._unlinked(session),
+            lambda verdict: self._limits.admitted(session, connection, verdict),
         )
         self._drivers[session] = driver
         driver.over.add_done_callback(lambda _: self._ended(session))
         return driver
 
-    def _refuse(self, session: Session, link: Link, address: str, reason: str) -> None:
+    def _refuse(self, session: Session, link: Link, reason: str) -> None:
         """Reject a new session because its address, or the server, is at a limit, which the client is told."""
-        self._note_refusal(address, reason)
         # The client would take the session's pending output for acceptance.
         session.take_output()
         session.close(asyncio.get_running_loop().time(), SetupRejected.full(reason, REJECTED))
@@ -282,13 +299,15 @@ class Server:
 
     def lost(self, arrival: _PendingLink, reason: str) -> None:
         """Remove a link that was lost before its session was known."""
-        self._arrivals.discard(arrival)
-        self._observers.refused(arrival.address, reason)
-        self._limits.identified(arrival.address)
+        self._remove(arrival)
+        if not arrival.refusal:
+            self._observers.refused(arrival.address, reason)
 
-    def unrecognized(self, address: str) -> None:
-        """Count a link that began with an unknown protocol or an unknown token."""
-        self._limits.unrecognized(address, asyncio.get_running_loop().time())
+    def _remove(self, arrival: _PendingLink) -> None:
+        """Remove a link from those whose first message has not been read."""
+        if arrival in self._arrivals and not arrival.refusal:
+            self._limits.identified(arrival.address)
+        self._arrivals.discard(arrival)
 
     def _unlinked(self, session: Session) -> None:
         """Let a session wait for another link; if too many wait, end the one that has waited longest."""
@@ -312,9 +331,13 @@ class Server:
 class _PendingLink:
     """The receiver of a link whose session is not known yet."""
 
-    def __init__(self, server: Server, detector: sessions.Detector, address: str, protocol: str) -> None:
+    def __init__(
+        self, server: Server, detector: sessions.Detector, address: str, protocol: str, refusal: str = ""
+    ) -> None:
         self.address = address
         self.protocol = protocol
+        # Why a new session is rejected.
+        self.refusal = refusal
         # The data that the detector has read, for taps. The detector limits its size.
         self.read: list[bytes] = []
         self._server = server
@@ -339,11 +362,15 @@ class _PendingLink:
             return
         if self._server.tapped:
             self.read.append(data)
+        # A refused link must not take a session from another one.
+        now = asyncio.get_running_loop().time()
+        limits = self._server._limits
+        self._detector.locked_out = self.refusal or limits.locked_out(self.address, now)
         try:
-            session = self._detector.receive(data, asyncio.get_running_loop().time())
+            session = self._detector.receive(data, now)
         except ProtocolError as error:
-            self._server.unrecognized(self.address)
-            self.refuse(str(error))
+            logged = limits.unrecognized(self.address, self._detector.guessed, now)
+            self.refuse(str(error), logging.WARNING if logged else logging.DEBUG)
             return
         if session is not None:
             self._stop()
@@ -360,9 +387,9 @@ class _PendingLink:
         self._stop()
         self._server.lost(self, str(error or "the link was closed before its first message was complete"))
 
-    def refuse(self, reason: str) -> None:
+    def refuse(self, reason: str, level: int = logging.WARNING) -> None:
         """Close the link, and log `reason`."""
-        logger.warning("%s refused: %s", self.address or "a peer", reason)
+        logger.log(level, "%s refused: %s", self.address or "a peer", reason)
         self._stop()
         self._server.lost(self, reason)
         if self._link is not None:

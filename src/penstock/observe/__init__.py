@@ -21,6 +21,8 @@ COUNTERS: Final = (
     ("sent_bytes", "By", "Bytes sent over links"),
     ("received_items", "{item}", "Items received, without requests"),
     ("sent_items", "{item}", "Items sent, without requests"),
+    ("requests_queued", "{request}", "Requests that had to wait before they were sent"),
+    ("requests_repeated", "{request}", "Calls that were sent again because the peer had no place for them"),
 )
 
 HELD: Final = (

@@ -20,6 +20,7 @@ from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused, certificate_errors, check_options, link_error
 from .lingering import LINGER, Linger, tcp_progress
+from .proxied import ProxiedConnections
 from .reading import ReadBuffer, Reading
 
 __all__ = ["LOOPBACK", "SocketLink", "SocketListener", "client_context", "connect", "listen", "server_context"]
@@ -126,8 +127,8 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
                     self._transport.write_eof()
                 else:
                     self._transport.close()
-            except OSError:
-                # The peer has reset the connection, but asyncio has not noticed it yet.
+            except (OSError, RuntimeError):
+                # The peer has reset the connection, but asyncio has not noticed it yet; or uvloop has, and closed it.
                 self._transport.abort()
 
     def pause_writing(self) -> None:
@@ -158,6 +159,7 @@ class SocketListener:
         self._settings = settings
         self._context = context
         self._loop = asyncio.get_running_loop()
+        self._proxied = ProxiedConnections(settings, self._admit, accept)
         self._accepting = [self._loop.create_task(self._accept_links(listening)) for listening in sockets]
         self._handshakes: dict[asyncio.Task[None], SocketLink] = {}
 
@@ -167,7 +169,7 @@ class SocketListener:
         tasks = [*self._accepting, *(task for task, link in self._handshakes.items() if not link.made)]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, self._proxied.close(), return_exceptions=True)
         for listening in self._sockets:
             listening.close()
         if self.url.transport == "unix":
@@ -188,14 +190,21 @@ class SocketListener:
                     await asyncio.sleep(ACCEPT_RETRY)
                 continue
             starved = False
-            receiver = self._accept(address[0] if isinstance(address, tuple) else "")
-            if isinstance(receiver, Refused):
-                connection.close()
-                continue
-            link = SocketLink(receiver, self._settings.output_high_bytes)
-            task = self._loop.create_task(self._make_link(connection, link, receiver))
-            self._handshakes[task] = link
-            task.add_done_callback(partial(self._link_made, connection, receiver))
+            name = address[0] if isinstance(address, tuple) else ""
+            if not self._proxied.take(connection, name):
+                self._admit(connection, name)
+
+    def _admit(self, connection: socket.socket, address: str) -> None:
+        """Create the link of a connection whose client has this address, unless it is refused."""
+        accepted = self._accept(address)
+        receiver = accepted.explainer() if isinstance(accepted, Refused) else accepted
+        if receiver is None:
+            connection.close()
+            return
+        link = SocketLink(receiver, self._settings.output_high_bytes)
+        task = self._loop.create_task(self._make_link(connection, link, receiver))
+        self._handshakes[task] = link
+        task.add_done_callback(partial(self._link_made, connection, receiver))
 
     async def _make_link(self, connection: socket.socket, link: SocketLink, receiver: Receiver) -> None:
         try:
