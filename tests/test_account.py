@@ -296,3 +296,19 @@ def test_sessions_of_another_identity_do_not_pay(world: World) -> None:
         account.book_retained(size)
         account.settle()
     assert world.debts == [greedy[0]]
+
+
+def test_nobody_pays_for_what_was_released_meanwhile(world: World) -> None:
+    first, second = (world.connection("a", own=300, of_identity=300) for _ in range(2))
+    stream, other = world.stream(first), world.stream(second)
+    stream.book(280)
+    first.settle()
+    # Less than what settles by itself.
+    stream.release(100)
+    other.book(50)
+    assert second.settle() == world.module.IDENTITY
+    assert world.debts == []
+    assert world.room == [first]
+    first.settle()
+    assert second in world.room
+    assert second.settle() == world.module.FINE

@@ -17,7 +17,8 @@ ITEM_BYTES: Final = 96
 UNLIMITED: Final = 1 << 62
 """A limit that is never reached."""
 SLACK: Final = 65_536
-"""Released bytes after which a connection settles without waiting for a batch, because none may follow."""
+"""Released bytes after which a connection settles without waiting for a batch, because none may follow. It also does so
+when it holds nothing any more."""
 
 # The results of `Account.settle`.
 FINE: Final = 0
@@ -90,10 +91,12 @@ class Account:
         """Uncount `size` bytes that were consumed or dropped."""
         self.held -= size
         connection = self.parent
-        if connection is not None:
+        if connection is None:
+            connection = self
+        else:
             connection.held -= size
-            if connection.paused or connection.settled - connection.held > SLACK:
-                connection.released()
+        if connection.held == 0 or connection.paused or connection.settled - connection.held > SLACK:
+            connection.released()
 
     def close(self) -> None:
         """Uncount all that a stream holds, because it was dropped."""
@@ -279,7 +282,7 @@ class Group:
 
     def charge(self) -> None:
         """Make the largest connection pay. Does nothing while one is paying."""
-        if self._payer is not None and self._payer.indebted:
+        if (self._payer is not None and self._payer.indebted) or self._is_stale():
             return
         size = _held if self.held > self.limit else _incomplete
         largest: Group | Account = self
@@ -296,6 +299,26 @@ class Group:
             if not largest.indebted:
                 largest.indebted = True
                 largest.on_debt()
+
+    def accounts(self) -> list[Account]:
+        """Return the accounts of all its connections."""
+        found: list[Account] = []
+        for each in list(self.members):
+            if isinstance(each, Group):
+                found += each.accounts()
+            else:
+                found.append(each)
+        return found
+
+    def _is_stale(self) -> bool:
+        """Return whether its connections have released enough since they settled; if so, let them settle."""
+        accounts = self.accounts()
+        if sum(map(_held, accounts)) > self.limit or sum(map(_incomplete, accounts)) > self.incomplete_limit:
+            return False
+        for each in accounts:
+            if each.held != each.settled or each.incomplete != each.settled_incomplete:
+                each.on_room()
+        return True
 
     def limited(self, limit: int, incomplete: int = UNLIMITED) -> None:
         """Respect limits that are in the settings of a new connection."""

@@ -186,7 +186,10 @@ def fake_connection(build: Build, address: str = "tcp://peer:1", is_client: bool
 class FakeHalf:
     """A sending half that records its calls."""
 
+    stream_id = 1
+
     def __init__(self) -> None:
+        self.held = 0
         self.told: list[str] = []
 
     def granted(self) -> None:

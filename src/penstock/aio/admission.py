@@ -267,6 +267,7 @@ class Admission:
         driver = self._driver
         if isinstance(verdict, Admitted):
             driver.connection.identity = verdict.identity
+            driver.budget.identify()
             verdict = verdict.service
         if verdict is not None:
             driver.serve(bound(verdict, driver.connection))

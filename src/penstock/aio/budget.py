@@ -8,11 +8,11 @@ import weakref
 from collections.abc import Callable
 
 from ..account import CONNECTION, FINE
-from ..errors import LimitExceeded, Rejected
+from ..errors import LimitExceeded
 from ..ledger import LEDGER
 from .exchanges import Exchanges
 from .flow import UNREAD
-from .ports import Holder
+from .ports import Holding
 
 __all__ = ["Budget"]
 
@@ -41,10 +41,15 @@ class Budget:
         # The ledger must not keep a connection alive that nobody has closed.
         account.on_room = _weak(self._room)
         account.on_debt = _weak(self._debt)
-        LEDGER.join(account, flow.name, flow.settings)
+        self.identify()
 
     def __del__(self) -> None:
         LEDGER.retire(self._account)
+
+    def identify(self) -> None:
+        """Count the connection for its principal, or else for its address. Call it again when that has changed."""
+        flow = self._flow
+        LEDGER.join(self._account, flow.connection.counted_as, flow.settings)
 
     def settle(self) -> None:
         """Settle the account at the end of a batch, and stop or resume reading."""
@@ -130,7 +135,7 @@ class Budget:
             if process.held > process.limit:
                 self._pay_others(f"all connections hold more than max_process_bytes ({process.limit})")
             elif group.held > group.limit:
-                name = self._flow.name
+                name = self._flow.connection.counted_as or self._flow.name
                 self._pay_others(f"the connections of {name} hold more than max_identity_bytes ({group.limit})")
             elif process.is_over():
                 limit = process.incomplete_limit
@@ -150,14 +155,13 @@ class Budget:
 
     def _pay(self, why: str) -> None:
         """Drop what the largest stream holds, and fail it."""
-        exchanges = self._exchanges
-        holders: list[Holder] = [*exchanges.inbound.values(), *exchanges.unread, *exchanges.requests]
-        largest = max(holders, key=_held, default=None)
-        of_session = self._account.held - sum(map(_held, holders))
-        if largest is None or of_session > largest.account.held:
+        holdings = self._exchanges.holdings()
+        largest = max(holdings, key=_held, default=None)
+        of_session = self._account.held - sum(map(_held, holdings))
+        if largest is None or of_session > largest.held:
             self._shed(f"{self._account.held} bytes were not consumed or not confirmed, and {why}")
         else:
-            self._drop(largest, f"{largest.account.held} bytes were not consumed, and {why}")
+            self._drop(largest, f"{largest.held} bytes were not consumed, and {why}")
         self._paid()
 
     def _shed(self, why: str) -> None:
@@ -169,15 +173,11 @@ class Budget:
         if not flow.session.shed(now, error):
             flow.session.close(now, error)
 
-    def _drop(self, holder: Holder, why: str) -> None:
+    def _drop(self, holding: Holding, why: str) -> None:
         """Fail a stream, and drop what it holds."""
-        flow, exchanges = self._flow, self._exchanges
-        stream_id = holder.stream_id
-        text = f"stream {stream_id}: {why}"
-        logger.warning("%s: %s", flow.name, text)
-        exchanges.end_outbound(stream_id)
-        holder.discard(LimitExceeded(f"{text}; consume items faster, or request fewer"))
-        exchanges.fail(stream_id, Rejected(message=text), "")
+        text = f"stream {holding.stream_id}: {why}"
+        logger.warning("%s: %s", self._flow.name, text)
+        self._exchanges.drop(holding, text)
 
     def _paid(self) -> None:
         LEDGER.payments += 1
@@ -198,5 +198,5 @@ def _weak(method: Callable[[], None]) -> Callable[[], None]:
     return call
 
 
-def _held(holder: Holder) -> int:
-    return holder.account.held
+def _held(holding: Holding) -> int:
+    return holding.held
