@@ -77,8 +77,8 @@ class Settings:
     """Everything that has arrived over one connection and was not consumed: items, and requests of handlers that wait;
     beyond it, reading stops."""
     max_identity_bytes: int = 256 * MIB
-    """The same for all connections of a client's address; beyond it, those that hold more than their share are not
-    read."""
+    """The same for all connections of a client's address, and the output that their sessions keep until it is
+    confirmed; beyond it, those that hold more than their share are not read, and sessions without a link end."""
     max_process_bytes: int = 512 * MIB
     """The same for all connections of this process, which leaves half of a machine with 1 GiB to everything else;
     beyond it, the connection that holds most loses its largest stream. Of different values, the smallest applies."""

@@ -87,7 +87,7 @@ class Control:
             if not sessions.add(setup.token, self._session, self._session.identity):
                 raise SetupRejected("the resume token is in use, or there are too many sessions", Code.REJECTED_SETUP)
             life.token = setup.token
-            self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes)
+            self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes, account=life.account)
         life.move("SETUP")
         life.established = True
         self._outbound.linked = True

@@ -1,7 +1,7 @@
 import cython
 
 from ..core.streams cimport Stream, StreamTable
-from ..ledger cimport Account
+from ..account cimport Account
 from ..payload cimport Payload, PayloadRun
 from .control cimport Control
 from .inbound cimport Inbound

@@ -314,7 +314,7 @@ class RSocketSession:
         raise UnsupportedKind(f"{self._dialect.name} does not support rehandshakes")
 
     def shed(self, now: float, error: Exception) -> bool:
-        """Drop the largest unfinished item. See :meth:`penstock.session.Session.shed`."""
+        """Drop the largest unfinished item, or unconfirmed output. See :meth:`penstock.session.Session.shed`."""
         return self._strays.shed(error)
 
     def close(self, now: float, error: Exception | None = None) -> None:
@@ -367,6 +367,8 @@ class RSocketSession:
             self._strays.remove_stream(stream)
             self._events.append(Failed(stream.id, reason))
         self._strays.reassembly.clear()
+        if self._outbound.replay is not None:
+            self._outbound.replay.drop()
         self._link.unfinished.drop()
         self.link_wanted = False
         self._events.append(Closed(error))

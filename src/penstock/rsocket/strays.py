@@ -122,11 +122,21 @@ class Strays:
             excess = self.reassembly.excess()
 
     def shed(self, error: Exception) -> bool:
-        """Drop the largest unfinished item, and return whether there was one."""
+        """Drop the largest unfinished item, or the output that the peer has not confirmed if that is larger.
+
+        Returns False if there is neither.
+        """
+        replay = self._outbound.replay
         largest = self.reassembly.largest()
-        if largest is not None:
+        retained = 0 if replay is None else replay.held
+        if replay is not None and retained > (0 if largest is None else self.partials[largest].held):
+            # Without it, the session continues over this link, but cannot be resumed from before.
+            replay.drop()
+        elif largest is not None:
             self.drop_partial(largest, error)
-        return largest is not None
+        else:
+            return False
+        return True
 
     def drop_partial(self, stream_id: int, error: Exception) -> None:
         """Drop an unfinished item, and end its stream or reject its request."""
