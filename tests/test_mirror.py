@@ -38,6 +38,7 @@ ACROSS = {
     "chaos": "links that stall and break, and what judges the chaos laboratory",
     "disk": "the journal on a disk that lies",
     "hostile": "peers that attack, over sockets and without",
+    "rolling": "servers in processes of their own, replaced under load",
     "saboteurs": "known mistakes, which the laboratories must find",
     "sim": "two sessions and a virtual clock",
     "walk": "how far a call walks through the sources, and how they hang together",
