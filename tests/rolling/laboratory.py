@@ -74,7 +74,8 @@ class Node:
             url += f"{'&' if '?' in url else '?'}fd={descriptors[0]}"
         command = (sys.executable, "-m", "tests.rolling.server", url)
         # Not asyncio's: it waits for a process until its successor has closed the pipe, too.
-        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, pass_fds=descriptors)
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, cwd=ROOT, stdout=pipe, pass_fds=descriptors)  # noqa: ASYNC220
         self._lines = asyncio.StreamReader()
         await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._lines), self._process.stdout
