@@ -61,6 +61,7 @@ class Node:
         self._how = how
         self._process: Any = None
         self._lines: Any = None
+        self._pipe: Any = None
         self._pid = 0
         self._socket: socket.socket | None = None
 
@@ -77,7 +78,9 @@ class Node:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=pipe, pass_fds=descriptors)  # noqa: ASYNC220
         self._lines = asyncio.StreamReader()
-        await asyncio.get_running_loop().connect_read_pipe(
+        if self._pipe is not None:
+            self._pipe.close()
+        self._pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._lines), self._process.stdout
         )
         await self._listens()
@@ -109,6 +112,7 @@ class Node:
         """Close the server, and wait until it has ended."""
         os.kill(self._pid, signal.SIGTERM)
         facts = await self._told()
+        self._pid = 0
         self.started.update(facts["started"])
         if facts["pid"] == self._process.pid:
             assert await asyncio.to_thread(self._process.wait, PATIENCE) == 0
@@ -127,12 +131,16 @@ class Node:
         self._pid = new
 
     def kill(self) -> None:
-        """End the processes of a test that has failed."""
-        if self._socket is not None:
-            self._socket.close()
-        for pid in {self._pid, getattr(self._process, "pid", 0)} - {0}:
+        """End what is left of a test, also of one that has failed."""
+        for each in (self._socket, self._pipe):
+            if each is not None:
+                each.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        if self._pid:
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(self._pid, signal.SIGKILL)
 
 
 class Load:

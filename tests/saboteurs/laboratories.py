@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from . import collecting, crossing, damage, disks, identities, planning
+from . import collecting, crossing, damage, disks, identities, planning, rolling
 
 __all__ = ["LABORATORIES", "Laboratory"]
 
@@ -34,4 +34,9 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "slow links": crossing.slow_links,
     "links that break again and again": crossing.worn_links,
     "outages": crossing.outages,
+    "restarts": rolling.restarts,
+    "cuts": rolling.cuts,
+    "leased nodes": rolling.leased_nodes,
+    "listening sockets": rolling.sockets,
+    "certificates": rolling.certificates,
 }

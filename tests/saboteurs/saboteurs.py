@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from . import in_collector, in_journal, in_queries, in_sessions
+from . import in_collector, in_journal, in_queries, in_rolling, in_sessions
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -15,4 +15,5 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_sessions.SABOTEURS,
     *in_journal.SABOTEURS,
     *in_queries.SABOTEURS,
+    *in_rolling.SABOTEURS,
 )
