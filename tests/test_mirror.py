@@ -40,6 +40,7 @@ ACROSS = {
     "floods": "processes that are flooded, and the memory that they use",
     "fuzz": "the fuzzer, and its targets with known inputs",
     "hostile": "peers that attack, over sockets and without",
+    "rolling": "servers in processes of their own, replaced under load",
     "saboteurs": "known mistakes, which the laboratories must find",
     "sim": "two sessions and a virtual clock",
     "walk": "how far a call walks through the sources, and how they hang together",
