@@ -91,6 +91,7 @@ class Ledger:
 
         What only its session has held is gone.
         """
+        connection.lose_link()
         connection.book_incomplete(-connection.incomplete)
         connection.book_retained(-connection.retained)
         if connection.held > 0:

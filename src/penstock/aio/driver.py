@@ -157,13 +157,14 @@ class Driver:
         if self.admission is not None:
             self.admission.attached(link)
         self.flow.attach(link)
-        self.flow.account.unlinked_since = 0.0
         self.flush()
 
     def received(self, data: bytes) -> None:
         """Process the data of one read."""
         self.flow.batching = True
         self.session.receive(data, self.loop.time())
+        if not data or self.flow.account.of_link:
+            self.budget.count_link()
         self.flush()
 
     def writing_paused(self) -> None:
@@ -178,7 +179,7 @@ class Driver:
         """Report the loss to the session, which may continue over another link."""
         self.flow.link = None
         self.flow.paused = True
-        self.flow.account.unlinked_since = self.loop.time()
+        self.flow.account.lose_link(self.loop.time())
         self.session.link_down(self.loop.time(), error)
         self.flush()
         if self.state == CLOSED:

@@ -41,19 +41,9 @@ class WebSocketLink:
     """A link of messages, over the link of a socket whose handshake is complete."""
 
     __slots__ = (
-        "_client",
-        "_closing",
-        "_cutter",
-        "_ending",
-        "_large_at",
-        "_link",
-        "_paused",
-        "_reader",
-        "pause_reading",
-        "progress",
-        "receiver",
-        "resume_reading",
-    )
+        "_client", "_closing", "_cutter", "_ending", "_large_at", "_link", "_paused", "_reader", "pause_reading",
+        "progress", "receiver", "resume_reading"
+    )  # fmt: skip
 
     def __init__(self, link: tcp.SocketLink, receiver: Receiver, url: Url, settings: Settings, *, client: bool) -> None:
         self.receiver = receiver
@@ -82,6 +72,11 @@ class WebSocketLink:
         self.resume_reading = link.resume_reading
 
     # Calls of the receiver; see penstock.transports.base.Link.
+
+    @property
+    def unfinished(self) -> int:
+        """The bytes of an incomplete message."""
+        return self._reader.unfinished
 
     def get_extra_info(self, name: str) -> Any:
         """Return information about the socket."""

@@ -92,6 +92,11 @@ class FrameReader:
         self.close: Close | None = None
         self.violation: Close | None = None
 
+    @property
+    def unfinished(self) -> int:
+        """The bytes of an incomplete message."""
+        return len(self._tail) + len(self._unfinished or b"")
+
     def done(self) -> bool:
         """Return True if reading has ended."""
         return self.close is not None or self.violation is not None
