@@ -357,11 +357,13 @@ class Group:
         self.limit = min(self._limits, default=0)
         self.incomplete_limit = min(self._incomplete_limits, default=UNLIMITED)
 
-    def left(self, connection: Account) -> None:
-        """Forget that a connection waits or pays."""
+    def left(self, connection: Account) -> bool:
+        """Forget that a connection waits or pays, and return whether it was the one that paid."""
         self._waiting.discard(connection)
-        if self._payer is connection:
+        paid = self._payer is connection
+        if paid:
             self._payer = None
+        return paid
 
 
 def _held(account: Group | Account) -> int:

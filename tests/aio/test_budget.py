@@ -191,3 +191,26 @@ async def test_connection_ends_whose_peer_does_not_read(build: Build) -> None:
     await until(lambda: "abort" in world.link.told)
     assert "max_identity_bytes (4000)" in str(world.session.verbs("close")[0][1])
     world.ledger.leave(world.account)
+
+
+async def test_another_connection_pays_when_one_has_ended(build: Build) -> None:
+    # THREATS 87
+    worlds = [World(build, max_process_bytes=500) for _ in range(3)]
+    for world in worlds:
+        # Nothing that a session could drop.
+        world.account.book_incomplete(450)
+    real = [world.session.close for world in worlds]
+    for world, close in zip(worlds, real, strict=True):
+
+        def end(now: float, error: Any = None, world: World = world, close: Any = close) -> None:
+            close(now, error)
+            world.budget.close()
+
+        world.session.close = end
+    for world in worlds:
+        world.settle()
+    await until(lambda: sum(bool(world.session.verbs("close")) for world in worlds) == 2)
+    await turns(5)
+    assert sum(bool(world.session.verbs("close")) for world in worlds) == 2
+    for world in worlds:
+        world.ledger.leave(world.account)

@@ -45,6 +45,19 @@ def stream(route: str, count: int = 0x7FFF_FFFF) -> bytes:
     return CODEC.request_frame(FrameType.REQUEST_STREAM, 1, 0, count, bytes([len(name)]) + name, b"")
 
 
+def upgrade(path: str) -> bytes:
+    """Return the request that opens a WebSocket."""
+    lines = (
+        f"GET {path} HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version: 13",
+    )
+    return "\r\n".join((*lines, "", "")).encode()
+
+
 @asynccontextmanager
 async def links(flooded: Victim, *hellos: bytes) -> AsyncIterator[list[socket.socket]]:
     """Open a link of the attacker for each of `hellos`, with which it begins."""

@@ -38,6 +38,16 @@ def make_service() -> Service:
         while True:
             yield bytes(ITEM_BYTES)
 
+    @service.stream("flood.sleeps")
+    async def sleeps(request: Payload) -> AsyncIterator[bytes]:
+        await asyncio.get_running_loop().create_future()
+        yield request.data
+
+    @service.call("flood.typed")
+    async def typed(request: list[str]) -> int:
+        await asyncio.get_running_loop().create_future()
+        return len(request)
+
     @service.upload("flood.unread")
     async def unread(request: Payload, items: Items) -> bytes:
         await asyncio.get_running_loop().create_future()

@@ -213,11 +213,12 @@ class Budget:
         now = flow.loop.time()
         error = LimitExceeded(why)
         logger.warning("%s: %s", flow.name, why)
-        link, waits = flow.link, 2 * self._account.waiting > self._account.held
-        if waits or not flow.session.shed(now, error):
+        account, link = self._account, flow.link
+        in_link = 2 * (account.waiting + account.of_link) > account.held
+        if in_link or not flow.session.shed(now, error):
             flow.session.close(now, error)
-        if waits and link is not None:
-            # The peer does not read, so it will not read the error that ends the session.
+        if in_link and link is not None:
+            # Only the end of the link releases it. A peer that does not read would not see the error, either.
             link.abort()
             flow.session.take_output()
 
@@ -230,6 +231,7 @@ class Budget:
     def _paid(self) -> None:
         LEDGER.payments += 1
         self._flow.flush()
+        # If the connection has ended, it has left its group, which has noticed.
         if self._account.group is not None:
             self._account.group.paid()
 

@@ -94,8 +94,8 @@ class FrameReader:
 
     @property
     def unfinished(self) -> int:
-        """The bytes of an incomplete message."""
-        return len(self._tail) + len(self._unfinished or b"")
+        """The memory that an incomplete message takes, in bytes."""
+        return self._tail.__alloc__() + (0 if self._unfinished is None else self._unfinished.__alloc__())
 
     def done(self) -> bool:
         """Return True if reading has ended."""
