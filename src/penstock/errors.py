@@ -154,6 +154,8 @@ class ApplicationError(PenstockError):
 
 
 # Parts of the messages of temporary rejections of requests by Penstock. The protocols have no code for them.
+CLOSING: Final = "the connection is closing"
+"""The beginning of the message of a request that a closing peer has rejected."""
 _TOO_MANY: Final = "max_streams ("
 _NO_LEASE: Final = "there is no lease for this request"
 
@@ -165,6 +167,11 @@ class Rejected(ApplicationError):
         self, code: int | str = 0x202, message: str = "", data: bytes | None = None, metadata: bytes | None = None
     ) -> None:
         super().__init__(code, message, data, metadata)
+
+    @property
+    def closing(self) -> bool:
+        """True if the peer accepts no requests because it is closing: a retry on another connection may succeed."""
+        return self.message.startswith(CLOSING)
 
     @property
     def temporary(self) -> bool:
@@ -260,10 +267,11 @@ class FrameError(ProtocolError):
 
 
 _FULL: Final = "the server is full"
+_CLOSES: Final = "the server closes the connection"
 _TEMPORARY: Final = (
     _FULL,
-    # reactive-streams-io: the server is closing, or has waited too long.
-    "the server closes the connection",
+    _CLOSES,
+    # reactive-streams-io: the server has waited too long.
     "no hello",
     # The RSocket family: SETUP did not arrive in time.
     "no whole first frame came within",
@@ -278,6 +286,16 @@ class SetupRejected(SessionError):
     def temporary(self) -> bool:
         """True if the server has reached a limit, is closing, or received the set-up too late: a retry may succeed."""
         return any(sign in self.message for sign in _TEMPORARY)
+
+    @property
+    def closing(self) -> bool:
+        """True if the server accepts no sessions because it is closing. No request of the session was processed."""
+        return _CLOSES in self.message
+
+    @classmethod
+    def closes(cls, code: int | str | None = None) -> SetupRejected:
+        """Return the rejection of a server that is closing."""
+        return cls(_CLOSES, code)
 
     @classmethod
     def full(cls, reason: str, code: int | str | None = None) -> SetupRejected:

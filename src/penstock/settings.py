@@ -33,6 +33,9 @@ _LEAST = {
 class Settings:
     """Limits and timeouts. Times are in seconds, sizes in bytes. Exceeding any limit raises an error.
 
+    A changed setting that has no effect with a URL's protocol and transport is refused. :func:`penstock.urls.fitting`
+    removes such settings, for programs that work with any protocol.
+
     Pass the ones that you change, or derive from existing ones with :func:`dataclasses.replace`::
 
         penstock.connect(url, settings=Settings(credit=4096))
@@ -104,7 +107,7 @@ class Settings:
     max_stray_frames: int = 100_000
     """Frames for streams that do not exist, per 30 s: a few are race conditions, many are an attack."""
     max_control_frames: int = 1_000
-    """Answers to control frames waiting to be sent; beyond it, reading stops."""
+    """SETTINGS, PING and other frames without content on one HTTP/2 connection, per 30 s; beyond it, it ends."""
     max_keepalive_bytes: int = 16 * KIB
     """Data of a KEEPALIVE, which must be sent back."""
     max_output_bytes: int = 64 * MIB
@@ -191,7 +194,8 @@ class Settings:
     """How long calls in flight may take to finish when a connection or a server closes."""
 
     idle_timeout: float = 0.0
-    """Silence after which a peer is considered dead in protocols without KEEPALIVE (ReactiveSocket 0.0); 0: never."""
+    """Silence after which a peer is considered dead in protocols without KEEPALIVE (ReactiveSocket 0.0,
+    reactive-streams-io); 0: never."""
 
     # River.
     heartbeat_interval: float = 1.0
@@ -213,9 +217,11 @@ class Settings:
 
     # Older peers.
     client_ids: str = "odd"
-    """The parity of the client's stream ids, on either side: "even" for peers of 2015 and 2016."""
+    """The parity of the client's stream ids, on either side: "even" for peers of 2015 and 2016. A server of
+    reactivesocket-0.2 follows the first request of each client."""
     lenient: bool = False
-    """Read a PAYLOAD that has data but neither of its flags as an item, as peers of 2016 send it."""
+    """Read a PAYLOAD that has data but neither of its flags as an item, as peers of 2016 send it. A client of
+    reactivesocket-0.2 requests one item with a stream and the others separately, as peers of 2017 expect it."""
     length_counts_itself: bool = False
     """The 24-bit length before each frame includes its own three bytes, as some peers of 2017 send and expect it, over
     TCP, TLS and Unix. Their sessions are not resumed."""

@@ -7,7 +7,6 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from contextvars import copy_context
 from typing import Final
 
 from ..errors import ApplicationError, LimitExceeded, LocalError, PenstockError, SessionClosed, SessionError
@@ -18,7 +17,7 @@ from .driver import Driver
 from .exchanges import ENDS_TASK, FATAL
 from .flow import ADMISSION, HOOK
 from .intercept import bound
-from .setup import CURRENT, Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, rejection
+from .setup import Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, rejection
 
 __all__ = ["Admission", "ended"]
 
@@ -85,8 +84,7 @@ class Admission:
             self._shut()
             if hook is None:
                 self._entered.set_result(None)
-            else:
-                # This peer is not admitted yet, so its data waits in the network.
+            else:  # This peer is not admitted yet, so its data waits in the network.
                 driver.flow.stop_reading(HOOK)
 
     # For the driver.
@@ -129,8 +127,7 @@ class Admission:
     async def entered(self) -> None:
         """Wait until the hook is entered. If it raised, close the connection and raise its error."""
         try:
-            if not self._entered.done():
-                await self._entered
+            await self._entered
         except asyncio.CancelledError:
             await self._driver.close(0)
             raise
@@ -224,12 +221,12 @@ class Admission:
         except BaseException as error:
             self._reject(error)
             return False
-        if inspect.isawaitable(answer):
-            self.state = ASKING
-            driver.flow.stop_reading(ADMISSION)
-            self._acceptor_task = driver.loop.create_task(self._await(answer))
-            return False
-        return self._accept(answer)
+        if not inspect.isawaitable(answer):
+            return self._accept(answer)
+        self.state = ASKING
+        driver.flow.stop_reading(ADMISSION)
+        self._acceptor_task = driver.loop.create_task(self._await(answer))
+        return False
 
     async def _await(self, answer: Awaitable[Verdict]) -> None:
         driver = self._driver
@@ -267,7 +264,6 @@ class Admission:
         driver = self._driver
         if isinstance(verdict, Admitted):
             driver.connection.identity = verdict.identity
-            driver.budget.identify()
             verdict = verdict.service
         if verdict is not None:
             driver.serve(bound(verdict, driver.connection))
@@ -309,19 +305,18 @@ class Admission:
             dispatch.take(happened)
         else:
             for event in happened:
-                if isinstance(event, Established | Closed | Unlinked | Draining):
-                    if isinstance(event, Established):
-                        self._enter()
-                    dispatch.take([event])
-                else:
+                if not isinstance(event, Established | Closed | Unlinked | Draining):
                     self._waiting.append(event)
+                    continue
+                if isinstance(event, Established):
+                    self._enter()
+                dispatch.take([event])
             if len(self._waiting) >= self._driver.settings.max_streams:
                 self._driver.flow.stop_reading(HOOK)
 
     def _enter(self) -> None:
         if self._hook is not None and self._hook_task is None:
-            context = copy_context()
-            context.run(CURRENT.set, self._driver.connection)
+            context = self._driver.dispatch.context.copy()
             self._hook_task = self._driver.loop.create_task(self._run(self._hook), context=context)
             self._tasks.add(self._hook_task)
             self._hook_task.add_done_callback(self._tasks.discard)

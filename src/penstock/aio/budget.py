@@ -27,18 +27,9 @@ class Budget:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_account",
-        "_closed",
-        "_exchanges",
-        "_flow",
-        "_grown_at",
-        "_held",
-        "_is_alone",
-        "_timer",
-        "_watch",
-        "_woken",
-    )
+        "__weakref__", "_account", "_closed", "_exchanges", "_flow", "_grown_at", "_held", "_identity", "_is_alone",
+        "_timer", "_watch", "_woken"
+    )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges) -> None:
         self._exchanges = exchanges
@@ -56,6 +47,7 @@ class Budget:
         # The ledger must not keep a connection alive that nobody has closed.
         account.on_room = _weak(self._room)
         account.on_debt = _weak(self._debt)
+        self._identity: str | None = None
         self.identify()
 
     def __del__(self) -> None:
@@ -63,8 +55,10 @@ class Budget:
 
     def identify(self) -> None:
         """Count the connection for its principal, or else for its address. Call it again when that has changed."""
-        flow = self._flow
-        LEDGER.join(self._account, flow.connection.counted_as, flow.settings)
+        identity = self._flow.connection.counted_as
+        if identity != self._identity and not self._closed:
+            self._identity = identity
+            LEDGER.join(self._account, identity, self._flow.settings)
 
     def settle(self) -> None:
         """Settle the account at the end of a batch, and stop or resume reading."""

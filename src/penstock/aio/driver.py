@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..connection import Connection
 from ..errors import OwnerMissing, SessionClosed, SessionError
-from ..events import Closed, Draining, Established, Event, Unlinked
+from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
 from ..session import Session
 from ..settings import Settings
 from ..transports import Link
@@ -59,7 +59,7 @@ class Driver:
         state: NEW, USABLE, DRAINING or CLOSED.
         error: The error that ended the session; None if this side closed it.
         on_change: Called when the session accepts no more new streams, when it has ended (on a dead network this may
-            be long before its link is gone), and when it has another link.
+            be long before its link is gone), when it has another link, and when the peer grants a lease.
         over: Done when the session has ended and its link is gone.
 
     """
@@ -236,8 +236,7 @@ class Driver:
             self._set_timer(due)
 
     def _set_timer(self, due: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._stop_timer()
         self._timer_due = due
         self._timer = self.loop.call_at(due, self._timer_fired)
 
@@ -268,12 +267,16 @@ class Driver:
             self._session_closed(event.error)
         elif isinstance(event, Draining):
             self._set_state(DRAINING)
+            # Requests that wait ask for another connection now, not when one of the open calls has ended.
+            self.exchanges.queue.close()
         elif isinstance(event, Unlinked):
             if self.flow.link is not None:
                 self.flow.link.abort()
+        elif isinstance(event, LeaseGranted):
+            self.exchanges.queue.leased(event.requests)
+            self._set_state(self.state)
         elif isinstance(event, Established):
-            connection = self.connection
-            if not connection.is_client:
+            if not (connection := self.connection).is_client:
                 connection.setup = event.payload
                 connection.metadata_mime, connection.data_mime = event.metadata_mime, event.data_mime
             self._wake_setup_waiters(None)

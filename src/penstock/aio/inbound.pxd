@@ -24,6 +24,7 @@ cdef class ReceiveBuffer:
     cdef public Py_ssize_t consumed
     cdef public Py_ssize_t expected
     cdef public Py_ssize_t deferred
+    cdef public bint began
     cdef list _items
     cdef public object ready
     cdef public Py_ssize_t ready_count

@@ -50,6 +50,7 @@ class ReceiveBuffer:
         max_window: The maximum window.
         threshold: Consumed items after which more are requested; NEVER if the consumer requests items itself.
         consumed: Items that were consumed and not requested again yet.
+        began: At least one item was consumed.
         received_bytes: Bytes that have arrived since the last request for more items.
         requested_at: The time of that request.
         ready: An iterator over the next items as single objects, which keeps its position.
@@ -67,9 +68,10 @@ class ReceiveBuffer:
     """
 
     __slots__ = (
-        "__weakref__", "_items", "account", "builder", "consumed", "deferred", "error", "exchanges", "expected", "flow",
-        "max_bytes", "max_rows", "max_window", "min_window", "offset", "on_push", "over", "pending", "pushed", "ready",
-        "ready_bytes", "ready_count", "received_bytes", "requested_at", "stream_id", "threshold", "waiters", "window"
+        "__weakref__", "_items", "account", "began", "builder", "consumed", "deferred", "error", "exchanges",
+        "expected", "flow", "max_bytes", "max_rows", "max_window", "min_window", "offset", "on_push", "over", "pending",
+        "pushed", "ready", "ready_bytes", "ready_count", "received_bytes", "requested_at", "stream_id", "threshold",
+        "waiters", "window"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, stream_id: int, window: int, max_window: int, manual: bool) -> None:
@@ -82,6 +84,7 @@ class ReceiveBuffer:
         self.max_window = max_window
         self.threshold = NEVER if manual else (window + 1) // 2
         self.consumed = 0
+        self.began = False
         self.expected = window
         self.deferred = 0
         self.received_bytes = 0
@@ -206,6 +209,7 @@ class ReceiveBuffer:
     def consume(self, count: int) -> None:
         """Count `count` items as consumed; request as many once half a window is consumed."""
         self.consumed += count
+        self.began = True
         if self.consumed >= self.threshold:
             self.request_more()
         elif self.deferred:

@@ -68,12 +68,14 @@ class Items:
             for payload in ready:
                 yield payload
             # Another task may have taken the rest, and be at the next items.
-            if ready is inbound.ready and not inbound.prepare():
-                if inbound.over:
-                    break
+            if ready is not inbound.ready or inbound.prepare():
+                continue
+            if not inbound.over:
                 await inbound.arrival()
-        if inbound.error is not None:
-            raise inbound.error
+            elif inbound.error is None:
+                return
+            else:
+                inbound = await self._open_again(inbound, inbound.error)
 
     async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
         # Only batches need pyarrow.
@@ -86,11 +88,11 @@ class Items:
             if inbound.fill(builder, max_rows, max_bytes):
                 yield builder.finish()
             elif inbound.over and not len(builder):
-                break
+                if inbound.error is None:
+                    return
+                inbound = await self._open_again(inbound, inbound.error)
             elif inbound.over or not await self._more(inbound, builder, max_rows, max_bytes):
                 yield builder.finish()
-        if inbound.error is not None:
-            raise inbound.error
 
     @staticmethod
     async def _more(inbound: ReceiveBuffer, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
@@ -117,11 +119,14 @@ class Items:
 
         """
         inbound = await self._opened()
-        while not inbound.pending and not inbound.over:
-            await inbound.arrival()
-        if not inbound.pending and inbound.error is not None:
-            raise inbound.error
-        return bool(inbound.pending)
+        while not inbound.pending:
+            if not inbound.over:
+                await inbound.arrival()
+            elif inbound.error is None:
+                return False
+            else:
+                inbound = await self._open_again(inbound, inbound.error)
+        return True
 
     def take(self, builder: ColumnBuilder) -> None:
         """Move all items that have arrived to `builder`, without waiting. Use :meth:`arrival` to wait for items."""
@@ -131,3 +136,7 @@ class Items:
     async def _opened(self) -> ReceiveBuffer:
         assert self._inbound is not None
         return self._inbound
+
+    async def _open_again(self, ended: ReceiveBuffer, error: Exception) -> ReceiveBuffer:
+        """Open the stream again if no item of `ended` was lost; otherwise raise `error`."""
+        raise error

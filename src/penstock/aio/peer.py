@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from ..errors import LeaseMissing, LocalError, Rejected, SessionClosed
+from ..errors import LeaseMissing, LocalError, Rejected, SessionClosed, SetupRejected
 from ..kinds import Kind
 from ..payload import Payload
 from .connectors import Connector
@@ -317,19 +317,14 @@ class Peer:
             check_source(outgoing)
         if routed:
             route = ""
-        driver = _ready(self._connector, kind)
+        connector = self._connector
+        driver = _ready(connector, kind)
         if driver is None:
-            driver = self._connector.current
-            if driver is None or driver.link is None or kind is _FIRE:
-                driver = await self._connector.driver()
-            if kind is not _FIRE:
-                return await self._queued(driver, kind, route, payload, outgoing)
+            return await self._wait(kind, route, payload, outgoing)
         try:
             stream_id = driver.session.open(kind, route, payload, 1)
-        except LeaseMissing:
-            return await self._queued(driver, kind, route, payload, outgoing)
-        except SessionClosed as error:
-            raise driver.error or error from None
+        except (LeaseMissing, SessionClosed) as error:
+            return await self._queued(await connector.another(driver, error), kind, route, payload, outgoing)
         if kind is _FIRE:
             driver.flow.schedule_write()
             return None
@@ -339,14 +334,26 @@ class Peer:
         except CancelledError:
             driver.exchanges.abandon(stream_id)
             raise
-        except Rejected as error:
+        except (Rejected, SetupRejected) as error:
             # The source of an upload may have been read.
-            if outgoing is not None or not driver.exchanges.queue.repeats(error):
+            if outgoing is not None:
+                raise
+            again = driver.exchanges.queue.repeats(error)
+            if not (again or connector.replaces(driver.exchanges, error)):
                 raise
         finally:
             if outgoing is not None:
                 driver.exchanges.cancel_stream(stream_id)
-        return await self._queued(driver, kind, route, payload, None, stream_id)
+        if again:
+            return await self._queued(driver, kind, route, payload, None, stream_id)
+        return await self._queued(await connector.driver(), kind, route, payload, None)
+
+    async def _wait(self, kind: Kind, route: str, payload: Payload, outgoing: Source | None) -> Any:
+        """Wait for a driver, or in its queue if it has one, and send a request."""
+        driver = self._connector.current
+        if driver is None or driver.link is None or kind is _FIRE:
+            driver = await self._connector.driver()
+        return await self._queued(driver, kind, route, payload, outgoing)
 
     def _queued(
         self, driver: Driver, kind: Kind, route: str, payload: Payload, outgoing: Source | None, order: int = 0

@@ -22,6 +22,7 @@ cdef class RequestQueue:
     cdef dict _calls
     cdef public CallLimit limit
     cdef public bint busy
+    cdef public bint unleased
     cdef public object on_wait
     cdef object _waiting
     cdef list _refused

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, Final
 
-from ..errors import LeaseMissing, PenstockError, Rejected, SessionClosed
+from ..errors import LeaseMissing, PenstockError, Rejected, SessionClosed, SetupRejected
 from ..kinds import Kind
 from ..payload import Payload
 from .flow import Flow
@@ -116,13 +116,14 @@ class RequestQueue:
     Attributes:
         busy: Requests wait, so another call must not overtake them.
         limit: The limit of open calls.
+        unleased: True before the first lease, and after a request that had none, until the next lease.
         on_wait: Called with ``request_queued`` or ``request_repeated`` for each request that has to wait, or None.
 
     """
 
     __slots__ = (
         "_calls", "_closed", "_flow", "_fruitless", "_refusal", "_refused", "_scheduled", "_timer", "_waiting",
-        "busy", "limit", "on_wait"
+        "busy", "limit", "on_wait", "unleased"
     )  # fmt: skip
 
     def __init__(self, flow: Flow, calls: dict[int, Future[Payload]]) -> None:
@@ -130,6 +131,7 @@ class RequestQueue:
         self._calls = calls
         self.limit = CallLimit(flow.settings.max_calls)
         self.busy = False
+        self.unleased = bool(flow.settings.lease)
         self.on_wait: Callable[[str], None] | None = None
         self._waiting: OrderedDict[QueuedRequest, None] = OrderedDict()
         # Calls to repeat, by their first stream ids, which grow. At most the calls that were open at once.
@@ -179,8 +181,10 @@ class RequestQueue:
         # A refused call is skipped when it is its turn.
         self._waiting.pop(request, None)
 
-    def repeats(self, error: Rejected, order: int = 0) -> bool:
+    def repeats(self, error: Rejected | SetupRejected, order: int = 0) -> bool:
         """Return True if a call that failed with `error` should be sent again; `order` is as for :meth:`add`."""
+        if isinstance(error, SetupRejected):
+            return False
         if error.too_many:
             return self._fruitless < MAX_FRUITLESS
         # A lease may expire on the way, but not twice: the next one is new.
@@ -213,6 +217,10 @@ class RequestQueue:
             loop.call_later(REST_SECONDS * 2 ** (self._fruitless - 1), self._advance)
         else:
             loop.call_soon(self._advance)
+
+    def leased(self, count: int) -> None:
+        """Note a lease for `count` requests. The end of the batch sends those that wait."""
+        self.unleased = self.unleased and count == 0
 
     def close(self) -> None:
         """Fail all requests, and those that are added later, because the session accepts no more."""
@@ -257,6 +265,7 @@ class RequestQueue:
         try:
             stream_id = flow.session.open(*request.opening)
         except LeaseMissing as error:
+            self.unleased = True
             if flow.settings.lease_timeout > 0:
                 self._expire_later(request)
                 return False

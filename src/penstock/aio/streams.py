@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
-from .connectors import Connector
+from .connectors import MAX_REFUSALS, Connector
 from .exchanges import Exchanges
 from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
@@ -62,17 +61,9 @@ class Stream(Items):
     """
 
     __slots__ = (
-        "_chain",
-        "_connector",
-        "_credit",
-        "_entered",
-        "_limit",
-        "_opening",
-        "_plain",
-        "_request",
-        "_wanted",
-        "_wrapped",
-    )
+        "_chain", "_connector", "_credit", "_entered", "_limit", "_opening", "_plain", "_refusals", "_request",
+        "_wanted", "_wrapped"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -98,6 +89,7 @@ class Stream(Items):
         self._entered = False
         # Futures of tasks that wait while another one opens the stream; None if none does.
         self._opening: list[asyncio.Future[None]] | None = None
+        self._refusals = 0
         self._request = request
         self._chain = None if request is None else chain(interceptors, self._open_plain)
         # The stream that the last interceptor opened, and its items if an interceptor has wrapped them.
@@ -239,15 +231,13 @@ class Stream(Items):
         outgoing = wanted.outgoing
         route = "" if wanted.routed else wanted.route
         opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
-        own = partial(self._own, driver.exchanges)
         try:
             try:
-                return own(driver.session.open(*opening))
-            except LeaseMissing:
-                inbound: ReceiveBuffer = await driver.exchanges.queue.opened(opening, own)
+                return self._own(driver.exchanges, driver.session.open(*opening))
+            except (LeaseMissing, SessionClosed) as error:
+                driver = await self._connector.another(driver, error)
+                inbound: ReceiveBuffer = await self._connector.opened(driver, opening, self._own)
                 return inbound
-        except SessionClosed as error:
-            raise driver.error or error from None
         except asyncio.CancelledError:
             # The lease may have arrived just before.
             self.cancel()
@@ -263,6 +253,22 @@ class Stream(Items):
             pump(exchanges, stream_id, 0, wanted.outgoing)
         exchanges.flow.schedule_write()
         return inbound
+
+    async def _open_again(self, ended: ReceiveBuffer, error: Exception) -> ReceiveBuffer:
+        """Open the stream on another connection if a closing server has refused it; otherwise raise `error`."""
+        if self._plain is not None:
+            self._inbound = await self._plain._open_again(ended, error)
+            return self._inbound
+        if self._inbound is ended:
+            self._refusals += 1
+            wanted = self._wanted
+            # Sent items may be spent, and what a user has granted was for the earlier stream.
+            spent = ended.began or wanted.outgoing is not None or wanted.manual
+            if spent or self._refusals > MAX_REFUSALS or not self._connector.replaces(ended.exchanges, error):
+                raise error
+            self._inbound = None
+        # Another task may have opened it meanwhile, or be opening it.
+        return await self._opened()
 
     # With interceptors.
 

@@ -7,7 +7,7 @@ from .inbound cimport Inbound
 from .outbound cimport Outbound
 
 cdef int _GOODBYE
-cdef int NEW, DRAINING, LEAVING, CLOSED
+cdef int NEW, OPENED, DRAINING, LEAVING, CLOSED
 
 
 @cython.final

@@ -18,7 +18,7 @@ from ..errors import (
     SessionError,
     SetupRejected,
 )
-from ..events import Established, Event
+from ..events import Draining, Established, Event
 from ..payload import Payload
 from ..settings import Settings
 from ..texts import shown
@@ -27,11 +27,13 @@ from ..wire.reactivestreams.decoder import Decoder
 from .codes import fitting
 from .handshake import METADATA, agreed, check_version, hello, ours
 from .inbound import Inbound
-from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, TRANSITIONS, SessionState
+from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, OPENED, TRANSITIONS, SessionState
 from .outbound import Outbound
 
 __all__ = ["Link"]
 
+ALL_DONE: Final = "all streams are done"
+"""The reason in the goodbye of an orderly close."""
 REASON_BYTES: Final = 1_000
 """The maximum size of the reason in goodbye."""
 _GOODBYE: Final = int(Type.GOODBYE)
@@ -153,6 +155,9 @@ class Link:
             self._hello(known)
         else:
             self._inbound.message(known, now)
+            if self._inbound.peer_closing and self._is_client and self.state == OPENED:
+                self.move("close()")
+                self._events.append(Draining())
 
     def handle_timer(self, now: float) -> None:
         """Handle the timers that have expired."""
@@ -221,6 +226,9 @@ class Link:
             self._finish(SetupRejected(f"the server rejected the connection: {reason}"))
             return
         self._say_goodbye("goodbye")
+        if reason == ALL_DONE:
+            # docs/reference/rs-0.md, Goodbye: the server has not opened them.
+            self._inbound.reject_unanswered()
         self._finish(PeerClosed(f"the peer closed the connection: {reason}"))
 
     def _say_goodbye(self, reason: str) -> None:
@@ -248,7 +256,7 @@ class Link:
             self._finish(None)
         elif self.state == DRAINING and self._inbound.open_streams == 0:
             self.move("streams ended")
-            self._say_goodbye("all streams are done")
+            self._say_goodbye(ALL_DONE)
             self._timers.clear()
             self._timers.set(Timer.GOODBYE, now + self._settings.close_grace)
 

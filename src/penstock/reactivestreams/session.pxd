@@ -8,7 +8,7 @@ from .link cimport Link
 from .outbound cimport Outbound
 from .streams cimport Publication, Subscription, add, spend
 
-cdef int OPENED, DRAINING, LEAVING, CLOSED
+cdef int NEW, OPENED, DRAINING, LEAVING, CLOSED
 cdef int64_t UNBOUNDED
 
 
@@ -16,6 +16,7 @@ cdef int64_t UNBOUNDED
 cdef class ReactiveStreamsSession:
     cdef object _settings
     cdef readonly Account account
+    cdef bint _is_client
     cdef list _events
     cdef object _timers
     cdef Outbound _outbound

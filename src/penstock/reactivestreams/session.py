@@ -15,7 +15,7 @@ from ..settings import Settings
 from ..wire.reactivestreams.codec import Message, Type
 from .codes import text_of
 from .inbound import Inbound
-from .lifecycle import CLOSED, DRAINING, LEAVING, OPENED
+from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, OPENED
 from .link import Link
 from .outbound import Outbound
 from .publisher import publisher_of
@@ -40,6 +40,7 @@ class ReactiveStreamsSession:
     def __init__(self, settings: Settings, is_client: bool) -> None:
         self._settings = settings
         self.account = Account(settings.max_connection_bytes)
+        self._is_client = is_client
         self._events: list[Event] = []
         self._timers = TimerTable()
         self._outbound = Outbound(settings)
@@ -53,7 +54,7 @@ class ReactiveStreamsSession:
         self.progressed = link.progressed
         self.handle_timer = link.handle_timer
         self.next_timer = self._timers.next
-        self.take_output = self._outbound.outbox.take
+        self.take_output = self._outbound.take
         self.link_wanted = True
         self.identity = b""
 
@@ -237,6 +238,9 @@ class ReactiveStreamsSession:
                 self._finish(error)
             else:
                 self._link.abort(error)
+        elif self._is_client and self._link.state == NEW:
+            # It has had no link, so there is nobody to say goodbye to.
+            self._finish(None)
         elif self._link.state < DRAINING:
             self._link.move("close()")
             self._inbound.draining = True

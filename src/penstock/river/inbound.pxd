@@ -25,6 +25,8 @@ cdef class Inbound:
     cdef object _handshake
     cdef object _finish
     cdef Account _account
+    cdef public bint draining
+    cdef readonly bint peer_closing
     cdef readonly Py_ssize_t held_bytes
     cdef public object kind_of
 

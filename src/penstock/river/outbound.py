@@ -281,8 +281,10 @@ class Outbound:
         encoded = self.writer.name(name)
         closed = done or (kind != _UPLOAD and kind != _CHANNEL)
         # River, RPC and Subscription; the reference opens both with the closed bit.
+        opened_seq = self.sequence.seq
         self.send_message(encoded, OPENS | CLOSE if closed else OPENS, body, False, route, tracing)
         stream = self._streams.open(name, encoded, kind, OPEN, DONE if closed else OPEN)
+        stream.opened_seq = opened_seq
         stream.granted = credit if stream.answers_items else 1
         return stream
 

@@ -15,7 +15,7 @@ from ..account import Account
 from ..core.halves import OPEN
 from ..core.timers import TimerTable
 from ..errors import LimitExceeded, LocalError, SessionClosed, SetupRejected, UnsupportedKind
-from ..events import Closed, CreditGranted, Event
+from ..events import Closed, CreditGranted, Draining, Event
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..session import Durable
@@ -177,6 +177,9 @@ class RiverSession:
         if is_new and link.confirmed and self._sessions is not None:
             for other in self._sessions.others(self):
                 other.replaced(now)
+        if self._inbound.peer_closing and self._state == OPENED:
+            self._state = DRAINING
+            self._events.append(Draining())
         if self._state == DRAINING:
             self._end_if_drained()
 
@@ -205,8 +208,7 @@ class RiverSession:
             self._handshake.established()
 
     def rehandshake(self, now: float) -> None:
-        """Request the client's metadata again. `Established` follows, or the session ends."""
-        # Without a link, the next handshake has the metadata.
+        """Request the client's metadata again, at once or with the next link. `Established` or `Closed` follows."""
         if self._link.state == UP:
             self._handshake.rehandshake(now)
 
@@ -335,6 +337,7 @@ class RiverSession:
             return
         if error is None:
             self._state = DRAINING
+            self._inbound.draining = True
             if not self._streams:
                 self._say_goodbye()
                 self._finish(None)
@@ -356,10 +359,7 @@ class RiverSession:
             self._finish(None)
 
     def _say_goodbye(self) -> None:
-        """Inform a server's client that its streams have ended and that it need not resume the session.
-
-        River has no message for the latter. Clients that do not know ours ignore it.
-        """
+        """Tell a server's client that its streams have ended, and by a message of ours that it need not resume."""
         outbound = self._outbound
         if self._is_client or not outbound.linked:
             return

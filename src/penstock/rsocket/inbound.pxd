@@ -17,6 +17,7 @@ cdef int OPEN, COMPLETE, FOLLOWS, NEXT
 
 @cython.final
 cdef class Inbound:
+    cdef Lifecycle _life
     cdef object _settings
     cdef StreamTable _streams
     cdef Outbound _outbound
@@ -28,6 +29,7 @@ cdef class Inbound:
     cdef object _opens
     cdef object _resets
     cdef bint _lenient
+    cdef bint _may_follow
     cdef public bint drafts
     cdef public bint draining
     cdef public bint first_draft

@@ -7,14 +7,14 @@ from typing import Final
 from ..core.halves import MAX_REQUEST_N, OPEN, Signal, add
 from ..core.rates import Rate
 from ..core.streams import Stream
-from ..errors import FrameError, LimitExceeded, ProtocolError
-from ..events import Canceled, Completed, CreditGranted, ItemReceived, MetadataPushed, Requested, RunReceived
+from ..errors import CLOSING, FrameError, LimitExceeded, ProtocolError, Rejected
+from ..events import Canceled, Completed, CreditGranted, Draining, ItemReceived, MetadataPushed, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
 from .extensions.metadata import Router
-from .lifecycle import Lifecycle
+from .lifecycle import OPENED, Lifecycle
 from .strays import RATE_SECONDS, Strays
 
 __all__ = ["KINDS", "Inbound"]
@@ -53,6 +53,7 @@ class Inbound:
 
     def __init__(self, life: Lifecycle, strays: Strays) -> None:
         settings, dialect = life.settings, life.dialect
+        self._life = life
         self._settings = settings
         self._streams = life.streams
         self._outbound = life.outbound
@@ -71,6 +72,8 @@ class Inbound:
         self.draining = False
         self.drafts = not dialect.half_close
         self.first_draft = dialect.own_ids
+        # rsocket-py of 2017, a client of ReactiveSocket 0.2, has even ids. Its first request tells.
+        self._may_follow = self.drafts and not self.first_draft and not life.is_client
 
     def frame(self, frame: Frame, now: float) -> None:
         """Handle a frame of a stream. Raises LimitExceeded if the session must end because of a flood."""
@@ -87,9 +90,14 @@ class Inbound:
             self._cancel(frame.stream_id, frame.metadata, now)
         elif type == _ERROR:
             self._error(frame, now)
-        elif type == _METADATA_PUSH and self.first_draft and self._streams.get(frame.stream_id) is not None:
+        elif (
+            type == _METADATA_PUSH
+            and self.first_draft
+            and frame.metadata is not None
+            and self._streams.get(frame.stream_id) is not None
+        ):
             # ReactiveSocket 0.0, Metadata Push Frame: it is processed in order with the stream's responses.
-            self.pushed(frame.stream_id, frame.metadata or b"")
+            self.pushed(frame.stream_id, frame.metadata)
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
             self.strays.ignored(frame, now)
@@ -143,6 +151,9 @@ class Inbound:
 
     def _request(self, frame: Frame, now: float) -> None:
         stream_id = frame.stream_id
+        if self._may_follow:
+            self._may_follow = False
+            self._streams.follow(stream_id)
         if self.drafts and stream_id in self._partials and frame.type == self._partials[stream_id].head.type:
             # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
             self._continue(stream_id, frame, frame.flags, now)
@@ -156,7 +167,7 @@ class Inbound:
             self.strays.stray(now)
             self.strays.interrupt(stream_id)
         elif self.draining:
-            self.strays.reject(frame, "the connection is closing", now)
+            self.strays.reject(frame, CLOSING, now)
         elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
             self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
         elif self._max_open_rate and self._opens.hit(now):
@@ -331,4 +342,13 @@ class Inbound:
             self._reassembly.drop(frame.stream_id)
             self.strays.stray(now)
             return
-        self.strays.fail(stream, error_of(frame.code, frame.data, frame.metadata))
+        code = frame.code
+        if self.first_draft and frame.data == CLOSING.encode():
+            # ReactiveSocket 0.0, Error Frame: it has no code.
+            code = Code.REJECTED
+        error = error_of(code, frame.data, frame.metadata)
+        if isinstance(error, Rejected) and error.closing and self._life.is_client and self._life.state == OPENED:
+            # CONNECTION_CLOSE follows when the open streams have ended.
+            self._life.move("CONNECTION_CLOSE")
+            self._events.append(Draining())
+        self.strays.fail(stream, error)

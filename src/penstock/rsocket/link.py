@@ -18,7 +18,7 @@ from .codes import Code, name_of, text_of
 from .control import Control
 from .dialect import deframer_of
 from .inbound import Inbound
-from .lifecycle import CLOSED, DRAINING, NEW, Lifecycle
+from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, Lifecycle
 
 __all__ = ["TRANSITIONS", "Link", "LinkState"]
 
@@ -105,7 +105,7 @@ class Link:
         if life.state == CLOSED:
             return
         lost = error if error is not None else LinkLost("the peer closed the connection")
-        if life.token is None or life.state == NEW:
+        if life.token is None or life.state == NEW or life.state == LEAVING:
             in_order = error is None and self._control.done
             life.finish(None if in_order else lost)
             return
@@ -273,7 +273,7 @@ class Link:
 
         Raises ResumeRejected, and changes nothing, if one side no longer has the data that the other lacks.
         """
-        if self._outbound.replay is None or self._life.state == CLOSED:
+        if self._outbound.replay is None or self._life.state >= LEAVING:
             raise ResumeRejected("the session cannot be resumed")
         # RSocket 1.0, Resuming Operation: both sides must still have what the other has not received.
         if frame.first_available_client_position > self._life.received:

@@ -25,7 +25,7 @@ from .codes import Code, wire_of
 from .control import Control
 from .dialect import DIALECTS, ENDLESS, RSOCKET_1_0, Dialect
 from .inbound import Inbound
-from .lifecycle import CLOSED, DRAINING, OPENED, Lifecycle
+from .lifecycle import CLOSED, DRAINING, LEAVING, OPENED, Lifecycle
 from .link import Link
 from .resume import Checkpoint, SessionStore, decode_checkpoint, restore, take_checkpoint
 from .strays import Strays
@@ -62,6 +62,9 @@ class RSocketSession:
         self._settings = settings
         self._dialect = dialect
         self._own_ids = dialect.own_ids
+        # rsocket-py of 2017, a peer of ReactiveSocket 0.2, ignores the initial request-n but not REQUEST_N.
+        ignored = settings.lenient and not dialect.half_close and not dialect.own_ids
+        self._max_initial_n = 1 if ignored else MAX_REQUEST_N
         self._store = store
         self._life = life = Lifecycle(settings, dialect, is_client, token, self._finish)
         self.account = life.account
@@ -213,7 +216,10 @@ class RSocketSession:
             flags = COMPLETE
             stream.end(_COMPLETE, True)
         request_n = 0 if kind == _CALL or kind == _FIRE else stream.granted
-        self._outbound.request(type, stream_id, flags, request_n, payload)
+        initial_n = min(request_n, self._max_initial_n)
+        self._outbound.request(type, stream_id, flags, initial_n, payload)
+        if initial_n < request_n:
+            self._outbound.request_n(stream_id, request_n - initial_n)
         return stream_id
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
@@ -315,6 +321,10 @@ class RSocketSession:
         """End the session: at once if there is an `error`, else when the open streams have ended."""
         if self._life.state == CLOSED:
             return
+        if self._life.state == LEAVING:
+            if error is not None:
+                self._finish(None)
+            return
         if error is not None:
             refusal = error.code if isinstance(error, SetupRejected) else None
             self._control.abort(error, refusal if isinstance(refusal, int) else Code.CONNECTION_ERROR)
@@ -345,6 +355,9 @@ class RSocketSession:
     def _finish(self, error: Exception | None) -> None:
         """End the session after all its streams have failed."""
         life = self._life
+        if life.state == LEAVING:
+            # Nothing was open, so it does not matter how the client disconnects.
+            error = None
         life.move("finished")
         if self._store is not None and life.token is not None:
             self._store.remove(life.token, error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl as tls
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Final, cast
 
@@ -34,6 +35,7 @@ __all__ = [
     "Refused",
     "carries_messages",
     "connect",
+    "hand_over",
     "listen",
 ]
 
@@ -100,6 +102,17 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
         raise LocalError(f"Settings.proxy_protocol cannot be used with '{url}'; {url.transport} has no PROXY header")
     with listen_errors(url):
         return await _module(url).listen(url, accept, settings, ssl)
+
+
+def hand_over(listeners: Iterable[Listener]) -> tuple[list[str], list[int]]:
+    """Leave the sockets of `listeners` to another process, and return its URLs and the descriptors that they name."""
+    urls: list[str] = []
+    descriptors: list[int] = []
+    for listener in listeners:
+        found = listener.hand_over()
+        descriptors += found
+        urls.append(str(listener.url.with_descriptors(found) if found else listener.url))
+    return urls, descriptors
 
 
 def _module(url: Url) -> Transport:

@@ -126,6 +126,12 @@ class Listener(Protocol):
     async def close(self) -> None:
         """Accept no more links. Accepted links stay open."""
 
+    def hand_over(self) -> list[int]:
+        """Leave the listening sockets to another process, and return their descriptors; none if that is impossible.
+
+        From now on, `close` leaves links that the system has queued, and the file of a Unix socket, to that process.
+        """
+
 
 class Discard:
     """The receiver of a link that is no longer needed."""
@@ -171,7 +177,7 @@ def certificate_errors(url: Url) -> Iterator[None]:
     """Convert errors in reading certificates to UrlError."""
     try:
         yield
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, TypeError, ValueError, IndexError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UrlError(f"'{url}': the certificates cannot be read: {reason}") from error
 

@@ -30,6 +30,7 @@ from .forwarded import client_address
 from .http2_connection import ALPN, Http2Connection, code_name
 from .origins import are_allowed
 from .streams import Slot, StreamLink, StreamListener
+from .tls import client_context, with_alpn
 
 __all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "listen"]
 
@@ -301,9 +302,9 @@ class Http2Listener(StreamListener[ServerConnection]):
 
     _sockets: tcp.SocketListener | None = None
 
-    async def open(self, context: tls.SSLContext | None) -> None:
+    async def open(self, ssl: tls.SSLContext | None) -> None:
         """Start to listen."""
-        self._sockets = await tcp.listen(self.url, self._connected, self.settings, context)
+        self._sockets = await tcp.listen(self.url, self._connected, self.settings, ssl, ALPN)
         self.url = self._sockets.url
 
     async def close(self) -> None:
@@ -315,6 +316,10 @@ class Http2Listener(StreamListener[ServerConnection]):
             if connection.idle:
                 connection.drop()
         await asyncio.gather(*(connection.over for connection in self.connections if connection.idle))
+
+    def hand_over(self) -> list[int]:
+        """Leave the sockets to another process. See `Listener.hand_over`."""
+        return [] if self._sockets is None else self._sockets.hand_over()
 
     def _connected(self, address: str) -> Receiver | Refused:
         receiver = None if address in networks(self.settings.trusted_proxies) else self.accept(address)
@@ -330,7 +335,9 @@ class Http2Listener(StreamListener[ServerConnection]):
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
     """Open a link over HTTP/2. See :func:`penstock.transports.connect`."""
-    context = _with_alpn(tcp.client_context(url, ssl))
+    context = client_context(url, ssl)
+    if context is not None:
+        with_alpn(context, ALPN)
     connection = ClientConnection(url, receiver, settings)
     await tcp.connect(url, connection, settings, context)
     try:
@@ -343,12 +350,5 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> Http2Listener:
     """Accept links over HTTP/2. See :func:`penstock.transports.listen`."""
     listener = Http2Listener(url, accept, settings)
-    await listener.open(_with_alpn(tcp.server_context(url, ssl)))
+    await listener.open(ssl)
     return listener
-
-
-def _with_alpn(context: tls.SSLContext | None) -> tls.SSLContext | None:
-    """Make TLS negotiate HTTP/2. This changes the user's context, because contexts cannot be copied."""
-    if context is not None:
-        context.set_alpn_protocols([ALPN])
-    return context

@@ -60,6 +60,7 @@ class WebSocketLink:
             # The client is still unknown.
             first_max_bytes=None if client or not width else settings.max_setup_frame_bytes,
             skip_long=spec.skips_oversized,
+            max_empty=settings.max_empty_fragments,
         )
         self._paused = False
         # True after we sent Close or aborted the link; and the limit for the time after that.
@@ -361,6 +362,10 @@ class WebSocketListener:
         await self._listener.close()
         for accepted in list(self._handshakes):
             accepted.decline()
+
+    def hand_over(self) -> list[int]:
+        """Leave the sockets to another process. See `Listener.hand_over`."""
+        return self._listener.hand_over()
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
