@@ -12,7 +12,7 @@ import pytest
 from penstock import Payload, Settings
 from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.handshake import setup_frame
-from penstock.wire.rsocket.frames import FOLLOWS, Frame, FrameType
+from penstock.wire.rsocket.frames import FOLLOWS, METADATA, Frame, FrameType
 from tests.floods.flooding import Victim
 
 ATTACKER = "127.0.0.2"
@@ -31,6 +31,13 @@ needs_second_address = pytest.mark.skipif(
 def request(size: int, stream_id: int = 1, follows: bool = False) -> bytes:
     """Return a request with `size` bytes of data, or the first fragment of one."""
     frame = Frame(FrameType.REQUEST_RESPONSE, stream_id, FOLLOWS if follows else 0, 0, None, bytes(size))
+    return CODEC.frame(frame)
+
+
+def call(route: str, size: int, stream_id: int) -> bytes:
+    """Return a request to a handler, with `size` bytes of data."""
+    name = route.encode()
+    frame = Frame(FrameType.REQUEST_RESPONSE, stream_id, METADATA, 0, bytes([len(name)]) + name, bytes(size))
     return CODEC.frame(frame)
 
 

@@ -196,7 +196,6 @@ class Driver:
         flow.batching = True
         happened = session.take_events()
         while happened:
-            # The sink is usually the dispatch; a typed call to it is faster.
             if self.sink is self.dispatch:
                 self.dispatch.take(happened)
             else:
@@ -254,8 +253,7 @@ class Driver:
         self._timer_due = inf
         self.flow.check_progress()
         if self.flow.account.paused:
-            # The peer is not silent: this side does not read.
-            self.session.progressed(self.loop.time())
+                self.session.progressed(self.loop.time())
         self.session.handle_timer(self.loop.time())
         self.flush()
 
