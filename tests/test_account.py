@@ -312,3 +312,16 @@ def test_nobody_pays_for_what_was_released_meanwhile(world: World) -> None:
     first.settle()
     assert second in world.room
     assert second.settle() == world.module.FINE
+
+
+def test_what_the_link_holds_is_counted_while_there_is_one(world: World) -> None:
+    # THREATS 40, 86
+    connection = world.connection()
+    connection.book_link(30)
+    connection.book_waiting(50)
+    connection.book_link(40)
+    connection.book_waiting(20)
+    assert (connection.incomplete, connection.retained, connection.held) == (40, 20, 60)
+    connection.lose_link(5.0)
+    assert (connection.incomplete, connection.retained, connection.held) == (0, 0, 0)
+    assert connection.unlinked_since == 5.0

@@ -114,3 +114,16 @@ def test_connection_that_retires_keeps_nothing_of_its_session(world: World) -> N
     connection.settle()
     world.ledger.retire(connection)
     assert (connection.held, connection.group, world.ledger.process.held) == (0, None, 0)
+
+
+def test_another_connection_pays_when_the_payer_has_left(world: World) -> None:
+    # THREATS 87
+    accounts = [world.connection(of_process=500, own=1_000) for _ in range(3)]
+    for account, size in zip(accounts, (450, 440, 430), strict=True):
+        account.book_incomplete(size)
+        account.settle()
+    assert world.debts == [accounts[0]]
+    world.ledger.leave(accounts[0])
+    assert world.debts == accounts[:2]
+    world.ledger.leave(accounts[1])
+    assert world.debts == accounts[:2]

@@ -13,6 +13,8 @@ cdef class Account:
     cdef public Account parent
     cdef public Py_ssize_t held
     cdef public Py_ssize_t incomplete
+    cdef public Py_ssize_t of_link
+    cdef public Py_ssize_t waiting
     cdef public Py_ssize_t retained
     cdef public double unlinked_since
     cdef public Py_ssize_t largest
@@ -31,6 +33,9 @@ cdef class Account:
     cpdef close(self)
     cpdef book_incomplete(self, Py_ssize_t size)
     cpdef book_retained(self, Py_ssize_t size)
+    cpdef book_waiting(self, Py_ssize_t size)
+    cpdef book_link(self, Py_ssize_t size)
+    cpdef lose_link(self, double now=*)
     cpdef Py_ssize_t room(self)
     @cython.locals(largest=Py_ssize_t, room=Py_ssize_t, most=Py_ssize_t, connection=Account)
     cpdef Py_ssize_t grantable(self, Py_ssize_t count, Py_ssize_t expected) except -1

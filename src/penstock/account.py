@@ -43,6 +43,8 @@ class Account:
     Attributes:
         held: The bytes that it holds.
         incomplete: Of a connection: the part of `held` that nobody can consume before more arrives.
+        of_link: Of a connection: the part of `incomplete` that its link holds.
+        waiting: Of a connection: the part of `retained` that waits in its link, because the peer does not read.
         retained: Of a connection: the part of `held` that was sent, and that the peer has not confirmed. It has a limit
             of its own, so that of the connection does not apply to it.
         unlinked_since: Of a connection: when it has lost its link; 0: it has one, or is new.
@@ -58,15 +60,15 @@ class Account:
     """
 
     __slots__ = (
-        "group", "held", "incomplete", "indebted", "largest", "limit", "on_debt", "on_room", "parent", "paused",
-        "retained", "settled", "settled_incomplete", "unlinked_since"
+        "group", "held", "incomplete", "indebted", "largest", "limit", "of_link", "on_debt", "on_room", "parent",
+        "paused", "retained", "settled", "settled_incomplete", "unlinked_since", "waiting"
     )  # fmt: skip
 
     def __init__(self, limit: int, parent: Account | None = None) -> None:
         self.limit = limit
         self.parent = parent
         self.held = 0
-        self.incomplete = self.retained = 0
+        self.incomplete = self.of_link = self.retained = self.waiting = 0
         self.unlinked_since = 0.0
         self.largest = 0
         self.group: Group | None = None
@@ -137,6 +139,22 @@ class Account:
         """Count `size` bytes of output that is kept until the peer confirms it; a negative number uncounts them."""
         self.retained += size
         self.held += size
+
+    def book_waiting(self, size: int) -> None:
+        """Count `size` bytes of output in the link, instead of the earlier number."""
+        self.book_retained(size - self.waiting)
+        self.waiting = size
+
+    def book_link(self, size: int) -> None:
+        """Count `size` bytes of an incomplete message in the link, instead of the earlier number."""
+        self.book_incomplete(size - self.of_link)
+        self.of_link = size
+
+    def lose_link(self, now: float = 0.0) -> None:
+        """Uncount what its link has held. At `now` the session begins to wait for another one; 0: it has one."""
+        self.unlinked_since = now
+        self.book_waiting(0)
+        self.book_link(0)
 
     def room(self) -> int:
         """Return how much more may arrive; negative if the limit is exceeded."""
@@ -339,11 +357,13 @@ class Group:
         self.limit = min(self._limits, default=0)
         self.incomplete_limit = min(self._incomplete_limits, default=UNLIMITED)
 
-    def left(self, connection: Account) -> None:
-        """Forget that a connection waits or pays."""
+    def left(self, connection: Account) -> bool:
+        """Forget that a connection waits or pays, and return whether it was the one that paid."""
         self._waiting.discard(connection)
-        if self._payer is connection:
+        paid = self._payer is connection
+        if paid:
             self._payer = None
+        return paid
 
 
 def _held(account: Group | Account) -> int:

@@ -91,6 +91,7 @@ class Ledger:
 
         What only its session has held is gone.
         """
+        connection.lose_link()
         connection.book_incomplete(-connection.incomplete)
         connection.book_retained(-connection.retained)
         if connection.held > 0:
@@ -105,9 +106,10 @@ class Ledger:
         if group is None:
             return
         identity, settings = self._joined.pop(connection)
+        paid = False
         for each in (group, self.process):
             each.add(-connection.settled, -connection.settled_incomplete)
-            each.left(connection)
+            paid |= each.left(connection)
         group.members.discard(connection)
         group.unlimited(settings.max_identity_bytes)
         self.process.unlimited(settings.max_process_bytes, settings.max_process_reassembly_bytes)
@@ -117,6 +119,9 @@ class Ledger:
         connection.group = None
         connection.settled = connection.settled_incomplete = 0
         connection.indebted = False
+        if paid:
+            # It may not have been enough.
+            group.paid()
 
     def snapshot(self) -> LedgerSnapshot:
         """Return what is held now. Any thread may call this."""

@@ -207,6 +207,7 @@ class FakeLink:
     """A link that records what is written.
 
     Attributes:
+        unfinished: Bytes of an incomplete message; set by a test.
         written: What was written, in order.
         waiting: Bytes that the network has not accepted; set by a test.
         taken: Bytes that it has accepted; set by a test.
@@ -217,6 +218,7 @@ class FakeLink:
     def __init__(self, receiver: Any = None) -> None:
         self.receiver = receiver
         self.written: list[bytes] = []
+        self.unfinished = 0
         self.waiting = 0
         self.taken = 0
         self.told: list[str] = []

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from types import SimpleNamespace
 from typing import Any
 
 from tests.aio.fakes import FakeLink, FakeSession, fake_connection
@@ -128,3 +129,88 @@ async def test_connection_that_nobody_closes_is_not_kept(build: Build) -> None:
     del world, items
     gc.collect()
     assert account.group is None
+
+
+async def test_incomplete_message_of_the_link_is_counted(build: Build) -> None:
+    # THREATS 86
+    world = World(build)
+    world.link.unfinished = 300
+    world.budget.count_link()
+    assert (world.account.incomplete, world.account.held) == (300, 300)
+    world.link.unfinished = 0
+    world.budget.count_link()
+    assert world.account.held == 0
+    world.ledger.leave(world.account)
+
+
+async def test_link_is_given_up_if_its_message_does_not_grow(build: Build) -> None:
+    # THREATS 86
+    world = World(build, frame_timeout=0.001)
+    lost: list[Exception] = []
+    world.link.receiver = SimpleNamespace(link_lost=lost.append)
+    world.link.unfinished = 300
+    world.budget.count_link()
+    await until(lambda: bool(lost))
+    assert "frame_timeout (0.001 s)" in str(lost[0])
+    assert world.link.told == ["abort"]
+    assert world.account.held == 0
+    world.ledger.leave(world.account)
+
+
+async def test_link_that_is_not_read_is_not_given_up(build: Build) -> None:
+    world = World(build, frame_timeout=0.001)
+    world.link.unfinished = 300
+    world.flow.stop_reading(1)
+    world.budget.count_link()
+    await asyncio.sleep(0.01)
+    assert world.link.told == ["pause_reading"]
+    world.budget.close()
+
+
+async def test_output_that_nobody_reads_is_counted(build: Build) -> None:
+    # THREATS 40
+    world = World(build)
+    world.flow.writing_paused()
+    world.link.waiting = 5_000
+    world.flow.write()
+    assert (world.account.retained, world.account.held) == (5_000, 5_000)
+    assert world.account.settle() == 0
+    world.link.waiting = 0
+    world.flow.writing_resumed()
+    assert world.account.held == 0
+    world.ledger.leave(world.account)
+
+
+async def test_connection_ends_whose_peer_does_not_read(build: Build) -> None:
+    # THREATS 40, 87
+    world = World(build, max_identity_bytes=4_000, unread_timeout=0.001)
+    world.flow.writing_paused()
+    world.link.waiting = 5_000
+    world.flow.write()
+    world.settle()
+    await until(lambda: "abort" in world.link.told)
+    assert "max_identity_bytes (4000)" in str(world.session.verbs("close")[0][1])
+    world.ledger.leave(world.account)
+
+
+async def test_another_connection_pays_when_one_has_ended(build: Build) -> None:
+    # THREATS 87
+    worlds = [World(build, max_process_bytes=500) for _ in range(3)]
+    for world in worlds:
+        # Nothing that a session could drop.
+        world.account.book_incomplete(450)
+    real = [world.session.close for world in worlds]
+    for world, close in zip(worlds, real, strict=True):
+
+        def end(now: float, error: Any = None, world: World = world, close: Any = close) -> None:
+            close(now, error)
+            world.budget.close()
+
+        world.session.close = end
+    for world in worlds:
+        world.settle()
+    await until(lambda: sum(bool(world.session.verbs("close")) for world in worlds) == 2)
+    await turns(5)
+    assert sum(bool(world.session.verbs("close")) for world in worlds) == 2
+    for world in worlds:
+        world.ledger.leave(world.account)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -16,6 +17,12 @@ from tests.waiting import until
 URL = "rsocket+memory://requests"
 SIZE = 50_000
 QUICK = Settings(close_grace=0.0)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> None:
+    """Let go of what other tests have not consumed."""
+    gc.collect()
 
 
 def make_service() -> Service:

@@ -85,17 +85,19 @@ async def test_metrics_show_what_is_not_consumed() -> None:
     metrics = Metrics()
     reached = asyncio.Event()
     async with penstock.serve(make_service([], reached), URL, taps=[metrics]) as server:
-        assert metrics.snapshot().ledger.connections == 0
+        # Other tests may have left items that are not collected yet.
+        before = server.metrics()
         async with penstock.connect(URL) as peer:
             # The handler waits, and the request with it.
             call = asyncio.create_task(peer.call("never", bytes(100_000)))
             await reached.wait()
-            await until(lambda: server.metrics().held_bytes >= 100_000)
+            await until(lambda: server.metrics().held_bytes >= before.held_bytes + 100_000)
             shown = metrics.snapshot().ledger
             assert shown == server.metrics()
-            assert shown.largest_connection_bytes == shown.held_bytes < shown.limit_bytes
+            assert 100_000 <= shown.largest_connection_bytes <= shown.held_bytes < shown.limit_bytes
             # Both ends are in this process.
-            assert (shown.connections, shown.paused_connections, shown.payments) == (2, 0, 0)
+            assert shown.connections - before.connections == 2
+            assert (shown.paused_connections, shown.payments) == (before.paused_connections, before.payments)
             call.cancel()
-            await until(lambda: server.metrics().held_bytes == 0)
+            await until(lambda: server.metrics().held_bytes <= before.held_bytes)
             assert server.metrics().peak_bytes >= 100_000

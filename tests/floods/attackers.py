@@ -12,7 +12,7 @@ import pytest
 from penstock import Payload, Settings
 from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.handshake import setup_frame
-from penstock.wire.rsocket.frames import FOLLOWS, Frame, FrameType
+from penstock.wire.rsocket.frames import FOLLOWS, METADATA, Frame, FrameType
 from tests.floods.flooding import Victim
 
 ATTACKER = "127.0.0.2"
@@ -34,6 +34,13 @@ def request(size: int, stream_id: int = 1, follows: bool = False) -> bytes:
     return CODEC.frame(frame)
 
 
+def call(route: str, size: int, stream_id: int) -> bytes:
+    """Return a request to a handler, with `size` bytes of data."""
+    name = route.encode()
+    frame = Frame(FrameType.REQUEST_RESPONSE, stream_id, METADATA, 0, bytes([len(name)]) + name, bytes(size))
+    return CODEC.frame(frame)
+
+
 def resumable(token: bytes) -> bytes:
     """Return the SETUP of a session that can be resumed."""
     return CODEC.frame(setup_frame(V1, SETTINGS, Payload(), token))
@@ -43,6 +50,19 @@ def stream(route: str, count: int = 0x7FFF_FFFF) -> bytes:
     """Return a request for `count` items of a stream."""
     name = route.encode()
     return CODEC.request_frame(FrameType.REQUEST_STREAM, 1, 0, count, bytes([len(name)]) + name, b"")
+
+
+def upgrade(path: str) -> bytes:
+    """Return the request that opens a WebSocket."""
+    lines = (
+        f"GET {path} HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version: 13",
+    )
+    return "\r\n".join((*lines, "", "")).encode()
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import penstock
 from penstock import Settings
 from tests.builds import Build
 from tests.floods.attackers import links, needs_second_address, read, resumable, stream
-from tests.floods.flooding import BESIDES, LIMITS, MIB, QUIET, victim
+from tests.floods.flooding import BESIDES, LIMITS, MIB, victim
 
 SESSIONS = 12
 READ_BYTES = 8 * MIB
@@ -16,7 +16,7 @@ REPLIES = 512 << 10
 
 
 async def flood(flooded, leaves: bool) -> None:
-    hellos = [resumable(b"token %d" % number) + stream("flood.items") for number in range(SESSIONS)]
+    hellos = [resumable(b"token %04d" % number) + stream("flood.items") for number in range(SESSIONS)]
     async with links(flooded, *hellos) as opened:
         for sock in opened:
             await read(sock, READ_BYTES)
@@ -36,7 +36,7 @@ async def test_clients_that_confirm_nothing_and_leave(build: Build) -> None:
 
 async def check(build: Build, leaves: bool) -> None:
     async with victim(build, "server", "rsocket+tcp://127.0.0.1:0") as flooded:
-        honest = Settings(**QUIET, resume=True, fragment_bytes=256 << 10)
+        honest = Settings(resume=True, fragment_bytes=256 << 10)
         async with penstock.connect(flooded.url, settings=honest) as innocent:
             before = await innocent.call("flood.echo", b"1")
             await flood(flooded, leaves)

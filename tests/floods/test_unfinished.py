@@ -7,16 +7,16 @@ import asyncio
 import penstock
 from penstock import Settings
 from tests.builds import Build
-from tests.floods.attackers import SETUP, flood, links, needs_second_address, request
-from tests.floods.flooding import BESIDES, LIMITS, MIB, QUIET, Victim, victim
+from tests.floods.attackers import SETUP, flood, links, needs_second_address, request, upgrade
+from tests.floods.flooding import BESIDES, LIMITS, MIB, Victim, quiet, victim
 
 LINKS = 40
 READ_BYTES = 256 << 10
 
 
-async def check(flooded: Victim) -> None:
+async def check(flooded: Victim, besides: int = BESIDES) -> None:
     """Check that an honest client was served, and what the process held."""
-    async with penstock.connect(flooded.url, settings=Settings(**QUIET)) as innocent:
+    async with penstock.connect(flooded.url, settings=Settings(**quiet(flooded.url))) as innocent:
         large = bytes(3 * MIB)
         assert (await innocent.call("flood.echo", large)).data == large
     said = await flooded.report()
@@ -24,7 +24,7 @@ async def check(flooded: Victim) -> None:
     limit = LIMITS["max_identity_bytes"] + LINKS * READ_BYTES + len(large)
     assert said["booked"] <= limit
     # Each link has a buffer for the next read, too.
-    assert said["grown"] <= limit + LINKS * READ_BYTES + BESIDES
+    assert said["grown"] <= limit + LINKS * READ_BYTES + besides
 
 
 @needs_second_address
@@ -34,6 +34,19 @@ async def test_half_a_frame_from_many_links(build: Build) -> None:
         async with links(flooded, *[SETUP] * LINKS) as opened:
             await asyncio.gather(*(flood(sock, half) for sock in opened))
             await check(flooded)
+
+
+@needs_second_address
+async def test_half_a_message_from_many_web_sockets(build: Build) -> None:
+    # RFC 6455: the handshake, SETUP in a message of its own, and the beginning of a long message.
+    setup = SETUP[3:]
+    opening = upgrade("/feed") + bytes([0x82, 0x80 | 126]) + len(setup).to_bytes(2, "big") + bytes(4) + setup
+    half = bytes([0x82, 0x80 | 127]) + (2 * MIB).to_bytes(8, "big") + bytes(4) + bytes(2 * MIB - MIB // 2)
+    async with victim(build, "server", "rsocket+ws://127.0.0.1:0/feed", frame_timeout=1.0) as flooded:
+        async with links(flooded, *[opening] * LINKS) as opened:
+            await asyncio.gather(*(flood(sock, half) for sock in opened))
+            # A message that grows is copied.
+            await check(flooded, BESIDES + 8 * MIB)
 
 
 @needs_second_address

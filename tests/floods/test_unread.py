@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 import penstock
-from penstock import Payload, PenstockError, Service, Settings
+from penstock import Payload, Peer, PenstockError, Service, Settings
 from tests.builds import Build
-from tests.floods.flooding import BESIDES, LIMITS, MIB, QUIET, victim
+from tests.floods.flooding import BESIDES, LIMITS, MIB, quiet, victim
 
 ITEM = b'"' + bytes(MIB - 2).replace(b"\0", b"x") + b'"'
 """Also valid as the body of a River message."""
@@ -39,7 +39,7 @@ async def items() -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("where", UPLOADING)
 async def test_upload_that_is_not_read(build: Build, where: str) -> None:
     async with victim(build, "server", place(where), unread_timeout=0.5) as flooded:
-        async with penstock.connect(flooded.url, settings=Settings(**QUIET, close_grace=0.0)) as peer:
+        async with penstock.connect(flooded.url, settings=Settings(**quiet(where), close_grace=0.0)) as peer:
             with pytest.raises(PenstockError):
                 await peer.upload("flood.unread", ITEM, items())
             assert (await peer.call("flood.echo", b"1")).data == b"1"
@@ -50,21 +50,41 @@ async def test_upload_that_is_not_read(build: Build, where: str) -> None:
         assert said["held"] == 0
 
 
-@pytest.mark.parametrize("where", PLACES)
-async def test_requests_of_handlers_that_wait(build: Build, where: str) -> None:
+async def ask(build: Build, where: str, make: Callable[[Peer], Awaitable[object]]) -> None:
+    """Make requests whose handlers wait; the largest pay, and a client that comes later is served."""
     async with victim(build, "server", place(where), unread_timeout=0.2) as flooded:
-        async with penstock.connect(flooded.url, settings=Settings(**QUIET, close_grace=0.0)) as peer:
-            calls = [asyncio.ensure_future(peer.call("flood.waits", ITEM)) for _ in range(ITEMS // 2)]
-            done, pending = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        async with penstock.connect(flooded.url, settings=Settings(**quiet(where), close_grace=0.0)) as peer:
+            requests = [asyncio.ensure_future(make(peer)) for _ in range(ITEMS // 2)]
+            done, pending = await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
             assert all(isinstance(each.exception(), PenstockError) for each in done)
             async with penstock.connect(flooded.url) as innocent:
                 assert (await innocent.call("flood.echo", ITEM)).data == ITEM
-            for call in pending:
-                call.cancel()
-            await asyncio.gather(*calls, return_exceptions=True)
+            for request in pending:
+                request.cancel()
+            await asyncio.gather(*requests, return_exceptions=True)
         said = await flooded.report()
         assert said["booked"] <= LIMITS["max_connection_bytes"] + 2 * MIB
         assert said["grown"] <= LIMITS["max_connection_bytes"] + BESIDES
+
+
+@pytest.mark.parametrize("where", PLACES)
+async def test_requests_of_handlers_that_wait(build: Build, where: str) -> None:
+    await ask(build, where, lambda peer: peer.call("flood.waits", ITEM))
+
+
+@pytest.mark.parametrize("where", PLACES)
+async def test_requests_of_streams_that_wait(build: Build, where: str) -> None:
+    async def stream(peer: Peer) -> None:
+        async for _ in peer.stream("flood.sleeps", ITEM):
+            pass
+
+    await ask(build, where, stream)
+
+
+@pytest.mark.parametrize("where", ["rsocket+tcp", "river+tcp", "river+ws"])
+async def test_requests_that_are_decoded(build: Build, where: str) -> None:
+    # Decoded, it takes little more than its bytes.
+    await ask(build, where, lambda peer: peer.call("flood.typed", b"[" + ITEM + b"]"))
 
 
 @pytest.mark.parametrize("where", ["reactive-streams+tcp", *PLACES])
@@ -80,7 +100,7 @@ async def test_stream_whose_consumer_sleeps(build: Build, where: str) -> None:
         finally:
             ended.set_result(None)
 
-    async with penstock.serve(service, place(where), settings=Settings(**QUIET, close_grace=0.0)) as server:
+    async with penstock.serve(service, place(where), settings=Settings(**quiet(where), close_grace=0.0)) as server:
         async with victim(build, "client", server.urls[0], unread_timeout=0.5) as flooded:
             await ended
             said = await flooded.report()

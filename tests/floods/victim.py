@@ -36,7 +36,18 @@ def make_service() -> Service:
     @service.stream("flood.items")
     async def items(request: Payload) -> AsyncIterator[bytes]:
         while True:
-            yield bytes(ITEM_BYTES)
+            # Zeros would take no memory.
+            yield b"x" * ITEM_BYTES
+
+    @service.stream("flood.sleeps")
+    async def sleeps(request: Payload) -> AsyncIterator[bytes]:
+        await asyncio.get_running_loop().create_future()
+        yield request.data
+
+    @service.call("flood.typed")
+    async def typed(request: list[str]) -> int:
+        await asyncio.get_running_loop().create_future()
+        return len(request)
 
     @service.upload("flood.unread")
     async def unread(request: Payload, items: Items) -> bytes:

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 
 from ..account import CONNECTION, FINE
-from ..errors import LimitExceeded
+from ..errors import LimitExceeded, LinkLost
 from ..ledger import LEDGER
 from .exchanges import Exchanges
 from .flow import UNREAD
@@ -27,8 +27,8 @@ class Budget:
     """
 
     __slots__ = (
-        "__weakref__", "_account", "_closed", "_exchanges", "_flow", "_held", "_identity", "_is_alone", "_timer",
-        "_woken"
+        "__weakref__", "_account", "_closed", "_exchanges", "_flow", "_grown_at", "_held", "_identity", "_is_alone",
+        "_timer", "_watch", "_woken"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges) -> None:
@@ -36,6 +36,9 @@ class Budget:
         self._flow = flow = exchanges.flow
         self._account = account = flow.account
         self._timer: asyncio.TimerHandle | None = None
+        # Checks that an incomplete message in the link grows; and when it has.
+        self._watch: asyncio.TimerHandle | None = None
+        self._grown_at = 0.0
         # What was held when the timer was set.
         self._held = 0
         self._woken = self._closed = False
@@ -75,11 +78,39 @@ class Budget:
             elif self._timer is None:
                 self._start_timer()
 
+    def count_link(self) -> None:
+        """Count the incomplete message that the link holds after a read, and watch that it grows (THREATS 86)."""
+        flow = self._flow
+        link = flow.link
+        held = 0 if link is None else link.unfinished
+        self._account.book_link(held)
+        self._grown_at = flow.loop.time()
+        if held and self._watch is None:
+            self._watch = flow.loop.call_later(flow.settings.frame_timeout, self._check_growth)
+
+    def _check_growth(self) -> None:
+        """Give up the link if its message has not grown for `Settings.frame_timeout`."""
+        flow, account = self._flow, self._account
+        self._watch = None
+        link = flow.link
+        if link is None or not account.of_link:
+            return
+        now, timeout = flow.loop.time(), flow.settings.frame_timeout
+        if account.paused or flow.holds:
+            # This side does not read.
+            self._grown_at = now
+        if self._grown_at + timeout <= now:
+            flow.link_broken(LinkLost(f"the peer stopped within a message for frame_timeout ({timeout:g} s)"))
+        else:
+            self._watch = flow.loop.call_at(self._grown_at + timeout, self._check_growth)
+
     def close(self) -> None:
         """Leave the ledger as soon as nothing is held any more, because the connection has ended."""
         if not self._closed:
             self._closed = True
             self._stop_timer()
+            if self._watch is not None:
+                self._watch.cancel()
             LEDGER.retire(self._account)
 
     # From the ledger, in any thread.
@@ -176,8 +207,14 @@ class Budget:
         now = flow.loop.time()
         error = LimitExceeded(why)
         logger.warning("%s: %s", flow.name, why)
-        if not flow.session.shed(now, error):
+        account, link = self._account, flow.link
+        in_link = 2 * (account.waiting + account.of_link) > account.held
+        if in_link or not flow.session.shed(now, error):
             flow.session.close(now, error)
+        if in_link and link is not None:
+            # Only the end of the link releases it. A peer that does not read would not see the error, either.
+            link.abort()
+            flow.session.take_output()
 
     def _drop(self, holding: Holding, why: str) -> None:
         """Fail a stream, and drop what it holds."""
@@ -188,6 +225,7 @@ class Budget:
     def _paid(self) -> None:
         LEDGER.payments += 1
         self._flow.flush()
+        # If the connection has ended, it has left its group, which has noticed.
         if self._account.group is not None:
             self._account.group.paid()
 

@@ -156,13 +156,14 @@ class Driver:
         if self.admission is not None:
             self.admission.attached(link)
         self.flow.attach(link)
-        self.flow.account.unlinked_since = 0.0
         self.flush()
 
     def received(self, data: bytes) -> None:
         """Process the data of one read."""
         self.flow.batching = True
         self.session.receive(data, self.loop.time())
+        if not data or self.flow.account.of_link:
+            self.budget.count_link()
         self.flush()
 
     def writing_paused(self) -> None:
@@ -177,7 +178,7 @@ class Driver:
         """Report the loss to the session, which may continue over another link."""
         self.flow.link = None
         self.flow.paused = True
-        self.flow.account.unlinked_since = self.loop.time()
+        self.flow.account.lose_link(self.loop.time())
         self.session.link_down(self.loop.time(), error)
         self.flush()
         if self.state == CLOSED:
@@ -194,7 +195,6 @@ class Driver:
         flow.batching = True
         happened = session.take_events()
         while happened:
-            # The sink is usually the dispatch; a typed call to it is faster.
             if self.sink is self.dispatch:
                 self.dispatch.take(happened)
             else:
@@ -250,8 +250,7 @@ class Driver:
         # It may be early, because a timer that is postponed is not set again. The session checks what is due.
         self.flow.check_progress()
         if self.flow.account.paused:
-            # The peer is not silent: this side does not read.
-            self.session.progressed(self.loop.time())
+                self.session.progressed(self.loop.time())
         self.session.handle_timer(self.loop.time())
         self.flush()
 

@@ -111,6 +111,7 @@ class Flow:
     def drop_link(self) -> None:
         """Abort the link, if there is one, and discard further data from it."""
         link = self.link
+        self.account.lose_link()
         if link is not None:
             self.link = None
             link.receiver = Discard()
@@ -126,10 +127,14 @@ class Flow:
 
         uvloop's transports then raise RuntimeError where those of asyncio do nothing. They may never report it.
         """
+        lost = LinkLost(f"the connection broke: {error}")
+        lost.__cause__ = error
+        self.link_broken(lost)
+
+    def link_broken(self, lost: LinkLost) -> None:
+        """Drop the link, and report the loss in the next turn of the loop."""
         link = self.link
         if link is not None:
-            lost = LinkLost(f"the connection broke: {error}")
-            lost.__cause__ = error
             receiver = link.receiver
             self.drop_link()
             self.paused = True
@@ -198,6 +203,7 @@ class Flow:
     def writing_resumed(self) -> None:
         """Let senders continue, unless they also wait for storage."""
         self._link_full = False
+        self.account.book_waiting(0)
         if not self._storage_full:
             self._resume_senders()
 
@@ -235,6 +241,7 @@ class Flow:
             # The peer will not read it, nor the error that ends the session.
             self.session.take_output()
             return False
+        self.account.book_waiting(backlog)
         if backlog > READ_STOP * settings.output_high_bytes:
             self.stop_reading(BACKLOG)
         return True

@@ -65,6 +65,8 @@ class TypedHandler(Handler):
 
     async def _begin_later(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
         form, arguments = self._arguments(connection, payload, items)
+        # The decoded value replaces it while the handler runs.
+        del payload
         return self._encode(form, await self._written(*arguments))
 
     async def _awaited(self, form: Format, result: Awaitable[Any]) -> Any:
@@ -163,7 +165,10 @@ async def _decoded_items(
     converter: Converter, form: Format, items: AsyncIterable[Payload], connection: Connection
 ) -> AsyncGenerator[Any, None]:
     async for payload in items:
-        yield _decoded(converter, form, payload, connection)
+        value = _decoded(converter, form, payload, connection)
+        # The decoded value replaces it while the handler uses it.
+        del payload
+        yield value
 
 
 def _invalid(connection: Connection, form: Format, error: Mismatch) -> ApplicationError:

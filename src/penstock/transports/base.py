@@ -41,6 +41,10 @@ class Link(Protocol):
     receiver: Receiver
     """The receiver of the link's events. It may be replaced at any time."""
 
+    @property
+    def unfinished(self) -> int:
+        """The bytes that the link holds of a message that has not arrived completely."""
+
     def write(self, data: bytes) -> None:
         """Send `data`, buffering what the network does not accept yet."""
 

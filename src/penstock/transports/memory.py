@@ -22,6 +22,8 @@ _listeners: dict[tuple[asyncio.AbstractEventLoop, str], MemoryListener] = {}
 class MemoryLink:
     """One end of a link; :func:`pair` creates both."""
 
+    unfinished = 0
+
     def __init__(self, receiver: Receiver, loop: asyncio.AbstractEventLoop, high_bytes: int) -> None:
         self.receiver = receiver
         self._loop = loop

@@ -69,6 +69,8 @@ class StreamLink:
 
     """
 
+    unfinished = 0
+
     def __init__(self, carrier: Carrier, stream_id: int, receiver: Receiver, high_bytes: int) -> None:
         self.receiver = receiver
         self.stream_id = stream_id

@@ -67,6 +67,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         "write",
     )
 
+    unfinished = 0
     write: Callable[[bytes], None]
     get_write_buffer_size: Callable[[], int]
     pause_reading: Callable[[], None]

@@ -74,6 +74,11 @@ class WebSocketLink:
 
     # Calls of the receiver; see penstock.transports.base.Link.
 
+    @property
+    def unfinished(self) -> int:
+        """The bytes of an incomplete message."""
+        return self._reader.unfinished
+
     def get_extra_info(self, name: str) -> Any:
         """Return information about the socket."""
         return self._link.get_extra_info(name)

@@ -103,6 +103,11 @@ class FrameReader:
         self.close: Close | None = None
         self.violation: Close | None = None
 
+    @property
+    def unfinished(self) -> int:
+        """The memory that an incomplete message takes, in bytes."""
+        return self._tail.__alloc__() + (0 if self._unfinished is None else self._unfinished.__alloc__())
+
     def done(self) -> bool:
         """Return True if reading has ended."""
         return self.close is not None or self.violation is not None
