@@ -37,6 +37,8 @@ ACROSS = {
     "benchmarks": "what compares two revisions: ratios, rounds and trees",
     "chaos": "links that stall and break, and what judges the chaos laboratory",
     "disk": "the journal on a disk that lies",
+    "floods": "processes that are flooded, and the memory that they use",
+    "fuzz": "the fuzzer, and its targets with known inputs",
     "hostile": "peers that attack, over sockets and without",
     "rolling": "servers in processes of their own, replaced under load",
     "saboteurs": "known mistakes, which the laboratories must find",

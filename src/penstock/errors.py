@@ -54,6 +54,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from .texts import CLOSING
+
 __all__ = [
     "ApplicationError",
     "Canceled",
@@ -153,9 +155,9 @@ class ApplicationError(PenstockError):
         return f"[{code}] {self.message}" if self.message else f"[{code}]"
 
 
-CLOSING: Final = "the connection is closing"
-"""The beginning of the message of a request that a closing peer has rejected, because the protocols have no code for
-it."""
+# Parts of the messages of temporary rejections of requests by Penstock. The protocols have no code for them.
+_TOO_MANY: Final = "max_streams ("
+_NO_LEASE: Final = "there is no lease for this request"
 
 
 class Rejected(ApplicationError):
@@ -170,6 +172,16 @@ class Rejected(ApplicationError):
     def closing(self) -> bool:
         """True if the peer accepts no requests because it is closing: a retry on another connection may succeed."""
         return self.message.startswith(CLOSING)
+
+    @property
+    def temporary(self) -> bool:
+        """True if the peer has too many open streams, or a lease expired on the way: a retry may succeed."""
+        return self.too_many or _NO_LEASE in self.message
+
+    @property
+    def too_many(self) -> bool:
+        """True if the peer has too many open streams of this side."""
+        return _TOO_MANY in self.message
 
 
 class Canceled(ApplicationError):

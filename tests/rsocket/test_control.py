@@ -107,3 +107,12 @@ def test_events_have_the_order_of_frames(build: Build, pair: Pair) -> None:
         pair.client.open(kind.FIRE, route, payload())
     pair.drive()
     assert [event.route for event in pair.events("server", "Requested")] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("size", "fits"), [(10, True), (11, False)])
+def test_pushed_metadata_is_limited(build: Build, size: int, fits: bool) -> None:
+    pair = Pair(build, server={"max_metadata_bytes": 10})
+    pair.client.push(bytes(size))
+    pair.drive()
+    assert len(pair.events("server", "MetadataPushed")) == fits
+    assert len(pair.events("server", "Closed")) == (not fits)

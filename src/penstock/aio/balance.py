@@ -23,15 +23,15 @@ from ..kinds import Kind
 from ..payload import Payload
 from ..protocols import EXAMPLE_URL
 from ..settings import DEFAULT_SETTINGS, Settings
-from ..urls import Url, parse_url
+from ..urls import Url, parse_url, parse_urls
 from .balanced import Balanced
 from .connectors import MAX_REFUSALS
 from .dialer import Dialer, SetupData
 from .nodes import Node, NodeStatus
 from .peer import Peer
-from .pump import Source
 from .reconnect import Reconnect
 from .service import Service
+from .sources import Source
 from .strategies import Failures, PeakEwma, Strategy, strategy_named
 
 __all__ = ["Balancer", "balance"]
@@ -81,7 +81,8 @@ def balance(
         A balancer that connects when it is entered or awaited. Exiting the block closes all connections.
 
     Raises:
-        LocalError: `urls` is empty or has duplicates, the strategy is unknown, or a number is out of range.
+        LocalError: `urls` is empty or has duplicates, the strategy is unknown, a number is out of range, or a setting
+            has no effect with any of the URLs.
         ConnectError: When entered or awaited: no node is reachable; the message gives the reason for each.
 
     """
@@ -92,6 +93,7 @@ def balance(
     if rejections < 1:
         raise LocalError(f"rejections is {rejections}; it must be at least 1")
     policy = reconnect or Reconnect()
+    places = parse_urls(urls, settings, serving=False)
     settings = settings or DEFAULT_SETTINGS
     dial = partial(
         Dialer,
@@ -107,7 +109,7 @@ def balance(
         return Node(url, dial(url), policy, PeakEwma(half_life), Failures(half_life), rejections, changed)
 
     chosen = strategy_named(strategy) if isinstance(strategy, str) else strategy
-    return Balancer(Balanced(urls, make, chosen, policy, settings, clock), retry_rejected)
+    return Balancer(Balanced(places, make, chosen, policy, settings, clock), retry_rejected)
 
 
 class Balancer(Peer):

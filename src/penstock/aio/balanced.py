@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from ..errors import ConnectError, LeaseMissing, LocalError, PenstockError, SessionClosed
 from ..protocols import connection_settings
 from ..settings import Settings
-from ..urls import Url, parse_url
-from .connectors import Connector, Opening
+from ..urls import Url
+from .connectors import Connector
 from .driver import Driver
 from .exchanges import Exchanges
 from .nodes import Node
@@ -28,14 +28,14 @@ class Balanced(Connector):
 
     def __init__(
         self,
-        urls: Sequence[str],
+        urls: list[Url],
         make: Callable[[Url, Callable[[], None]], Node],
         strategy: Strategy,
         policy: Reconnect,
         settings: Settings,
         clock: Callable[[], float],
     ) -> None:
-        self._urls = [parse_url(url) for url in urls]
+        self._urls = urls
         super().__init__(connection_settings(self._urls[0].protocol, settings, self._urls[0].options))
         self.clock = clock
         self.nodes: dict[str, Node] = {}
@@ -66,16 +66,12 @@ class Balanced(Connector):
         node = await self.pick()
         return await node.connector.driver()
 
-    async def reopen(self, driver: Driver, error: LocalError, opening: Opening) -> tuple[Driver, int]:
-        """Open a stream on another node. See :meth:`Connector.reopen`."""
-        while True:
-            if isinstance(error, LeaseMissing):
-                await self.lease()
-            driver = await self.driver()
-            try:
-                return driver, await driver.exchanges.leases.open(*opening)
-            except (LeaseMissing, SessionClosed) as another:
-                error = another
+    async def another(self, driver: Driver, error: LeaseMissing | SessionClosed, waited: bool = False) -> Driver:
+        """Select another node. See :meth:`Connector.another`."""
+        if isinstance(error, LeaseMissing):
+            driver.exchanges.queue.unleased = True
+            await self.lease()
+        return await self.driver()
 
     def replaced(self, exchanges: Exchanges) -> bool:
         """Return True if further requests use another connection, or wait for one."""

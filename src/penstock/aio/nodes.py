@@ -84,7 +84,7 @@ class Node:
     def leased(self) -> bool:
         """True unless it is known that a request would find no lease."""
         driver = self.connector.current
-        return driver is None or not driver.exchanges.leases.missing
+        return driver is None or not driver.exchanges.queue.unleased
 
     @property
     def resting(self) -> bool:

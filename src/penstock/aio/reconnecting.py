@@ -8,11 +8,11 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from ..errors import ConnectError, LocalError, PenstockError, SessionClosed, SessionError
-from .connectors import Connector, Opening
+from ..errors import ConnectError, LeaseMissing, PenstockError, SessionClosed, SessionError
+from .connectors import Connector
 from .dialer import Dialer
 from .driver import DRAINING, Driver
-from .exchanges import Exchanges
+from .exchanges import ENDS_TASK, Exchanges
 from .peer import Peer
 from .reconnect import Reconnect
 
@@ -141,17 +141,13 @@ class Reconnecting(Connector):
             else:
                 return driver
 
-    async def reopen(self, driver: Driver, error: LocalError, opening: Opening) -> tuple[Driver, int]:
-        """Open a stream, on another connection if that of `driver` is closing. See :meth:`Connector.reopen`."""
-        while True:
-            if isinstance(error, SessionClosed):
-                closing, driver = driver, await self.driver()
-                if driver is closing:
-                    raise driver.error or error
-            try:
-                return driver, await driver.exchanges.leases.open(*opening)
-            except SessionClosed as closed:
-                error = closed
+    async def another(self, driver: Driver, error: LeaseMissing | SessionClosed, waited: bool = False) -> Driver:
+        """Return the driver of another connection if that of `driver` is closing. See :meth:`Connector.another`."""
+        if isinstance(error, SessionClosed):
+            found = await self.driver()
+            if found is not driver:
+                return found
+        return await super().another(driver, error, waited)
 
     def replaced(self, exchanges: Exchanges) -> bool:
         """Return True if further requests use another connection, or wait for one."""
@@ -333,7 +329,9 @@ class Reconnecting(Connector):
         assert self._policy.on_connect is not None
         try:
             await self._policy.on_connect(self.peer)
-        except Exception:
+        except ENDS_TASK:
+            raise
+        except BaseException:
             logger.exception("%s: on_connect failed", self.latest.flow.name)
 
     # The end.

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..account import Account
 from ..core.fragments import Reassembly
 from ..core.rates import Rate
-from ..errors import CLOSING, FrameError, LimitExceeded, ProtocolError, Rejected
+from ..errors import FrameError, LimitExceeded, ProtocolError, Rejected
 from ..events import Canceled, Completed, CreditGranted, Event, Failed, ItemReceived, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
+from ..texts import CLOSING
 from ..wire.reactivestreams.codec import NAMES, Items, Message, Type
 from .codes import error_of, text_of
 from .outbound import Outbound
@@ -44,6 +46,7 @@ class Inbound:
         settings: Limits.
         outbound: Sends responses to messages.
         events: The list to append events to.
+        account: The account of the connection.
 
     Attributes:
         subscriptions: The subscriptions of this side.
@@ -55,7 +58,7 @@ class Inbound:
 
     """
 
-    def __init__(self, settings: Settings, outbound: Outbound, events: list[Event]) -> None:
+    def __init__(self, settings: Settings, outbound: Outbound, events: list[Event], account: Account) -> None:
         self._settings = settings
         self._outbound = outbound
         self._events = events
@@ -73,7 +76,7 @@ class Inbound:
         self._last_id = 0
         self.draining = False
         self.peer_closing = False
-        self.reassembly = Reassembly(settings)
+        self.reassembly = Reassembly(settings, account)
         self._handlers = {
             int(Type.SUBSCRIBE): self._subscribe,
             int(Type.REQUEST): self._request,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ..account import Account
 from ..core.timers import Timer, TimerTable
+from ..core.unfinished import Unfinished
 from ..errors import (
     KeepaliveTimeout,
     LimitExceeded,
@@ -44,6 +46,7 @@ class Link:
     Args:
         settings: Limits and timeouts.
         is_client: Whether this side is the client.
+        account: The account of the connection.
         events: The list to append events to.
         timers: The timers of the session.
         outbound: Sends messages.
@@ -53,6 +56,7 @@ class Link:
     Attributes:
         state: A :class:`SessionState` as a number.
         greeted: Whether the peer's hello has been received.
+        unfinished: The bytes of a message that has not arrived completely.
 
     """
 
@@ -60,6 +64,7 @@ class Link:
         self,
         settings: Settings,
         is_client: bool,
+        account: Account,
         events: list[Event],
         timers: TimerTable,
         outbound: Outbound,
@@ -83,6 +88,7 @@ class Link:
             settings.max_extensions,
             int(Type.SERVER_HELLO if is_client else Type.CLIENT_HELLO),
         )
+        self.unfinished = Unfinished(account, timers, settings.frame_timeout)
         self.state = NEW
         self.greeted = False
 
@@ -129,6 +135,8 @@ class Link:
                 self._finish(None)
             else:
                 self.abort(error)
+        if (decoder.incomplete or self.unfinished.held) and self.state != CLOSED:
+            self.unfinished.update(decoder.incomplete, now)
         self.update_timers()
 
     def _take(self, message: Message | Items, now: float) -> None:
@@ -165,6 +173,9 @@ class Link:
                 self.send_goodbye_or_finish(now)
             elif timer is Timer.SILENCE:
                 self._silence(now)
+            elif timer is Timer.FRAME and self.unfinished.overdue(now):
+                limit = self._settings.frame_timeout
+                self.abort(KeepaliveTimeout(f"the peer stopped within a message for frame_timeout ({limit:g} s)"))
             elif timer is Timer.REASSEMBLY:
                 try:
                     self._inbound.overdue(now)

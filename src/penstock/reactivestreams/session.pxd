@@ -1,6 +1,7 @@
 import cython
 from libc.stdint cimport int64_t
 
+from ..account cimport Account
 from ..payload cimport Payload, PayloadRun
 from .inbound cimport Inbound
 from .link cimport Link
@@ -14,6 +15,7 @@ cdef int64_t UNBOUNDED
 @cython.final
 cdef class ReactiveStreamsSession:
     cdef object _settings
+    cdef readonly Account account
     cdef bint _is_client
     cdef list _events
     cdef object _timers

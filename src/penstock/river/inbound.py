@@ -7,7 +7,6 @@ from typing import Final
 
 from ..core.halves import DONE, OPEN
 from ..errors import (
-    CLOSING,
     FrameError,
     Invalid,
     LimitExceeded,
@@ -20,6 +19,7 @@ from ..errors import (
 from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..kinds import Kind
 from ..payload import Payload
+from ..texts import CLOSING
 from ..wire.river.codec import CANCEL, CLOSE
 from ..wire.river.codec import OPEN as OPENS
 from ..wire.river.message import Message
@@ -65,6 +65,7 @@ class Inbound:
         self._sequence = outbound.sequence
         self._handshake = handshake
         self._finish = side.finish
+        self._account = side.account
         self.draining = False
         self.peer_closing = False
         self.held_bytes = 0
@@ -276,6 +277,7 @@ class Inbound:
             stream.hold(event, self._sequence.ack - 1)
             stream.held_bytes += size
             self.held_bytes += size
+            self._account.book(size)
             return
         stream.granted -= 1
         self._events.append(event)
@@ -302,6 +304,7 @@ class Inbound:
                 size = len(event.payload.data) + ITEM_BYTES
                 stream.held_bytes -= size
                 self.held_bytes -= size
+                self._account.release(size)
             self._events.append(held.popleft())
             seqs.popleft()
         self.close_if_done(stream)
@@ -328,7 +331,22 @@ class Inbound:
         """Drop the held items of a stream."""
         if stream.held:
             self.held_bytes -= stream.held_bytes
+            self._account.release(stream.held_bytes)
             stream.drop_held()
+
+    def shed(self, now: float, error: Exception) -> bool:
+        """Drop the held items of the stream with most. See :meth:`penstock.session.Session.shed`."""
+        streams = [stream for stream in self._streams.all() if stream.held_bytes]
+        if not streams:
+            return False
+        stream = max(streams, key=lambda stream: stream.held_bytes)
+        self.drop_held(stream)
+        if self._is_client:
+            self._outbound.cancel(stream, "its items are not consumed")
+            self.end(stream, error)
+        else:
+            self._invalid(stream.name, str(error), stream)
+        return True
 
     def close_if_done(self, stream: RiverStream) -> None:
         """Remove a stream if it has ended and its held items were taken."""

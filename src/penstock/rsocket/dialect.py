@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from ..errors import CLOSING
 from ..kinds import Kind
+from ..texts import CLOSING
 from ..wire.framing import Deframer
 from ..wire.rsocket.codec import Codec
 from ..wire.rsocket.frames import ErrorFrame, FrameType

@@ -7,10 +7,11 @@ from typing import Final
 from ..core.halves import MAX_REQUEST_N, OPEN, Signal, add
 from ..core.rates import Rate
 from ..core.streams import Stream
-from ..errors import CLOSING, FrameError, LimitExceeded, ProtocolError, Rejected
+from ..errors import FrameError, LimitExceeded, ProtocolError, Rejected
 from ..events import Canceled, Completed, CreditGranted, Draining, ItemReceived, MetadataPushed, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
+from ..texts import CLOSING
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
 from .extensions.metadata import Router
@@ -72,6 +73,8 @@ class Inbound:
         self.draining = False
         self.drafts = not dialect.half_close
         self.first_draft = dialect.own_ids
+        # rsocket-py of 2017, a client of ReactiveSocket 0.2, has even ids. Its first request tells.
+        self._may_follow = self.drafts and not self.first_draft and not life.is_client
 
     def frame(self, frame: Frame, now: float) -> None:
         """Handle a frame of a stream. Raises LimitExceeded if the session must end because of a flood."""
@@ -88,9 +91,14 @@ class Inbound:
             self._cancel(frame.stream_id, frame.metadata, now)
         elif type == _ERROR:
             self._error(frame, now)
-        elif type == _METADATA_PUSH and self.first_draft and self._streams.get(frame.stream_id) is not None:
+        elif (
+            type == _METADATA_PUSH
+            and self.first_draft
+            and frame.metadata is not None
+            and self._streams.get(frame.stream_id) is not None
+        ):
             # ReactiveSocket 0.0, Metadata Push Frame: it is processed in order with the stream's responses.
-            self._events.append(MetadataPushed(frame.stream_id, frame.metadata or b""))
+            self.pushed(frame.stream_id, frame.metadata)
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
             self.strays.ignored(frame, now)
@@ -112,8 +120,23 @@ class Inbound:
                 self._events.append(RunReceived(stream_id, run.part(0, stream.granted)))
             self.strays.overrun(stream)
             return
+        if run.size > self._max_metadata_bytes:
+            size = run.largest_metadata()
+            if size > self._max_metadata_bytes:
+                self.strays.refuse(stream, Code.INVALID, self.metadata_excess(size))
+                return
         stream.granted -= count
         self._events.append(RunReceived(stream_id, run))
+
+    def metadata_excess(self, size: int) -> LimitExceeded:
+        """Return the error for an item or a push with metadata of `size` bytes."""
+        return LimitExceeded(f"metadata of {size} bytes exceeds max_metadata_bytes ({self._max_metadata_bytes})")
+
+    def pushed(self, stream_id: int, metadata: bytes) -> None:
+        """Report pushed metadata. Raises LimitExceeded if it is too large."""
+        if len(metadata) > self._max_metadata_bytes:
+            raise self.metadata_excess(len(metadata))
+        self._events.append(MetadataPushed(stream_id, metadata))
 
     def _sign_stream_id(self, frame: Frame) -> None:
         """Make the stream id negative if the peer opened the stream.
@@ -129,6 +152,9 @@ class Inbound:
 
     def _request(self, frame: Frame, now: float) -> None:
         stream_id = frame.stream_id
+        if self._may_follow:
+            self._may_follow = False
+            self._streams.follow(stream_id)
         if self.drafts and stream_id in self._partials and frame.type == self._partials[stream_id].head.type:
             # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
             self._continue(stream_id, frame, frame.flags, now)
@@ -164,8 +190,7 @@ class Inbound:
         metadata = payload.metadata
         try:
             if metadata is not None and len(metadata) > self._max_metadata_bytes:
-                limit = f"max_metadata_bytes ({self._max_metadata_bytes})"
-                raise LimitExceeded(f"metadata of {len(metadata)} bytes exceeds {limit}")
+                raise self.metadata_excess(len(metadata))
             route = self.router.route(metadata)
         except (FrameError, LimitExceeded) as error:
             # Only the request is invalid, so the connection continues.
@@ -234,6 +259,10 @@ class Inbound:
         """Deliver a complete item."""
         if stream.granted == 0:
             self.strays.overrun(stream)
+            return
+        metadata = payload.metadata
+        if metadata is not None and len(metadata) > self._max_metadata_bytes:
+            self.strays.refuse(stream, Code.INVALID, self.metadata_excess(len(metadata)))
             return
         stream.granted -= 1
         # RSocket 1.0, Handling the Unexpected 5: a call has one response, even without COMPLETE.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
+from ..account import Account
 from ..core.streams import StreamTable
 from ..core.timers import TimerTable
 from ..events import Event
@@ -62,6 +63,7 @@ class Lifecycle:
 
     Attributes:
         settings: Limits and timeouts.
+        account: The bytes that were received and not consumed.
         dialect: The protocol version.
         is_client: Whether this side opens the connection.
         finish: Ends the session with an error, or None.
@@ -82,6 +84,7 @@ class Lifecycle:
         self, settings: Settings, dialect: Dialect, is_client: bool, token: bytes | None, finish: Finish
     ) -> None:
         self.settings = settings
+        self.account = Account(settings.max_connection_bytes)
         self.dialect = dialect
         self.is_client = is_client
         self.finish = finish

@@ -11,9 +11,21 @@ from typing import Final, cast
 from ..errors import LocalError
 from ..settings import Settings
 from ..urls import Url, check_headers
-from .base import Accept, Discard, Link, Listener, Receiver, Refused, Transport, connect_errors, listen_errors
+from .base import (
+    MAX_REFUSED_LINKS,
+    Accept,
+    Discard,
+    Link,
+    Listener,
+    Receiver,
+    Refused,
+    Transport,
+    connect_errors,
+    listen_errors,
+)
 
 __all__ = [
+    "MAX_REFUSED_LINKS",
     "MODULES",
     "Accept",
     "Discard",
@@ -82,10 +94,12 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 
     Raises:
         ConnectError: The address cannot be bound; the message says what to do.
-        LocalError: The transport needs a package that is not installed.
+        LocalError: The transport needs a package that is not installed, or has no PROXY protocol.
         UrlError: The URL has unknown options, or lacks required ones.
 
     """
+    if settings.proxy_protocol and MODULES[url.transport] in ("memory", "quic"):
+        raise LocalError(f"Settings.proxy_protocol cannot be used with '{url}'; {url.transport} has no PROXY header")
     with listen_errors(url):
         return await _module(url).listen(url, accept, settings, ssl)
 

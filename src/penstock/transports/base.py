@@ -96,9 +96,17 @@ MAX_REFUSED_LINKS: Final = 64
 
 
 class Refused(NamedTuple):
-    """The refusal of a link; `reason` names the limit, for transports that can send it before the link is open."""
+    """The refusal of a link.
+
+    Attributes:
+        reason: Names the limit, for transports that can send it before the link is open.
+        explainer: For transports that cannot: returns a receiver for the link, which sends the reason as its protocol
+            does; None if too many links have one.
+
+    """
 
     reason: str
+    explainer: Callable[[], Receiver | None] = lambda: None
 
 
 Accept = Callable[[str], Receiver | Refused]

@@ -49,7 +49,7 @@ class ServerConnection(QuicConnection):
         """Handle a datagram. The first one reserves a slot, or the connection is refused."""
         if not self._slot.address:
             self._slot.address = addr[0]
-            receiver = self._slot.next_receiver()
+            receiver = self._slot.next_receiver(self._slot.address)
             if isinstance(receiver, Refused):
                 self._refuse(cast(bytes, data), addr, receiver.reason)
                 return
@@ -68,14 +68,15 @@ class ServerConnection(QuicConnection):
     def opened_by_peer(self, stream_id: int) -> StreamLink | None:
         """Return a link for a stream that the client has opened; None if it is refused."""
         # RFC 9000, section 2.1: the ids of bidirectional client streams are divisible by 4.
-        receiver: Receiver | Refused = self._slot.next_receiver() if stream_id % 4 == 0 else NO_MORE_LINKS
+        slot = self._slot
+        receiver: Receiver | Refused = slot.next_receiver(slot.address) if stream_id % 4 == 0 else NO_MORE_LINKS
         if isinstance(receiver, Refused):
             if stream_id % 4 == 0:
                 self.abandon(stream_id)
             else:
                 self.hang_up(ABORTED, "unidirectional streams are not supported")
             return None
-        self._slot.release()
+        slot.release()
         link = self._links[stream_id] = StreamLink(self, stream_id, receiver, self._settings.output_high_bytes)
         receiver.link_made(link)
         return link
@@ -101,7 +102,7 @@ class ServerConnection(QuicConnection):
 
     def stream_over(self, link: StreamLink) -> None:
         """Count a stream that has ended, and wait for another one if it was the last."""
-        reason = self._slot.count_ended(link.made_at)
+        reason = self._slot.count_ended(link.made_at, self._slot.address)
         if reason:
             logger.warning("%s: closed a connection: %s", self._url.place, reason)
             self.hang_up(ABORTED, reason)

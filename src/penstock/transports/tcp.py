@@ -17,6 +17,7 @@ from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused, link_error
 from .lingering import LINGER, Linger, tcp_progress
+from .proxied import ProxiedConnections
 from .reading import ReadBuffer, Reading
 from .sockets import FileOfSocket, listening_sockets
 from .tls import Contexts, client_context, server_contexts, tls_arguments
@@ -120,8 +121,8 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
                     self._transport.write_eof()
                 else:
                     self._transport.close()
-            except OSError:
-                # The peer has reset the connection, but asyncio has not noticed it yet.
+            except (OSError, RuntimeError):
+                # The peer has reset the connection, but asyncio has not noticed it yet; or uvloop has, and closed it.
                 self._transport.abort()
 
     def pause_writing(self) -> None:
@@ -155,6 +156,7 @@ class SocketListener:
         self._shared = "fd" in url.options
         self._file = FileOfSocket(url.path if url.transport == "unix" else "")
         self._loop = asyncio.get_running_loop()
+        self._proxied = ProxiedConnections(settings, self._admit, accept)
         self._accepting = [self._loop.create_task(self._accept_links(listening)) for listening in sockets]
         self._handshakes: dict[asyncio.Task[None], SocketLink] = {}
 
@@ -165,7 +167,7 @@ class SocketListener:
         tasks = [*self._accepting, *unfinished]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, self._proxied.close(), return_exceptions=True)
         if not self._shared:
             self._file.remove()
             for listening in self._sockets:
@@ -209,8 +211,15 @@ class SocketListener:
 
     def _accepted(self, connection: socket.socket, address: Any) -> None:
         connection.setblocking(False)
-        receiver = self._accept(address[0] if isinstance(address, tuple) else "")
-        if isinstance(receiver, Refused):
+        name = address[0] if isinstance(address, tuple) else ""
+        if not self._proxied.take(connection, name):
+            self._admit(connection, name)
+
+    def _admit(self, connection: socket.socket, address: str) -> None:
+        """Create the link of a connection whose client has this address, unless it is refused."""
+        accepted = self._accept(address)
+        receiver = accepted.explainer() if isinstance(accepted, Refused) else accepted
+        if receiver is None:
             connection.close()
             return
         link = SocketLink(receiver, self._settings.output_high_bytes)

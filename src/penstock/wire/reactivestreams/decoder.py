@@ -49,13 +49,14 @@ class Decoder:
     Attributes:
         extensions: The layouts of the enabled extensions' messages.
         element_sizes: The fixed element sizes by subscription.
+        incomplete: The bytes of an incomplete message, after `next` has returned None.
 
     """
 
     __slots__ = (
         "_ahead", "_ahead_at", "_base", "_left", "_need", "_owner", "_pos", "_runs", "_tail", "_width", "buffer",
-        "element_sizes", "extensions", "first", "max_element_bytes", "max_extensions", "max_metadata_bytes",
-        "max_string_bytes", "size", "start",
+        "element_sizes", "extensions", "first", "incomplete", "max_element_bytes", "max_extensions",
+        "max_metadata_bytes", "max_string_bytes", "size", "start",
     )  # fmt: skip
 
     def __init__(
@@ -80,7 +81,7 @@ class Decoder:
         self.size = self.start = self._pos = 0
         # The beginning of an incomplete message, its minimum size, and the number of bytes before it and `buffer`.
         self._tail = bytearray()
-        self._need = self._base = 0
+        self._need = self._base = self.incomplete = 0
         # Bytes that were fed and are not in `buffer` yet, from `_ahead_at` on. The tail takes the bytes that it lacks.
         self._ahead, self._ahead_at = b"", 0
         # An unfinished packed run: the number of remaining elements, their subscription and size.
@@ -121,6 +122,7 @@ class Decoder:
                 self.start = self._pos
                 return message
             self._save_tail()
+        self.incomplete = len(self._tail)
         return None
 
     def _refill(self) -> bool:
@@ -308,7 +310,7 @@ class Decoder:
         limit = at = carried = taken = 0
         middle = end = self._pos
         while True:
-            length = fixed or self._length(self.max_element_bytes, "element of onNext")
+            length = fixed or self._element_length(taken == 0)
             if length < 0:
                 break
             if self._pos + length > self.size:
@@ -337,6 +339,18 @@ class Decoder:
         if offsets is None:
             return Message(_ON_NEXT, subscriber, 0, buffer[middle:end])
         return Items(subscriber, _run(buffer, offsets[:at], carried), 0)
+
+    def _element_length(self, first: bool) -> int:
+        """Return the size of the next element; -1 if it is incomplete, or if it is invalid and not the first one.
+
+        The elements before an invalid one are delivered, however the bytes are split.
+        """
+        try:
+            return self._length(self.max_element_bytes, "element of onNext")
+        except (FrameError, LimitExceeded):
+            if first:
+                raise
+            return -1
 
     def _packed(self) -> Message | Items | None:
         """Read onNextPacked."""
