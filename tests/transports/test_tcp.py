@@ -233,7 +233,8 @@ async def test_closing_listener_keeps_the_socket_of_its_successor(tmp_path: Path
         if how == "rename":
             os.rename(tmp_path / "new", tmp_path / "s")
     client = await connected(url)
-    await place.next()
+    server = await place.linked()
+    assert server.told == ["made"]
     client.link.abort()
     await successor.__aexit__(None, None, None)
 
