@@ -252,6 +252,12 @@ async def test_unix_socket_is_replaced_when_stale_but_not_in_use(tmp_path: Path)
         await server.has(b"hi")
 
 
+async def test_listen_needs_a_folder_for_its_socket(tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match="the folder does not exist; create it, or choose another path"):
+        async with listening(f"rsocket+unix://{tmp_path}/missing/s"):
+            pass
+
+
 async def test_listen_keeps_a_file_that_is_not_a_socket(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("precious")
     with pytest.raises(ConnectError, match="in use"):
