@@ -52,9 +52,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import ClassVar, Final
 
-from .texts import CLOSING
 
 __all__ = [
     "ApplicationError",
@@ -163,6 +162,9 @@ _NO_LEASE: Final = "there is no lease for this request"
 class Rejected(ApplicationError):
     """The peer rejected the request without processing it: it is safe to retry."""
 
+    CLOSING: ClassVar[str] = "the connection is closing"
+    """The message, or its beginning, if the peer is closing. The protocols have no code for it."""
+
     def __init__(
         self, code: int | str = 0x202, message: str = "", data: bytes | None = None, metadata: bytes | None = None
     ) -> None:
@@ -171,7 +173,7 @@ class Rejected(ApplicationError):
     @property
     def closing(self) -> bool:
         """True if the peer accepts no requests because it is closing: a retry on another connection may succeed."""
-        return self.message.startswith(CLOSING)
+        return self.message.startswith(self.CLOSING)
 
     @property
     def temporary(self) -> bool:

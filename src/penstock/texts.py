@@ -1,14 +1,12 @@
-"""Escapes text from peers, so that it is safe to print, and holds a text that peers recognize."""
+"""Escapes text from peers, so that it is safe to print."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["CLOSING", "quoted", "shortened", "shown", "shown_json", "shown_line"]
+__all__ = ["quoted", "shortened", "shown", "shown_json", "shown_line"]
 
-CLOSING: Final = "the connection is closing"
-"""The beginning of the message of a request that a closing peer has rejected: the protocols have no code for it."""
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal or hide a part of a line (THREATS 18).
 

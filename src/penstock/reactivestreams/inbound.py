@@ -15,7 +15,6 @@ from ..events import Canceled, Completed, CreditGranted, Event, Failed, ItemRece
 from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
-from ..texts import CLOSING
 from ..wire.reactivestreams.codec import NAMES, Items, Message, Type
 from .codes import error_of, text_of
 from .outbound import Outbound
@@ -167,7 +166,7 @@ class Inbound:
         for subscription in self.subscriptions.all():
             if not subscription.confirmed:
                 self.end_subscription(subscription)
-                self._events.append(Failed(subscription.id, Rejected(message=CLOSING)))
+                self._events.append(Failed(subscription.id, Rejected(message=Rejected.CLOSING)))
 
     def end_all(self) -> list[int]:
         """End all streams and return their ids."""
@@ -229,7 +228,7 @@ class Inbound:
         """Return why a new stream of the peer is rejected, or an empty string."""
         settings = self._settings
         if self.draining:
-            return CLOSING
+            return Rejected.CLOSING
         if len(self.publications) >= settings.max_streams:
             return f"more than max_streams ({settings.max_streams}) streams are open"
         if self._opens.hit(now):
