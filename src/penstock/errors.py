@@ -54,7 +54,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar, Final
 
-
 __all__ = [
     "ApplicationError",
     "Canceled",
