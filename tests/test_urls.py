@@ -90,3 +90,8 @@ def test_place_omits_protocol_and_options() -> None:
 def test_options_belong_to_a_protocol_or_a_transport() -> None:
     assert "codec" in parse_url("river+tcp://h:1?codec=msgpack").protocol_options
     assert not parse_url("rsocket+tcp://h:1").protocol_options
+
+
+def test_abstract_socket_is_refused() -> None:
+    with pytest.raises(UrlError, match="the path has a null character; abstract sockets are not supported"):
+        parse_url("rsocket+unix://%00abstract")

@@ -115,6 +115,8 @@ def parse_url(text: str) -> Url:
         port = _port(parts.netloc, text, refusal)
         return Url(protocol, transport, parts.hostname or "", port, unquote(parts.path), options)
     path = unquote(parts.netloc + parts.path)
+    if "\0" in path:
+        raise UrlError(f"{shown!r}: the path has a null character; abstract sockets are not supported, choose a file")
     if not path:
         raise UrlError(f"{shown!r} has no path; write one like {PROTOCOLS[0]}+{transport}:///tmp/penstock.sock")
     return Url(protocol, transport, path=path, options=options)

@@ -5,6 +5,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import trustme
@@ -58,6 +59,28 @@ async def test_rejected_client_gets_the_reason_and_others_are_served(acceptor: A
             async with penstock.connect(url, setup="guess") as peer:
                 await peer.call("who")
         assert refused.value.code == 0x003
+
+
+def number(setup: Setup) -> int:
+    return 5
+
+
+async def number_later(setup: Setup) -> int:
+    await asyncio.sleep(0)
+    return 5
+
+
+@pytest.mark.parametrize("acceptor", [number, number_later])
+async def test_acceptor_that_returns_something_else_rejects_the_client(
+    acceptor: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    # TP9: the client waited until KeepaliveTimeout.
+    async with serving(acceptor) as url:
+        with pytest.raises(SetupRejected, match="the server rejected the set-up"):
+            async with penstock.connect(url) as peer:
+                await peer.call("who")
+    [record] = [record for record in caplog.records if record.message == "the acceptor failed"]
+    assert record.exc_info is not None and "the acceptor returned 5; return a Service" in str(record.exc_info[1])
 
 
 @ACCEPTORS

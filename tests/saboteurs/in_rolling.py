@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from penstock.aio.balance import Balancer
 from penstock.aio.balanced import Balanced
 from penstock.aio.connectors import Connector
-from penstock.aio.nodes import Node
-from penstock.aio.reconnecting import Reconnecting
 from penstock.reactivestreams.inbound import Inbound as ReactiveStreamsInbound
 from penstock.river.inbound import Inbound as RiverInbound
 from penstock.rsocket.control import Control
 from penstock.rsocket.dialect import Dialect
-from penstock.rsocket.inbound import Inbound
 from penstock.transports.reloading import Reloaded
 from penstock.transports.sockets import FileOfSocket
 from penstock.transports.tcp import SocketListener
 
-from .patching import edited, replaced
+from .patching import edited, replaced, together
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -36,18 +34,18 @@ def refused_is_not_asked_again() -> Sabotage:
 
 
 def lost_is_asked_again() -> Sabotage:
-    def replaces(self: Connector, exchanges: Any, error: Exception | None) -> bool:
-        return error is not None and self.replaced(exchanges)
-
-    return replaced((Connector, "replaces", replaces))
+    return edited(
+        Balancer,
+        "_send",
+        (
+            "except (Rejected, SetupRejected) as error:\n            if error.closing and",
+            "except SessionError as error:\n            if",
+        ),
+    )
 
 
 def ends_with_its_last_stream() -> Sabotage:
     return edited(Control, "close_if_done", ("if frame is None or self._life.is_client", "if True"))
-
-
-def opens_while_draining() -> Sabotage:
-    return edited(Inbound, "_request", ("elif self.draining:", "elif False:"))
 
 
 def no_word_of_a_close() -> Sabotage:
@@ -67,16 +65,11 @@ def rejections_unread_by_river() -> Sabotage:
     return replaced((RiverInbound, "_reject_unreceived", nothing))
 
 
-def stays_with_a_closing_server() -> Sabotage:
-    return replaced((Reconnecting, "replaced", lambda self, exchanges: False))
-
-
 def leases_ignored() -> Sabotage:
-    return replaced((Node, "leased", True))
-
-
-def missing_lease_waits() -> Sabotage:
-    return replaced((Balanced, "reopen", Connector.reopen))
+    return together(
+        edited(Balanced, "fit", ("[node for node in ready if node.leased] or ready", "ready")),
+        replaced((Balanced, "reopen", Connector.reopen)),
+    )
 
 
 def queue_dropped() -> Sabotage:
@@ -122,13 +115,6 @@ SABOTEURS: Sequence[Saboteur] = (
         ends_with_its_last_stream,
     ),
     Saboteur(
-        "closing server opens streams",
-        "a closing RSocket server accepts more requests, and never closes under load",
-        "TP3",
-        "restarts",
-        opens_while_draining,
-    ),
-    Saboteur(
         "close without a word",
         "a server of ReactiveSocket 0.0 closes without telling its clients",
         "TP3",
@@ -157,25 +143,11 @@ SABOTEURS: Sequence[Saboteur] = (
         rejections_unread_by_river,
     ),
     Saboteur(
-        "client stays with a closing server",
-        "a client does not see that another connection is to be used, and passes the refusal on",
-        "TP3",
-        "restarts",
-        stays_with_a_closing_server,
-    ),
-    Saboteur(
         "leases ignored",
-        "a balancer sends requests to a node whose lease is used up",
+        "a balancer sends requests to a node whose lease is used up, and waits there for the next one",
         "TP2",
         "leased nodes",
         leases_ignored,
-    ),
-    Saboteur(
-        "missing lease waits",
-        "a request that finds no lease waits for the next one of the same node",
-        "TP2",
-        "leased nodes",
-        missing_lease_waits,
     ),
     Saboteur(
         "queue dropped",

@@ -9,7 +9,7 @@ import os
 import random
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from unittest import mock
 
 import penstock
 from penstock import IntervalLease, Payload, PenstockError, Reconnect, Service, Settings
+from penstock.aio.balanced import Balanced
+from penstock.aio.nodes import Node
 from penstock.kinds import Kind
 from penstock.rsocket.session import RSocketSession
 from penstock.transports import reloading
@@ -38,6 +40,8 @@ LIMIT = 1_000.0
 """Seconds of virtual time within which everything has ended."""
 PATIENCE = 10.0
 """Seconds for a laboratory with sockets."""
+MAX_PICKS = 10_000
+"""Nodes that are picked for 500 calls."""
 QUICK = Reconnect(first_delay=0.05, longest_delay=0.2)
 
 
@@ -87,7 +91,7 @@ class World:
     async def cut(self, net: Network) -> None:
         """Break the links again and again: requests fail, but none is asked twice."""
         async with penstock.serve(self.service, self.urls[0]), penstock.serve(self.service, self.urls[1]):
-            async with penstock.balance(self.urls, reconnect=QUICK) as balancer:
+            async with self.balancer() as balancer:
                 for number in range(RESTARTS):
                     tasks = [asyncio.ensure_future(balancer.call("one.call", b"0")) for _ in range(CALLERS)]
                     await asyncio.sleep(self.rng.uniform(0.02, 0.06))
@@ -96,19 +100,32 @@ class World:
                     if self.started["call"] > (number + 1) * CALLERS:
                         self.breaches.append(f"{CALLERS} calls started {self.started['call']} handlers")
 
+    async def close(self, server: penstock.Server) -> None:
+        """Close a server; its clients leave as soon as it has told them."""
+        began = asyncio.get_running_loop().time()
+        await server.close()
+        seconds = asyncio.get_running_loop().time() - began
+        if seconds > 1.0:
+            self.breaches.append(f"a server took {seconds:.1f} s to close")
+
+    def balancer(self) -> penstock.Balancer:
+        return penstock.balance(self.urls, reconnect=QUICK)
+
     async def play(self) -> None:
         servers = [await penstock.serve(self.service, url) for url in self.urls]
-        async with penstock.balance(self.urls, reconnect=QUICK) as balancer:
+        async with self.balancer() as idle, self.balancer() as balancer:
             tasks = [asyncio.ensure_future(self.ask(balancer, "call")) for _ in range(CALLERS)]
             tasks += [asyncio.ensure_future(self.ask(balancer, "stream")) for _ in range(STREAMS)]
             for number in range(RESTARTS):
                 await asyncio.sleep(self.rng.uniform(0.5, 1.0))
-                await servers[number % 2].close()
+                await self.close(servers[number % 2])
                 await asyncio.sleep(self.rng.uniform(0.1, 0.5))
                 servers[number % 2] = await penstock.serve(self.service, self.urls[number % 2])
             await asyncio.sleep(1.0)
             self.over = True
             await asyncio.gather(*tasks)
+            await idle.call("one.call", b"0")
+            self.answered["call"] += 1
         for server in servers:
             await server.close(0)
         if self.started != self.answered:
@@ -125,6 +142,8 @@ def restarts(folder: Path) -> Iterator[str]:
                     run(world.play(), seed=seed, limit=LIMIT)
                 except (TimeoutError, Stuck):
                     yield f"{protocol}, seed {seed}: it never ends"
+                except PenstockError as error:
+                    yield f"{protocol}, seed {seed}: {error!r}"
             yield from (f"{protocol}, seed {seed}: {breach}" for breach in world.breaches)
 
 
@@ -141,8 +160,28 @@ def cuts(folder: Path) -> Iterator[str]:
 def leased_nodes(folder: Path) -> Iterator[str]:
     """Give one of two nodes few leases; the other one answers what it cannot, at once."""
     for strategy in ("round-robin", "least-loaded"):
-        with network(lambda number: (Road(delay=0.01), Road(delay=0.01))):
-            yield from run(_share(strategy), limit=LIMIT)
+        with (
+            network(lambda number: (Road(delay=0.01), Road(delay=0.01))),
+            mock.patch.object(Balanced, "pick", _picker()),
+        ):
+            try:
+                yield from run(_share(strategy), limit=LIMIT)
+            except Stuck:
+                yield f"{strategy}: the balancer picks nodes again and again"
+
+
+def _picker() -> Callable[..., Awaitable[Node]]:
+    """Return a method that picks a node, but not for ever in one turn."""
+    pick, count = Balanced.pick, 0
+
+    async def counted(self: Balanced, refused: Collection[Node] = ()) -> Node:
+        nonlocal count
+        count += 1
+        if count > MAX_PICKS:
+            raise Stuck
+        return await pick(self, refused)
+
+    return counted
 
 
 async def _share(strategy: str) -> list[str]:

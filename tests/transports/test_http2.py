@@ -291,6 +291,8 @@ async def test_wrong_content_type_is_answered_with_the_right_one(protocol: str, 
 @pytest.mark.parametrize(
     ("status", "message"),
     [
+        ("302", "redirects are not followed, connect to the new address"),
+        ("401", "pass them with Settings.headers"),
         ("404", "nothing at that path"),
         ("405", "accepts no POST"),
         ("403", "origin"),
@@ -304,6 +306,15 @@ async def test_error_status_raises_connect_error(status: str, message: str) -> N
         raw.h2.send_headers(1, [(":status", status)])
         raw.flush()
         with pytest.raises(ConnectError, match=message):
+            await connecting
+
+
+async def test_page_instead_of_a_session_raises_connect_error() -> None:
+    # TP5: the client waited until KeepaliveTimeout.
+    async with asked_by_client() as (raw, connecting):
+        raw.h2.send_headers(1, [(":status", "200"), ("content-type", "text/html; charset=utf-8")])
+        raw.flush()
+        with pytest.raises(ConnectError, match="answered with text/html, not application/rsocket; check the path"):
             await connecting
 
 

@@ -46,6 +46,7 @@ async def test_several_sockets_are_inherited(bound: socket.socket) -> None:
                 server = await place.linked()
                 client.link.abort()
                 await server.lost()
+                assert server.told[0] == "made"
 
 
 async def test_descriptor_stays_open_and_keeps_its_queue(bound: socket.socket) -> None:
@@ -140,5 +141,8 @@ def test_file_of_another_socket_is_kept(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_listener_without_a_file_removes_nothing() -> None:
+def test_listener_without_a_file_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").touch()
     FileOfSocket("").remove()
+    assert os.listdir(tmp_path) == ["other"]

@@ -233,7 +233,8 @@ async def test_closing_listener_keeps_the_socket_of_its_successor(tmp_path: Path
         if how == "rename":
             os.rename(tmp_path / "new", tmp_path / "s")
     client = await connected(url)
-    await place.next()
+    server = await place.linked()
+    assert server.told == ["made"]
     client.link.abort()
     await successor.__aexit__(None, None, None)
 
@@ -249,6 +250,12 @@ async def test_unix_socket_is_replaced_when_stale_but_not_in_use(tmp_path: Path)
         # Whoever was there is still there.
         client.link.write(b"hi")
         await server.has(b"hi")
+
+
+async def test_listen_needs_a_folder_for_its_socket(tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match="the folder does not exist; create it, or choose another path"):
+        async with listening(f"rsocket+unix://{tmp_path}/missing/s"):
+            pass
 
 
 async def test_listen_keeps_a_file_that_is_not_a_socket(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from pathlib import Path
 
 import pytest
 
@@ -175,3 +176,29 @@ async def test_server_may_require_certificates_of_an_authority(certificates: Cer
         stranger = await connected(f"{url}?ca={folder}/ca.pem")
         await stranger.lost()
         assert await (await place.next()).lost() is not None
+
+
+@pytest.mark.parametrize("wrong", ["no certificate", "another authority", "plain bytes"])
+async def test_failed_handshakes_are_logged_once_in_a_while(
+    wrong: str, certificates: Certificates, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # TP6
+    folder = certificates.folder
+    context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    if wrong == "another authority":
+        Certificates(tmp_path)
+        context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    async with listening(f"{TLS}?{certificates.server_options}&ca={folder}/ca.pem") as place:
+        for _ in range(10):
+            if wrong == "plain bytes":
+                async with raw_connection(place.port) as (_, writer):
+                    writer.write(b"GET / HTTP/1.1\r\n\r\n")
+                    await (await place.next()).lost()
+            else:
+                client = await connected(f"rsocket+tls://localhost:{place.port}", ssl=context)
+                await (await place.next()).lost()
+                client.link.abort()
+                await client.lost()
+    lines = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert 1 <= len(lines) <= 3
+    assert all("refused: the TLS handshake failed: [SSL" in line for line in lines)

@@ -17,7 +17,7 @@ from .driver import Driver
 from .exchanges import ENDS_TASK, FATAL
 from .flow import ADMISSION, HOOK
 from .intercept import bound
-from .setup import Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, rejection
+from .setup import Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, checked, rejection
 
 __all__ = ["Admission", "ended"]
 
@@ -215,7 +215,7 @@ class Admission:
             # What the acceptor sets in its context holds for all requests of the connection.
             answer = driver.dispatch.context.run(self._acceptor, setup)
             if not inspect.isawaitable(answer):
-                self._count(answer)
+                self._count(checked(answer))
         except FATAL:
             raise
         except BaseException as error:
@@ -235,7 +235,7 @@ class Admission:
         try:
             async with timeout:
                 verdict = await answer
-            self._count(verdict)
+            self._count(checked(verdict))
         except ENDS_TASK:
             raise
         except BaseException as error:

@@ -16,7 +16,7 @@ from .service import Service
 
 __all__ = [
     "CURRENT", "REJECTED", "Acceptor", "Admitted", "ConnectionHook", "Setup", "Verdict", "accept", "certificate_of",
-    "current_connection", "rejection",
+    "checked", "current_connection", "rejection",
 ]  # fmt: skip
 
 
@@ -67,6 +67,15 @@ class Admitted:
 
 
 Verdict: TypeAlias = "Service | Admitted | None"
+
+
+def checked(verdict: Verdict) -> Verdict:
+    """Return what an acceptor has returned. Raises TypeError if it is nothing that an acceptor may return."""
+    if verdict is None or isinstance(verdict, Service | Admitted):
+        return verdict
+    raise TypeError(f"the acceptor returned {verdict!r}; return a Service, an Admitted, or None for the server's own")
+
+
 Acceptor = Callable[[Setup], "Verdict | Awaitable[Verdict]"]
 """Checks a set-up: a function or coroutine function, which raises to reject the client. The text of a SetupRejected is
 sent to the client; after any other error the client is told only that it was rejected. It may return the service for

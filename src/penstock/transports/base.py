@@ -219,6 +219,7 @@ def listen_errors(url: Url) -> Iterator[None]:
         reasons = {
             errno.EADDRINUSE: "the address is in use; stop the other server, or choose another address",
             errno.EADDRNOTAVAIL: "this machine has no such address; omit the host to listen on all addresses",
+            errno.ENOENT: "the folder does not exist; create it, or choose another path",
             errno.EACCES: "permission denied; use a port above 1023, or a folder that you may write to",
         }
         reason = reasons.get(error.errno or 0) or _reason(error)

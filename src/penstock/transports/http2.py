@@ -44,7 +44,12 @@ CLOSING: Final = Refused("the server is closing")
 REASON: Final = b"reason"
 """The header of a response that names the limit that was reached."""
 
+SHARED_TYPE: Final = "application/rsocket"
+"""The content type of older servers for every protocol."""
+REDIRECTED: Final = "the server has moved ({status}); redirects are not followed, connect to the new address"
 REASONS: Final = {
+    **{status: REDIRECTED.format(status=status.decode()) for status in (b"301", b"302", b"303", b"307", b"308")},
+    b"401": "the server wants credentials (401); pass them with Settings.headers",
     b"403": "the server refused this client (403); check its origin, and the credentials for proxies",
     b"404": "the server has nothing at that path (404); check the path of the URL",
     b"405": "the server accepts no POST at that path (405); check that it serves {protocol} there",
@@ -90,8 +95,11 @@ class ClientConnection(Http2Connection):
             return
         headers = dict(event.headers)
         status = headers.get(b":status", b"")
-        if status != b"200":
-            spec = spec_of(self._url.protocol)
+        spec = spec_of(self._url.protocol)
+        type = headers.get(b"content-type", b"").partition(b";")[0].strip().decode(errors="replace").lower()
+        if status == b"200" and type not in ("", spec.content_type, SHARED_TYPE):
+            self._refused(f"the server answered with {shown(type)}, not {spec.content_type}; check the path of the URL")
+        elif status != b"200":
             reason = REASONS.get(status, "").format(protocol=spec.name, type=spec.content_type)
             reason = reason or f"the server answered with status {status.decode(errors='replace')}"
             if REASON in headers:

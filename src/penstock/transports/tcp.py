@@ -28,6 +28,8 @@ logger = logging.getLogger("penstock.transports")
 
 ACCEPT_RETRY: Final = 0.25
 """Seconds to wait after running out of file descriptors: some may be closed by then."""
+FAILURE_SECONDS: Final = 1.0
+"""The shortest time between two log lines about failed TLS handshakes."""
 OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 METHODS: Final = ("write", "get_write_buffer_size", "pause_reading", "resume_reading", "abort", "get_extra_info")
@@ -160,6 +162,7 @@ class SocketListener:
         self._proxied = ProxiedConnections(settings, self._admit, accept)
         self._accepting = [self._loop.create_task(self._accept_links(listening)) for listening in sockets]
         self._handshakes: dict[asyncio.Task[None], SocketLink] = {}
+        self._failure_at = -FAILURE_SECONDS
 
     async def close(self) -> None:
         """Accept no more links, and abort unfinished handshakes."""
@@ -224,17 +227,27 @@ class SocketListener:
             connection.close()
             return
         link = SocketLink(receiver, self._settings.output_high_bytes)
-        task = self._loop.create_task(self._make_link(connection, link, receiver))
+        task = self._loop.create_task(self._make_link(connection, link, receiver, address))
         self._handshakes[task] = link
         task.add_done_callback(partial(self._link_made, connection, receiver))
 
-    async def _make_link(self, connection: socket.socket, link: SocketLink, receiver: Receiver) -> None:
+    async def _make_link(self, connection: socket.socket, link: SocketLink, receiver: Receiver, address: str) -> None:
         try:
             _no_delay(connection)
             context = None if self._contexts is None else self._contexts()
             await self._loop.connect_accepted_socket(lambda: link, connection, **tls_arguments(context, self._settings))
         except OSError as error:
-            receiver.link_lost(LinkLost(f"the TLS handshake failed: {error.strerror or error}"))
+            reason = f"the TLS handshake failed: {error.strerror or error}"
+            self._note_failure(address, reason, error)
+            receiver.link_lost(LinkLost(reason))
+
+    def _note_failure(self, address: str, reason: str, error: OSError) -> None:
+        """Log a failed handshake; not those of clients that went away, and at most one a second."""
+        now = self._loop.time()
+        logged = isinstance(error, tls.SSLError) and now - self._failure_at >= FAILURE_SECONDS
+        if logged:
+            self._failure_at = now
+        logger.log(logging.WARNING if logged else logging.DEBUG, "%s refused: %s", address or "a peer", reason)
 
     def _link_made(self, connection: socket.socket, receiver: Receiver, task: asyncio.Task[None]) -> None:
         """Clean up after a link was made or its handshake aborted."""
