@@ -5,7 +5,7 @@ built, or none: compiled modules look into each other. Variables of the environm
 
 * PENSTOCK_NO_EXTENSIONS=1: do not even try.
 * PENSTOCK_REQUIRE_EXTENSIONS=1: a failure is an error, not a notice.
-* PENSTOCK_SANITIZE=FLAGS: more flags for the compiler, and for the linker if they begin with -fsanitize=; for `make fuzz`.
+* PENSTOCK_SANITIZE=FLAGS: more flags of the compiler, those with -fsanitize= also of the linker. For `make fuzz`.
 """
 
 from __future__ import annotations
