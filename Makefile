@@ -23,7 +23,7 @@ install: .venv/built ## Create .venv with all dependencies and .venv/bin/penstoc
 demo: install ## Run a live stream into Spark and back
 	$(BIN)/penstock demo
 
-# Spark's tests share a process: Spark starts slowly, and two instances slow each other down.
+# One process per core. Spark's tests share a process: Spark starts slowly, and two instances slow each other down.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 test: install ## Run all tests, those of compiled modules on both builds

@@ -52,8 +52,8 @@ def extensions() -> list[Extension]:
     if len(named) > 1:
         named[SHARED] = SOURCE / "penstock" / "_shared.c"
     # Debugging information takes a third of the compile time, and the warnings concern generated C.
-    # Hot paths cross many modules. Without alignment, their speed depends on the addresses of their functions: changing
-    # docstrings alone made streams 15 % slower.
+    # Hot paths cross many modules. Without alignment, their speed depends on the addresses of their functions: new
+    # texts and names elsewhere once made streams 15 % slower on the developers' machine.
     posix_flags = ["-O3", "-g0", "-falign-functions=64", "-Wno-unreachable-code", "-Wno-sign-compare"]
     flags = [] if sys.platform == "win32" else posix_flags
     checks = os.environ.get("PENSTOCK_SANITIZE", "").split()

@@ -6,17 +6,17 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from . import codec, network, packed, river
+from . import codec, fairness, network, packed, river
 from .against import BUILDS, CASES, against, choose
 from .ratios import Verdict
-from .report import Table, about, save
+from .report import Result, about, save
 
 SPARK = ("spark",)
 
 
-def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]:
+def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Result]:
     """Yield a table for each scenario as it completes."""
-    for module in (codec, network, packed, river):
+    for module in (codec, network, packed, river, fairness):
         chosen = [name for name in module.SCENARIOS if name in scenarios]
         if chosen:
             yield from module.measure(chosen, seconds, rounds)
@@ -28,7 +28,14 @@ def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]
 
 def parsed() -> argparse.Namespace:
     """Parse the command line."""
-    everything = (*codec.SCENARIOS, *network.SCENARIOS, *packed.SCENARIOS, *river.SCENARIOS, *SPARK)
+    everything = (
+        *codec.SCENARIOS,
+        *network.SCENARIOS,
+        *packed.SCENARIOS,
+        *river.SCENARIOS,
+        *fairness.SCENARIOS,
+        *SPARK,
+    )
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Compare with other implementations.")
     parser.add_argument("scenario", nargs="*", help=f"the scenarios to run (default: all of {', '.join(everything)})")
     parser.add_argument("--seconds", type=float, default=0.5, help="duration of a peer's turn (default: 0.5)")
@@ -70,7 +77,7 @@ def main() -> int:
     print(", ".join(f"{name} {value}" for name, value in about().items()))
     if arguments.against is not None:
         return compare(arguments)
-    done: list[Table] = []
+    done: list[Result] = []
     for table in tables(arguments.scenario, arguments.seconds, arguments.rounds):
         print(f"\n{table}", flush=True)
         done.append(table)

@@ -44,12 +44,17 @@ class Worker:
         )
         self.ready = self._answer()
 
-    def ask(self, *scenario: object) -> dict[str, float]:
-        """Run a scenario, if there is one. Return its `seconds`, and the process's `cpu` seconds so far."""
+    def ask(self, *scenario: object) -> dict[str, Any]:
+        """Run a scenario, if there is one.
+
+        Returns:
+            Its `seconds`, the process's `cpu` seconds so far, and what the client returned.
+
+        """
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(scenario) + "\n")
         self.process.stdin.flush()
-        answer: dict[str, float] = self._answer()
+        answer: dict[str, Any] = self._answer()
         return answer
 
     def _answer(self) -> Any:

@@ -74,8 +74,8 @@ def build(folder: Path) -> None:
     print(f"compiling extensions in {folder}", flush=True)
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
     # The compiler must not find the modules of another tree on the path.
-    environment = os.environ | {"PENSTOCK_REQUIRE_EXTENSIONS": "1", "PYTHONPATH": str(folder / "src")}
-    done = subprocess.run(command, cwd=folder, env=environment)
+    variables = os.environ | {"PENSTOCK_REQUIRE_EXTENSIONS": "1", "PYTHONPATH": str(folder / "src")}
+    done = subprocess.run(command, cwd=folder, env=variables)
     if done.returncode:
         raise SystemExit(f"benchmarks: {folder} cannot be compiled; --build plain needs no compiler")
 

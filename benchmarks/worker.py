@@ -2,7 +2,7 @@
 
 When it is ready it prints a JSON value, which for a server is its address. Then it runs the scenario in each line of
 JSON on standard input, such as ``["calls", 1000, 64]``. For each it prints the elapsed seconds, and the CPU seconds of
-the process so far. It ends at the end of its input.
+the process so far, and what else the client returns. It ends at the end of its input.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ async def obey(client: Any) -> None:
     async for line in lines():
         begun = time.perf_counter()
         scenario = json.loads(line)
-        if scenario:
-            await getattr(client, scenario[0])(*scenario[1:])
-        answer({"seconds": time.perf_counter() - begun, "cpu": time.process_time()})
+        result = await getattr(client, scenario[0])(*scenario[1:]) if scenario else None
+        answer({"seconds": time.perf_counter() - begun, "cpu": time.process_time()} | (result or {}))
 
 
 async def main(name: str, tuned: bool, address: str | None) -> None:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 import penstock
 from penstock import Payload, Service, Settings
+from penstock.urls import fitting
 
 from .children import listen
 from .items import item
@@ -94,7 +95,8 @@ async def main(name: str, folder: str, first_run: str, rate: str) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     publisher = Publisher(source, here, int(first_run), float(rate))
-    async with penstock.serve(publisher.service, source.url(f"unix://{socket}"), settings=settings):
+    url = source.url(f"unix://{socket}")
+    async with penstock.serve(publisher.service, url, settings=fitting(settings, url, serving=True)):
         await ended.wait()
 
 

@@ -67,7 +67,7 @@ async def meet_draft() -> Outcome:
     except (PeerMissing, ProcessFailed) as error:
         outcome.failed = str(error)
     else:
-        named = [line for line in log if "draft" in line and "0.1" in line]
+        named = [line for line in log if "ReactiveSocket 0.1" in line]
         outcome.results["draft-log"] = "ok" if len(named) == len(log) == 1 else f"our log: {log}"
     return outcome
 

@@ -257,9 +257,9 @@ async def lease(place: Place) -> None:
     expect(took >= LEASE_SECONDS, True, f"the calls took {took:.1f} s, as long as the leases require")
 
 
-@connected("keepalive", Settings(keepalive_interval=0.2, keepalive_lifetime=1.2))
+@connected("keepalive", Settings(keepalive_interval=0.2, keepalive_lifetime=2.4))
 async def keepalive(peer: Peer) -> None:
-    await asyncio.sleep(3.0)
+    await asyncio.sleep(4.0)
     await still_alive(peer)
 
 

@@ -16,6 +16,7 @@ from examples.interop import service
 
 import penstock
 from penstock import Settings
+from penstock.urls import fitting
 
 from .harness import LEASE_INTERVAL, LEASE_REQUESTS
 
@@ -35,8 +36,9 @@ def url_of(transport: str) -> str:
 
 
 async def main(transport: str, *options: str) -> None:
-    settings = settings_for("--lease" in options)
-    async with penstock.serve(service, url_of(transport), settings=settings) as server:
+    url = url_of(transport)
+    settings = fitting(settings_for("--lease" in options), url, serving=True)
+    async with penstock.serve(service, url, settings=settings) as server:
         print(f"listening on {server.urls[0]}", flush=True)
         await asyncio.Event().wait()
 

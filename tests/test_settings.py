@@ -62,6 +62,18 @@ def test_invalid_origins_raise(origin: str) -> None:
         Settings(origins=(origin,))
 
 
+@pytest.mark.parametrize("entry", ["", "10.0.0.1/8", "proxy.example", "*"])
+def test_invalid_networks_of_proxies_raise(entry: str) -> None:
+    with pytest.raises(LocalError, match=r"Settings.trusted_proxies: .*; write networks such as 10.0.0.0/8, or unix"):
+        Settings(trusted_proxies=("::1", entry))
+
+
+def test_proxy_protocol_needs_trusted_proxies() -> None:
+    with pytest.raises(LocalError, match=r"Settings.proxy_protocol needs trusted_proxies"):
+        Settings(proxy_protocol=True)
+    assert Settings(proxy_protocol=True, trusted_proxies=("unix", "::1")).proxy_protocol
+
+
 @pytest.mark.parametrize("value", ["", "Bearer abc", "a\tb", "x"])
 def test_headers_must_be_printable_and_are_not_shown(value: str) -> None:
     settings = Settings(headers=(("X-Secret", value),))

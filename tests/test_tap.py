@@ -14,6 +14,8 @@ def test_tap_methods_are_optional() -> None:
         tap.sent(connection, b"out"),
         tap.stream_opened(connection, Kind.CALL, True),
         tap.stream_ended(connection, Kind.CALL, True, Outcome.COMPLETED),
+        tap.request_queued(connection),
+        tap.request_repeated(connection),
         tap.items_received(connection, 1),
         tap.items_sent(connection, 1),
     ]

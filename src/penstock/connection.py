@@ -18,12 +18,15 @@ class Connection:
     Attributes:
         protocol: The protocol of its URL, such as ``rsocket``.
         address: The peer's address. For a client, the part of its URL such as ``tcp://host:7878``. For a server, the
-            address of the peer's first link; empty if the transport has no addresses.
+            address of the client on its first link, which may be named by a proxy in `Settings.trusted_proxies`; empty
+            if the transport has no addresses.
         is_client: True on the side that opened the connection.
         setup: The payload of the client's set-up.
         metadata_mime: The MIME type of its metadata; empty on a client that uses the protocol's default.
         data_mime: The MIME type of its data.
         identity: On a server, the acceptor's result for `setup`, as handlers see it; None if there is none.
+        principal: On a server, the name of the authenticated client, as its acceptor chose it in
+            :class:`~penstock.Admitted`; empty if there is none.
         certificate: The peer's verified certificate on the current link, in the format of
             :meth:`ssl.SSLSocket.getpeercert`; None if there is none.
         error: The reason why it is closed; None while it is open, or if this side closed it.
@@ -40,10 +43,16 @@ class Connection:
     metadata_mime: str = ""
     data_mime: str = ""
     identity: Any = field(default=None, init=False)
+    principal: str = field(default="", init=False)
     certificate: Mapping[str, Any] | None = field(default=None, init=False)
     error: Exception | None = field(default=None, init=False)
     renew: Callable[[], Awaitable[None]] | None = field(default=None, init=False)
     peer: Any = field(default=None, init=False)
+
+    @property
+    def counted_as(self) -> str:
+        """The name for which limits count it: its principal, or else its address. No two of these are the same."""
+        return f"principal {self.principal}" if self.principal else self.address
 
     def __repr__(self) -> str:
         return f"<Connection {'to' if self.is_client else 'from'} {self.address or 'a peer'} by {self.protocol}>"

@@ -153,6 +153,13 @@ class ApplicationError(PenstockError):
         return f"[{code}] {self.message}" if self.message else f"[{code}]"
 
 
+# Parts of the messages of temporary rejections of requests by Penstock. The protocols have no code for them.
+CLOSING: Final = "the connection is closing"
+"""The beginning of the message of a request that a closing peer has rejected."""
+_TOO_MANY: Final = "max_streams ("
+_NO_LEASE: Final = "there is no lease for this request"
+
+
 class Rejected(ApplicationError):
     """The peer rejected the request without processing it: it is safe to retry."""
 
@@ -160,6 +167,21 @@ class Rejected(ApplicationError):
         self, code: int | str = 0x202, message: str = "", data: bytes | None = None, metadata: bytes | None = None
     ) -> None:
         super().__init__(code, message, data, metadata)
+
+    @property
+    def closing(self) -> bool:
+        """True if the peer accepts no requests because it is closing: a retry on another connection may succeed."""
+        return self.message.startswith(CLOSING)
+
+    @property
+    def temporary(self) -> bool:
+        """True if the peer has too many open streams, or a lease expired on the way: a retry may succeed."""
+        return self.too_many or _NO_LEASE in self.message
+
+    @property
+    def too_many(self) -> bool:
+        """True if the peer has too many open streams of this side."""
+        return _TOO_MANY in self.message
 
 
 class Canceled(ApplicationError):
@@ -245,10 +267,11 @@ class FrameError(ProtocolError):
 
 
 _FULL: Final = "the server is full"
+_CLOSES: Final = "the server closes the connection"
 _TEMPORARY: Final = (
     _FULL,
-    # reactive-streams-io: the server is closing, or has waited too long.
-    "the server closes the connection",
+    _CLOSES,
+    # reactive-streams-io: the server has waited too long.
     "no hello",
     # The RSocket family: SETUP did not arrive in time.
     "no whole first frame came within",
@@ -263,6 +286,16 @@ class SetupRejected(SessionError):
     def temporary(self) -> bool:
         """True if the server has reached a limit, is closing, or received the set-up too late: a retry may succeed."""
         return any(sign in self.message for sign in _TEMPORARY)
+
+    @property
+    def closing(self) -> bool:
+        """True if the server accepts no sessions because it is closing. No request of the session was processed."""
+        return _CLOSES in self.message
+
+    @classmethod
+    def closes(cls, code: int | str | None = None) -> SetupRejected:
+        """Return the rejection of a server that is closing."""
+        return cls(_CLOSES, code)
 
     @classmethod
     def full(cls, reason: str, code: int | str | None = None) -> SetupRejected:

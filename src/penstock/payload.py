@@ -188,6 +188,14 @@ class PayloadRun:
             size += end - (middle if first < 0 else first)
         return size
 
+    def largest_metadata(self) -> int:
+        """Return the size of the largest metadata of an item; 0 if none has any."""
+        if self.width:
+            return 0
+        offsets = self.offsets
+        sizes = (middle - first for first, middle in zip(offsets[0::3], offsets[1::3], strict=True) if first >= 0)
+        return max(sizes, default=0)
+
     def part(self, start: int, stop: int) -> PayloadRun:
         """Return a run of the items from index `start` to `stop` that shares the bytes.
 

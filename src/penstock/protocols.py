@@ -5,13 +5,14 @@ A row refers to functions of its family as ``module:name``, which are imported o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from .connection import Connection
+from .dumps import Dump, FrameReader, TextForm
 from .errors import LocalError, UrlError
 from .payload import Payload
 from .session import ClientStart, Detector, ServerStart, Session, SessionLogs
@@ -19,6 +20,7 @@ from .settings import DEFAULT_SETTINGS, Settings
 
 __all__ = [
     "EXAMPLE_URL",
+    "FEATURES",
     "PROTOCOLS",
     "VERSIONS",
     "Dump",
@@ -34,7 +36,9 @@ __all__ = [
     "encodings",
     "is_composite",
     "spec_of",
+    "specific",
     "text_form",
+    "uses",
 ]
 
 FEATURES: Final = {
@@ -47,8 +51,17 @@ FEATURES: Final = {
     "lenient": "has no PAYLOAD frames",
     "length_counts_itself": "has no 24-bit length",
 }
-"""Settings that only some protocols support, and what the others lack. A client with such a setting is an error; limits
-and timeouts that a protocol does not use are ignored."""
+"""Settings that only some protocols support, and what the others lack. A session with such a setting is an error. See
+`specific` for all settings that only some protocols use."""
+ITEMS_IN_PARTS: Final = frozenset(
+    "max_payload_bytes max_fragments max_empty_fragments max_reassembly_bytes max_process_reassembly_bytes"
+    " reassembly_timeout".split()
+)
+"""Settings of protocols that send large items in parts."""
+STREAM_RATES: Final = frozenset({"max_open_rate", "max_rapid_resets", "max_stray_frames"})
+"""Settings of protocols that count what a peer does with streams."""
+SESSIONS: Final = frozenset({"resume", "resume_bytes", "resume_timeout", "max_sessions", "resume_store"})
+"""Settings of protocols whose sessions outlive their links."""
 COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
 """Composite Metadata: entries, each with its own MIME type."""
 
@@ -65,10 +78,12 @@ class ProtocolSpec:
         version: The protocol and its version, as in ``penstock decode --dialect``.
         dump: ``dump(version)`` returns the :class:`Dump` of its frames.
         prefix_bytes: The width of the length before each frame; 0 if frames are not delimited by a length.
+        max_request: The maximum number of items that one request may ask for.
         skips_oversized: Sessions reject a message that is too long by its first and last bytes, without storing it, and
             the link continues.
         options: The URL options of the protocol, as opposed to those of a transport.
-        supports: The settings in `FEATURES` that it supports.
+        supports: The settings that it uses, of those that not all protocols use.
+        served: More of these, which only its servers use.
         resumes: With `Settings.resume`, sessions may outlive their links and their client's process.
         reconnects: A client starts a new session when its session ends, as far as a retry budget allows.
         string_codes: Error codes are strings; otherwise numbers.
@@ -97,9 +112,12 @@ class ProtocolSpec:
     version: str
     dump: str
     prefix_bytes: int
+    # RSocket 1.0, REQUEST_N Frame: 31 bits.
+    max_request: int = 0x7FFF_FFFF
     skips_oversized: bool = False
     options: frozenset[str] = frozenset()
     supports: frozenset[str] = frozenset()
+    served: frozenset[str] = frozenset()
     resumes: bool = False
     reconnects: bool = False
     string_codes: bool = False
@@ -116,73 +134,6 @@ class ProtocolSpec:
     encodings: str = ""
 
 
-class TextForm(Protocol):
-    """Converts between JSON and a binary data format."""
-
-    def from_json(self, data: bytes) -> bytes:
-        """Return `data` in the binary format. Raises LocalError if `data` is not JSON."""
-
-    def to_json(self, body: bytes) -> bytes:
-        """Return `body` as JSON. Raises FrameError if `body` is not in the binary format."""
-
-
-class FrameReader(Protocol):
-    """Shows one direction of a connection as lines."""
-
-    def lines(self, data: bytes) -> list[str]:
-        """Return a line for each frame that `data` completes."""
-
-
-class Dump(Protocol):
-    """Shows and encodes the frames of a protocol.
-
-    Attributes:
-        framings: The width of the length before each frame, by the name of the framing.
-        codecs: The names of the protocol's codecs; empty if it has only one encoding.
-        unit: The protocol's term for a frame.
-        self_contained: Frames can be decoded separately; otherwise a frame's meaning depends on earlier frames.
-
-    """
-
-    @property
-    def framings(self) -> Mapping[str, int]: ...  # noqa: D102
-    @property
-    def codecs(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def unit(self) -> str: ...  # noqa: D102
-    @property
-    def self_contained(self) -> bool: ...  # noqa: D102
-
-    def frames(self, data: bytes, prefix: int, codec: str) -> Iterator[dict[str, object]]:
-        """Yield the frames in `data` as objects that can be encoded as JSON.
-
-        Args:
-            data: The frames. Without a prefix, data with self-contained frames must be a single one.
-            prefix: The width of the length before each frame.
-            codec: One of `codecs`; ignored if there are none.
-
-        Raises:
-            SessionError: `data` has invalid frames.
-
-        """
-
-    def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
-        """Return a function that encodes objects such as those of `frames`, in order, or raises LocalError."""
-
-    def detected(self, head: bytes, settings: Settings) -> Dump | None:
-        """Return the dump for the version of a client's first bytes; None while it is unknown."""
-
-    def reader(self, mime: str, messages: bool, secrets: bool) -> FrameReader:
-        """Return a reader for one direction of a connection.
-
-        Args:
-            mime: The MIME type of the connection's metadata; empty for the protocol's default.
-            messages: The transport carries messages.
-            secrets: Also show credentials, tokens and session ids.
-
-        """
-
-
 _RSOCKET: Final = ProtocolSpec(
     name="rsocket",
     client="rsocket.session:client",
@@ -195,7 +146,18 @@ _RSOCKET: Final = ProtocolSpec(
     metadata_mime=COMPOSITE,
     request_mime="rsocket.extensions.composite:request_mime",
     carrier="rsocket.extensions.tracing:CompositeCarrier",
-    supports=frozenset({"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}),
+    supports=ITEMS_IN_PARTS
+    | STREAM_RATES
+    | SESSIONS
+    | frozenset(
+        (
+            "client_ids data_mime first_frame_timeout keepalive_interval keepalive_lifetime lease "
+            "lease_timeout length_counts_itself lenient max_keepalive_bytes max_metadata_bytes "
+            "max_metadata_entries max_setup_frame_bytes metadata_mime"
+        ).split()
+    ),
+    # Its servers also detect its predecessors.
+    served=frozenset({"idle_timeout", "served_0_2"}),
 )
 _REACTIVESOCKET_0_2: Final = replace(
     _RSOCKET,
@@ -205,13 +167,14 @@ _REACTIVESOCKET_0_2: Final = replace(
     metadata_mime="text/plain",
     request_mime="",
     carrier="",
+    served=frozenset(),
 )
 _REACTIVESOCKET_0_0: Final = replace(
     _REACTIVESOCKET_0_2,
     name="reactivesocket-0.0",
     version="reactivesocket-0.0",
     resumes=False,
-    supports=_RSOCKET.supports - {"resume"},
+    supports=_RSOCKET.supports - SESSIONS | {"idle_timeout"},
 )
 _REACTIVE_STREAMS: Final = ProtocolSpec(
     name="reactive-streams",
@@ -220,9 +183,18 @@ _REACTIVE_STREAMS: Final = ProtocolSpec(
     version="reactive-streams-0",
     dump="wire.reactivestreams.dump:ReactiveStreamsDump",
     prefix_bytes=0,
+    # docs/reference/rs-0.md, Encoding: a varint.
+    max_request=(1 << 63) - 1,
     alpn="reactive-streams",
     content_type="application/reactive-streams",
-    supports=frozenset({"extensions", "element_sizes"}),
+    supports=ITEMS_IN_PARTS
+    | STREAM_RATES
+    | frozenset(
+        (
+            "data_mime element_sizes extensions first_frame_timeout idle_timeout max_extensions "
+            "max_metadata_bytes max_open_elements max_string_bytes"
+        ).split()
+    ),
 )
 _RIVER: Final = ProtocolSpec(
     name="river",
@@ -245,7 +217,14 @@ _RIVER: Final = ProtocolSpec(
     carrier="river.tracing:RiverCarrier",
     encodings="wire.river.encodings:encodings",
     # Sessions always outlive their links.
-    supports=frozenset({"resume"}),
+    supports=SESSIONS
+    | frozenset(
+        (
+            "handshake_timeout heartbeat_interval heartbeats_until_dead max_held_bytes "
+            "max_setup_frame_bytes max_unacked session_grace"
+        ).split()
+    ),
+    served=frozenset({"river_v1_1"}),
 )
 _SPECS: Final = {
     spec.name: spec for spec in (_RSOCKET, _REACTIVESOCKET_0_2, _REACTIVESOCKET_0_0, _REACTIVE_STREAMS, _RIVER)
@@ -307,6 +286,17 @@ def client_session(
     start: Callable[[ClientStart], Session] = _load(spec.client)
     setup = setup or Payload()
     return start(ClientStart(protocol, settings, setup, random, checkpoint, secret, messages, options or {}, renew))
+
+
+def specific() -> frozenset[str]:
+    """Return the settings that only some protocols use."""
+    return frozenset().union(*(spec.supports | spec.served for spec in _SPECS.values()))
+
+
+def uses(protocol: str, name: str, serving: bool) -> bool:
+    """Return whether a client, or a server, of a protocol uses one of the settings in `specific`."""
+    spec = spec_of(protocol)
+    return name in spec.supports or (serving and name in spec.served)
 
 
 def detectors(

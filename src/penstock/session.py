@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from .account import Account
 from .errors import LocalError
 from .events import Event
 from .kinds import Kind
@@ -44,6 +45,10 @@ class Session(Protocol):
     @property
     def link_wanted(self) -> bool:
         """True if the session needs a link. The driver opens or closes its link accordingly."""
+
+    @property
+    def account(self) -> Account:
+        """The bytes that were received and not consumed."""
 
     @property
     def linked_at(self) -> float | None:
@@ -208,6 +213,13 @@ class Session(Protocol):
         protocol does not support it.
         """
 
+    def shed(self, now: float, error: Exception) -> bool:
+        """Drop the largest thing that the session itself holds, and end its stream with `error`.
+
+        Returns False if it holds nothing, or only what cannot be dropped without ending the session: an unfinished
+        frame, or requests that must not start yet.
+        """
+
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: with `error` at once, otherwise when the open streams have ended."""
 
@@ -221,6 +233,9 @@ class Detector(ABC):
     Attributes:
         farewell: Bytes to write before the link is closed without a session, also after `receive` has raised.
         identity: The peer's identity, as far as its link proves it. Only the same peer may resume a session.
+        locked_out: Why no session is looked up for this peer: what would resume one raises, without a farewell, so
+            that an honest client tries again. Empty: it may resume.
+        guessed: True after `receive` has raised because the peer named a session that is unknown.
 
     """
 
@@ -229,6 +244,8 @@ class Detector(ABC):
         self._since = 0.0
         self.farewell = b""
         self.identity = b""
+        self.locked_out = ""
+        self.guessed = False
 
     def link_up(self, now: float) -> None:
         """Start the time limit: a link was accepted."""

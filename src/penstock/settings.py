@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .errors import LocalError
 from .leases import LeasePolicy
+from .networks import networks
 
 __all__ = ["DEFAULT_SETTINGS", "Settings"]
 
@@ -18,13 +19,22 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 # RFC 6454, section 6.2: scheme, host and port, as browsers write them.
 _ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+")
+_BYTES = ("max_stream_bytes", "max_connection_bytes", "max_identity_bytes", "max_process_bytes")
 _ONES = ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes", "heartbeats_until_dead")
-_LEAST = dict.fromkeys((*_ONES, "max_held_bytes"), 1) | {"max_unacked": 2, "heartbeat_interval": 0.001}
+_LEAST = {
+    **dict.fromkeys((*_ONES, *_BYTES, "max_calls", "max_held_bytes"), 1),
+    "max_unacked": 2,
+    "heartbeat_interval": 0.001,
+    "unread_timeout": 0.001,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Limits and timeouts. Times are in seconds, sizes in bytes. Exceeding any limit raises an error.
+
+    A changed setting that has no effect with a URL's protocol and transport is refused. :func:`penstock.urls.fitting`
+    removes such settings, for programs that work with any protocol.
 
     Pass the ones that you change, or derive from existing ones with :func:`dataclasses.replace`::
 
@@ -58,14 +68,35 @@ class Settings:
     max_reassembly_bytes: int = 128 * MIB
     """Incomplete items of one connection, in total."""
     max_process_reassembly_bytes: int = 1024 * MIB
-    """Incomplete items of all connections of this process, in total; beyond it, the connection that adds a fragment
-    loses its oldest item. In reactive-streams-io, either limit ends the connection."""
+    """Incomplete items and frames of all connections of this process, in total; beyond it, the connection that holds
+    most loses its largest one. In reactive-streams-io, either limit ends the connection."""
+    max_stream_bytes: int = 16 * MIB
+    """Items of one stream that have arrived and were not consumed: a consumer requests no more items than fit, judging
+    by the largest ones that have arrived."""
+    max_connection_bytes: int = 128 * MIB
+    """Everything that has arrived over one connection and was not consumed: items, and requests of handlers that wait;
+    beyond it, reading stops."""
+    max_identity_bytes: int = 256 * MIB
+    """The same for all connections of a client's address, and the output that their sessions keep until it is
+    confirmed; beyond it, those that hold more than their share are not read, and sessions without a link end."""
+    max_process_bytes: int = 512 * MIB
+    """The same for all connections of this process, which leaves half of a machine with 1 GiB to everything else;
+    beyond it, the connection that holds most loses its largest stream. Of different values, the smallest applies."""
+    unread_timeout: float = 30.0
+    """How long reading may be stopped by these limits while nothing is consumed; then the connection's largest stream
+    fails. Shorter than the time after which a peer gives up, because its keepalives are not read either."""
+    frame_timeout: float = 30.0
+    """How long a frame of which a part has arrived may stop growing; then the link is considered dead, whatever
+    keepalive lifetime the peer has chosen."""
     reassembly_timeout: float = 60.0
     """Maximum time from the first fragment of an item to the last."""
     max_metadata_bytes: int = 1 * MIB
-    """Metadata of one item."""
+    """Metadata of one item or push."""
     max_metadata_entries: int = 256
     """Entries of one composite metadata."""
+    max_calls: int = 4_096
+    """Calls and uploads that this side has open at once on a connection; more of them wait, in order of arrival. The
+    default is what a server admits by default. A peer that refuses calls lowers the limit of its connection."""
     max_streams: int = 4_096
     """Streams that the peer may have open at once."""
     max_open_rate: int = 0
@@ -76,7 +107,7 @@ class Settings:
     max_stray_frames: int = 100_000
     """Frames for streams that do not exist, per 30 s: a few are race conditions, many are an attack."""
     max_control_frames: int = 1_000
-    """Answers to control frames waiting to be sent; beyond it, reading stops."""
+    """SETTINGS, PING and other frames without content on one HTTP/2 connection, per 30 s; beyond it, it ends."""
     max_keepalive_bytes: int = 16 * KIB
     """Data of a KEEPALIVE, which must be sent back."""
     max_output_bytes: int = 64 * MIB
@@ -88,10 +119,22 @@ class Settings:
     """Connections of a server: each costs a file descriptor and about 20 KiB. Links whose first message has not been
     read are counted separately, by the same limits. A full server still admits clients that resume a session."""
     max_connections_per_address: int = 100
-    """Connections of a server from one address: a client needs only one, but many clients may share an address."""
+    """Connections of a server from one address, or of one principal if the acceptor names it: a client needs only one,
+    but many clients may share an address."""
     max_refusals_per_address: int = 100
-    """Links from one address, per 30 s, that begin with junk or with an unknown token for resumption; beyond it, links
-    from there are refused until the 30 s are over, because guessing needs many attempts. 0: no limit."""
+    """Links from one address that name an unknown session; beyond it, none is resumed from there, because guessing
+    needs many attempts. As many are forgotten per 30 s. New sessions are served, because many clients may share an
+    address. Links that begin with junk are closed. As many are logged, and as many that a limit refuses. 0: no
+    limit."""
+
+    # Proxies in front of a server.
+    trusted_proxies: tuple[str, ...] = ()
+    """Networks whose proxies name their clients, such as "10.0.0.0/8"; "unix" trusts peers of Unix sockets. Over
+    WebSocket and HTTP/2, a client's address is the last one in `Forwarded` or `X-Forwarded-For` that is not in these
+    networks. From other addresses these headers are ignored."""
+    proxy_protocol: bool = False
+    """Connections from `trusted_proxies` begin with a PROXY protocol header, v1 or v2, before TLS. Connections without
+    one are refused. From other addresses no header is read."""
 
     # reactive-streams-io.
     extensions: tuple[str, ...] = ()
@@ -151,7 +194,8 @@ class Settings:
     """How long calls in flight may take to finish when a connection or a server closes."""
 
     idle_timeout: float = 0.0
-    """Silence after which a peer is considered dead in protocols without KEEPALIVE (ReactiveSocket 0.0); 0: never."""
+    """Silence after which a peer is considered dead in protocols without KEEPALIVE (ReactiveSocket 0.0,
+    reactive-streams-io); 0: never."""
 
     # River.
     heartbeat_interval: float = 1.0
@@ -225,6 +269,12 @@ class Settings:
                 raise LocalError(
                     f"Settings.element_sizes has {size} for {route!r}; it must be between 1 and max_frame_bytes"
                 )
+        try:
+            trusted = networks(self.trusted_proxies)
+        except ValueError as error:
+            raise LocalError(f"Settings.trusted_proxies: {error}; write networks such as 10.0.0.0/8, or unix") from None
+        if self.proxy_protocol and not trusted:
+            raise LocalError("Settings.proxy_protocol needs trusted_proxies; list the networks of the proxies there")
         for origin in self.origins:
             if not _ORIGIN.fullmatch(origin):
                 raise LocalError(f"Settings.origins has {origin!r}; write https://host, with no path, or *")

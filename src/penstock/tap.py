@@ -87,6 +87,12 @@ class Tap:
 
         """
 
+    def request_queued(self, connection: Connection) -> None:
+        """A request of this side has to wait: for other calls to end, for a lease, or for the link."""
+
+    def request_repeated(self, connection: Connection) -> None:
+        """The peer had no place for a call of this side, which will be sent again."""
+
     def items_received(self, connection: Connection, count: int) -> None:
         """`count` items were received on the connection since the last call, including responses but not requests."""
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from .errors import LocalError, UrlError
-from .protocols import EXAMPLE_URL, PROTOCOLS, spec_of
+from .protocols import EXAMPLE_URL, FEATURES, PROTOCOLS, spec_of, specific, uses
+from .settings import DEFAULT_SETTINGS, Settings
 
-__all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "parse_url"]
+__all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "check_settings", "fitting", "parse_url", "parse_urls"]
 
 TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory", "h2c", "h2", "quic")
 """The transports of URLs; :mod:`penstock.transports` has their modules."""
@@ -22,7 +23,21 @@ NETWORKED: Final = frozenset({"tcp", "tls", "ws", "wss", "h2c", "h2", "quic"})
 WITH_HEADERS: Final = ("h2", "h2c", "ws", "wss")
 """Transports that start with an HTTP request, which has `Settings.headers`."""
 
+TRANSPORT_SETTINGS: Final[dict[str, tuple[str, ...]]] = {
+    "headers": WITH_HEADERS,
+    "keepalive_lifetime": ("quic",),
+    "max_control_frames": ("h2", "h2c"),
+    "max_empty_fragments": ("h2", "h2c"),
+    "max_rapid_resets": ("h2", "h2c", "quic"),
+    "max_setup_frame_bytes": ("ws", "wss"),
+    "origins": WITH_HEADERS,
+    "proxy_protocol": ("tcp", "tls", "unix", *WITH_HEADERS),
+    "trusted_proxies": ("tcp", "tls", "unix", *WITH_HEADERS),
+}
+"""The settings that only some transports use, and these transports."""
+
 EXAMPLE: Final = f"write one like {EXAMPLE_URL}"
+_SIDES: Final = ("client", "server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +82,10 @@ class Url:
         """Return this URL with another port."""
         return replace(self, port=port)
 
+    def with_descriptors(self, descriptors: list[int]) -> Url:
+        """Return this URL with the option that names the descriptors of listening sockets."""
+        return replace(self, options={**self.options, "fd": ",".join(map(str, descriptors))})
+
 
 def parse_url(text: str) -> Url:
     """Return the parts of a URL.
@@ -106,6 +125,73 @@ def check_headers(transport: str, what: str) -> None:
     if transport not in WITH_HEADERS:
         known = f"{', '.join(WITH_HEADERS[:-1])} and {WITH_HEADERS[-1]}"
         raise LocalError(f"{what} works only with {known}, which start with HTTP, not with {transport}; leave it out")
+
+
+def check_settings(urls: Sequence[Url], settings: Settings, *, serving: bool) -> None:
+    """Raise LocalError if a setting was changed that has no effect with any of `urls`.
+
+    Args:
+        urls: The servers to connect to, or the addresses to serve.
+        settings: The settings.
+        serving: Whether this side is the server.
+
+    """
+    for name in _without_effect(urls, settings, serving):
+        places = ", ".join(dict.fromkeys(f"{url.protocol}+{url.transport}" for url in urls))
+        lack = FEATURES.get(name)
+        if lack is not None and len(urls) == 1 and not uses(urls[0].protocol, name, serving):
+            raise LocalError(f"{urls[0].protocol} {lack}; leave Settings.{name} out")
+        raise LocalError(f"Settings.{name} has no effect on a {_SIDES[serving]} of {places}; leave it out")
+
+
+def parse_urls(urls: Iterable[str], settings: Settings | None, *, serving: bool) -> list[Url]:
+    """Return the parts of URLs, of which at least one uses each setting that was changed.
+
+    Raises:
+        UrlError: As `parse_url`.
+        LocalError: As `check_settings`.
+
+    """
+    places = [parse_url(url) for url in urls]
+    if settings is not None:
+        check_settings(places, settings, serving=serving)
+    return places
+
+
+def fitting(settings: Settings, *urls: str, serving: bool = False) -> Settings:
+    """Return `settings` with the defaults of those that have no effect with any of `urls`.
+
+    This is for programs that work with any protocol: :func:`penstock.connect` and :func:`penstock.serve` refuse such
+    settings.
+
+    Args:
+        settings: The settings.
+        urls: The servers to connect to, or the addresses to serve.
+        serving: Whether this side is the server.
+
+    """
+    names = _without_effect([parse_url(url) for url in urls], settings, serving)
+    return replace(settings, **{name: getattr(DEFAULT_SETTINGS, name) for name in names})
+
+
+def _without_effect(urls: Sequence[Url], settings: Settings, serving: bool) -> list[str]:
+    """Return the names of the settings that were changed and have no effect with any of `urls`."""
+    return [
+        name
+        for name in sorted(specific() | TRANSPORT_SETTINGS.keys())
+        if getattr(settings, name) != getattr(DEFAULT_SETTINGS, name)
+        and not any(_uses(url, name, serving, settings) for url in urls)
+    ]
+
+
+def _uses(url: Url, name: str, serving: bool, settings: Settings) -> bool:
+    if name == "length_counts_itself" and url.transport in ("ws", "wss"):
+        # Messages have no length before them.
+        return False
+    if name == "trusted_proxies" and url.transport not in WITH_HEADERS and not settings.proxy_protocol:
+        # Only headers tell the client's address.
+        return False
+    return url.transport in TRANSPORT_SETTINGS.get(name, ()) or uses(url.protocol, name, serving)
 
 
 def _without_user(text: str) -> str:

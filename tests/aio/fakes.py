@@ -30,10 +30,12 @@ class FakeSession:
         self.output: list[bytes] = []
         self.timer: float | None = None
         self.link_wanted = True
+        self.sheds = False
         self.calls_by_streams = False
         self.full = False
         self.durable: Any = None
         self.linked_at: float | None = None
+        self.account = build.module("penstock.account").Account(1 << 40)
         self.excused = False
 
     def ask_kinds(self, kind_of: Callable[[str], Any]) -> None:
@@ -78,6 +80,10 @@ class FakeSession:
 
     def close(self, now: float, error: Exception | None = None) -> None:
         self.told.append(("close", error))
+
+    def shed(self, now: float, error: Exception) -> bool:
+        self.told.append(("shed", error))
+        return self.sheds
 
     def is_ours(self, stream_id: int) -> bool:
         return stream_id % 2 == 1
@@ -180,14 +186,18 @@ def fake_connection(build: Build, address: str = "tcp://peer:1", is_client: bool
 class FakeHalf:
     """A sending half that records its calls."""
 
+    stream_id = 1
+
     def __init__(self) -> None:
+        self.held = 0
         self.told: list[str] = []
 
     def granted(self) -> None:
         self.told.append("granted")
 
-    def resumed(self) -> None:
-        self.told.append("resumed")
+    def step(self) -> int:
+        self.told.append("stepped")
+        return 1
 
     def canceled(self, metadata: bytes | None = None) -> None:
         self.told.append("canceled")

@@ -191,6 +191,33 @@ async def test_late_grant_or_end_of_sending_half_is_ignored(build: Build) -> Non
     assert world.session.told == []
 
 
+async def test_grant_for_an_open_half_needs_an_owner(build: Build) -> None:
+    # THREATS 96
+    world = World(build)
+    world.session.left[STREAM] = 5
+    world.happen("CreditGranted", STREAM, 5)
+    ((_, error),) = world.session.verbs("close")
+    assert isinstance(error, world.errors.OwnerMissing)
+    assert f"stream {STREAM}: CreditGranted arrived without an owner" in str(error)
+
+
+async def test_push_to_a_stream_of_this_side_needs_an_owner(build: Build) -> None:
+    # THREATS 96
+    world = World(build)
+    seen: list[bytes] = []
+    world.service.push(seen.append)
+    world.call()
+    world.happen("MetadataPushed", STREAM, b"for a call")
+    # A stream that the peer opened.
+    world.happen("MetadataPushed", 2, b"for a handler")
+    assert (seen, world.session.told) == ([b"for a call", b"for a handler"], [])
+    world.happen("MetadataPushed", OTHER, b"for nobody")
+    ((_, error),) = world.session.verbs("close")
+    assert isinstance(error, world.errors.OwnerMissing)
+    assert f"stream {OTHER}: MetadataPushed arrived without an owner" in str(error)
+    assert len(seen) == 2
+
+
 async def test_push_to_abandoned_stream_does_not_reach_the_service(build: Build) -> None:
     world = World(build)
     seen: list[bytes] = []

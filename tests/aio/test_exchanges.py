@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -131,6 +132,23 @@ async def test_canceled_handler_is_reported_to_the_peer(build: Build) -> None:
     assert isinstance(error, world.errors.Canceled)
 
 
+async def test_base_exception_is_logged_and_reported_as_an_error(
+    build: Build, caplog: pytest.LogCaptureFixture
+) -> None:
+    # THREATS 90
+    world = World(build)
+    inbound = world.inbound()
+    panic = GeneratorExit("a secret")
+    world.exchanges.fail(STREAM, panic, "the handler")
+    ((_, _, error),) = world.session.told
+    assert type(error) is RuntimeError and error.__cause__ is panic
+    assert str(error) == "the handler raised GeneratorExit"
+    assert inbound.error is error
+    (record,) = caplog.records
+    assert record.getMessage() == "the handler failed"
+    assert record.exc_info is not None and record.exc_info[1] is panic
+
+
 async def test_unencodable_error_is_replaced(build: Build, caplog: pytest.LogCaptureFixture) -> None:
     world = World(build)
     wrong = world.errors.LocalError("no such code")
@@ -192,7 +210,7 @@ async def test_tasks_are_held_until_they_end(build: Build) -> None:
         world.exchanges.tasks.discard(task)
         ended.append(task.result())
 
-    world.exchanges.start(work(), finished)
+    world.exchanges.start(work(), finished, copy_context())
     gc.collect()
     assert len(world.exchanges.tasks) == 1
     released.set()
@@ -205,7 +223,7 @@ async def test_finished_work_runs_no_task(build: Build) -> None:
     future = asyncio.get_running_loop().create_future()
     future.set_result(None)
     ended: list[Any] = []
-    world.exchanges.start(future, ended.append)
+    world.exchanges.start(future, ended.append, copy_context())
     assert (ended, world.exchanges.tasks) == ([future], set())
 
 

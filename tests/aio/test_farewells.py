@@ -118,6 +118,10 @@ async def test_server_announces_its_close(protocol: str, calls: bool) -> None:
             # serverHello and subscribed precede it.
             said += await reader.readexactly(6 if calls else 3)
             writer.write(b"\x0d\x00")
+        elif expected and not calls:
+            # The server rejects requests until its client closes.
+            assert not reader.at_eof()
+            writer.write_eof()
         said += await reader.read()
         writer.transport.abort()
         await closing
@@ -193,6 +197,8 @@ def test_penstock_serve_closes_in_order_on_sigterm(protocol: str) -> None:
                 said += data
                 if protocol == "reactive-streams" and said.endswith(IN_ORDER[protocol]):
                     client.sendall(b"\x0d\x00")
+                elif IN_ORDER[protocol] and said.endswith(IN_ORDER[protocol]):
+                    client.shutdown(socket.SHUT_WR)
         assert process.wait(SECONDS) == 0
     assert said.endswith(IN_ORDER[protocol])
 
@@ -205,7 +211,7 @@ async def test_server_closes_a_websocket_with_1000() -> None:
         async with connect_websocket(f"ws://127.0.0.1:{port_of(server.urls[0])}", subprotocols=["rsocket"]) as client:  # type: ignore[list-item]
             await client.send(opening("rsocket", calls=False)[3:])
             await until(lambda: server.connections == 1 and not server._arrivals)
-            closing = asyncio.create_task(server.close())
+            closing = asyncio.create_task(server.close(0))
             assert await client.recv() == IN_ORDER["rsocket"][3:]
             with pytest.raises(ConnectionClosed):
                 await client.recv()
@@ -286,5 +292,5 @@ async def test_server_ends_tls_with_close_notify(protocol: str, tmp_path: Path) 
     async with never(f"{protocol}+tls://127.0.0.1:0?{certificates.server_options}") as (server, _):
         reading = asyncio.create_task(asyncio.to_thread(read, port_of(server.urls[0])))
         await until(lambda: server.connections == 1 and not server._arrivals)
-        await server.close()
+        await server.close(5 if protocol == "reactive-streams" else 0)
         assert await reading == IN_ORDER[protocol]

@@ -4,8 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
+import uvloop
 
+import penstock
+from penstock.transports import Discard
 from tests.aio.fakes import FakeHalf
+from tests.aio.serving import make_service, noted_drivers
 from tests.aio.test_driver import World
 from tests.builds import Build
 from tests.waiting import turns, until
@@ -15,15 +19,16 @@ from tests.waiting import turns, until
 
 async def test_senders_wait_for_a_writable_link(build: Build) -> None:
     world = World(build)
-    half = world.driver.exchanges.outbound[1] = FakeHalf()
+    half = FakeHalf()
     world.driver.writing_paused()
+    world.driver.flow.lane.ready(half)
     assert world.driver.flow.paused
     waiting = [asyncio.ensure_future(world.driver.writable()) for _ in range(2)]
     await turns(5)
-    assert not any(each.done() for each in waiting)
+    assert not any(each.done() for each in waiting) and half.told == []
     world.driver.writing_resumed()
     await asyncio.gather(*waiting)
-    assert half.told == ["resumed"]
+    await until(lambda: half.told == ["stepped"])
 
 
 async def test_progress_of_output_is_reported_to_the_session(build: Build) -> None:
@@ -170,16 +175,19 @@ async def test_reading_stops_when_the_session_is_full(build: Build) -> None:
 
 async def test_senders_wait_for_backlogged_storage(build: Build) -> None:
     world = World(build)
-    world.driver.exchanges.outbound[2] = half = FakeHalf()
+    half = FakeHalf()
     world.driver.flow.storage_backlogged(True)
     assert world.driver.flow.paused
+    world.driver.flow.lane.ready(half)
     # The link accepts output again, but storage is still backlogged.
     world.driver.writing_paused()
     world.driver.writing_resumed()
+    await turns(3)
     assert world.driver.flow.paused and half.told == []
     world.session.output = [b"durable"]
     world.driver.flow.storage_backlogged(False)
-    assert not world.driver.flow.paused and half.told == ["resumed"]
+    assert not world.driver.flow.paused
+    await until(lambda: half.told == ["stepped"])
     assert world.link.written == [b"durable"]
 
 
@@ -194,3 +202,146 @@ async def test_storage_progress_does_not_resume_a_full_link(build: Build) -> Non
     world.driver.link_lost(None)
     world.driver.flow.storage_backlogged(False)
     assert world.driver.flow.paused
+
+
+# Transports that are closed already. SF8.
+
+
+CLOSED = "unable to perform operation on <TCPTransport closed=True>; the handler is closed"
+
+
+def close_transport(world: World) -> None:
+    """Let the link raise what those over uvloop's closed transports do, and report nothing."""
+
+    def closed(*arguments: object) -> Any:
+        raise RuntimeError(CLOSED)
+
+    for name in ("write", "progress", "pause_reading", "resume_reading", "close"):
+        setattr(world.link, name, closed)
+
+
+def written(world: World) -> None:
+    world.session.output.append(b"x")
+
+
+def verb(world: World) -> None:
+    written(world)
+    world.driver.flow.schedule_write()
+
+
+def verbs(world: World) -> None:
+    for _ in range(100):
+        verb(world)
+
+
+def timer(world: World) -> None:
+    written(world)
+    world.session.timer = world.driver.loop.time()
+    world.driver.flush()
+
+
+def timer_without_output(world: World) -> None:
+    world.session.timer = world.driver.loop.time()
+    world.driver.flush()
+
+
+def read(world: World) -> None:
+    written(world)
+    world.driver.received(b"request")
+
+
+def full(world: World) -> None:
+    written(world)
+    world.driver.writing_paused()
+    world.driver.flow.write()
+
+
+def stop(world: World) -> None:
+    world.driver.flow.stop_reading(1)
+
+
+def resume(world: World) -> None:
+    world.driver.flow.holds = 1
+    world.driver.flow.resume_reading(1)
+
+
+def unwanted(world: World) -> None:
+    world.session.link_wanted = False
+    world.driver.flush()
+
+
+@pytest.mark.parametrize("use", [verb, verbs, timer, timer_without_output, read, full, stop, resume, unwanted])
+async def test_closed_transport_is_a_lost_link(build: Build, use: Any) -> None:
+    world = World(build)
+    close_transport(world)
+    use(world)
+    await until(lambda: bool(world.session.verbs("link_down")))
+    await turns(3)
+    ((_, error),) = world.session.verbs("link_down")
+    assert isinstance(error, world.errors.LinkLost)
+    assert str(error) == f"the connection broke: {CLOSED}"
+    assert (world.driver.link, world.unlinked) == (None, 1)
+    assert "abort" in world.link.told
+    # A late report of the same loss is ignored.
+    world.link.receiver.link_lost(None)
+    # Output waits for the next link.
+    world.session.output = [b"later"]
+    world.driver.flush()
+    assert world.new_link().written == [b"later"]
+
+
+async def test_closed_transport_does_not_cost_a_newer_link(build: Build) -> None:
+    world = World(build)
+    close_transport(world)
+    verb(world)
+    world.driver.flush()
+    newer = world.new_link()
+    await turns(3)
+    assert (world.driver.link, world.unlinked) == (newer, 0)
+    assert world.session.verbs("link_down") == []
+
+
+async def test_closed_transport_when_the_session_has_ended(build: Build) -> None:
+    world = World(build)
+    close_transport(world)
+    world.end_session()
+    await until(world.driver.over.done)
+
+
+@pytest.mark.parametrize("scheme", ["rsocket+tcp", "reactivesocket-0.2+tcp"])
+@pytest.mark.parametrize("how", ["call", "timer", "close"])
+def test_verbs_raise_link_lost_when_uvloop_has_closed_the_transport(scheme: str, how: str) -> None:
+    async def use(peer: penstock.Peer, driver: Any) -> None:
+        if how == "call":
+            with pytest.raises(penstock.LinkLost, match="the handler is closed"):
+                await peer.call("t.later", b"1")
+        elif how == "timer":
+            # The keepalive is written by a timer.
+            await driver.over
+            assert isinstance(driver.error, penstock.LinkLost)
+        else:
+            await peer.close(0)
+
+    async def main() -> None:
+        service = make_service([], asyncio.Event())
+        service.call("t.later")(lambda request: request)
+        settings = penstock.Settings(keepalive_interval=0.05)
+        with noted_drivers() as drivers:
+            async with penstock.serve(service, f"{scheme}://127.0.0.1:0") as server:
+                async with penstock.connect(server.urls[0], settings=settings) as peer:
+                    await peer.call("t.later", b"1")
+                    (driver,) = drivers
+                    link = driver.link
+                    # The transport reports its end to a receiver that ignores it.
+                    link.receiver = Discard()
+                    link.abort()
+                    await turns(5)
+                    link.receiver = driver
+                    async with asyncio.timeout(30):
+                        await use(peer, driver)
+
+    problems: list[dict[str, Any]] = []
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.get_loop().set_exception_handler(lambda loop, context: problems.append(context))
+        runner.run(main())
+    assert problems == []

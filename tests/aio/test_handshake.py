@@ -10,6 +10,7 @@ import pytest
 
 import penstock
 from penstock import (
+    Admitted,
     Connection,
     LocalError,
     Payload,
@@ -318,3 +319,34 @@ async def test_other_protocols_send_metadata_for_each_session() -> None:
             assert (await peer.call("who.am")).data == b"1"
         async with penstock.connect(url, setup=lambda: str(next(said)), settings=settings) as peer:
             assert (await peer.call("who.am")).data == b"2"
+
+
+@pytest.mark.parametrize("later", [False, True])
+async def test_validator_may_name_the_principal(later: bool) -> None:
+    # THREATS 95
+    principals = iter(["ann", "bob"])
+
+    def name(token: Token, setup: Setup) -> Admitted:
+        return Admitted(token.token, principal=next(principals))
+
+    async def name_later(token: Token, setup: Setup) -> Admitted:
+        return name(token, setup)
+
+    made = Service()
+
+    @made.call("who.counts")
+    def counts(request: Payload) -> bytes:
+        return msgspec.json.encode([current_connection().identity, current_connection().counted_as])
+
+    @made.call("who.again")
+    async def again(request: Payload) -> bytes:
+        return msgspec.json.encode(await rehandshake(current_connection()))
+
+    acceptor = handshake(Token, name_later if later else name)
+    async with penstock.serve(made, RIVER, acceptor=acceptor) as server:
+        async with penstock.connect(server.urls[0], setup=GOOD) as peer:
+            assert (await peer.call("who.counts", b"null")).data == b'["good","principal ann"]'
+            await peer.call("who.again", b"null")
+            # The new principal counts instead of the old one.
+            assert (await peer.call("who.counts", b"null")).data == b'["good","principal bob"]'
+            assert set(server._limits._linked) == {"principal bob"}

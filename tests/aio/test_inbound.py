@@ -222,7 +222,7 @@ def test_items_arriving_during_a_batch_are_added_to_it(build: Build, world: Worl
     inbound.item(payload(b"6"))
     assert len(inbound.pending) == 2
     assert sum(world.requests) + inbound.consumed == 4
-    inbound.gather(None, 0, 0)
+    inbound.stop_gathering(builder)
     assert inbound.fill(builder, 5, 100)
     assert rows(builder) == [b"0", b"1", b"2", b"3"]
     assert not inbound.fill(builder, 5, 100)

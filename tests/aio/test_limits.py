@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
 
 import penstock
-from penstock import Service
+from penstock import Admitted, Connection, Service, SetupRejected
 from penstock.aio.limits import WINDOW, Limits, RefusalCounter
 from penstock.rsocket.dialect import RSOCKET_1_0
 from penstock.session import Session
@@ -29,12 +30,12 @@ def test_full_address_accepts_links_that_may_resume() -> None:
     for name in "ab":
         counts.linked(session(name), "x")
     assert "max_connections_per_address (2) are open" in counts.full("x")
-    assert not counts.full("y") and not counts.refuses("x", 0.0)
+    assert not counts.full("y") and not counts.refuses("x")
     counts.arrived("x")
     counts.arrived("x")
-    assert "max_connections_per_address (2) links" in counts.refuses("x", 0.0)
+    assert "max_connections_per_address (2) links" in counts.refuses("x")
     counts.identified("x")
-    assert not counts.refuses("x", 0.0)
+    assert not counts.refuses("x")
 
 
 def test_a_session_without_a_link_is_no_connection() -> None:
@@ -81,15 +82,99 @@ def test_all_addresses_have_a_limit_together() -> None:
         counts.linked(session(name), name)
         counts.arrived(name)
     assert "max_connections (5) are open" in counts.full("f")
-    assert "max_connections (5)" in counts.refuses("f", 0.0)
+    assert "max_connections (5)" in counts.refuses("f")
 
 
-def test_unrecognized_links_are_counted() -> None:
-    # THREATS 28
-    counts = limits(max_refusals_per_address=1)
-    counts.unrecognized("x", 0.0)
-    assert "max_refusals_per_address (1)" in counts.refuses("x", 0.0)
-    assert not counts.refuses("y", 0.0)
+def test_guesses_lock_out_and_junk_does_not(caplog: pytest.LogCaptureFixture) -> None:
+    # THREATS 28, 95
+    counts = limits(max_refusals_per_address=2)
+    assert [counts.unrecognized("x", False, 0.0) for _ in range(4)] == [True, True, False, False]
+    assert not counts.locked_out("x", 0.0) and not counts.refuses("x")
+    # They are counted separately.
+    assert [counts.unrecognized("x", True, 0.0) for _ in range(3)] == [True, True, False]
+    assert counts.locked_out("x", 0.0) and not counts.locked_out("y", 0.0) and not counts.refuses("x")
+    assert caplog.messages == [
+        "x has reached max_refusals_per_address (2): for a while, its links cannot be logged when they are refused",
+        "x has reached max_refusals_per_address (2): for a while, its links cannot resume a session",
+    ]
+
+
+def test_refused_links_are_logged_up_to_a_limit() -> None:
+    counts = limits(max_refusals_per_address=2)
+    assert [counts.refused("x", 0.0) for _ in range(4)] == [True, True, False, False]
+    assert counts.refused("y", 0.0) and counts.refused("x", WINDOW)
+    assert not counts.locked_out("x", 0.0) and counts.unrecognized("x", True, 0.0)
+
+
+def test_a_lockout_drains_although_guesses_go_on() -> None:
+    # THREATS 28, 95
+    counts = limits(max_refusals_per_address=2)
+    times = [second / 10 for second in range(1_200)]
+    served = [now for now in times if not counts.locked_out("x", now) and counts.unrecognized("x", True, now)]
+    assert len(served) == pytest.approx(2 + 2 * 120 / WINDOW, abs=1)
+    assert max(later - earlier for earlier, later in pairwise(served)) < WINDOW / 2 + 0.2
+
+
+# Principals.
+
+
+def connection(address: str = "x") -> Connection:
+    return Connection("rsocket", address, False)
+
+
+def test_sessions_of_a_principal_do_not_count_for_their_address() -> None:
+    # THREATS 95
+    counts = limits()
+    for name in "abcd":
+        counts.linked(session(name), "x")
+        here = connection()
+        counts.admitted(session(name), here, Admitted(principal=name))
+        assert (here.principal, here.counted_as) == (name, f"principal {name}")
+    assert not counts.full("x")
+    for name in "abcd":
+        counts.ended(session(name))
+    assert not counts
+
+
+def test_principal_has_a_limit_from_all_addresses() -> None:
+    # THREATS 95
+    counts = limits()
+    for name in "abc":
+        counts.linked(session(name), name)
+        here = connection(name)
+        if name != "c":
+            counts.admitted(session(name), here, Admitted(principal="bob"))
+            continue
+        with pytest.raises(
+            SetupRejected, match=r"max_connections_per_address \(2\) are open for principal bob"
+        ) as full:
+            counts.admitted(session(name), here, Admitted(principal="bob"))
+        assert full.value.temporary and here.counted_as == "c"
+    # It is asked again, and then no longer names the client.
+    counts.admitted(session("a"), here := connection("a"), Admitted(principal="bob"))
+    counts.admitted(session("a"), here, None)
+    assert here.counted_as == "a"
+    counts.admitted(session("c"), connection("c"), Admitted(principal="bob"))
+
+
+def test_principal_that_is_an_address_does_not_count_for_it() -> None:
+    # THREATS 95
+    counts = limits()
+    for name in "ab":
+        counts.linked(session(name), "y")
+        counts.admitted(session(name), connection("y"), Admitted(principal="x"))
+    assert not counts.full("x")
+
+
+def test_session_that_has_lost_its_link_meanwhile_is_not_counted() -> None:
+    counts = limits()
+    counts.linked(session("a"), "x")
+    counts.unlinked(session("a"))
+    here = connection()
+    counts.admitted(session("a"), here, Admitted(principal="bob"))
+    assert here.principal == "bob"
+    counts.ended(session("a"))
+    assert not counts
 
 
 # Refusals.
@@ -103,6 +188,18 @@ def test_address_is_refused_after_the_limit_of_a_window() -> None:
     assert refusals.too_many("a", 102.0)
     assert not refusals.too_many("b", 102.0)
     assert not refusals.too_many("a", 100.0 + WINDOW)
+    # One of two is forgotten after half of the window.
+    refusals.note("a", 200.0)
+    refusals.note("a", 200.0)
+    assert refusals.too_many("a", 200.0 + WINDOW / 2 - 1)
+    assert not refusals.too_many("a", 200.0 + WINDOW / 2 + 1)
+
+
+def test_addresses_are_forgotten() -> None:
+    refusals = RefusalCounter(2)
+    for number in range(1_000):
+        refusals.note(f"a{number}", float(number))
+    assert len(refusals._counts) <= 2 * WINDOW + 1
 
 
 @pytest.mark.parametrize(("limit", "address"), [(0, "a"), (1, "")])

@@ -13,15 +13,19 @@ from penstock import (
     Kind,
     LocalError,
     Metadata,
+    Next,
     Payload,
     Peer,
     Rejected,
+    Request,
     SessionClosed,
     Settings,
+    connect,
 )
 from penstock.aio.connectors import Connector
 from penstock.aio.streams import Stream, StreamRequest
 from tests.aio.serving import world
+from tests.waiting import until
 
 
 async def test_call_returns_data_and_metadata() -> None:
@@ -196,3 +200,57 @@ async def test_a_balancer_has_no_session_of_its_own() -> None:
     for use in (lambda: balancer.secret, balancer.commit, balancer.adopt, balancer.detach):
         with pytest.raises(LocalError, match="no session of its own"):
             use()
+
+
+# Sources.
+
+
+class Broken:
+    """A source whose iteration cannot begin."""
+
+    def __iter__(self) -> Any:
+        raise ValueError("cannot begin")
+
+
+@pytest.mark.parametrize("source", [5, b"bytes", "text", Payload(b"payload"), object()])
+async def test_source_that_is_not_iterable_is_refused_before_opening(source: Any) -> None:
+    async with world() as w:
+        with pytest.raises(LocalError, match="a source of items is an iterable"):
+            await w.peer.upload("sum", b"1", source)
+        with pytest.raises(LocalError, match="a source of items is an iterable"):
+            async with w.peer.channel("double", b"1", source):
+                pass
+        with pytest.raises(LocalError, match="a source of items is an iterable"):
+            [item async for item in w.peer.channel("double", b"1", source)]
+        assert w.peer.outstanding == 0
+        await w.peer.call("echo")
+        assert w.seen == []
+
+
+async def test_upload_without_a_source_is_refused() -> None:
+    async with world() as w:
+        with pytest.raises(LocalError, match="not NoneType"):
+            await w.peer.upload("sum", b"1", None)  # type: ignore[arg-type]
+        assert w.peer.outstanding == 0
+
+
+async def test_interceptor_that_breaks_a_source_opens_nothing() -> None:
+    async def breaking(request: Request, after: Next) -> Any:
+        request.items = 5
+        return await after(request)
+
+    async with world() as w, connect(w.server.urls[0], interceptors=[breaking]) as peer:
+        with pytest.raises(LocalError, match="a source of items is an iterable"):
+            await peer.upload("sum", b"1", [b"2"])
+        with pytest.raises(LocalError, match="a source of items is an iterable"):
+            [item async for item in peer.channel("double", b"1", [b"2"])]
+        assert peer.outstanding == 0
+
+
+async def test_source_that_cannot_begin_ends_its_stream() -> None:
+    async with world() as w:
+        with pytest.raises(ValueError, match="cannot begin"):
+            await w.peer.upload("sum", b"1", Broken())
+        with pytest.raises(ValueError, match="cannot begin"):
+            [item async for item in w.peer.channel("double", b"1", Broken())]
+        await until(lambda: w.peer.outstanding == 0)

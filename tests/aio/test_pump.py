@@ -13,8 +13,10 @@ STREAM = 1
 
 @pytest.fixture
 def exchanges(build: Build) -> Any:
-    """Exchanges with a loop whose turns a test runs."""
-    return fake_exchanges(build, FakeLoop())
+    """Exchanges with a loop whose turns a test runs. Sending takes no time."""
+    made = fake_exchanges(build, FakeLoop())
+    made.flow.lane.scheduler.clock = lambda: 0.0
+    return made
 
 
 def numbers(start: int, end: int, width: int = 0) -> list[bytes]:
@@ -30,6 +32,12 @@ def begin(build: Build, exchanges: Any, source: Any, credit: int = 0, name: str 
 def grant(exchanges: Any, half: Any, count: int) -> None:
     exchanges.session.left[STREAM] += count
     half.granted()
+
+
+def resume(exchanges: Any) -> None:
+    """Let the link accept output again, and run a turn of the loop."""
+    exchanges.flow.writing_resumed()
+    exchanges.flow.loop.turn()
 
 
 def sent(exchanges: Any) -> list[bytes]:
@@ -78,11 +86,11 @@ def test_exact_demand_gets_the_completion(build: Build, exchanges: Any, more: in
 def test_nothing_is_sent_while_the_link_is_full(build: Build, exchanges: Any) -> None:
     exchanges.flow.paused = True
     source = Source(3)
-    half = begin(build, exchanges, source, 10)
+    begin(build, exchanges, source, 10)
     assert source.taken == 0
-    exchanges.flow.paused = False
-    half.resumed()
+    resume(exchanges)
     assert sent(exchanges) == numbers(0, 3)
+    assert exchanges.flow.loop.soon == []
 
 
 def test_a_link_that_fills_stops_the_source_at_once(build: Build, exchanges: Any) -> None:
@@ -94,24 +102,65 @@ def test_a_link_that_fills_stops_the_source_at_once(build: Build, exchanges: Any
 
     exchanges.flow.write = write  # type: ignore[method-assign]
     begin(build, exchanges, source, 100_000)
-    module = build.module("penstock.aio.pump")
-    assert 0 < source.taken <= module.BURST_BYTES // width + 1
+    assert 0 < source.taken <= quantum(build) // width + 1
+    for _ in range(3):
+        exchanges.flow.loop.turn()
+    assert source.taken <= quantum(build) // width + 1
     assert exchanges.flow.loop.soon == []
 
 
-def test_other_streams_get_a_turn(build: Build, exchanges: Any) -> None:
+def quantum(build: Build) -> int:
+    return int(build.module("penstock.aio.scheduler").QUANTUM)
+
+
+def test_turn_ends_when_its_time_is_used(build: Build, exchanges: Any) -> None:
     width, count = 1_000, 2_000
     source = Source(count, width)
+    module = build.module("penstock.aio.scheduler")
+    # An item takes 10 µs.
+    exchanges.flow.lane.scheduler.clock = lambda: source.taken * 1e-5
     begin(build, exchanges, source, count)
-    module = build.module("penstock.aio.pump")
+    # The first burst is sent at once.
+    assert source.taken == quantum(build) // (width + 16) + 1
     turns = 0
     while exchanges.flow.loop.soon:
         before = source.taken
         exchanges.flow.loop.turn()
         turns += 1
-        assert source.taken - before <= module.BURSTS * (module.BURST_BYTES // width + 1)
-    assert turns >= 3
+        assert source.taken - before <= module.TURN_SECONDS / 1e-5 + quantum(build) // width + 1
+    assert turns >= 10
     assert sent(exchanges) == numbers(0, count, width)
+    assert completed(exchanges)
+
+
+def test_slow_source_gets_smaller_bursts(build: Build, exchanges: Any) -> None:
+    source = Source(10_000, 10)
+    seconds = 0.0011
+    exchanges.flow.lane.scheduler.clock = lambda: source.taken * seconds
+    begin(build, exchanges, source, 10_000)
+    # The first burst could not know it.
+    first = source.taken
+    assert first > 1_000
+    for _ in range(20):
+        before = source.taken
+        exchanges.flow.loop.turn()
+        assert 0 <= source.taken - before <= 3
+    assert source.taken >= first + 10
+
+
+def test_slow_moment_does_not_last(build: Build, exchanges: Any) -> None:
+    half = begin(build, exchanges, Source(100_000, 1_000), 100_000)
+    half.slow(10.0)
+    assert half.quantum == 3
+    for _ in range(15):
+        half.step()
+    assert half.quantum == quantum(build)
+
+
+def test_response_of_one_item_does_not_wait_for_its_turn(build: Build, exchanges: Any) -> None:
+    exchanges.flow.lane.scheduler.spent = 1.0
+    begin(build, exchanges, (b"answer",), 1)
+    assert sent(exchanges) == [b"answer"]
     assert completed(exchanges)
 
 
@@ -224,34 +273,31 @@ def test_source_without_items_raises(build: Build, exchanges: Any, source: objec
 # Items that may be sent in parts.
 
 
-def large_ones(exchanges: Any) -> list[bytes]:
-    return [b"x" * (exchanges.flow.settings.fragment_bytes + 1), b"small"]
-
-
-def test_large_item_yields_to_others_when_link_is_writable(build: Build, exchanges: Any) -> None:
-    items = large_ones(exchanges)
+def test_parts_of_a_large_item_are_paid_by_later_turns(build: Build, exchanges: Any) -> None:
+    fragment_bytes = exchanges.flow.settings.fragment_bytes
+    items = [b"x" * (3 * fragment_bytes), b"small"]
     parts = 0
 
     def send_run(stream_id: int, run: Any, start: int = 0) -> int:
         nonlocal parts
         parts += 1
-        exchanges.flow.paused = True
         return 0 if parts < 3 else real(stream_id, run, start)
 
     real = exchanges.session.send_run
-    exchanges.session.send_run = send_run  # type: ignore[method-assign]
+    exchanges.session.send_run = send_run
     half = begin(build, exchanges, iter(items), 5)
-    for expected in (1, 2):
-        assert (parts, sent(exchanges), half.large) == (expected, [], True)
-        exchanges.flow.paused = False
-        half.resumed()
-        # Not yet: streams that need a turn of the loop get it first.
-        assert parts == expected
-        exchanges.flow.loop.turn()
-        assert parts == expected
-        exchanges.flow.loop.turn()
-    assert (parts, sent(exchanges), half.large) == (3, items[:1], False)
-    exchanges.flow.paused = False
-    half.resumed()
+    assert parts == 1
+    for expected in (2, 3):
+        assert unpaid_turns(half) in (fragment_bytes // quantum(build) - 1, fragment_bytes // quantum(build))
+        assert (parts, sent(exchanges)) == (expected, items[: expected - 2])
+    unpaid_turns(half)
     assert sent(exchanges) == items
     assert completed(exchanges)
+
+
+def unpaid_turns(half: Any) -> int:
+    """Run turns of a half until it sends; return how many turns only paid for earlier ones."""
+    count = 0
+    while not half.step():
+        count += 1
+    return count

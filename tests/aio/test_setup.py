@@ -7,6 +7,7 @@ import pytest
 
 import penstock
 from penstock import Items, LocalError, Payload, Service, Settings, current_connection
+from penstock.urls import fitting
 
 PLACES = ("rsocket+memory://current", "river+memory://current")
 
@@ -55,7 +56,7 @@ async def test_handlers_of_all_kinds_know_their_connection(url: str) -> None:
         return penstock.Admitted(setup.payload.data.decode().strip('"'))
 
     offered = service()
-    settings = Settings(credit=16, max_credit=16, max_unacked=64)
+    settings = fitting(Settings(credit=16, max_credit=16, max_unacked=64), url)
     async with penstock.serve(offered, url, acceptor=accept, settings=settings):
         async with (
             penstock.connect(url, setup=b'"ann"', settings=settings) as ann,
@@ -88,7 +89,7 @@ async def test_current_connection_needs_nothing_installed(url: str) -> None:
         for _ in range(1_000):
             yield b'"%d"' % current_connection().is_client
 
-    settings = Settings(credit=16, max_credit=16, max_unacked=64)
+    settings = fitting(Settings(credit=16, max_credit=16, max_unacked=64), url)
     async with penstock.serve(made, url, settings=settings) as server:
         async with penstock.connect(url, setup=b'"me"', settings=settings) as peer:
             protocol = url.partition("+")[0].encode()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from penstock import LocalError
-from penstock.aio.strategies import LeastLoaded, PeakEwma, RoundRobin, strategy_named
+from penstock.aio.strategies import Failures, LeastLoaded, PeakEwma, RoundRobin, strategy_named
 
 
 @dataclass
@@ -15,6 +15,7 @@ class Node:
 
     outstanding: int = 0
     latency: PeakEwma = field(default_factory=lambda: PeakEwma(10.0))
+    failures: Failures = field(default_factory=lambda: Failures(10.0))
 
     @classmethod
     def that_takes(cls, seconds: float, outstanding: int = 0) -> Node:
@@ -67,6 +68,37 @@ def test_a_clock_that_goes_back_does_no_harm() -> None:
     latency = PeakEwma(10.0)
     latency.observe(1.0, 100.0)
     assert latency.seconds(0.0) == 1.0
+
+
+# Failures.
+
+
+def test_each_failure_doubles_the_factor() -> None:
+    failures = Failures(10.0)
+    assert failures.factor(0.0) == 1.0
+    for _ in range(10):
+        failures.observe(True, 0.0)
+    assert failures.factor(0.0) == 1024.0
+    failures.observe(False, 0.0)
+    assert failures.factor(0.0) == 32.0
+
+
+def test_factor_of_failures_decays_without_requests() -> None:
+    failures = Failures(10.0)
+    for _ in range(1_000):
+        failures.observe(True, 0.0)
+    assert failures.factor(0.0) == 2.0**32
+    assert failures.factor(10.0) == 2.0**16
+    assert failures.factor(500.0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_node_that_fails_fast_is_not_preferred(measured: bool) -> None:
+    good, bad = Node.that_takes(0.1), Node.that_takes(0.001) if measured else Node()
+    for _ in range(10):
+        bad.failures.observe(True, 0.0)
+    strategy = LeastLoaded()
+    assert {strategy.pick([good, bad], 0.0) for _ in range(10)} == {0}
 
 
 # The strategies.

@@ -38,8 +38,7 @@ async def test_async_items_wait_for_the_link_and_for_their_credit(build: Build) 
     grant(exchanges, half, 1)
     await turns(5)
     assert sent(exchanges) == []
-    exchanges.flow.paused = False
-    half.resumed()
+    exchanges.flow.writing_resumed()
     await until(lambda: completed(exchanges))
     assert sent(exchanges) == numbers(0, 3)
 
@@ -71,7 +70,7 @@ async def test_source_that_never_waits_yields_to_others(build: Build) -> None:
         before = source.taken
         await turns(1)
         waits += 1
-        assert source.taken - before <= build.module("penstock.aio.pump").BURST_BYTES // width + 1
+        assert source.taken - before <= build.module("penstock.aio.scheduler").QUANTUM // width + 1
     assert waits >= 10
 
 

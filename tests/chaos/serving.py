@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
 from penstock import Items, Payload, Service, Settings, serve
+from penstock.urls import fitting
 
 TOTAL = 50_000
 # No heartbeat is missed because this machine is slow.
@@ -42,7 +43,8 @@ def make_service(calls: str) -> Service:
 
 
 async def main(url: str, folder: str, calls: str) -> None:
-    async with serve(make_service(calls), url, settings=replace(PATIENT, resume_store=folder)) as server:
+    settings = fitting(replace(PATIENT, resume_store=folder), url, serving=True)
+    async with serve(make_service(calls), url, settings=settings) as server:
         print(server.urls[0], flush=True)
         await server.serve_forever()
 

@@ -14,6 +14,7 @@ import penstock
 from penstock import Payload, Service, Settings
 from penstock.errors import JournalError
 from penstock.journal import Journal
+from penstock.urls import fitting
 from tests.waiting import until
 
 ROOT = Path(__file__).parent.parent.parent
@@ -89,7 +90,7 @@ class Victim:
 @pytest.mark.parametrize("place", ["rsocket+tcp://127.0.0.1:0", "river+tcp://127.0.0.1:0"])
 async def test_every_item_is_kept_once_whenever_the_collector_is_killed(tmp_path: Path, place: str) -> None:
     publisher = Publisher()
-    async with penstock.serve(publisher.service, place, settings=HEARTBEATS) as server:
+    async with penstock.serve(publisher.service, place, settings=fitting(HEARTBEATS, place, serving=True)) as server:
         victim = Victim(server.urls[0], tmp_path)
         try:
             for kill in range(KILLS):

@@ -17,6 +17,7 @@ import penstock
 from penstock import Canceled, Reconnect, Rejected
 from penstock.journal import Journal
 from penstock.journal.collect import Collector
+from penstock.urls import fitting
 from tests.chaos.serving import PATIENT, TOTAL
 from tests.waiting import until
 
@@ -58,7 +59,7 @@ class Victim:
 @asynccontextmanager
 async def connected(server: Victim) -> AsyncIterator[penstock.Peer]:
     """Yield a peer that is closed when its session is lost."""
-    async with penstock.connect(server.url, settings=CLIENT, reconnect=TRIES) as peer:
+    async with penstock.connect(server.url, settings=fitting(CLIENT, server.url), reconnect=TRIES) as peer:
         yield peer
 
 
@@ -133,7 +134,9 @@ async def test_a_call_is_answered_or_ends_and_is_never_begun_twice(tmp_path: Pat
 async def test_a_collector_records_a_gap_for_each_restart_and_goes_on(tmp_path: Path, place: str) -> None:
     async with victim(place, tmp_path) as server:
         journal = tmp_path / "journal"
-        collector = Collector(server.url, "demo.count", journal, data=b"0", settings=PATIENT, credit=1_000)
+        collector = Collector(
+            server.url, "demo.count", journal, data=b"0", settings=fitting(PATIENT, server.url), credit=1_000
+        )
         collecting = asyncio.create_task(collector.run())
         for turn in range(2):
             await until(lambda turn=turn: collector.progress.rows > (turn + 1) * 5_000)

@@ -54,6 +54,32 @@ def test_draft_cannot_resume(penstock: Penstock, seen: str) -> None:
     assert_one_line(result)
 
 
+@pytest.mark.parametrize(
+    ("url", "options", "why"),
+    [
+        ("rsocket+tcp", ("--set", "max_control_frames=5"), "no effect on a client of rsocket+tcp; leave it out"),
+        ("rsocket+ws", ("--set", "heartbeat_interval=2"), "no effect on a client of rsocket+ws; leave it out"),
+        ("river+ws", ("--set", "max_keepalive_bytes=5"), "no effect on a client of river+ws; leave it out"),
+        ("river+ws", ("--set", "river_v1_1=true"), "no effect on a client of river+ws; leave it out"),
+        ("river+ws", ("--data-mime", "a/b"), "Settings.data_mime has no effect on a client of river+ws; leave it out"),
+        ("rsocket+tcp", ("--set", "extensions=metadata"), "rsocket has no extensions; leave Settings.extensions out"),
+    ],
+)
+def test_setting_without_effect_is_wrong_use(
+    penstock: Penstock, tmp_path: Path, url: str, options: tuple[str, str], why: str
+) -> None:
+    place = f"{url}://127.0.0.1:1"
+    option, value = options
+    name = option.removeprefix("--")
+    file = tmp_path / "options.toml"
+    file.write_text(f'{name} = ["{value}"]\n' if name == "set" else f'{name} = "{value}"\n')
+    for given in (options, ("--options", str(file))):
+        result = penstock("call", place, "echo", "-d", "{}", *given)
+        assert result.code == 2
+        assert why in result.err
+        assert_one_line(result)
+
+
 def cutting(listening: socket.socket, place: tuple[str, int]) -> None:
     """Relay two connections to `place`. The first one breaks within the data from the server."""
     for most in (50_000, None):

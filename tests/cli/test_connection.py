@@ -92,3 +92,11 @@ def test_stats_are_printed_after_success_and_failure(penstock: Penstock, server:
     assert failed.code == 1
     stats, error = failed.err.splitlines()
     assert stats.startswith("1 requests; items: 0 received") and error == "penstock: [0x301] boom"
+
+
+def test_request_has_metadata_over_reactive_streams(penstock: Penstock) -> None:
+    offered = ["--set", "extensions=metadata"]
+    with serving(f"{INTEROP}:service", "reactive-streams+tcp://127.0.0.1:0", options=offered) as (_, urls):
+        result = penstock("call", urls[0], "echo", "-d", "hi", "-m", "meta", "--json", *offered)
+    assert (result.code, result.err) == (0, "")
+    assert result.objects == [{"metadata": "meta", "data": "hi"}]

@@ -23,6 +23,7 @@ def test_lists_have_commas() -> None:
         "extensions": ("metadata",),
     }
     assert given_settings(["extensions="]) == {"extensions": ()}
+    assert given_settings(["trusted-proxies=10.0.0.0/8,unix"]) == {"trusted_proxies": ("10.0.0.0/8", "unix")}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from penstock import IntervalLease, Settings
 from penstock.cli.serve import ServeOptions
 from penstock.errors import LocalError
-from tests.cli.conftest import INTEROP, SECONDS, Penstock, serving
+from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, serving
 
 
 def test_options_become_settings() -> None:
@@ -22,6 +22,25 @@ def test_options_become_settings() -> None:
 def test_invalid_lease_is_an_error(text: str) -> None:
     with pytest.raises(LocalError, match="lease"):
         ServeOptions(lease=text).settings()
+
+
+@pytest.mark.parametrize(
+    ("urls", "options", "why"),
+    [
+        (["rsocket+tcp://:0"], ("--set", "heartbeat_interval=2"), "heartbeat_interval has no effect on a server of"),
+        (["rsocket+tcp://:0"], ("--origin", "https://a.example"), "origins has no effect on a server of rsocket+tcp"),
+        (["river+tcp://:0"], ("--lease", "100/1"), "river has no leases; leave Settings.lease out"),
+        (["reactive-streams+tcp://:0"], ("--resume", "5"), "resume_timeout has no effect on a server of"),
+        (["river+tcp://:0", "rsocket+tcp://:0"], ("--set", "max_control_frames=5"), "river+tcp, rsocket+tcp; leave"),
+    ],
+)
+def test_setting_without_effect_is_wrong_use(
+    penstock: Penstock, urls: list[str], options: tuple[str, str], why: str
+) -> None:
+    result = penstock("serve", f"{INTEROP}:service", *urls, *options)
+    assert result.code == 2
+    assert why in result.err
+    assert_one_line(result)
 
 
 def test_leases_are_granted_and_waited_for(penstock: Penstock) -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 import trustme
 
-from penstock.cli.trust import client_tls, server_tls
+from penstock.cli.trust import client_tls, server_tls, without_files
 from penstock.errors import LocalError
 from tests.cli.conftest import INTEROP, SEEN, Penstock, assert_one_line, serving
 
 TLS = "rsocket+tls://127.0.0.1:7878"
+TCP = "rsocket+tcp://127.0.0.1:7878"
 QUIC = "rsocket+quic://127.0.0.1:7878"
 
 
@@ -31,7 +32,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_trust_is_from_the_url_without_options() -> None:
     assert client_tls(TLS) == (TLS, None)
-    assert server_tls([TLS, QUIC]) == ([TLS, QUIC], None)
+    assert server_tls([TLS, QUIC]) == [TLS, QUIC]
 
 
 def test_trust_any_certificate() -> None:
@@ -39,12 +40,20 @@ def test_trust_any_certificate() -> None:
     assert context is not None and context.verify_mode is ssl.CERT_NONE
 
 
-def test_quic_gets_its_files_by_the_url(files: Path) -> None:
+def test_quic_client_gets_its_file_by_the_url() -> None:
     assert client_tls(QUIC, "ca.pem") == (f"{QUIC}?ca=ca.pem", None)
+
+
+def test_server_gets_its_files_by_the_url(files: Path) -> None:
     pair = (str(files / "server.pem"), str(files / "server.key"))
-    urls, context = server_tls([TLS, QUIC], None, *pair)
-    assert context is not None and urls[0] == TLS
-    assert urls[1].startswith(f"{QUIC}?cert=") and "&key=" in urls[1]
+    urls = server_tls([TLS, QUIC, TCP], None, *pair)
+    for found, given in zip(urls[:2], (TLS, QUIC), strict=True):
+        assert found.startswith(f"{given}?cert=") and "&key=" in found and "ca=" not in found
+    assert urls[2] == TCP
+    [found] = server_tls([TLS], str(files / "ca.pem"), *pair)
+    assert "&ca=" in found
+    assert without_files(found) == TLS
+    assert without_files(f"{found}&codec=json") == f"{TLS}?codec=json"
 
 
 @pytest.mark.parametrize(

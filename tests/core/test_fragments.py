@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gc
 import tracemalloc
 
 import pytest
@@ -25,9 +24,9 @@ def test_fragments_contain_metadata_first(builds, metadata, data, size) -> None:
 
 
 def reassembly(build, **limits):
-    module = build.module("penstock.core.fragments")
     settings = build.module("penstock.settings").Settings(**limits)
-    return module.Reassembly(settings, module.Account())
+    account = build.module("penstock.account").Account(settings.max_connection_bytes)
+    return build.module("penstock.core.fragments").Reassembly(settings, account)
 
 
 def test_reassembly_is_the_inverse(build) -> None:
@@ -76,22 +75,20 @@ def test_oldest_items_exceed_the_limit_first(build, limit, why) -> None:
     assert items.excess() is None
 
 
-def test_items_of_all_connections_share_an_account(build) -> None:
+def test_fragments_count_as_incomplete(build) -> None:
     # THREATS 30, 47
-    module = build.module("penstock.core.fragments")
-    settings = build.module("penstock.settings").Settings(max_process_reassembly_bytes=300)
-    budget = module.Account()
-    first, second = (module.Reassembly(settings, budget) for _ in range(2))
-    first.begin(1, None, None, b"x" * 200, 0.0)
-    second.begin(1, None, None, b"x" * 200, 0.0)
-    assert second.excess()[0] == 1
-    assert "max_process_reassembly_bytes (300)" in str(second.excess()[1])
-    first.clear()
-    assert second.excess() is None
-    # An object that is discarded without being closed is not counted either.
-    del second
-    gc.collect()
-    assert budget.held == 0
+    settings = build.module("penstock.settings").Settings()
+    account = build.module("penstock.account").Account(1_000)
+    items = build.module("penstock.core.fragments").Reassembly(settings, account)
+    items.begin(1, None, None, b"x" * 200, 0.0)
+    items.begin(3, None, None, b"x" * 300, 0.0)
+    assert account.incomplete == account.held == items.held > 500
+    assert items.largest() == 3
+    items.drop(3)
+    assert account.incomplete == account.held == items.held > 200
+    items.clear()
+    assert account.incomplete == account.held == 0
+    assert items.largest() is None
 
 
 def test_overdue_returns_items_that_have_timed_out(build) -> None:

@@ -17,3 +17,20 @@ def test_count_adds_several_events(build) -> None:
 def test_limit_0_is_never_exceeded(build) -> None:
     rate = build.module("penstock.core.rates").Rate(0, 1.0)
     assert not any(rate.hit(0.0) for _ in range(1000))
+
+
+def test_rates_count_each_source(build) -> None:
+    rates = build.module("penstock.core.rates").Rates(2, 10.0)
+    for _ in range(3):
+        rates.hit("a", 1.0)
+    rates.hit("b", 1.0)
+    assert rates.exceeded("a", 10.9) and not rates.exceeded("b", 1.0) and not rates.exceeded("c", 1.0)
+    assert not rates.exceeded("a", 11.0)
+    assert len(rates._counts) <= 1
+
+
+def test_rates_with_limit_0_are_never_exceeded(build) -> None:
+    rates = build.module("penstock.core.rates").Rates(0, 10.0)
+    for _ in range(1_000):
+        rates.hit("a", 1.0)
+    assert not rates.exceeded("a", 1.0)

@@ -12,6 +12,7 @@ class Relay:
 
     Args:
         url: The server's.
+        head: Bytes to send to the server first on each link.
 
     Attributes:
         url: Where the relay listens.
@@ -19,7 +20,8 @@ class Relay:
 
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, head: bytes = b"") -> None:
+        self._first = head
         head, _, rest = url.partition("://127.0.0.1:")
         digits = len(rest) - len(rest.lstrip("0123456789"))
         self._target = int(rest[:digits])
@@ -62,6 +64,7 @@ class Relay:
             client.transport.abort()
             return
         answers, server = await asyncio.open_connection("127.0.0.1", self._target)
+        server.write(self._first)
         self._links.append((client, server))
         for source, sink in ((reader, server), (answers, client)):
             task = asyncio.ensure_future(self._pass((client, server), source, sink))

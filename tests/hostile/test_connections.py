@@ -11,6 +11,7 @@ import pytest
 import penstock
 from penstock import SessionError, Settings
 from penstock.rsocket.dialect import DIALECTS
+from penstock.urls import fitting
 from tests.hostile.flooding import MIB, V00, V02, V1, Attack, attack, make_service, opening
 from tests.waiting import until
 
@@ -158,7 +159,7 @@ async def test_self_counting_lengths_are_served_if_enabled(protocol: str) -> Non
     urls = (f"{protocol}+tcp://127.0.0.1:0", f"{protocol}+ws://127.0.0.1:0")
     async with penstock.serve(make_service([]), *urls, settings=settings) as server:
         for url in server.urls:
-            async with penstock.connect(url, settings=settings) as peer:
+            async with penstock.connect(url, settings=fitting(settings, url)) as peer:
                 for size in (0, 10, 40_000, 300_000):
                     assert (await peer.call("echo", b"x" * size)).data == b"x" * size
                 async with peer.stream("count", credit=100) as items:

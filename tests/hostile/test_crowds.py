@@ -12,6 +12,7 @@ import pytest
 import penstock
 from penstock import PenstockError, Reconnect, ResumeRejected, Service, SessionError, Settings, SetupRejected
 from penstock.errors import ConnectError
+from penstock.urls import fitting
 from tests.aio.taps import Notes
 from tests.hostile.cutting import Relay
 from tests.waiting import until
@@ -45,9 +46,9 @@ async def echo(peer: penstock.Peer) -> bytes:
 async def test_a_thousand_short_clients_of_one_address_are_served(url: str) -> None:
     # THREATS 94
     settings = Settings(max_connections_per_address=3, max_sessions=20, **PATIENT)
-    async with penstock.serve(service(), url, settings=settings) as server:
+    async with penstock.serve(service(), url, settings=fitting(settings, url, serving=True)) as server:
         for _ in range(1_000):
-            async with penstock.connect(server.urls[0], settings=CLIENT) as peer:
+            async with penstock.connect(server.urls[0], settings=fitting(CLIENT, server.urls[0])) as peer:
                 assert await echo(peer) == b'"x"'
         await until(lambda: server.connections <= 21)
 
@@ -59,10 +60,14 @@ async def test_every_client_of_a_full_address_comes_back(url: str, noticed: bool
     # THREATS 94
     settings = Settings(max_connections_per_address=count, **PATIENT)
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(penstock.serve(service(), url, settings=settings))
+        server = await stack.enter_async_context(
+            penstock.serve(service(), url, settings=fitting(settings, url, serving=True))
+        )
         relay = await stack.enter_async_context(Relay(server.urls[0]))
         peers = [
-            await stack.enter_async_context(penstock.connect(relay.url, settings=CLIENT, reconnect=False))
+            await stack.enter_async_context(
+                penstock.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=False)
+            )
             for _ in range(count)
         ]
         for peer in peers:
@@ -79,17 +84,21 @@ async def test_every_client_of_a_full_address_comes_back(url: str, noticed: bool
 async def test_a_refusal_names_its_limit_and_is_temporary(url: str) -> None:
     # THREATS 94
     settings = Settings(max_connections_per_address=1, **PATIENT)
-    async with penstock.serve(service(), url, settings=settings) as server:
-        first = await penstock.connect(server.urls[0], settings=CLIENT)
+    async with penstock.serve(service(), url, settings=fitting(settings, url, serving=True)) as server:
+        first = await penstock.connect(server.urls[0], settings=fitting(CLIENT, server.urls[0]))
         await echo(first)
         with pytest.raises(SessionError, match=r"max_connections_per_address \(1\) are open") as refused:
-            async with penstock.connect(server.urls[0], settings=CLIENT, reconnect=False) as other:
+            async with penstock.connect(
+                server.urls[0], settings=fitting(CLIENT, server.urls[0]), reconnect=False
+            ) as other:
                 await echo(other)
         cause = refused.value if isinstance(refused.value, SetupRejected) else refused.value.__cause__
         assert isinstance(cause, SetupRejected) and cause.temporary
         # A retry is accepted when there is capacity.
         patience = Reconnect(first_delay=0.01, longest_delay=0.01)
-        async with penstock.connect(server.urls[0], settings=CLIENT, reconnect=patience) as third:
+        async with penstock.connect(
+            server.urls[0], settings=fitting(CLIENT, server.urls[0]), reconnect=patience
+        ) as third:
             with pytest.raises(SessionError):
                 await echo(third)
             await first.close()
@@ -112,7 +121,9 @@ async def test_links_that_say_nothing_have_a_limit_of_their_own(scheme: str) -> 
     settings = Settings(max_connections_per_address=2, first_frame_timeout=60.0, **PATIENT)
     notes = Notes()
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(penstock.serve(service(), url, settings=settings, taps=[notes]))
+        server = await stack.enter_async_context(
+            penstock.serve(service(), url, settings=fitting(settings, url, serving=True), taps=[notes])
+        )
         port = int(server.urls[0].rpartition(":")[2].partition("/")[0])
         for _ in range(2):
             _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -122,7 +133,7 @@ async def test_links_that_say_nothing_have_a_limit_of_their_own(scheme: str) -> 
         with pytest.raises(
             ConnectError, match=r"max_connections_per_address \(2\) links have not sent their first message"
         ):
-            await penstock.connect(server.urls[0], settings=CLIENT, reconnect=False)
+            await penstock.connect(server.urls[0], settings=fitting(CLIENT, server.urls[0]), reconnect=False)
         assert notes.of("refused")
 
 
@@ -133,10 +144,14 @@ async def test_oldest_waiting_session_is_ended_with_a_reason(url: str, stored: b
     store = str(tmp_path) if stored else ""
     settings = Settings(max_sessions=2, resume_store=store, **PATIENT)
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(penstock.serve(service(), url, settings=settings))
+        server = await stack.enter_async_context(
+            penstock.serve(service(), url, settings=fitting(settings, url, serving=True))
+        )
         relays = [await stack.enter_async_context(Relay(server.urls[0])) for _ in range(3)]
         peers = [
-            await stack.enter_async_context(penstock.connect(relay.url, settings=CLIENT, reconnect=False))
+            await stack.enter_async_context(
+                penstock.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=False)
+            )
             for relay in relays
         ]
         for number, (peer, relay) in enumerate(zip(peers, relays, strict=True)):

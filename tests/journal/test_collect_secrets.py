@@ -26,6 +26,7 @@ from penstock.rsocket.dialect import DIALECTS
 from penstock.spark.driver import SourceDriver
 from penstock.spark.offsets import Offset
 from penstock.spark.options import SourceOptions
+from penstock.urls import fitting
 from penstock.wire.framing import Deframer, deframer, framed
 from penstock.wire.rsocket.frames import FrameType
 from tests.hostile.cutting import Relay
@@ -184,7 +185,8 @@ async def test_no_credential_is_in_a_file_that_people_copy(
     publisher = Publisher(*first, released, *second)
     folder = log_folder(journal, ROUTE)
     known = [PASSWORD.encode(), BEARER.encode()]
-    async with publisher.serve(PATIENT, f"{feed.protocol}+tcp://127.0.0.1:0{feed.options}") as server:
+    url = f"{feed.protocol}+tcp://127.0.0.1:0{feed.options}"
+    async with publisher.serve(fitting(PATIENT, url, serving=True), url) as server:
         async with Silent(server.urls[0], feed) as relay:
             collector = feed.collector(relay.url if silent else server.urls[0], journal)
             async with collecting(collector):

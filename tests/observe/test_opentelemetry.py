@@ -19,7 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 import penstock
 from penstock import ApplicationError, Kind, Metrics, Next, Payload, Peer, Rejected, Request, Service
-from penstock.observe.opentelemetry import client_tracing, export, server_tracing
+from penstock.observe.opentelemetry import _places, client_tracing, export, server_tracing
 from tests.aio.serving import make_service
 from tests.waiting import until
 
@@ -79,10 +79,52 @@ async def test_both_sides_of_a_call_belong_to_one_trace() -> None:
         "rpc.system": "rsocket",
         "rpc.method": "echo",
         "penstock.kind": "call",
-        "network.peer.address": "memory://traced",
+        "network.peer.address": "traced",
+        "server.address": "traced",
     }
     assert attributes(server)["rpc.method"] == "echo"
     assert (client.status.status_code, server.status.status_code) == (StatusCode.UNSET, StatusCode.UNSET)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_client", "expected"),
+    [
+        (
+            "tcp://127.0.0.1:7878",
+            True,
+            {"network.peer.address": "127.0.0.1", "network.peer.port": 7878}
+            | {"server.address": "127.0.0.1", "server.port": 7878},
+        ),
+        ("wss://example.org:443/path", True, {"server.address": "example.org", "server.port": 443}),
+        (
+            "tls://[::1]:7",
+            True,
+            {"network.peer.address": "::1", "network.peer.port": 7, "server.address": "::1", "server.port": 7},
+        ),
+        ("unix:///run/x.sock", True, {"network.peer.address": "/run/x.sock", "server.address": "/run/x.sock"}),
+        ("10.0.0.7", False, {"network.peer.address": "10.0.0.7"}),
+        ("", False, {}),
+        ("", True, {}),
+    ],
+)
+def test_places_follow_the_semantic_conventions(address: str, is_client: bool, expected: dict[str, object]) -> None:
+    assert _places(penstock.Connection("rsocket", address, is_client)) == expected
+
+
+async def test_routes_of_strangers_are_no_names() -> None:
+    # THREATS 103
+    async with tracing() as traced:
+        async with penstock.connect(URL) as stranger:
+            for number in range(500):
+                with pytest.raises(penstock.Rejected):
+                    await stranger.call(f"random-{number}")
+            for number in range(3):
+                with pytest.raises(penstock.Rejected):
+                    async with stranger.stream(f"random-{number}") as items:
+                        await anext(aiter(items))
+        spans = await traced.spans(503)
+    assert {span.name for span in spans} == {"call", "stream"}
+    assert {attributes(span)["rpc.method"] for span in spans} == {"_OTHER"}
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in Kind])
@@ -250,6 +292,8 @@ async def test_counters_are_observed() -> None:
     }
     assert found["penstock.connections",] == found["penstock.connections.opened",] == 1
     assert found["penstock.connections.closed",] == 0
+    assert found["penstock.ledger.held.bytes",] == found["penstock.ledger.payments",] == 0
+    assert found["penstock.ledger.limit.bytes",] == penstock.Settings().max_process_bytes
     assert found["penstock.sent.items",] == 1
     assert found["penstock.sent.bytes",] == sent > 0
     assert found["penstock.streams.opened", "call", "remote"] == 1

@@ -162,3 +162,14 @@ async def test_a_canceled_consumer_cancels() -> None:
 def test_a_window_has_room() -> None:
     with pytest.raises(LocalError, match="the window is 0"):
         Window(0)
+
+
+async def test_missing_error_is_not_completion() -> None:
+    script = Scripted()
+    taking = ensure_future(anext(to_aiter(script)))
+    await turns(IDLE_TURNS)
+    with pytest.raises(LocalError, match="on_error"):
+        script.subscriber.on_error(None)
+    script.subscriber.on_error(ValueError("at last"))
+    with pytest.raises(ValueError, match="at last"):
+        await taking

@@ -126,6 +126,89 @@ async def test_a_request_of_none_is_an_error() -> None:
     assert (probe.items, hot.disposed) == ([], 1)
 
 
+class Failing:
+    """A subscriber that fails on its second item."""
+
+    def __init__(self) -> None:
+        self.signals: list[object] = []
+
+    def on_subscribe(self, subscription: Any) -> None:
+        subscription.request(UNBOUNDED)
+
+    def on_next(self, item: int) -> None:
+        self.signals.append(item)
+        if len(self.signals) == 2:
+            raise ValueError("a bug")
+
+    def on_error(self, error: Exception) -> None:
+        self.signals.append(error)
+
+    def on_complete(self) -> None:
+        self.signals.append("complete")
+
+
+def emit(hot: Hot) -> None:
+    for number in range(5):
+        hot.on_next(number)
+
+
+@pytest.mark.parametrize("source", ["synchronous", "threaded", "ended"])
+async def test_a_subscriber_that_raises_has_canceled(source: str, caplog: pytest.LogCaptureFixture) -> None:
+    # Reactive Streams, rule 2.13.
+    hot, failing = Hot(), Failing()
+    from_observable(hot).subscribe(failing)  # type: ignore[arg-type]
+    if source == "threaded":
+        thread = Thread(target=emit, args=(hot,))
+        thread.start()
+        await asyncio.to_thread(thread.join)
+    else:
+        emit(hot)
+    if source == "ended":
+        hot.on_completed()
+    await turns(IDLE_TURNS)
+    hot.on_next(5)
+    hot.on_completed()
+    await turns(IDLE_TURNS)
+    assert (failing.signals, hot.disposed) == ([0, 1], 1)
+    assert [record.message for record in caplog.records] == [
+        "a subscriber failed on an item; its subscription is canceled"
+    ]
+
+
+@pytest.mark.parametrize("source", ["synchronous", "threaded", "ended"])
+async def test_request_of_none_precedes_a_pending_end(source: str) -> None:
+    # Reactive Streams, rule 3.9: the items are not lost behind a completion.
+    hot = Hot()
+    probe = subscribed(from_observable(hot))  # type: ignore[arg-type]
+    if source == "threaded":
+        thread = Thread(target=emit, args=(hot,))
+        thread.start()
+        await asyncio.to_thread(thread.join)
+    else:
+        emit(hot)
+    if source == "ended":
+        hot.on_completed()
+    await turns(IDLE_TURNS)
+    probe.subscription.request(0)
+    hot.on_error(KeyError("too late"))
+    error = await probe.ended()
+    assert isinstance(error, LocalError) and "rule 3.9" in str(error)
+    assert (probe.items, hot.disposed) == ([], 1)
+
+
+async def test_subscriber_that_raises_at_the_end_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Unwell(Failing):
+        def on_complete(self) -> None:
+            raise ValueError("a bug")
+
+    hot = Hot()
+    from_observable(hot).subscribe(Unwell())  # type: ignore[arg-type]
+    hot.on_completed()
+    await turns(IDLE_TURNS)
+    assert [record.message for record in caplog.records] == ["a subscriber failed on the end of its stream"]
+    assert hot.disposed == 1
+
+
 async def test_items_may_come_from_any_thread() -> None:
     hot = Hot()
     probe = subscribed(from_observable(hot, bound=1), first=10_000)  # type: ignore[arg-type]
@@ -247,3 +330,21 @@ async def test_observables_can_be_served_and_received() -> None:
             observable.subscribe(lambda item: found.append(item.data), on_completed=done.set)
             await done.wait()
     assert found == [b"%d" % number for number in range(50)]
+
+
+async def test_missing_error_is_not_passed_on() -> None:
+    pytest.importorskip("reactivex")
+    script = Scripted()
+    ends: list[object] = []
+    to_observable(script).subscribe(ends.append, ends.append, lambda: ends.append("complete"))
+    with pytest.raises(LocalError, match="on_error"):
+        script.subscriber.on_error(None)
+    assert ends == []
+
+
+async def test_second_subscription_of_an_observer_is_canceled() -> None:
+    pytest.importorskip("reactivex")
+    first, second = Scripted(), Scripted()
+    to_observable(first, window=4).subscribe(lambda item: None)
+    first.subscriber.on_subscribe(second)
+    assert (first.canceled, second.canceled, second.requested) == (0, 1, [])

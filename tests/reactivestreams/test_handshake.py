@@ -37,3 +37,9 @@ def test_other_version_is_rejected() -> None:
     check_version(Message(Type.CLIENT_HELLO))
     with pytest.raises(SetupRejected, match="version 1 of reactive-streams-io"):
         check_version(Message(Type.CLIENT_HELLO, number=1))
+
+
+def test_unknown_and_doubled_extensions_of_a_peer_are_ignored() -> None:
+    # docs/reference/rs-0.md, Hello 5.
+    offered = ours(Settings(extensions=("metadata",)))
+    assert agreed(Message(Type.CLIENT_HELLO, 0, 0, b"", (99, METADATA.id, METADATA.id)), offered) == [METADATA]

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from penstock import (
+    ApplicationError,
     LocalError,
     Payload,
     PayloadRun,
@@ -76,6 +79,57 @@ def test_items_of_one_size_are_packed(cut: Cut) -> None:
         with pytest.raises(LocalError, match=r"has 5 bytes, but Settings\.element_sizes"):
             wrong()
     assert pair.server.take_output() == []
+
+
+@CUT
+def test_items_of_one_size_that_are_sent_singly_are_packed(cut: Cut) -> None:
+    pair = make(cut, server={"element_sizes": (("ticks", 8),)})
+    stream, there = opened(pair, 20_000)
+    before = len(pair.server_sent)
+    items = [b"%08d" % number for number in range(10_000)]
+    for item in items:
+        pair.server.send(there, Payload(item))
+    pair.drive()
+    # Runs of at most 60,000 bytes, with a type, an id and a count of two bytes each.
+    assert len(pair.server_sent) - before == 8 * 10_000 + 2 * 4
+    assert pair.items("client", stream) == items
+    assert pair.server.credit(there) == 10_000
+
+
+def test_pack_keeps_the_order_of_all_messages() -> None:
+    pair = make(server={"element_sizes": (("ticks", 8),), "fragment_bytes": 64})
+    first, there = opened(pair, 10)
+    second, other = opened(pair, 10)
+    for number in range(3):
+        pair.server.send(there, Payload(b"%08d" % number))
+    pair.server.send(other, Payload(b"another1"))
+    pair.server.send(other, Payload(b"another2"))
+    pair.server.send_run(there, PayloadRun.of([Payload(b"a run of")]))
+    pair.server.send(there, Payload(b"the last"))
+    pair.server.complete(there)
+    pair.server.fail(other, ApplicationError(message="no more"))
+    sent = pair.server.take_output()
+    assert b"".join(sent) == (
+        b"\x0a%c\x03000000000000000100000002" % first
+        + b"\x0a%c\x02another1another2" % second
+        + b"\x07%ca run of\x07%cthe last\x08%c" % (first, first, first)
+        + b"\x09%c\x07no more" % second
+    )
+    assert pair.server.take_output() == []
+
+
+def test_large_item_is_not_copied_as_a_whole() -> None:
+    pair = make()
+    _, there = opened(pair, 10)
+    item = Payload(bytes(32 << 20))
+    tracemalloc.start()
+    try:
+        assert pair.server.send_run(there, PayloadRun.of([item])) == 0
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Only a part of it is.
+    assert peak < 2 << 20
 
 
 def test_large_item_of_a_fixed_size_is_sent_in_parts() -> None:

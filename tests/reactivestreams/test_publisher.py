@@ -35,6 +35,19 @@ def test_invalid_base64url_is_rejected(text: str) -> None:
         read_publisher(f"route{text}".encode())
 
 
+@pytest.mark.parametrize(("text", "data"), [("x?", b""), ("x?QQ", b"A"), ("x?QR", b"A")])
+def test_empty_data_and_unused_bits_are_accepted(text: str, data: bytes) -> None:
+    # docs/reference/rs-0.md, Publisher and errors.
+    assert read_publisher(text.encode()) == ("x", data)
+
+
+def test_error_shows_the_invalid_data_in_our_words() -> None:
+    with pytest.raises(FrameError) as error:
+        read_publisher(b"route?" + b"A" * 101)
+    what = "the data after '?' is not valid base64url without padding (A-Z, a-z, 0-9, - and _): "
+    assert error.value.message == f"{what}'{'A' * 50}…'"
+
+
 def test_unsendable_publisher_is_rejected() -> None:
     with pytest.raises(LocalError, match=r"contains '\?'"):
         publisher_of("what?", b"", 100)

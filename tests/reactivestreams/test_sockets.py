@@ -362,3 +362,33 @@ async def test_half_close_of_tcp_is_a_close(by_client: bool) -> None:
         with pytest.raises(penstock.LinkLost, match="without goodbye"):
             await peer.call("x")
     listener.close()
+
+
+@pytest.mark.parametrize("made", ["list", "iterator", "coroutine", "arrow"])
+async def test_items_of_one_size_are_packed_however_they_are_made(made: str) -> None:
+    items = [b"%08d" % number for number in range(10_000)]
+    service = Service()
+
+    if made == "coroutine":
+
+        @service.stream("ticks")
+        async def slowly(request: Payload) -> AsyncIterator[bytes]:
+            for item in items:
+                yield item
+    else:
+
+        @service.stream("ticks")
+        def ticks(request: Payload) -> Any:
+            run = PayloadRun.of([Payload(item) for item in items])
+            return {"list": items, "iterator": iter(items), "arrow": [run]}[made]
+
+    metrics = penstock.Metrics()
+    settings = Settings(element_sizes=(("ticks", 8),))
+    async with penstock.serve(service, "reactive-streams+memory://packed", settings=settings) as server:
+        async with penstock.connect(
+            server.urls[0], settings=Settings(credit=20_000, max_credit=20_000), taps=[metrics]
+        ) as peer:
+            async with peer.stream("ticks") as stream:
+                assert [item.data async for item in stream] == items
+    # A head for each turn of the stream, not for each item.
+    assert metrics.snapshot().received_bytes < 8 * 10_000 + 4_000

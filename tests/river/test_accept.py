@@ -221,3 +221,29 @@ def test_later_rejection_has_a_code() -> None:
         (answer,) = raw.said()
         assert body_of(answer)["status"] == {"ok": False, "reason": "no", "code": expected}
         assert len(raw.sessions) == 0
+
+
+@pytest.mark.parametrize("handshake", [{"expected": 3}, {"sent": 3}, {"session": "known"}], ids=str)
+def test_locked_out_peer_cannot_resume(handshake: dict[str, Any]) -> None:
+    # THREATS 28, 95: known and unknown sessions look the same.
+    raw = Raw()
+    raw.shake(session="known")
+    raw.link()
+    raw.acceptor.locked_out = "the reason"
+    assert raw.shake(**handshake) == [] and raw.session is None
+    assert not raw.acceptor.farewell and not raw.acceptor.guessed
+
+
+def test_locked_out_peer_may_begin_a_session() -> None:
+    # THREATS 95
+    raw = Raw()
+    raw.acceptor.locked_out = "the reason"
+    assert code(raw) is None
+
+
+@pytest.mark.parametrize(("handshake", "guessed"), [({"expected": 3}, True), ({"protocolVersion": "v3.0"}, False)])
+def test_only_unknown_sessions_are_guesses(handshake: dict[str, Any], guessed: bool) -> None:
+    # THREATS 28
+    raw = Raw()
+    raw.shake(**handshake)
+    assert raw.acceptor.guessed == guessed

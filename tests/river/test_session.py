@@ -9,6 +9,7 @@ from penstock.errors import (
     LimitExceeded,
     LocalError,
     PeerClosed,
+    Rejected,
     SessionClosed,
     SessionError,
     SetupRejected,
@@ -229,6 +230,38 @@ def test_server_without_streams_sends_goodbye_immediately() -> None:
     duo.drive()
     (closed,) = duo.of("client", "Closed")
     assert isinstance(closed.error, PeerClosed)
+
+
+def test_request_that_crosses_goodbye_is_rejected() -> None:
+    duo = Duo()
+    duo.server.close(duo.now)
+    # The client has not read the goodbye yet.
+    call = duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+    duo.drive()
+    (failed,) = duo.of("client", "Failed")
+    assert failed.stream_id == call
+    assert isinstance(failed.error, Rejected) and failed.error.closing
+    assert not duo.of("server", "Requested")
+
+
+def test_closing_server_rejects_requests_and_its_client_drains() -> None:
+    duo = Duo()
+    first = duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+    duo.drive()
+    duo.server.close(duo.now)
+    second = duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+    duo.drive()
+    (failed,) = duo.of("client", "Failed")
+    assert failed.stream_id == second
+    assert isinstance(failed.error, Rejected) and failed.error.closing
+    assert len(duo.of("client", "Draining")) == 1
+    with pytest.raises(SessionClosed):
+        duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+    (requested,) = duo.of("server", "Requested")
+    duo.server.send(requested.stream_id, duo.payload({}), True)
+    duo.drive()
+    assert [event.stream_id for event in duo.of("client", "ItemReceived")] == [first]
+    assert len(duo.of("client", "Closed")) == len(duo.of("server", "Closed")) == 1
 
 
 def test_goodbye_is_not_a_stream() -> None:

@@ -98,3 +98,28 @@ def test_size_of_a_resume_frame_is_limited(build: Build) -> None:
         assert acceptor.receive(frame[octet : octet + 1], 0.0) is None
     with pytest.raises(build.module("penstock.errors").ProtocolError, match=r"at most \d+ are accepted"):
         acceptor.receive(frame[accept.RESUME_BYTES - 1 : accept.RESUME_BYTES], 0.0)
+
+
+def test_locked_out_peer_cannot_resume(build: Build, acceptor: Any) -> None:
+    # THREATS 28, 95
+    errors = build.module("penstock.errors")
+    acceptor.locked_out = "the reason"
+    frames, dialect = build.module("penstock.wire.rsocket.frames"), build.module("penstock.rsocket.dialect")
+    with pytest.raises(errors.ProtocolError, match="RESUME refused: the reason"):
+        acceptor.receive(dialect.RSOCKET_1_0.codec().frame(frames.ResumeFrame(b"token")), 101.0)
+    assert not acceptor.farewell and not acceptor.guessed
+
+
+def test_locked_out_peer_may_begin_a_session(build: Build, acceptor: Any) -> None:
+    # THREATS 95
+    acceptor.locked_out = "the reason"
+    assert acceptor.receive(opening(build), 101.0) is not None
+
+
+def test_unknown_token_is_a_guess(build: Build, acceptor: Any) -> None:
+    # THREATS 28
+    frames, dialect = build.module("penstock.wire.rsocket.frames"), build.module("penstock.rsocket.dialect")
+    errors = build.module("penstock.errors")
+    with pytest.raises(errors.ProtocolError):
+        acceptor.receive(dialect.RSOCKET_1_0.codec().frame(frames.ResumeFrame(b"token")), 101.0)
+    assert acceptor.guessed and acceptor.farewell

@@ -71,9 +71,11 @@ def test_close_waits_for_open_streams(build: Build, pair: Pair) -> None:
     pair.server.send(stream, build.module("penstock.payload").Payload(b"done"), True)
     pair.drive()
     assert pair.items("client", stream) == [b"done"]
-    assert [event.error for event in pair.events("server", "Closed")] == [None]
+    assert pair.events("server", "Closed") == []
     (closed,) = pair.events("client", "Closed")
     assert type(closed.error).__name__ == "PeerClosed"
+    pair.server.link_down(pair.now, None)
+    assert [type(event).__name__ for event in pair.server.take_events()] == ["Closed"]
 
 
 def test_close_with_an_error_does_not_wait(build: Build, pair: Pair) -> None:
@@ -105,3 +107,12 @@ def test_events_have_the_order_of_frames(build: Build, pair: Pair) -> None:
         pair.client.open(kind.FIRE, route, payload())
     pair.drive()
     assert [event.route for event in pair.events("server", "Requested")] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("size", "fits"), [(10, True), (11, False)])
+def test_pushed_metadata_is_limited(build: Build, size: int, fits: bool) -> None:
+    pair = Pair(build, server={"max_metadata_bytes": 10})
+    pair.client.push(bytes(size))
+    pair.drive()
+    assert len(pair.events("server", "MetadataPushed")) == fits
+    assert len(pair.events("server", "Closed")) == (not fits)

@@ -42,10 +42,17 @@ def test_first_draft_has_setup_error_with_other_codes() -> None:
     assert (frame.type, frame.code, frame.data) == (FrameType.SETUP_ERROR, 0x100, b"no")
     assert REACTIVESOCKET_0_0.code_of(frame) == Code.REJECTED_SETUP
     assert REACTIVESOCKET_0_0.code_of(ErrorFrame(0, 0x201)) is None
-    assert REACTIVESOCKET_0_0.close_error(Code.CONNECTION_CLOSE, "bye") is None
+    assert REACTIVESOCKET_0_0.close_error(Code.CANCELED, "no") is None
     unknown = ErrorFrame(0, 0x77)
     unknown.type = int(FrameType.SETUP_ERROR)
     assert REACTIVESOCKET_0_0.code_of(unknown) == 0x77
+
+
+def test_first_draft_announces_a_close_by_a_text() -> None:
+    frame = REACTIVESOCKET_0_0.close_error(Code.CONNECTION_CLOSE, "all streams are done")
+    assert frame is not None
+    assert (frame.type, frame.code, frame.data) == (FrameType.SETUP_ERROR, 0x100, b"the connection is closing")
+    assert REACTIVESOCKET_0_0.code_of(frame) == Code.CONNECTION_CLOSE
 
 
 @pytest.mark.parametrize("dialect", [RSOCKET_1_0, REACTIVESOCKET_0_2])

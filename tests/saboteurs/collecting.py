@@ -33,6 +33,7 @@ from penstock.journal import Journal, JournalWriter
 from penstock.journal.collect import Collector
 from penstock.journal.layout import SECRET
 from penstock.transports import Discard
+from penstock.urls import fitting
 from tests.sim.clockwork import Network, Stuck, network, passing, run
 from tests.sim.links import Road
 from tests.traces import holders
@@ -102,7 +103,9 @@ class World:
         self.excess = 0
         self.service = Service()
         self.service.stream(ROUTE)(self.items)
-        self.settings = Settings(resume_timeout=60.0, session_grace=60.0, close_grace=0.0, resume=plan.source.resumes)
+        # Long graces, whatever the protocol calls them.
+        long = Settings(resume_timeout=60.0, session_grace=60.0, close_grace=0.0, resume=plan.source.resumes)
+        self.settings = fitting(long, plan.url)
         self.server: Any = None
         self.collector: Any = None
         self.task: asyncio.Task[None] | None = None

@@ -15,6 +15,7 @@ from typing import Any
 
 import penstock
 from penstock import Payload, PenstockError, Service, Settings
+from penstock.urls import fitting
 from tests.sim.clockwork import Network, Stuck, network, run
 from tests.sim.links import Road
 from tests.sim.test_link_troubles import World
@@ -82,8 +83,8 @@ async def _transfer(protocol: str, request: int, answer: int) -> bool:
     service = Service()
     service.call("demo.large")(lambda payload: _text(answer))
     url = f"{protocol}+memory://slow"
-    async with penstock.serve(service, url, settings=WATCHFUL):
-        async with penstock.connect(url, settings=WATCHFUL) as peer:
+    async with penstock.serve(service, url, settings=fitting(WATCHFUL, url, serving=True)):
+        async with penstock.connect(url, settings=fitting(WATCHFUL, url)) as peer:
             return bool((await peer.call("demo.large", _text(request))).data == _text(answer))
 
 
@@ -140,8 +141,8 @@ async def _exchange(protocol: str, rng: random.Random, net: Network) -> str:
             await asyncio.sleep(0.05)
 
     async with (
-        penstock.serve(service, url, settings=WATCHFUL),
-        penstock.connect(url, settings=WATCHFUL, reconnect=False) as peer,
+        penstock.serve(service, url, settings=fitting(WATCHFUL, url, serving=True)),
+        penstock.connect(url, settings=fitting(WATCHFUL, url), reconnect=False) as peer,
     ):
         stream = asyncio.create_task(_all(peer.stream("demo.numbers", b"{}", credit=4)))
         channel = asyncio.create_task(_all(peer.channel("demo.echo", b"{}", source())))

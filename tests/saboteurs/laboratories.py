@@ -10,7 +10,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from . import collecting, crossing, damage, disks, identities, planning
+from . import (
+    collecting,
+    crossing,
+    crowds,
+    damage,
+    disks,
+    identities,
+    isolating,
+    planning,
+    proxying,
+    rolling,
+    taking_turns,
+)
 
 __all__ = ["LABORATORIES", "Laboratory"]
 
@@ -29,9 +41,23 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "full disks": collecting.full_disks,
     "long outages": collecting.long_outages,
     "ownership": collecting.ownership,
+    "context variables": isolating.variables,
+    "panics": isolating.panics,
+    "shared streams": isolating.shared_streams,
+    "closed transports": isolating.closed_transports,
     "queries": planning.queries,
     "troubled links": crossing.troubled_links,
     "slow links": crossing.slow_links,
     "links that break again and again": crossing.worn_links,
     "outages": crossing.outages,
+    "fair turns": taking_turns.fair_turns,
+    "crowds": crowds.crowds,
+    "shared limits": crowds.shared_limits,
+    "proxies": proxying.proxies,
+    "neighbors": proxying.neighbors,
+    "restarts": rolling.restarts,
+    "cuts": rolling.cuts,
+    "leased nodes": rolling.leased_nodes,
+    "listening sockets": rolling.sockets,
+    "certificates": rolling.certificates,
 }

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from . import in_collector, in_journal, in_queries, in_sessions
+from . import (
+    in_collector,
+    in_isolation,
+    in_journal,
+    in_limits,
+    in_queries,
+    in_queue,
+    in_rolling,
+    in_scheduler,
+    in_sessions,
+)
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -13,6 +23,11 @@ __all__ = ["SABOTEURS"]
 SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_collector.SABOTEURS,
     *in_sessions.SABOTEURS,
+    *in_isolation.SABOTEURS,
     *in_journal.SABOTEURS,
     *in_queries.SABOTEURS,
+    *in_limits.SABOTEURS,
+    *in_queue.SABOTEURS,
+    *in_scheduler.SABOTEURS,
+    *in_rolling.SABOTEURS,
 )

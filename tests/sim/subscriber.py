@@ -22,8 +22,6 @@ class Subscriber:
         self.wire: Any = build.module("penstock.wire.reactivestreams.codec")
         self.errors: Any = build.module("penstock.errors")
         self.payload: Any = build.module("penstock.payload").Payload
-        self.process: Any = build.module("penstock.core.fragments").PROCESS
-        self.before = self.process.held
         settings = build.module("penstock.settings").Settings(**limits)
         session = build.module("penstock.reactivestreams.session").ReactiveStreamsSession
         self.session: Any = session.client(settings, self.payload()) if is_client else session.server(settings)
@@ -52,7 +50,7 @@ class Subscriber:
     @property
     def held(self) -> int:
         """Return the counted size of its incomplete elements."""
-        count: int = self.process.held - self.before
+        count: int = self.session.account.incomplete
         return count
 
     def events(self) -> list[Any]:

@@ -39,8 +39,6 @@ class Target:
         self.payload: Any = build.module("penstock.payload").Payload
         self.kinds: Any = build.module("penstock.kinds").Kind
         self.now = 1000.0
-        self._process = build.module("penstock.core.fragments").PROCESS
-        self._before = self._process.held
         settings = build.module("penstock.settings").Settings
         session = build.module("penstock.rsocket.session").RSocketSession
         made = settings(**{"metadata_mime": "text/plain", **limits})
@@ -124,7 +122,7 @@ class Target:
     @property
     def held(self) -> int:
         """Return the counted size of its incomplete items."""
-        count: int = self._process.held - self._before
+        count: int = self.session.account.incomplete
         return count
 
     @property

@@ -18,6 +18,7 @@ import pytest
 
 import penstock
 from penstock import Payload, PenstockError, Service, Settings
+from penstock.urls import fitting
 from tests.sim.clockwork import Network, network, run
 from tests.sim.links import Road
 
@@ -106,14 +107,18 @@ class World:
             self.known += 1
             yield
 
-        return penstock.serve(self.service, self.url, settings=self.settings, on_connection=count)
+        return penstock.serve(
+            self.service, self.url, settings=fitting(self.settings, self.url, serving=True), on_connection=count
+        )
 
     async def _client(self) -> None:
         """Send all requests, also over a second connection, like a restarted client."""
         for life in range(2):
             self.begun += 1
             try:
-                async with penstock.connect(self.url, settings=self.settings, reconnect=False) as peer:
+                async with penstock.connect(
+                    self.url, settings=fitting(self.settings, self.url), reconnect=False
+                ) as peer:
                     calls = [self._call(peer, f"{life}-{at}", size) for at, size in enumerate(self.sizes)]
                     await asyncio.gather(*calls, self._stream(peer))
             except (penstock.ConnectError, penstock.SessionError):

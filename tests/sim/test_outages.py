@@ -16,6 +16,7 @@ from penstock import ConnectError, Payload, Service, Settings
 from penstock.errors import ApplicationError
 from penstock.journal import Journal
 from penstock.journal.collect import Collector
+from penstock.urls import fitting
 from tests.sim.clockwork import Network, network, passing, run
 from tests.sim.links import Road
 
@@ -66,8 +67,8 @@ def test_a_session_gets_a_link_soon_after_an_outage(protocol: str, trouble: str,
     async def main(net: Network) -> float:
         loop = asyncio.get_running_loop()
         async with (
-            penstock.serve(items(100, 0.1), url, settings=PATIENT),
-            penstock.connect(url, settings=PATIENT, reconnect=False) as peer,
+            penstock.serve(items(100, 0.1), url, settings=fitting(PATIENT, url, serving=True)),
+            penstock.connect(url, settings=fitting(PATIENT, url), reconnect=False) as peer,
         ):
             async with peer.stream("demo.numbers", b"{}") as opened:
                 stream = aiter(opened)
@@ -92,8 +93,8 @@ def test_a_collector_records_no_gap_for_a_short_outage(protocol: str, trouble: s
 
     async def main(net: Network) -> tuple[int, float]:
         loop = asyncio.get_running_loop()
-        async with penstock.serve(items(600, 0.1), url, settings=PATIENT):
-            collector = Collector(url, "demo.numbers", tmp_path, settings=PATIENT, data=b"{}")
+        async with penstock.serve(items(600, 0.1), url, settings=fitting(PATIENT, url, serving=True)):
+            collector = Collector(url, "demo.numbers", tmp_path, settings=fitting(PATIENT, url), data=b"{}")
             task = asyncio.create_task(collector.run())
             await passing(lambda: collector.progress.rows >= 20)
             await TROUBLES[trouble](net)
@@ -139,8 +140,8 @@ def test_an_ordinary_river_client_stops_at_its_budget() -> None:
     async def main(net: Network) -> None:
         loop = asyncio.get_running_loop()
         async with (
-            penstock.serve(items(1, 0.0), url, settings=PATIENT),
-            penstock.connect(url, settings=PATIENT) as peer,
+            penstock.serve(items(1, 0.0), url, settings=fitting(PATIENT, url, serving=True)),
+            penstock.connect(url, settings=fitting(PATIENT, url)) as peer,
         ):
             await peer.call("demo.echo", b"1")
             outage = asyncio.create_task(net.outage(20.0))
@@ -170,8 +171,8 @@ def test_a_message_that_is_cut_again_and_again_ends_its_session(protocol: str, s
 
     async def main() -> BaseException | None:
         async with (
-            penstock.serve(items(1, 0.0), url, settings=WATCHFUL),
-            penstock.connect(url, settings=WATCHFUL, reconnect=False) as peer,
+            penstock.serve(items(1, 0.0), url, settings=fitting(WATCHFUL, url, serving=True)),
+            penstock.connect(url, settings=fitting(WATCHFUL, url), reconnect=False) as peer,
         ):
             with pytest.raises((ApplicationError, penstock.LinkLost)) as failed:
                 await peer.call("demo.echo", large)

@@ -70,21 +70,6 @@ def test_elements_that_are_whole_count_no_more(build: Build) -> None:
         assert (len(item.payload.data), peer.held) == (3000, 0)
 
 
-def test_connections_share_the_limit_of_the_process(build: Build) -> None:
-    # THREATS 47, 49, 101
-    first, second = (Subscriber(build, max_process_reassembly_bytes=5_000) for _ in range(2))
-    for peer in (first, second):
-        stream = peer.subscribe()
-        peer.say(*[peer.part(stream, element, bytes(1000)) for element in range(2)])
-    shared = first.held
-    second.say(second.part(stream, 2, bytes(1000)))
-    second.before += shared // 2
-    second.ended("max_process_reassembly_bytes (5000)")
-    assert first.held == shared // 2 == 2 * (1000 + OVERHEAD)
-    first.say(first.part(stream, 0, b"", last=True))
-    assert len(first.events()) == 1
-
-
 @pytest.mark.parametrize("how", ["error", "cancel", "goodbye", "close", "lost"])
 def test_a_stream_that_ends_takes_its_unfinished_elements_along(build: Build, how: str) -> None:
     # THREATS 50

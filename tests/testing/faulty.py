@@ -9,16 +9,24 @@ from dataclasses import dataclass, field
 
 from penstock import ApplicationError, Payload, Settings
 from penstock.events import Canceled, CreditGranted, Failed, Requested
+from penstock.kinds import Kind
 from penstock.protocols import detectors
 from penstock.testing import Published
 from penstock.testing.requester import ENDLESS
 from penstock.transports import Link, listen
 from penstock.urls import parse_url
+from tests.testing.numbered import deaf
 
 COUNT = 6
 STREAMS = 20
-PROMPT = 0.05
+PROMPT = 0.3
 """Seconds to wait for events that never happen."""
+SETTLE = 0.01
+"""Seconds of silence after which a stream counts as stopped."""
+LATE = 0.005
+"""Seconds after which a late item is sent."""
+BURST = 20
+"""Items of an endless stream in each turn of the loop."""
 
 
 @dataclass
@@ -31,6 +39,7 @@ class Sending:
     sent: int = 0
     grants: int = 0
     over: bool = False
+    waits: bool = False
     last: list[bytes] = field(default_factory=list)
     """The frames of its last item."""
 
@@ -40,12 +49,20 @@ class FaultyServer:
 
     Args:
         protocol: What it speaks.
-        faults: The rules that it breaks.
+        faults: The rules that it breaks, or names of other faults.
+        interval: Seconds between the bursts of an endless stream.
+        burst: The number of items in each of them.
 
     """
 
-    def __init__(self, protocol: str, faults: frozenset[str]) -> None:
+    def __init__(self, protocol: str, faults: frozenset[str], interval: float = 0.001, burst: int = BURST) -> None:
         self.faults = faults
+        self.numbered = protocol == "river"
+        self.interval = interval
+        self.burst = burst
+        self.written: list[bytes] = []
+        # What was written in response to each request, by the request.
+        self.responses: dict[bytes, list[bytes]] = {}
         self.loop = asyncio.get_running_loop()
         self.acceptor = detectors(protocol, Settings(max_stray_frames=0))()
         self.session = None
@@ -57,9 +74,18 @@ class FaultyServer:
         self.acceptor.link_up(self.loop.time())
 
     def received(self, data: bytes) -> None:
+        self.written = []
+        if self.numbered and self.faults & {"1.8", "3.12", "ignores cancel"}:
+            data = deaf(data)
+        if "1.10" in self.faults and data in self.responses:
+            self.write(self.responses[data])
+            return
         now = self.loop.time()
         if self.session is None:
             self.session = self.acceptor.receive(data, now)
+            if self.session is not None:
+                # River's requests do not tell their kind.
+                self.session.ask_kinds(lambda route: Kind.STREAM)
         else:
             self.session.receive(data, now)
         if self.session is None:
@@ -72,6 +98,8 @@ class FaultyServer:
             self.ignored()
         for event in events:
             self.take(event)
+        if any(isinstance(event, Requested) for event in events):
+            self.responses[data] = self.written
 
     def writing_paused(self) -> None: ...
 
@@ -83,6 +111,7 @@ class FaultyServer:
     def write(self, frames: list[bytes]) -> None:
         for frame in frames:
             self.link.write(frame)
+            self.written.append(frame)
 
     def take(self, event: object) -> None:
         if isinstance(event, Requested):
@@ -100,10 +129,12 @@ class FaultyServer:
             self.streams[event.stream_id].over = True
             if self.faults & {"1.8", "3.12"}:
                 self.go_on(event.stream_id)
+            elif "ignores cancel" in self.faults:
+                self.schedule(event.stream_id)
 
     def begin(self, stream_id: int, route: str) -> None:
         leaks = "3.13" in self.faults and len(self.streams) > STREAMS
-        if route in ("faulty.finite", "faulty.endless", "faulty.failing") and not leaks:
+        if route in ("faulty.finite", "faulty.endless", "faulty.failing", "faulty.empty") and not leaks:
             self.step(stream_id)
         elif "1.9" in self.faults:
             self.session.complete(stream_id)
@@ -116,6 +147,8 @@ class FaultyServer:
             self.link.abort()
         elif "3.17" in self.faults and sending.total > ENDLESS:
             self.fail(stream_id)
+        elif "stalls" in self.faults and sending.total > ENDLESS:
+            sending.credit = 0
         else:
             self.step(stream_id)
             if "1.11" in self.faults:
@@ -123,14 +156,11 @@ class FaultyServer:
                     self.write(each.last)
 
     def step(self, stream_id: int) -> None:
-        """Send as much as the demand allows."""
+        """Send as much as the demand allows, at most a burst of an endless stream."""
         sending = self.streams[stream_id]
-        limit = (
-            2
-            if sending.route == "faulty.failing"
-            else COUNT
-            if sending.route == "faulty.finite"
-            else sending.sent + 100
+        endless = sending.route == "faulty.endless"
+        limit = {"faulty.finite": COUNT, "faulty.failing": 2, "faulty.empty": 0}.get(
+            sending.route, sending.sent + self.burst
         )
         while sending.credit > 0 and sending.sent < limit and not sending.over:
             mark = b"!" if "1.3" in self.faults and sending.grants else b""
@@ -141,11 +171,37 @@ class FaultyServer:
             sending.credit -= 1
         if "1.1" in self.faults and sending.credit == 0:
             self.write(sending.last)
-        if sending.sent == limit and sending.route != "faulty.endless" and not sending.over:
+        if endless:
+            self.schedule(stream_id)
+        elif sending.sent == limit and not sending.over:
             self.end(stream_id, sending)
+
+    def schedule(self, stream_id: int) -> None:
+        """Send the next burst after the interval, if there is demand."""
+        sending = self.streams[stream_id]
+        if self.numbered and not sending.over:
+            # Acknowledgments give credit, without an event.
+            sending.credit = self.session.credit(stream_id)
+        if (self.numbered or sending.credit > 0) and not sending.waits and not self.lost:
+            sending.waits = True
+            self.loop.call_later(self.interval, self.next_burst, stream_id)
+
+    def next_burst(self, stream_id: int) -> None:
+        sending = self.streams[stream_id]
+        sending.waits = False
+        if not sending.over:
+            self.step(stream_id)
+        elif "ignores cancel" in self.faults:
+            # The session sends no more on this stream.
+            count = min(self.burst, sending.credit)
+            self.write(sending.last * count)
+            sending.credit -= count
+            self.schedule(stream_id)
 
     def end(self, stream_id: int, sending: Sending) -> None:
         if ("1.2" in self.faults and sending.credit > 0) or ("1.5" in self.faults and sending.credit == 0):
+            return
+        if "1.5 empty" in self.faults and sending.route == "faulty.empty":
             return
         if sending.route == "faulty.failing" and "1.4" not in self.faults:
             self.fail(stream_id)
@@ -155,6 +211,8 @@ class FaultyServer:
         sending.over = True
         if "1.7" in self.faults:
             self.write(sending.last)
+        if "late item" in self.faults:
+            self.loop.call_later(LATE, self.write, sending.last)
 
     def fail(self, stream_id: int) -> None:
         self.streams[stream_id].over = True
@@ -165,9 +223,13 @@ class FaultyServer:
         """Handle frames that are invalid in this state."""
         if "3.7" in self.faults:
             self.link.abort()
-        elif self.faults & {"1.6", "1.10", "3.6"}:
+        elif self.faults & {"1.6", "3.6"}:
             for each in self.streams.values():
                 self.write(each.last)
+        elif "ignores cancel" in self.faults:
+            for stream_id, each in self.streams.items():
+                each.credit += 2 if each.over and each.sent else 0
+                self.schedule(stream_id)
 
     def go_on(self, stream_id: int) -> None:
         """Send the last item in each turn of the loop."""
@@ -177,10 +239,10 @@ class FaultyServer:
 
 
 @asynccontextmanager
-async def faulty(protocol: str, *faults: str) -> AsyncIterator[Published]:
+async def faulty(protocol: str, *faults: str, interval: float = 0.001, burst: int = BURST) -> AsyncIterator[Published]:
     """Serve with faults; yield the published streams."""
     url = parse_url(f"{protocol}+memory://faulty")
-    listener = await listen(url, lambda address: FaultyServer(protocol, frozenset(faults)), Settings())
+    listener = await listen(url, lambda address: FaultyServer(protocol, frozenset(faults), interval, burst), Settings())
     try:
         yield Published(
             url=str(url),
@@ -188,8 +250,10 @@ async def faulty(protocol: str, *faults: str) -> AsyncIterator[Published]:
             count=COUNT,
             failing=("faulty.failing", b""),
             endless=("faulty.endless", b""),
+            empty=("faulty.empty", b""),
             streams=STREAMS,
             patience=PROMPT,
+            settle=SETTLE,
         )
     finally:
         await listener.close()

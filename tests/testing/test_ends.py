@@ -23,3 +23,20 @@ async def test_patience_ends() -> None:
             await stream.ends()
         with pytest.raises(Broken, match="has not sent 3 items"):
             await stream.has(3)
+
+
+async def test_missing_end_names_the_items_that_arrived() -> None:
+    async with counting() as url, RawRequester(url, 0.01) as raw:
+        stream = raw.opened("tests.count", b"5", 2)
+        await stream.has(2)
+        with pytest.raises(Broken, match="has not ended its stream, after 2 items within"):
+            await stream.ends()
+
+
+async def test_passing_time_ends_early_with_its_condition_or_the_connection() -> None:
+    async with counting() as url, RawRequester(url, PATIENCE) as raw:
+        stream = raw.opened("tests.count", b"5", 1)
+        await raw.passes(60, lambda: len(stream.items) == 1)
+        raw.abort()
+        await raw.passes(60)
+        assert not raw.open

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
+from penstock import Payload
 from penstock.testing.ends import PATIENCE
 from penstock.testing.requester import RawRequester
 from penstock.testing.results import Broken
@@ -24,6 +29,18 @@ async def test_a_fence_is_a_round_trip(protocol: str) -> None:
         stream = raw.opened("tests.count", b"5", 2)
         await raw.fence()
         assert len(stream.items) == 2
+
+
+async def test_gap_of_many_items_is_not_a_single_stall() -> None:
+    async with counting() as url, RawRequester(url, PATIENCE) as raw:
+        stream = raw.opened("tests.count", b"0", 1)
+        now = stream.last_at
+        raw.loop = cast(asyncio.AbstractEventLoop, SimpleNamespace(time=lambda: now))
+        for gap, longest in [(5.0, 5.0), (1.0, 5.0), *[(2.0, 5.0)] * 5, (1.0, 2.0), (4.0, 4.0), (6.0, 5.0)]:
+            now += gap
+            stream.arrived([Payload(b"x")])
+            assert stream.gap == longest
+        raw.loop = asyncio.get_running_loop()
 
 
 async def test_a_stream_that_ends_early_has_too_few() -> None:

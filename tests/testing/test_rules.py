@@ -8,7 +8,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs/reference/reactive-streams-ru
 
 
 def test_rules_are_complete_and_in_order() -> None:
-    sections = {1: 11, 2: 13, 3: 17}
+    sections = {1: 11, 2: 13, 3: 17, 4: 2}
     assert list(RULES) == [f"{section}.{rule}" for section, last in sections.items() for rule in range(1, last + 1)]
 
 

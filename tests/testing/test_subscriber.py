@@ -63,7 +63,7 @@ async def minds_late_items(url: str, take: int | None) -> list[bytes]:
     async with RawRequester(url, PATIENCE) as raw:
         stream = raw.opened("tests.numbers", b"", 4)
         await stream.has(1)
-        raw.write(stream.cancel())
+        stream.leave()
         await stream.has(4)
         raise AssertionError("an item after the cancel")
 
@@ -88,7 +88,8 @@ async def subscribes_twice(url: str, take: int | None) -> list[bytes]:
 
 
 async def drops_empty_items(url: str, take: int | None) -> list[bytes]:
-    return list(filter(None, await consume(url, take)))
+    # River's items are JSON, where null stands for an empty one.
+    return [item for item in await consume(url, take) if item not in (b"", b"null")]
 
 
 BROKEN = [
@@ -109,17 +110,51 @@ BROKEN = [
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_our_subscribers_keep_every_rule(protocol: str, rule: str) -> None:
     [result] = await check_subscriber(Subscribing(consume=consume, url=f"{protocol}+memory://rules"), [rule])
-    assert result.outcome == "kept", str(result)
+    skipped = rule == "2.5" and protocol != "reactive-streams"
+    assert result.outcome == ("skipped" if skipped else "kept"), str(result)
+
+
+class Deaf(RawRequester):
+    """Ignores what it has received before."""
+
+    def received(self, data: bytes) -> None:
+        if data not in self.known:
+            self.known.append(data)
+            super().received(data)
+
+    known: list[bytes]
+
+
+async def takes_a_second_subscription(url: str, take: int | None) -> list[bytes]:
+    deaf = Deaf(url, PATIENCE)
+    deaf.known = []
+    async with deaf as raw:
+        stream = raw.opened("tests.numbers", b"", 4)
+        await stream.ends()
+    return []
+
+
+async def test_subscriber_that_takes_a_second_subscription_is_caught() -> None:
+    url = "reactive-streams+memory://rules"
+    subscribing = Subscribing(consume=takes_a_second_subscription, url=url, patience=PROMPT)
+    [result] = await check_subscriber(subscribing, ["2.5"])
+    assert (result.outcome, result.why) == ("broken", "the subscriber accepts a second subscription")
 
 
 async def test_they_do_so_over_a_network() -> None:
     results = await check_subscriber(Subscribing(consume=consume, url="rsocket+tcp://127.0.0.1:0"))
-    assert [str(each) for each in results if each.outcome != "kept"] == []
+    assert [each.rule.number for each in results if each.outcome != "kept"] == ["2.5"]
     assert tuple(each.rule.number for each in results) == SUBSCRIBER_RULES
 
 
-@pytest.mark.parametrize(("rule", "broken"), BROKEN)
-@pytest.mark.parametrize("protocol", FAMILY)
+@pytest.mark.parametrize(
+    ("protocol", "rule", "broken"),
+    [
+        *((protocol, rule, broken) for protocol in FAMILY for rule, broken in BROKEN),
+        # River's subscribers have no demand.
+        *(("river", rule, broken) for rule, broken in BROKEN if rule not in ("2.1", "2.3", "2.4")),
+    ],
+)
 async def test_a_subscriber_that_breaks_a_rule_is_caught(protocol: str, rule: str, broken: object) -> None:
     patience = PROMPT if rule == "2.1" else PATIENCE
     subscribing = Subscribing(consume=broken, url=f"{protocol}+memory://rules", patience=patience)  # type: ignore[arg-type]
@@ -138,4 +173,4 @@ async def test_a_client_that_takes_one_by_one_has_nothing_late() -> None:
 
 def test_every_subscriber_rule_detects_a_violation() -> None:
     mine = {number for number, rule in RULES.items() if rule.side == "subscriber"}
-    assert set(SUBSCRIBER_RULES) == mine == {rule for rule, _ in BROKEN}
+    assert set(SUBSCRIBER_RULES) == mine == {rule for rule, _ in BROKEN} | {"2.5"}

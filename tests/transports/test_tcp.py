@@ -185,18 +185,17 @@ async def test_links_wait_with_one_log_line_without_descriptors(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     # THREATS 74
-    loop = asyncio.get_running_loop()
-    accept = loop.sock_accept
+    accept = socket.socket.accept
     errors = [errno.EMFILE, errno.EMFILE, errno.ECONNABORTED]
 
-    async def starved(listening: socket.socket) -> Any:
+    def starved(listening: socket.socket) -> Any:
         if errors:
             number = errors.pop()
             raise OSError(number, os.strerror(number))
-        return await accept(listening)
+        return accept(listening)
 
     monkeypatch.setattr(tcp, "ACCEPT_RETRY", 0.0)
-    monkeypatch.setattr(loop, "sock_accept", starved)
+    monkeypatch.setattr(socket.socket, "accept", starved)
     async with listening() as place:
         client = await connected(place.url)
         server = await place.next()
@@ -221,6 +220,22 @@ async def test_unix_socket_is_removed_with_its_listener(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
     with pytest.raises(ConnectError, match="the socket does not exist; check that the server is running"):
         await connected(url)
+
+
+@pytest.mark.parametrize("how", ["unlink", "rename"])
+async def test_closing_listener_keeps_the_socket_of_its_successor(tmp_path: Path, how: str) -> None:
+    url = f"rsocket+unix://{tmp_path}/s"
+    async with listening(url):
+        if how == "unlink":
+            os.unlink(tmp_path / "s")
+        successor = listening(url if how == "unlink" else f"rsocket+unix://{tmp_path}/new")
+        place = await successor.__aenter__()
+        if how == "rename":
+            os.rename(tmp_path / "new", tmp_path / "s")
+    client = await connected(url)
+    await place.next()
+    client.link.abort()
+    await successor.__aexit__(None, None, None)
 
 
 async def test_unix_socket_is_replaced_when_stale_but_not_in_use(tmp_path: Path) -> None:

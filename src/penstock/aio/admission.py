@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from contextvars import copy_context
 from typing import Final
 
 from ..errors import ApplicationError, LimitExceeded, LocalError, PenstockError, SessionClosed, SessionError
@@ -15,9 +14,10 @@ from ..events import Closed, Draining, Established, Event, MetadataPushed, Reque
 from ..transports import Link
 from .dispatch import without_requests
 from .driver import Driver
+from .exchanges import ENDS_TASK, FATAL
 from .flow import ADMISSION, HOOK
 from .intercept import bound
-from .setup import CURRENT, Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, rejection
+from .setup import Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, rejection
 
 __all__ = ["Admission", "ended"]
 
@@ -48,8 +48,8 @@ class Admission:
     """
 
     __slots__ = (
-        "_acceptor", "_acceptor_task", "_certificate", "_checks_again", "_closed", "_driver", "_entered", "_held",
-        "_hook", "_hook_task", "_refusal", "_tasks", "_waiting", "checked", "state"
+        "_acceptor", "_acceptor_task", "_certificate", "_checks_again", "_closed", "_count", "_driver", "_entered",
+        "_held", "_hook", "_hook_task", "_refusal", "_tasks", "_waiting", "checked", "state"
     )  # fmt: skip
 
     def __init__(
@@ -58,12 +58,15 @@ class Admission:
         acceptor: Acceptor | None,
         hook: ConnectionHook | None,
         tasks: set[asyncio.Task[None]],
+        count: Callable[[Verdict], None] | None = None,
     ) -> None:
         self._driver = driver
         self._acceptor = acceptor or accept
         self._checks_again = acceptor is not None
         self._hook = hook
         self._tasks = tasks
+        # Counts the connection for the principal in a verdict; raises if that is at its limit.
+        self._count = count or (lambda _: None)
         # Events that wait for the acceptor, and for the hook.
         self._held: list[Event] = []
         self._waiting: list[Event] = []
@@ -81,8 +84,7 @@ class Admission:
             self._shut()
             if hook is None:
                 self._entered.set_result(None)
-            else:
-                # This peer is not admitted yet, so its data waits in the network.
+            else:  # This peer is not admitted yet, so its data waits in the network.
                 driver.flow.stop_reading(HOOK)
 
     # For the driver.
@@ -125,8 +127,7 @@ class Admission:
     async def entered(self) -> None:
         """Wait until the hook is entered. If it raised, close the connection and raise its error."""
         try:
-            if not self._entered.done():
-                await self._entered
+            await self._entered
         except asyncio.CancelledError:
             await self._driver.close(0)
             raise
@@ -211,16 +212,21 @@ class Admission:
             previous=driver.connection.identity,
         )
         try:
-            answer = self._acceptor(setup)
-        except Exception as error:
+            # What the acceptor sets in its context holds for all requests of the connection.
+            answer = driver.dispatch.context.run(self._acceptor, setup)
+            if not inspect.isawaitable(answer):
+                self._count(answer)
+        except FATAL:
+            raise
+        except BaseException as error:
             self._reject(error)
             return False
-        if inspect.isawaitable(answer):
-            self.state = ASKING
-            driver.flow.stop_reading(ADMISSION)
-            self._acceptor_task = driver.loop.create_task(self._await(answer))
-            return False
-        return self._accept(answer)
+        if not inspect.isawaitable(answer):
+            return self._accept(answer)
+        self.state = ASKING
+        driver.flow.stop_reading(ADMISSION)
+        self._acceptor_task = driver.loop.create_task(self._await(answer))
+        return False
 
     async def _await(self, answer: Awaitable[Verdict]) -> None:
         driver = self._driver
@@ -229,7 +235,10 @@ class Admission:
         try:
             async with timeout:
                 verdict = await answer
-        except Exception as error:
+            self._count(verdict)
+        except ENDS_TASK:
+            raise
+        except BaseException as error:
             self._acceptor_task = None
             if isinstance(error, TimeoutError) and timeout.expired():
                 # Not a rejection: the client may retry successfully.
@@ -270,7 +279,7 @@ class Admission:
         flow.resume_reading(ADMISSION)
         self._settle()
 
-    def _reject(self, error: Exception) -> None:
+    def _reject(self, error: BaseException) -> None:
         """Reject the client; only the text of a SetupRejected reaches it."""
         if not isinstance(error, PenstockError):
             logger.error("the acceptor failed", exc_info=error)
@@ -296,19 +305,18 @@ class Admission:
             dispatch.take(happened)
         else:
             for event in happened:
-                if isinstance(event, Established | Closed | Unlinked | Draining):
-                    if isinstance(event, Established):
-                        self._enter()
-                    dispatch.take([event])
-                else:
+                if not isinstance(event, Established | Closed | Unlinked | Draining):
                     self._waiting.append(event)
+                    continue
+                if isinstance(event, Established):
+                    self._enter()
+                dispatch.take([event])
             if len(self._waiting) >= self._driver.settings.max_streams:
                 self._driver.flow.stop_reading(HOOK)
 
     def _enter(self) -> None:
         if self._hook is not None and self._hook_task is None:
-            context = copy_context()
-            context.run(CURRENT.set, self._driver.connection)
+            context = self._driver.dispatch.context.copy()
             self._hook_task = self._driver.loop.create_task(self._run(self._hook), context=context)
             self._tasks.add(self._hook_task)
             self._hook_task.add_done_callback(self._tasks.discard)
@@ -319,12 +327,16 @@ class Admission:
             async with AsyncExitStack() as stack:
                 try:
                     await stack.enter_async_context(hook(connection))
-                except (Exception, asyncio.CancelledError) as error:
+                except (GeneratorExit, *FATAL):
+                    raise
+                except BaseException as error:
                     self._refuse(error)
                     return
                 self._admit()
                 await self._closed
-        except Exception:
+        except ENDS_TASK:
+            raise
+        except BaseException:
             logger.exception("%r: on_connection failed when it exited", connection)
 
     def _admit(self) -> None:
@@ -355,6 +367,9 @@ class Admission:
         driver = self._driver
         if isinstance(error, Exception):
             self._refusal = error
+        elif not isinstance(error, asyncio.CancelledError):
+            self._refusal = RuntimeError(f"on_connection raised {type(error).__name__}")
+            self._refusal.__cause__ = error
         else:
             self._refusal = driver.error or SessionClosed("the connection was closed before on_connection was entered")
         if self.state == ENTERING:

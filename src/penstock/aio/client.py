@@ -10,7 +10,7 @@ from typing import Literal
 from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
-from ..urls import parse_url
+from ..urls import parse_urls
 from .connectors import Direct
 from .dialer import Dialer, SetupData
 from .handlers import Interceptor, check_interceptor
@@ -73,7 +73,7 @@ def connect(
 
     Raises:
         UrlError: The URL has an unknown protocol, transport or address.
-        LocalError: An interceptor does not take `request` and `next`.
+        LocalError: An interceptor does not take `request` and `next`, or a setting has no effect with this URL.
         ConnectError: When awaited or entered: no connection could be made.
         SetupRejected: With `confirm`: the server rejected the set-up.
         UnsupportedKind: With `confirm`: the protocol does not confirm set-ups.
@@ -82,7 +82,7 @@ def connect(
     around = list(interceptors)
     for interceptor in around:
         check_interceptor(interceptor)
-    place = parse_url(url)
+    [place] = parse_urls([url], settings, serving=False)
     policy, backoff = _policy(place.protocol, reconnect)
     dialer = Dialer(
         place,

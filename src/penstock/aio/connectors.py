@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from asyncio import CancelledError, Future
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeAlias
 
+from ..errors import LeaseMissing, Rejected, SessionClosed, SetupRejected
+from ..kinds import Kind
+from ..payload import Payload
 from ..settings import Settings
 from .driver import Driver
+from .exchanges import Exchanges
 
-__all__ = ["Connector", "Direct"]
+__all__ = ["MAX_REFUSALS", "Connector", "Direct", "Opening"]
+
+MAX_REFUSALS: Final = 16
+"""Closing servers that may refuse a request before it fails. In a rolling restart, each server may refuse it once."""
+
+Opening: TypeAlias = tuple[Kind, str, Payload, int] | tuple[Kind, str, Payload, int, bool, bool]
+"""The arguments of `Session.open`."""
 
 
 class Connector:
@@ -45,6 +59,91 @@ class Connector:
             SessionError: The peer is closed.
 
         """
+
+    async def queued(
+        self,
+        driver: Driver,
+        opening: Opening,
+        own: Callable[[Driver, Future[Any], int], object],
+        repeatable: bool,
+        order: int = 0,
+    ) -> Any:
+        """Send a call or a FIRE when it is its turn, and return the response of a call.
+
+        Args:
+            driver: The driver to use, unless its session ends before the request is sent.
+            opening: The arguments of `Session.open`.
+            own: Called with the driver, the future of the response, and the stream id, when the request was sent.
+            repeatable: Whether to send the request again if a peer refuses it for the time being.
+            order: The id of its first stream, if the peer has refused it; otherwise 0.
+
+        """
+        refusals = 0
+        while True:
+            queue = driver.exchanges.queue
+            future: Future[Any] = driver.loop.create_future()
+            request = queue.add(future, opening, partial(own, driver, future), order)
+            try:
+                return await future
+            except CancelledError:
+                queue.remove(request)
+                driver.exchanges.abandon(request.stream_id)
+                raise
+            except (Rejected, SetupRejected) as error:
+                if repeatable and queue.repeats(error, order):
+                    order = order or request.stream_id
+                elif repeatable and refusals < MAX_REFUSALS and self.replaces(driver.exchanges, error):
+                    refusals += 1
+                    driver, order = await self.driver(), 0
+                else:
+                    raise
+            except (LeaseMissing, SessionClosed) as error:
+                if request.stream_id:
+                    raise
+                driver, order = await self.another(driver, error, True), 0
+            finally:
+                if not repeatable and request.stream_id:
+                    # The response to an upload may arrive before the end of its items.
+                    driver.exchanges.cancel_stream(request.stream_id)
+
+    async def opened(self, driver: Driver, opening: Opening, own: Callable[[Exchanges, int], Any]) -> Any:
+        """Send a request that is not a call when it is its turn; return the result of `own`. See :meth:`queued`."""
+        while True:
+            exchanges = driver.exchanges
+            try:
+                return await exchanges.queue.opened(opening, partial(own, exchanges))
+            except (LeaseMissing, SessionClosed) as error:
+                driver = await self.another(driver, error, True)
+
+    async def another(self, driver: Driver, error: LeaseMissing | SessionClosed, waited: bool = False) -> Driver:
+        """Return the driver in whose queue to put a request that `driver` could not send because of `error`.
+
+        Args:
+            driver: The driver.
+            error: The error of `Session.open`.
+            waited: The request has waited in the queue of `driver`.
+
+        Raises:
+            LeaseMissing: No lease arrived within `Settings.lease_timeout`.
+            SessionError: The peer is closed.
+
+        """
+        if isinstance(error, SessionClosed):
+            raise driver.error or error from None
+        if waited:
+            raise error
+        return driver
+
+    def replaces(self, exchanges: Exchanges, error: Exception | None) -> bool:
+        """Return True if a request of `exchanges` that failed with `error` may be sent again, on another connection.
+
+        This is so if a closing server has refused it without processing it.
+        """
+        return isinstance(error, Rejected | SetupRejected) and error.closing and self.replaced(exchanges)
+
+    def replaced(self, exchanges: Exchanges) -> bool:
+        """Return True if further requests use another connection than that of `exchanges`."""
+        return False
 
     async def push(self, metadata: bytes) -> None:
         """Send metadata that concerns the whole connection. See :meth:`Peer.push`."""

@@ -1,6 +1,7 @@
 cimport cython
 
 from ..events cimport Event, ItemReceived, RunReceived
+from ..payload cimport Payload
 from .exchanges cimport Exchanges
 from .flow cimport Flow
 
@@ -12,6 +13,7 @@ cdef class Dispatch:
     cdef public Flow flow
     cdef public Exchanges exchanges
     cdef public object service
+    cdef public object context
     cdef object _on_session_event
 
     @cython.locals(event=Event)
@@ -21,15 +23,18 @@ cdef class Dispatch:
     cdef _item(self, ItemReceived event)
     cdef _end(self, event)
     cdef _begin(self, event)
-    cdef _begin_channel(self, event, handler)
-    cdef _answer(self, stream_id, result, handler)
+    cdef _begin_channel(self, event, handler, context)
+    cdef _hold(self, event)
+    cdef _answer(self, event, result, handler, context)
 
 
 cdef _payload(result)
+cdef Py_ssize_t _memory_of(Payload request) except -1
 cdef _reply(Exchanges exchanges, stream_id, payload, handler)
 
 
 cdef class TaskAnswer:
+    cdef public Py_ssize_t held
     cdef public Exchanges exchanges
     cdef public object handler
     cdef public bint over

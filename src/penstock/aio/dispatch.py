@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator
+from contextvars import Context
 from inspect import isawaitable
+from types import CoroutineType
 from typing import Any, Final
 
 from .. import events
+from ..account import ITEM_BYTES
 from ..errors import Canceled, Rejected, StreamClosed
 from ..events import (
     Completed,
@@ -23,13 +26,13 @@ from ..events import (
 )
 from ..kinds import Kind
 from ..payload import Payload
-from .exchanges import Exchanges
+from .exchanges import FATAL, Exchanges
 from .handlers import Handler
 from .inbound import ReceiveBuffer
 from .items import Items
-from .pump import Source, pump
+from .pump import pump
 from .service import Service
-from .setup import CURRENT
+from .sources import Source
 
 __all__ = ["Dispatch", "without_requests"]
 
@@ -38,8 +41,8 @@ logger = logging.getLogger("penstock.aio")
 ROUTE_CHARACTERS: Final = 100
 """Characters of an unknown route that an error repeats."""
 
-_set_current, _reset_current = CURRENT.set, CURRENT.reset
-# Plain integers are compared faster than members of an enumeration.
+# Plain integers are compared faster than members of an enumeration, and this type faster than by `isawaitable`.
+_COROUTINE = CoroutineType
 _CALL = int(Kind.CALL)
 _FIRE = int(Kind.FIRE)
 _STREAM = int(Kind.STREAM)
@@ -50,47 +53,46 @@ class Dispatch:
     """The sink that passes each event to the owner of its stream, and starts a handler for each request.
 
     `on_session_event` is called with each event that concerns the whole session.
+
+    Attributes:
+        context: The connection's context. Each request is handled in its own copy, so that context variables which a
+            handler sets are unknown to all others.
+
     """
 
-    __slots__ = ("_on_session_event", "exchanges", "flow", "service")
+    __slots__ = ("_on_session_event", "context", "exchanges", "flow", "service")
 
     def __init__(self, exchanges: Exchanges, service: Service, on_session_event: Callable[[Event], None]) -> None:
         self.flow = exchanges.flow
         self.exchanges = exchanges
         self.service = service
         self._on_session_event = on_session_event
+        self.context = self.flow.lane.context
 
     # Events.
 
     def take(self, happened: list[Event]) -> None:
-        """Handle the events of one batch in order, with the current connection set for handlers."""
-        token = None
-        try:
-            for event in happened:
-                kind = type(event)
-                if kind is ItemReceived:
-                    self._item(event)  # type: ignore[arg-type]
-                elif kind is RunReceived:
-                    self._run(event)  # type: ignore[arg-type]
-                else:
-                    # Items wake their consumers only in the next turn of the loop; everything else may run handlers.
-                    if token is None:
-                        token = _set_current(self.flow.connection)
-                    if kind is Requested:
-                        self._begin(event)  # type: ignore[arg-type]
-                    else:
-                        self._handle(event)
-        finally:
-            if token is not None:
-                _reset_current(token)
+        """Handle the events of one batch in order."""
+        for event in happened:
+            kind = type(event)
+            if kind is ItemReceived:
+                self._item(event)  # type: ignore[arg-type]
+            elif kind is RunReceived:
+                self._run(event)  # type: ignore[arg-type]
+            elif kind is Requested:
+                self._begin(event)  # type: ignore[arg-type]
+            else:
+                self._handle(event)
 
     def _handle(self, event: Event) -> None:
         kind = type(event)
         if kind is CreditGranted:
             half = self.exchanges.outbound.get(event.stream_id)
-            # A grant may arrive after the half has ended.
             if half is not None:
                 half.granted()
+            elif self.flow.session.credit(event.stream_id) > 0:
+                # A grant may arrive after the half has ended, but the session's half is open.
+                self.exchanges.unowned(event)
         elif kind is MetadataPushed:
             self._pushed(event)  # type: ignore[arg-type]
         elif event.stream_id:
@@ -128,13 +130,18 @@ class Dispatch:
 
     def _pushed(self, event: MetadataPushed) -> None:
         exchanges = self.exchanges
-        if event.stream_id in exchanges.inbound:
-            exchanges.inbound[event.stream_id].push(event.metadata)
-        elif event.stream_id not in exchanges.abandoned:
+        stream_id = event.stream_id
+        if stream_id in exchanges.inbound:
+            exchanges.inbound[stream_id].push(event.metadata)
+        elif stream_id and self.flow.session.is_ours(stream_id) and not exchanges.owns(stream_id):
+            exchanges.unowned(event)
+        elif stream_id not in exchanges.abandoned:
             # A responder does not receive pushed metadata in order with items.
             try:
-                self.service.pushed(event.metadata)
-            except Exception:
+                self.context.copy().run(self.service.pushed, event.metadata)
+            except FATAL:
+                raise
+            except BaseException:
                 logger.exception("the push handler failed")
 
     def _end(self, event: Event) -> None:
@@ -160,7 +167,7 @@ class Dispatch:
     # Requests.
 
     def _begin(self, event: Requested) -> None:
-        """Run the handler of a request. An exception fails only its stream."""
+        """Run the handler of a request in a context of its own. An exception fails only its stream."""
         if event.kind == _STREAM:
             handler = self.service.find(event.kind, event.route, self.flow.session.calls_by_streams)
         else:
@@ -168,16 +175,20 @@ class Dispatch:
         if handler is None:
             self._reject(event)
             return
+        context = self.context.copy()
         try:
             if event.kind <= _FIRE:
-                self._answer(event.stream_id, handler.function(event.payload), handler)
+                self._answer(event, context.run(handler.function, event.payload), handler, context)
             elif event.kind == _STREAM:
-                result = handler.function(event.payload)
+                result = context.run(handler.function, event.payload)
                 source = result if handler.kind == _STREAM else _single(result)
-                pump(self.exchanges, event.stream_id, event.credit, source, handler.name)
+                pump(self.exchanges, event.stream_id, event.credit, source, handler.name, context)
+                self._hold(event)
             else:
-                self._begin_channel(event, handler)
-        except (Exception, asyncio.CancelledError) as error:
+                self._begin_channel(event, handler, context)
+        except FATAL:
+            raise
+        except BaseException as error:
             self.exchanges.fail(event.stream_id, error, handler.name)
 
     def _reject(self, event: Requested) -> None:
@@ -187,7 +198,7 @@ class Dispatch:
         error = Rejected(message=f"no {kind} handler is named {event.route[:ROUTE_CHARACTERS]!r}")
         self.flow.session.fail(event.stream_id, error)
 
-    def _begin_channel(self, event: Requested, handler: Handler) -> None:
+    def _begin_channel(self, event: Requested, handler: Handler, context: Context) -> None:
         """Run the handler of an upload or a channel, which receives items."""
         exchanges = self.exchanges
         settings = self.flow.settings
@@ -197,20 +208,32 @@ class Dispatch:
         if event.done:
             inbound.ended(None)
         else:
+            # Some protocols count the request as the first item.
+            inbound.expected -= 1
             exchanges.inbound[stream_id] = inbound
             exchanges.request(stream_id, window)
-        result = handler.function(event.payload, Items(settings, inbound))
+        result = context.run(handler.function, event.payload, Items(settings, inbound))
         if handler.kind == _UPLOAD:
-            self._answer(stream_id, result, handler)
+            self._answer(event, result, handler, context)
         else:
-            pump(exchanges, stream_id, event.credit, result, handler.name)
+            pump(exchanges, stream_id, event.credit, result, handler.name, context)
+            self._hold(event)
 
-    def _answer(self, stream_id: int, result: Any, handler: Handler) -> None:
+    def _hold(self, event: Requested) -> None:
+        """Count a request until the handler that may hold it has ended."""
+        half = self.exchanges.outbound.get(event.stream_id)
+        # A short response has ended already.
+        if half is not None:
+            half.held = _memory_of(event.payload)
+            self.flow.account.book(half.held)
+
+    def _answer(self, event: Requested, result: Any, handler: Handler, context: Context) -> None:
         """Send the single item that a handler returned, or will return."""
+        stream_id = event.stream_id
         if type(result) is Payload:
             _reply(self.exchanges, stream_id, result, handler)
-        elif type(result) is not bytes and isawaitable(result):
-            TaskAnswer(self.exchanges, stream_id, handler).start(result)
+        elif type(result) is _COROUTINE or (type(result) is not bytes and isawaitable(result)):
+            TaskAnswer(self.exchanges, stream_id, handler, event.payload).start(result, context)
         else:
             _reply(self.exchanges, stream_id, _payload(result), handler)
 
@@ -239,6 +262,11 @@ def _payload(result: Any) -> Payload:
     if type(result) is Payload:
         return result
     return Payload() if result is None else Payload(result)
+
+
+def _memory_of(request: Payload) -> int:
+    metadata = request.metadata
+    return ITEM_BYTES + len(request.data) + (0 if metadata is None else len(metadata))
 
 
 def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Handler) -> None:
@@ -271,31 +299,31 @@ class SingleItem:
 class TaskAnswer:
     """A handler that runs in a task, and responds with one item or none.
 
-    The table of sending halves contains it, so that the peer can cancel it.
+    The table of sending halves contains it, so that the peer can cancel it. It holds the request until it has ended.
     """
 
-    __slots__ = ("exchanges", "handler", "over", "stream_id", "task")
+    __slots__ = ("exchanges", "handler", "held", "over", "stream_id", "task")
 
-    def __init__(self, exchanges: Exchanges, stream_id: int, handler: Handler) -> None:
+    def __init__(self, exchanges: Exchanges, stream_id: int, handler: Handler, request: Payload) -> None:
+        self.held = _memory_of(request)
+        exchanges.flow.account.book(self.held)
         self.exchanges = exchanges
         self.stream_id = stream_id
         self.handler = handler
         self.over = False
         self.task: asyncio.Future[Any] | None = None
 
-    def start(self, work: Any) -> None:
-        """Run `work`, which returns the response."""
+    def start(self, work: Any, context: Context) -> None:
+        """Run `work`, which returns the response, in the context of its request."""
         if self.handler.kind == _FIRE:
             self.exchanges.flow.fire_started()
+            self.exchanges.fires.add(self)
         else:
             self.exchanges.outbound[self.stream_id] = self
-        self.task = self.exchanges.start(work, self._finished)
+        self.task = self.exchanges.start(work, self._finished, context)
 
     def granted(self) -> None:
         """Do nothing: the request included the demand for the item."""
-
-    def resumed(self) -> None:
-        """Do nothing: the item is sent when the handler returns it."""
 
     def canceled(self, metadata: bytes | None = None) -> None:
         """Cancel the handler. The half is no longer in the table."""
@@ -311,6 +339,7 @@ class TaskAnswer:
         exchanges.tasks.discard(task)
         if handler.kind == _FIRE:
             exchanges.flow.fire_ended()
+            exchanges.fires.discard(self)
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
             # If the peer has canceled, it needs no error.
@@ -322,4 +351,3 @@ class TaskAnswer:
             except Exception as wrong:
                 exchanges.fail(stream_id, wrong, handler.name)
         exchanges.half_ended(self, stream_id, handler.name)
-        exchanges.flow.schedule_write()

@@ -1,5 +1,6 @@
 cimport cython
 
+from ..account cimport Account
 from .dispatch cimport Dispatch
 from .exchanges cimport Exchanges
 from .flow cimport Flow
@@ -14,6 +15,7 @@ cdef class Driver:
     cdef public Flow flow
     cdef public Exchanges exchanges
     cdef public Dispatch dispatch
+    cdef public object budget
     cdef public object sink
     cdef public object admission
     cdef public object taps
@@ -28,5 +30,5 @@ cdef class Driver:
     cdef double _timer_due
 
     cpdef received(self, bytes data)
-    @cython.locals(happened=list, flow=Flow)
+    @cython.locals(happened=list, flow=Flow, account=Account)
     cpdef flush(self)

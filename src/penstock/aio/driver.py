@@ -14,6 +14,7 @@ from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinke
 from ..session import Session
 from ..settings import Settings
 from ..transports import Link
+from .budget import Budget
 from .dispatch import Dispatch
 from .exchanges import Exchanges
 from .flow import FULL, Flow
@@ -52,20 +53,21 @@ class Driver:
 
     Attributes:
         sink: Receives the events: `dispatch`, or the admission before it.
+        budget: Keeps the connection within its limits of bytes.
         admission: Admits the connection; None when it is no longer needed.
         taps: The session, if taps are installed.
         state: NEW, USABLE, DRAINING or CLOSED.
         error: The error that ended the session; None if this side closed it.
         on_change: Called when the session accepts no more new streams, when it has ended (on a dead network this may
-            be long before its link is gone), and when it has another link.
+            be long before its link is gone), when it has another link, and when the peer grants a lease.
         over: Done when the session has ended and its link is gone.
 
     """
 
     __slots__ = (
-        "__weakref__", "_durable", "_setup_waiters", "_timer", "_timer_due", "_unlinked", "admission", "connection",
-        "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings", "sink",
-        "state", "taps"
+        "__weakref__", "_durable", "_setup_waiters", "_timer", "_timer_due", "_unlinked", "admission", "budget",
+        "connection", "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings",
+        "sink", "state", "taps"
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +84,7 @@ class Driver:
         self.connection = connection
         self.flow = Flow(self.loop, session, settings, connection, self.flush)
         self.exchanges = Exchanges(self.flow)
+        self.budget = Budget(self.exchanges)
         self.dispatch = Dispatch(self.exchanges, service, self._session_event)
         self.sink: Sink = self.dispatch
         self.admission: Gatekeeper | None = None
@@ -154,6 +157,7 @@ class Driver:
         if self.admission is not None:
             self.admission.attached(link)
         self.flow.attach(link)
+        self.flow.account.unlinked_since = 0.0
         self.flush()
 
     def received(self, data: bytes) -> None:
@@ -174,6 +178,7 @@ class Driver:
         """Report the loss to the session, which may continue over another link."""
         self.flow.link = None
         self.flow.paused = True
+        self.flow.account.unlinked_since = self.loop.time()
         self.session.link_down(self.loop.time(), error)
         self.flush()
         if self.state == CLOSED:
@@ -196,6 +201,8 @@ class Driver:
             else:
                 self.sink.take(happened)
             happened = session.take_events()
+        if self.exchanges.queue.busy:
+            self.exchanges.queue.schedule()
         if self.exchanges.abandoned and not (self.admission is not None and self.admission.withholds):
             if self._durable is None:
                 self.exchanges.abandoned.clear()
@@ -207,21 +214,30 @@ class Driver:
         else:
             # The same as `Flow.write`, inlined because each batch runs it.
             flow.unsent = 0
-            for chunk in session.take_output():
-                link.write(chunk)
+            output = session.take_output()
+            try:
+                for chunk in output:
+                    link.write(chunk)
+            except RuntimeError as error:
+                flow.link_failed(error)
         flow.batching = False
+        account = flow.account
+        if account.paused or account.held != account.settled or account.incomplete != account.settled_incomplete:
+            self.budget.settle()
         if session.full:
             flow.stop_reading(FULL)
         elif flow.holds:
             flow.resume_reading(FULL)
         if not session.link_wanted and flow.link is not None:
-            flow.link.close()
+            flow.close_link()
         due = session.next_timer()
         if due is not None and due < self._timer_due:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer_due = due
-            self._timer = self.loop.call_at(due, self._timer_fired)
+            self._set_timer(due)
+
+    def _set_timer(self, due: float) -> None:
+        self._stop_timer()
+        self._timer_due = due
+        self._timer = self.loop.call_at(due, self._timer_fired)
 
     async def writable(self) -> None:
         """Let other tasks run, then wait until the link accepts more output or the session ends."""
@@ -236,6 +252,9 @@ class Driver:
         self._timer = None
         self._timer_due = inf
         self.flow.check_progress()
+        if self.flow.account.paused:
+            # The peer is not silent: this side does not read.
+            self.session.progressed(self.loop.time())
         self.session.handle_timer(self.loop.time())
         self.flush()
 
@@ -247,23 +266,26 @@ class Driver:
             self._session_closed(event.error)
         elif isinstance(event, Draining):
             self._set_state(DRAINING)
+            # Requests that wait ask for another connection now, not when one of the open calls has ended.
+            self.exchanges.queue.close()
         elif isinstance(event, Unlinked):
             if self.flow.link is not None:
                 self.flow.link.abort()
         elif isinstance(event, LeaseGranted):
-            self.exchanges.leases.granted(event.requests)
+            self.exchanges.queue.leased(event.requests)
+            self._set_state(self.state)
         elif isinstance(event, Established):
-            connection = self.connection
-            if not connection.is_client:
+            if not (connection := self.connection).is_client:
                 connection.setup = event.payload
                 connection.metadata_mime, connection.data_mime = event.metadata_mime, event.data_mime
             self._wake_setup_waiters(None)
 
     def _session_closed(self, error: Exception | None) -> None:
         self.error = self.connection.error = error
+        self.budget.close()
         if isinstance(error, OwnerMissing):
             logger.error("%s: %s", self.flow.name, error)
-        self.exchanges.leases.closed()
+        self.exchanges.queue.close()
         self._stop_timer()
         self._set_state(CLOSED)
         self._wake_setup_waiters(error)
@@ -345,6 +367,7 @@ class Driver:
     def detach(self) -> None:
         """Release the session without closing it: the peer keeps it for the process that resumes it."""
         self.state = CLOSED
+        self.budget.close()
         self._stop_timer()
         if self.taps is not None:
             self.taps.detached()

@@ -1,4 +1,5 @@
 from .flow cimport Flow
+from .queueing cimport RequestQueue
 
 
 cdef class Exchanges:
@@ -9,8 +10,11 @@ cdef class Exchanges:
     cdef public dict outbound
     cdef public set abandoned
     cdef public list restored
+    cdef public set fires
+    cdef public list unread
+    cdef Py_ssize_t _unread_before
     cdef public set tasks
-    cdef public object leases
+    cdef public RequestQueue queue
 
     cpdef request(self, stream_id, count)
     cpdef bint end_inbound(self, stream_id, error) except -1

@@ -5,25 +5,33 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections import deque
 from collections.abc import Callable
+from contextvars import Context
+from functools import partial
 from inspect import iscoroutine
 from typing import Any, Final
+from weakref import ref
 
-from ..errors import ApplicationError, Canceled, LeaseMissing, LocalError, OwnerMissing, StreamClosed
+from ..errors import ApplicationError, Canceled, LimitExceeded, LocalError, OwnerMissing, Rejected, StreamClosed
 from ..events import Event
-from ..kinds import Kind
 from ..payload import Payload
 from ..session import Durable
 from .flow import Flow
-from .ports import ReceivingHalf, SendingHalf
+from .ports import Holding, ReceivingHalf, SendingHalf
+from .queueing import RequestQueue
 
-__all__ = ["Exchanges", "LeaseWaiters"]
+__all__ = ["ENDS_TASK", "FATAL", "Exchanges"]
 
 logger = logging.getLogger("penstock.aio")
 
 EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 """A handler that does not wait ends without a turn of the loop."""
+FATAL: Final = (SystemExit, KeyboardInterrupt)
+"""Exceptions that end the process. Any other exception of a handler fails only its stream."""
+ENDS_TASK: Final = (asyncio.CancelledError, GeneratorExit, *FATAL)
+"""Exceptions that end a task without being failures of the code that it runs."""
+UNREAD_HALVES: Final = 64
+"""Halves in `unread` after which those without items are removed, beyond twice as many as were left the last time."""
 MAX_ABANDONED: Final = 1_024
 """Streams in `abandoned` after which those whose last event was delivered are removed."""
 
@@ -34,7 +42,7 @@ class Exchanges:
     Every stream has an owner from when it is opened until the session reports its end or its owner abandons it. An
     event without an owner ends the session with :exc:`~penstock.OwnerMissing`, because its content would be lost
     silently. Late events are dropped if their stream is in `abandoned`, or if they are a grant or an end for a sending
-    half that has already ended.
+    half that has already ended, also in the session.
 
     Attributes:
         calls: The future of each pending call, by stream.
@@ -42,13 +50,18 @@ class Exchanges:
         outbound: The sending halves.
         abandoned: Streams that were abandoned, or whose handler has ended, while the session may still have events for
             them, which are dropped. Emptied when the session has no events.
+        queue: Requests that wait until the peer admits them.
         restored: Receiving halves of streams that another process opened, until `Peer.adopt` returns them.
+        unread: Receiving halves that have ended while they held items, weakly, because the consumer may drop them.
+        fires: The handlers of FIRE that run in tasks. They are no sending halves, but hold their requests, too.
         tasks: Tasks of handlers and sources that have not ended.
-        leases: Requests that wait for a lease.
 
     """
 
-    __slots__ = ("abandoned", "calls", "flow", "inbound", "leases", "outbound", "restored", "session", "tasks")
+    __slots__ = (
+        "_unread_before", "abandoned", "calls", "fires", "flow", "inbound", "outbound", "queue", "restored", "session",
+        "tasks", "unread"
+    )  # fmt: skip
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
@@ -58,8 +71,11 @@ class Exchanges:
         self.outbound: dict[int, SendingHalf] = flow.senders
         self.abandoned: set[int] = set()
         self.restored: list[Any] = []
+        self.fires: set[SendingHalf] = set()
+        self.unread: list[ref[ReceivingHalf]] = []
+        self._unread_before = 0
         self.tasks: set[asyncio.Future[Any]] = set()
-        self.leases = LeaseWaiters(flow)
+        self.queue = RequestQueue(flow, self.calls)
 
     # For the owner of a stream.
 
@@ -94,13 +110,15 @@ class Exchanges:
 
     # For handlers and sources.
 
-    def start(self, work: Any, finished: Callable[[asyncio.Future[Any]], None]) -> asyncio.Future[Any]:
-        """Run `work` in a task, and call `finished` at its end; `finished` must remove the task from `tasks`."""
+    def start(
+        self, work: Any, finished: Callable[[asyncio.Future[Any]], None], context: Context
+    ) -> asyncio.Future[Any]:
+        """Run `work` in a task in `context`, and call `finished` at its end; it must remove the task from `tasks`."""
         loop = self.flow.loop
         if iscoroutine(work):
-            task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, **EAGER)
+            task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, context=context, **EAGER)
         else:
-            task = asyncio.ensure_future(work, loop=loop)
+            task = context.run(partial(asyncio.ensure_future, work, loop=loop))
         if task.done():
             finished(task)
         else:
@@ -114,13 +132,17 @@ class Exchanges:
         `name` is the handler's name for the log. It is empty for a requester's source, whose error reaches its
         consumer.
         """
-        if not isinstance(error, Exception):
+        if isinstance(error, asyncio.CancelledError):
             error = Canceled(message="the handler was canceled")
         elif name and isinstance(error, LocalError):
             # The message says what cannot be sent, and where. No traceback: a peer may cause many of these.
             logger.error("%s failed: %s", name, error)
         elif name and not isinstance(error, ApplicationError):
             logger.error("%s failed", name, exc_info=error)
+        if not isinstance(error, Exception):
+            # A consumer must not get an exception that ends its own task, such as GeneratorExit.
+            cause, error = error, RuntimeError(f"{name or 'the source of items'} raised {type(error).__name__}")
+            error.__cause__ = cause
         try:
             self.session.fail(stream_id, error)
         except LocalError as wrong:
@@ -132,11 +154,55 @@ class Exchanges:
 
     def half_ended(self, half: SendingHalf, stream_id: int, name: str) -> None:
         """Remove a sending half that has ended. If it belongs to a handler, also cancel its inbound items."""
+        if half.held:
+            self.flow.account.release(half.held)
+            half.held = 0
+            if not self.flow.batching:
+                # A batch settles the account.
+                self.flow.schedule_write()
         if self.outbound.get(stream_id) is half:
             del self.outbound[stream_id]
             self.abandoned.add(stream_id)
         if name:
             self.release(stream_id)
+
+    def half_replaced(self, half: SendingHalf, stream_id: int) -> None:
+        """Let the half that has replaced another one hold its request."""
+        successor = self.outbound.get(stream_id)
+        if successor is not None:
+            successor.held = half.held
+        else:
+            self.flow.account.release(half.held)
+        half.held = 0
+
+    def ended_unread(self, inbound: ReceivingHalf) -> None:
+        """Remember a receiving half that has ended while it held items."""
+        unread = self.unread
+        unread.append(ref(inbound))
+        if len(unread) > 2 * self._unread_before + UNREAD_HALVES:
+            self.unread = [each for each in unread if (half := each()) is not None and half.account.held]
+            self._unread_before = len(self.unread)
+
+    def holdings(self) -> list[Holding]:
+        """Return what streams hold that was not consumed: items, and the requests of running handlers."""
+        unread = [half for each in self.unread if (half := each()) is not None]
+        receiving = [*self.inbound.values(), *unread]
+        sending = [*self.outbound.values(), *self.fires]
+        return [
+            *[Holding(half.account.held, half.stream_id, half.discard) for half in receiving],
+            *[Holding(half.held, half.stream_id, None) for half in sending],
+        ]
+
+    def drop(self, holding: Holding, why: str) -> None:
+        """Drop what a stream holds, and fail both its halves."""
+        stream_id = holding.stream_id
+        self.end_outbound(stream_id)
+        for each in self.fires:
+            if each.stream_id == stream_id:
+                each.canceled()
+        if holding.discard is not None:
+            holding.discard(LimitExceeded(f"{why}; consume items faster, or request fewer"))
+        self.fail(stream_id, Rejected(message=why), "")
 
     def release(self, stream_id: int) -> None:
         """Cancel the inbound items of a handler that has ended."""
@@ -157,6 +223,8 @@ class Exchanges:
                 # Some peers complete a call without an item; the response is then empty.
                 future.set_result(Payload())
             else:
+                if isinstance(error, Rejected):
+                    self.queue.refused(error)
                 future.set_exception(error)
         inbound = self.inbound.pop(stream_id, None)
         if inbound is not None:
@@ -169,6 +237,10 @@ class Exchanges:
         if half is not None:
             half.canceled(metadata)
         return half is not None
+
+    def owns(self, stream_id: int) -> bool:
+        """Return True if a stream of this side has an owner."""
+        return stream_id in self.calls or stream_id in self.inbound or stream_id in self.outbound
 
     def unowned(self, event: Event) -> None:
         """End the session because of an event without an owner, unless its stream is in `abandoned`."""
@@ -187,59 +259,3 @@ class Exchanges:
         elif len(self.abandoned) > MAX_ABANDONED:
             # A busy session always has events that wait for storage.
             self.abandoned &= durable.withheld
-
-
-class LeaseWaiters:
-    """Requests that wait for a lease on one connection, in the order of arrival."""
-
-    __slots__ = ("_flow", "_waiting")
-
-    def __init__(self, flow: Flow) -> None:
-        self._flow = flow
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def open(
-        self, kind: Kind, route: str, payload: Payload, credit: int, done: bool = False, endless: bool = False
-    ) -> int:
-        """Open a stream as soon as a lease allows it; see `Session.open`.
-
-        Raises:
-            LeaseMissing: No lease arrived within `Settings.lease_timeout`.
-
-        """
-        flow = self._flow
-        timeout = flow.settings.lease_timeout
-        first = True
-        try:
-            async with asyncio.timeout(timeout):
-                while True:
-                    # Requests that already wait go first.
-                    if not (first and self._waiting):
-                        try:
-                            return flow.session.open(kind, route, payload, credit, done, endless)
-                        except LeaseMissing:
-                            if timeout <= 0:
-                                raise
-                    await self._wait(first)
-                    first = False
-        except TimeoutError:
-            raise LeaseMissing(f"{flow.name} did not grant a lease for another request within {timeout:g} s") from None
-
-    def granted(self, count: int) -> None:
-        """Let `count` waiting requests try again."""
-        for waiter in list(self._waiting)[:count]:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    def closed(self) -> None:
-        """Wake all requests, which then fail because the connection is closed."""
-        self.granted(len(self._waiting))
-
-    async def _wait(self, first: bool) -> None:
-        waiter: asyncio.Future[None] = self._flow.loop.create_future()
-        # A request that was overtaken by a new one keeps its place.
-        (self._waiting.append if first else self._waiting.appendleft)(waiter)
-        try:
-            await waiter
-        finally:
-            self._waiting.remove(waiter)

@@ -1,9 +1,13 @@
+from ..account cimport Account
+from .scheduler cimport Lane
+
 cdef int FLUSH_AFTER
 
 
 cdef class Flow:
     cdef public object loop
     cdef public object session
+    cdef public Account account
     cdef public object settings
     cdef public object connection
     cdef public str name
@@ -13,6 +17,7 @@ cdef class Flow:
     cdef public bint withheld
     cdef public bint batching
     cdef public dict senders
+    cdef public Lane lane
     cdef bint _link_full
     cdef bint _storage_full
     cdef list _waiters

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Final
 
 from ..connection import Connection
-from ..errors import LimitExceeded
+from ..errors import LimitExceeded, LinkLost
 from ..session import Session
 from ..settings import Settings
-from ..transports import Discard, Link
+from ..transports import Discard, Link, Receiver
 from .ports import SendingHalf
-from .setup import CURRENT
+from .scheduler import Lane
 
-__all__ = ["ADMISSION", "FULL", "HOOK", "READ_STOP", "Flow"]
+__all__ = ["ADMISSION", "FULL", "HOOK", "READ_STOP", "UNREAD", "Flow"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -37,12 +37,14 @@ FIRES: Final = 2
 ADMISSION: Final = 4
 HOOK: Final = 8
 FULL: Final = 16
+UNREAD: Final = 32
 
 
 class Flow:
     """Flow control of one session's link.
 
     Attributes:
+        account: The bytes that were received and not consumed.
         flush: Ends a batch: passes on the session's events, and writes its output.
         name: The peer's name in logs.
         link: The link, while there is one.
@@ -51,13 +53,15 @@ class Flow:
         batching: A batch is open; its end writes the output.
         holds: A bit set of the reasons not to read.
         senders: The sending half of each stream.
+        lane: The senders that have items and credit.
         unsent: Calls to `schedule_write` since the last write.
 
     """
 
     __slots__ = (
-        "_backlogged", "_fires", "_link_full", "_storage_full", "_taken_bytes", "_waiters", "batching", "connection",
-        "flush", "holds", "link", "loop", "name", "paused", "senders", "session", "settings", "unsent", "withheld"
+        "_backlogged", "_fires", "_link_full", "_storage_full", "_taken_bytes", "_waiters", "account", "batching",
+        "connection", "flush", "holds", "lane", "link", "loop", "name", "paused", "senders", "session", "settings",
+        "unsent", "withheld"
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +74,7 @@ class Flow:
     ) -> None:
         self.loop = loop
         self.session = session
+        self.account = session.account
         self.settings = settings
         self.connection = connection
         self.name = connection.address
@@ -79,6 +84,7 @@ class Flow:
         self.withheld = False
         self.batching = False
         self.senders: dict[int, SendingHalf] = {}
+        self.lane = Lane(self)
         self._link_full = False
         self._storage_full = False
         self._waiters: list[asyncio.Future[None]] = []
@@ -99,7 +105,7 @@ class Flow:
         # The other reasons concerned the old link.
         self.holds &= ADMISSION | HOOK
         if self.holds:
-            link.pause_reading()
+            self._try(link.pause_reading)
         self.writing_resumed()
 
     def drop_link(self) -> None:
@@ -110,6 +116,37 @@ class Flow:
             link.receiver = Discard()
             link.abort()
 
+    def close_link(self) -> None:
+        """Close the link, if there is one, after its output is written."""
+        if self.link is not None:
+            self._try(self.link.close)
+
+    def link_failed(self, error: RuntimeError) -> None:
+        """Drop the link because its transport is closed, and report the loss in the next turn of the loop.
+
+        uvloop's transports then raise RuntimeError where those of asyncio do nothing. They may never report it.
+        """
+        link = self.link
+        if link is not None:
+            lost = LinkLost(f"the connection broke: {error}")
+            lost.__cause__ = error
+            receiver = link.receiver
+            self.drop_link()
+            self.paused = True
+            self.loop.call_soon(self._report_lost, receiver, lost)
+
+    def _report_lost(self, receiver: Receiver, error: LinkLost) -> None:
+        # The session may already have another link.
+        if self.link is None:
+            receiver.link_lost(error)
+
+    def _try(self, operation: Callable[[], None]) -> None:
+        """Perform an operation of the link."""
+        try:
+            operation()
+        except RuntimeError as error:
+            self.link_failed(error)
+
     def check_progress(self) -> None:
         """Report progress to the session if the link had a backlog, and has passed on some of it since the last call.
 
@@ -118,7 +155,11 @@ class Flow:
         link = self.link
         if link is None:
             return
-        waiting, taken = link.progress()
+        try:
+            waiting, taken = link.progress()
+        except RuntimeError as error:
+            self.link_failed(error)
+            return
         if self._backlogged and taken > self._taken_bytes:
             self.session.progressed(self.loop.time())
         self._backlogged = waiting > BACKLOG_BYTES
@@ -142,8 +183,12 @@ class Flow:
         if link is not None and not self.withheld:
             if self.paused and not self._check_backlog(link):
                 return
-            for chunk in self.session.take_output():
-                link.write(chunk)
+            output = self.session.take_output()
+            try:
+                for chunk in output:
+                    link.write(chunk)
+            except RuntimeError as error:
+                self.link_failed(error)
 
     def writing_paused(self) -> None:
         """Make senders wait for the link."""
@@ -169,13 +214,7 @@ class Flow:
     def _resume_senders(self) -> None:
         self.paused = False
         self.resume_reading(BACKLOG)
-        if self.senders:
-            token = CURRENT.set(self.connection)
-            try:
-                for half in list(self.senders.values()):
-                    half.resumed()
-            finally:
-                CURRENT.reset(token)
+        self.lane.resume()
         self.wake_writers()
 
     def _check_backlog(self, link: Link) -> bool:
@@ -230,7 +269,7 @@ class Flow:
     def stop_reading(self, why: int) -> None:
         """Stop reading until `resume_reading` has removed `why` and all other reasons."""
         if not self.holds and self.link is not None:
-            self.link.pause_reading()
+            self._try(self.link.pause_reading)
         self.holds |= why
 
     def resume_reading(self, why: int) -> None:
@@ -238,4 +277,4 @@ class Flow:
         if self.holds:
             self.holds &= ~why
             if not self.holds and self.link is not None:
-                self.link.resume_reading()
+                self._try(self.link.resume_reading)

@@ -46,13 +46,16 @@ class Request:
         items: The items that follow the request of an UPLOAD or CHANNEL: on a server the :class:`~penstock.Items`
             that the handler receives, on a client the source of the items to send. None for the other kinds.
         connection: The connection.
+        handled: On a server, whether the service has a handler of this kind and route; True on a client. The routes of
+            requests without a handler are chosen by strangers, so do not keep them or count by them.
 
     """
 
-    __slots__ = ("connection", "items", "kind", "payload", "route", "routed")
+    __slots__ = ("connection", "handled", "items", "kind", "payload", "route", "routed")
 
     def __init__(self, kind: Kind, route: str, payload: Payload, connection: Connection, items: Any = None) -> None:
         self.routed = not connection.is_client
+        self.handled = True
         self.kind = kind
         self.route = route
         self.payload = payload

@@ -16,7 +16,8 @@ from .setup import Acceptor, Admitted, Setup
 __all__ = ["Validator", "handshake", "rehandshake"]
 
 Validator: TypeAlias = Callable[[Any, Setup], "Any | Awaitable[Any]"]
-"""``validate(metadata, setup)``, a function or coroutine function that returns the client's identity for handlers."""
+"""``validate(metadata, setup)``, a function or coroutine function that returns the client's identity for handlers, or
+an :class:`~penstock.Admitted`."""
 
 
 def handshake(metadata: Any, validate: Validator | None = None) -> Acceptor:
@@ -28,7 +29,8 @@ def handshake(metadata: Any, validate: Validator | None = None) -> Acceptor:
         metadata: The type of the set-up data: any type that msgspec decodes, or a JSON Schema. Clients with other
             data are rejected, over River with the code MALFORMED_HANDSHAKE_META.
         validate: A function or coroutine function, called with the value and the :class:`~penstock.Setup`. It returns
-            the identity for handlers; without it, that is the value. To reject the client, it raises
+            the identity for handlers, or an :class:`~penstock.Admitted` that also has the client's principal or
+            service; without `validate`, the identity is the value. To reject the client, it raises
             :exc:`~penstock.SetupRejected`; River's codes for it are REJECTED_BY_CUSTOM_HANDLER, the default, and
             REJECTED_UNSUPPORTED_CLIENT. The text of any other error is not sent to the client.
 
@@ -43,13 +45,17 @@ def handshake(metadata: Any, validate: Validator | None = None) -> Acceptor:
         if validate is None:
             return Admitted(value)
         found = validate(value, setup)
-        return _later(found) if inspect.isawaitable(found) else Admitted(found)
+        return _later(found) if inspect.isawaitable(found) else _admitted(found)
 
     return accept
 
 
 async def _later(found: Awaitable[Any]) -> Admitted:
-    return Admitted(await found)
+    return _admitted(await found)
+
+
+def _admitted(found: Any) -> Admitted:
+    return found if isinstance(found, Admitted) else Admitted(found)
 
 
 def _read(converter: Converter, setup: Setup) -> Any:

@@ -66,14 +66,19 @@ class _Bound(Service):
         around.name = handler.name
         return around
 
+    def _request(self, handler: Handler, route: str, payload: Payload, items: Any) -> Request:
+        request = Request(handler.kind, route, payload, self._connection, items)
+        request.handled = handler.function is not _missing
+        return request
+
     def _respond_once(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Awaitable[Any]:
         """Begin a response of one item or none."""
-        request = Request(handler.kind, route, payload, self._connection, items)
+        request = self._request(handler, route, payload, items)
         return chain(self.interceptors, partial(_answer, handler))(request)
 
     async def _respond_many(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Any:
         """Return the source of the items of a response."""
-        request = Request(handler.kind, route, payload, self._connection, items)
+        request = self._request(handler, route, payload, items)
         opened: list[Answer] = []
         result = await chain(self.interceptors, partial(_source, handler, opened))(request)
         if isinstance(result, Answer):

@@ -23,11 +23,13 @@ PAUSE_TURNS: Final = 2
 
 
 class Items:
-    """Items that the peer sends on one stream, for one consumer.
+    """Items that the peer sends on one stream.
 
     Iterate over it asynchronously for single items, each a :class:`~penstock.Payload`, or over :meth:`batches` for
     many at once. If you exit a loop early, another loop continues at the next item. More items are requested as items
     are consumed. Both raise the error that failed the stream after its last item.
+
+    Several tasks may consume the items of one stream, each with its own loop: each item goes to one of them.
     """
 
     __slots__ = ("_inbound", "_settings")
@@ -62,14 +64,18 @@ class Items:
     async def _items(self) -> AsyncGenerator[Payload, None]:
         inbound = await self._opened()
         while True:
-            for payload in inbound.ready:
+            ready = inbound.ready
+            for payload in ready:
                 yield payload
-            if not inbound.prepare():
-                if inbound.over:
-                    break
+            # Another task may have taken the rest, and be at the next items.
+            if ready is not inbound.ready or inbound.prepare():
+                continue
+            if not inbound.over:
                 await inbound.arrival()
-        if inbound.error is not None:
-            raise inbound.error
+            elif inbound.error is None:
+                return
+            else:
+                inbound = await self._open_again(inbound, inbound.error)
 
     async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
         # Only batches need pyarrow.
@@ -82,11 +88,11 @@ class Items:
             if inbound.fill(builder, max_rows, max_bytes):
                 yield builder.finish()
             elif inbound.over and not len(builder):
-                break
+                if inbound.error is None:
+                    return
+                inbound = await self._open_again(inbound, inbound.error)
             elif inbound.over or not await self._more(inbound, builder, max_rows, max_bytes):
                 yield builder.finish()
-        if inbound.error is not None:
-            raise inbound.error
 
     @staticmethod
     async def _more(inbound: ReceiveBuffer, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
@@ -102,7 +108,7 @@ class Items:
                 if inbound.over or inbound.pending or len(builder) > rows:
                     return True
         finally:
-            inbound.gather(None, 0, 0)
+            inbound.stop_gathering(builder)
         return False
 
     async def arrival(self) -> bool:
@@ -113,11 +119,14 @@ class Items:
 
         """
         inbound = await self._opened()
-        while not inbound.pending and not inbound.over:
-            await inbound.arrival()
-        if not inbound.pending and inbound.error is not None:
-            raise inbound.error
-        return bool(inbound.pending)
+        while not inbound.pending:
+            if not inbound.over:
+                await inbound.arrival()
+            elif inbound.error is None:
+                return False
+            else:
+                inbound = await self._open_again(inbound, inbound.error)
+        return True
 
     def take(self, builder: ColumnBuilder) -> None:
         """Move all items that have arrived to `builder`, without waiting. Use :meth:`arrival` to wait for items."""
@@ -127,3 +136,7 @@ class Items:
     async def _opened(self) -> ReceiveBuffer:
         assert self._inbound is not None
         return self._inbound
+
+    async def _open_again(self, ended: ReceiveBuffer, error: Exception) -> ReceiveBuffer:
+        """Open the stream again if no item of `ended` was lost; otherwise raise `error`."""
+        raise error

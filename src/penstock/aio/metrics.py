@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import product
 
 from ..connection import Connection
 from ..errors import LimitExceeded, PeerClosed
 from ..kinds import Kind
+from ..ledger import LEDGER, LedgerSnapshot
 from ..tap import Outcome, Tap
 
 __all__ = ["Metrics", "MetricsSnapshot"]
@@ -29,8 +30,11 @@ class MetricsSnapshot:
         sent_bytes: Bytes sent over links.
         received_items: Items received, without requests.
         sent_items: Items sent, without requests.
+        requests_queued: Requests of this side that had to wait: for other calls to end, for a lease, or for the link.
+        requests_repeated: Calls of this side that the peer had no place for, and that were sent again.
         streams_opened: Streams opened, by kind and whether this side is the requester.
         streams_ended: Streams ended, by kind, whether this side is the requester, and outcome.
+        ledger: The bytes that the process holds for all its peers.
 
     """
 
@@ -44,8 +48,11 @@ class MetricsSnapshot:
     sent_bytes: int
     received_items: int
     sent_items: int
+    requests_queued: int
+    requests_repeated: int
     streams_opened: Mapping[tuple[Kind, bool], int]
     streams_ended: Mapping[tuple[Kind, bool, Outcome], int]
+    ledger: LedgerSnapshot = field(default_factory=LEDGER.snapshot, compare=False)
 
     @property
     def connections(self) -> int:
@@ -71,7 +78,7 @@ class Metrics(Tap):
 
     def __init__(self) -> None:
         # All entries exist from the start, because another thread may copy a table while this one counts.
-        names = [field.name for field in fields(MetricsSnapshot) if not field.name.startswith("streams_")]
+        names = [each.name for each in fields(MetricsSnapshot) if each.type == "int"]
         self._counts = dict.fromkeys(names, 0)
         self._streams_opened = dict.fromkeys(product(Kind, (True, False)), 0)
         self._streams_ended = dict.fromkeys(product(Kind, (True, False), Outcome), 0)
@@ -110,6 +117,14 @@ class Metrics(Tap):
     def sent(self, connection: Connection, data: bytes) -> None:
         """Count bytes."""
         self._counts["sent_bytes"] += len(data)
+
+    def request_queued(self, connection: Connection) -> None:
+        """Count a request that has to wait."""
+        self._counts["requests_queued"] += 1
+
+    def request_repeated(self, connection: Connection) -> None:
+        """Count a call that is sent again."""
+        self._counts["requests_repeated"] += 1
 
     def stream_opened(self, connection: Connection, kind: Kind, ours: bool) -> None:
         """Count a stream by its kind."""

@@ -12,7 +12,7 @@ from ..urls import Url
 from .dialer import Dialer
 from .reconnect import Reconnect
 from .reconnecting import Reconnecting
-from .strategies import PeakEwma
+from .strategies import Failures, PeakEwma
 
 __all__ = ["Node", "NodeStatus"]
 
@@ -49,7 +49,9 @@ class Node:
     `changed` is called when it connects, disconnects or fails to connect, and when a rest begins or ends.
     """
 
-    __slots__ = ("_changed", "_delays", "_limit", "_rejections", "_timer", "connector", "latency", "leaving", "url")
+    __slots__ = (
+        "_changed", "_delays", "_limit", "_rejections", "_timer", "connector", "failures", "latency", "leaving", "url"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -57,6 +59,7 @@ class Node:
         dialer: Dialer,
         policy: Reconnect,
         latency: PeakEwma,
+        failures: Failures,
         rejections: int,
         changed: Callable[[], None],
     ) -> None:
@@ -64,6 +67,7 @@ class Node:
         # A request waits for any node, not for this one.
         self.connector = Reconnecting(dialer, replace(policy, new_calls="fail"), changed)
         self.latency = latency
+        self.failures = failures
         self.leaving = False
         self._changed = changed
         self._limit = rejections
@@ -75,6 +79,12 @@ class Node:
     def outstanding(self) -> int:
         """The number of requests in progress."""
         return self.connector.outstanding
+
+    @property
+    def leased(self) -> bool:
+        """True unless it is known that a request would find no lease."""
+        driver = self.connector.current
+        return driver is None or not driver.exchanges.queue.unleased
 
     @property
     def resting(self) -> bool:
@@ -97,12 +107,25 @@ class Node:
     def answered(self, began: float, now: float) -> None:
         """Record a response to a call that began at `began`."""
         self.latency.observe(now - began, now)
+        self.failures.observe(False, now)
+        self._processed()
+
+    def failed(self, began: float, now: float) -> None:
+        """Record the error of a call that began at `began`. A fast error neither lowers nor begins the latency."""
+        if self.latency.seconds(now):
+            self.latency.exceed(now - began, now)
+        self.failures.observe(True, now)
+        self._processed()
+
+    def _processed(self) -> None:
+        """End a row of rejections."""
         if self._rejections:
             self._rejections = 0
             self._delays.reset()
 
-    def rejected(self) -> None:
+    def rejected(self, now: float) -> None:
         """Record a rejected request, and begin a rest after too many in a row."""
+        self.failures.observe(True, now)
         self._rejections += 1
         if self._rejections >= self._limit and self._timer is None:
             delay = self._delays.next()

@@ -16,7 +16,7 @@ from .driver import Driver
 from .intercept import bound
 from .peer import Peer
 from .service import Service
-from .setup import Acceptor, ConnectionHook
+from .setup import Acceptor, ConnectionHook, Verdict
 from .tapping import TappedSession, Taps
 
 __all__ = ["Observers"]
@@ -41,16 +41,21 @@ class Observers:
         service: Service,
         connection: Connection,
         unlinked: Callable[[], None] | None = None,
+        count: Callable[[Verdict], None] | None = None,
     ) -> Driver:
-        """Return the driver of a new connection. See :class:`Driver`."""
+        """Return the driver of a new connection. See :class:`Driver`.
+
+        `count` is called with each verdict of the acceptor that admits the client. It may raise to reject it.
+        """
         service.serving = True
         taps = TappedSession(session, connection, self.taps) if self.taps else None
         driven = session if taps is None else cast(Session, taps)
         driver = Driver(driven, settings, bound(service, connection), connection, unlinked)
         driver.taps = taps
+        driver.exchanges.queue.on_wait = None if taps is None else taps.queued
         connection.peer = Peer(Direct(driver))
         if self._hook is not None or not connection.is_client:
-            driver.sink = driver.admission = Admission(driver, self._acceptor, self._hook, self._tasks)
+            driver.sink = driver.admission = Admission(driver, self._acceptor, self._hook, self._tasks, count)
         return driver
 
     def refused(self, address: str, reason: str) -> None:

@@ -3,15 +3,16 @@ import cython
 from ..payload cimport Payload
 from .connectors cimport Connector
 from .driver cimport Driver
+from .exchanges cimport Exchanges
 
 
 @cython.locals(routed=bint)
 cpdef tuple request_of(route, data, metadata)
 
 
-@cython.locals(driver=Driver)
-cdef _ready(Connector connector)
-cdef _pending(Driver driver, stream_id, outgoing)
+@cython.locals(driver=Driver, exchanges=Exchanges)
+cdef _ready(Connector connector, kind)
+cpdef _pending(Driver driver, future, stream_id, outgoing=*)
 
 
 cdef class Peer:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from asyncio import CancelledError, Future
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from ..errors import LeaseMissing, LocalError, SessionClosed
+from ..errors import LeaseMissing, LocalError, Rejected, SessionClosed, SetupRejected
 from ..kinds import Kind
 from ..payload import Payload
 from .connectors import Connector
 from .driver import Driver
 from .handlers import Interceptor, Request, chain
-from .pump import Source, pump
+from .pump import pump
+from .sources import Source, check_source
 from .streams import Stream, StreamRequest
 
 __all__ = ["Peer", "RequestMetadata", "RoutableMetadata"]
@@ -20,6 +22,7 @@ __all__ = ["Peer", "RequestMetadata", "RoutableMetadata"]
 # A global is faster to read than a member of an enumeration.
 _CALL = Kind.CALL
 _FIRE = Kind.FIRE
+_UPLOAD = Kind.UPLOAD
 
 
 class RoutableMetadata(Protocol):
@@ -42,23 +45,33 @@ def request_of(route: str, data: bytes | str | Payload, metadata: RequestMetadat
     return data if isinstance(data, Payload) else Payload(data, metadata), routed
 
 
-def _ready(connector: Connector) -> Driver | None:
-    """Return the current driver; None if there is none, or its flow is paused."""
+def _ready(connector: Connector, kind: Kind) -> Driver | None:
+    """Return the driver by which a request can be sent at once; None if there is none, or the request has to wait."""
     driver = connector.current
-    return None if driver is None or driver.flow.paused else driver
+    if driver is None or driver.flow.paused:
+        return None
+    exchanges = driver.exchanges
+    if kind is not _FIRE and (exchanges.queue.busy or len(exchanges.calls) >= exchanges.queue.limit.value):
+        return None
+    return driver
 
 
-def _pending(driver: Driver, stream_id: int, outgoing: Source | None) -> Future[Payload]:
-    """Return the future of a call that was opened, start its source, and schedule the write of its request.
+def _pending(
+    driver: Driver, future: Future[Payload], stream_id: int, outgoing: Source | None = None
+) -> Future[Payload]:
+    """Make `future` that of a call that was opened, start its source, and schedule the write of its request.
 
     The source starts before the request is written, so that the response does not overtake an early failure of it.
     """
-    future: Future[Payload] = driver.loop.create_future()
     driver.exchanges.calls[stream_id] = future
     if outgoing is not None:
         pump(driver.exchanges, stream_id, 0, outgoing)
     driver.flow.schedule_write()
     return future
+
+
+def _fired(driver: Driver, future: Future[None], stream_id: int) -> None:
+    """Do nothing for a FIRE that was sent: it has no response."""
 
 
 class Peer:
@@ -182,7 +195,7 @@ class Peer:
             credit: The window for items from the peer; see :meth:`stream`.
 
         Raises:
-            LocalError: `credit` is less than 1.
+            LocalError: `credit` is less than 1, or `outgoing` is not iterable. Nothing was sent.
 
         """
         payload, routed = request_of(route, data, metadata)
@@ -207,6 +220,9 @@ class Peer:
 
         Returns:
             The response.
+
+        Raises:
+            LocalError: `outgoing` is not iterable. Nothing was sent.
 
         """
         payload, routed = request_of(route, data, metadata)
@@ -297,28 +313,54 @@ class Peer:
         """
         if self._interceptors:
             return await self._intercepted(kind, route, payload, routed, outgoing)
-        driver = _ready(self._connector) or await self._connector.driver()
+        if kind is _UPLOAD:
+            check_source(outgoing)
         if routed:
             route = ""
+        connector = self._connector
+        driver = _ready(connector, kind)
+        if driver is None:
+            return await self._wait(kind, route, payload, outgoing)
         try:
-            try:
-                stream_id = driver.session.open(kind, route, payload, 1)
-            except LeaseMissing:
-                stream_id = await driver.exchanges.leases.open(kind, route, payload, 1)
-        except SessionClosed as error:
-            raise driver.error or error from None
+            stream_id = driver.session.open(kind, route, payload, 1)
+        except (LeaseMissing, SessionClosed) as error:
+            return await self._queued(await connector.another(driver, error), kind, route, payload, outgoing)
         if kind is _FIRE:
             driver.flow.schedule_write()
             return None
-        future = _pending(driver, stream_id, outgoing)
+        future = _pending(driver, driver.loop.create_future(), stream_id, outgoing)
         try:
             return await future
         except CancelledError:
             driver.exchanges.abandon(stream_id)
             raise
+        except (Rejected, SetupRejected) as error:
+            # The source of an upload may have been read.
+            if outgoing is not None:
+                raise
+            again = driver.exchanges.queue.repeats(error)
+            if not (again or connector.replaces(driver.exchanges, error)):
+                raise
         finally:
             if outgoing is not None:
                 driver.exchanges.cancel_stream(stream_id)
+        if again:
+            return await self._queued(driver, kind, route, payload, None, stream_id)
+        return await self._queued(await connector.driver(), kind, route, payload, None)
+
+    async def _wait(self, kind: Kind, route: str, payload: Payload, outgoing: Source | None) -> Any:
+        """Wait for a driver, or in its queue if it has one, and send a request."""
+        driver = self._connector.current
+        if driver is None or driver.link is None or kind is _FIRE:
+            driver = await self._connector.driver()
+        return await self._queued(driver, kind, route, payload, outgoing)
+
+    def _queued(
+        self, driver: Driver, kind: Kind, route: str, payload: Payload, outgoing: Source | None, order: int = 0
+    ) -> Coroutine[Any, Any, Any]:
+        """Send a request through the queue; the peer has refused it before if `order` is its stream id."""
+        own = _fired if kind is _FIRE else partial(_pending, outgoing=outgoing)
+        return self._connector.queued(driver, (kind, route, payload, 1), own, outgoing is None, order)
 
     def _stream(self, wanted: StreamRequest) -> Stream:
         """Return a stream or channel that is not open yet."""

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
+from ..account import Account
 from ..events import Event
 from ..payload import Payload, PayloadRun
 from ..transports import Link
 
-__all__ = ["Gatekeeper", "ReceivingHalf", "SendingHalf", "Sink"]
+__all__ = ["Gatekeeper", "Holding", "ReceivingHalf", "SendingHalf", "Sink"]
 
 
 class SendingHalf(Protocol):
-    """Sends the items of one stream."""
+    """Sends the items of one stream.
+
+    Attributes:
+        stream_id: The stream.
+        held: The bytes of the request that it answers; 0 on the side that made the request.
+
+    """
+
+    stream_id: int
+    held: int
 
     @abstractmethod
     def granted(self) -> None:
         """Continue, because the peer requested more items."""
-
-    @abstractmethod
-    def resumed(self) -> None:
-        """Continue, because the link accepts output again."""
 
     @abstractmethod
     def canceled(self, metadata: bytes | None = None) -> None:
@@ -33,8 +40,36 @@ class SendingHalf(Protocol):
         """
 
 
+class Holding(NamedTuple):
+    """Bytes of one stream that were received and not consumed.
+
+    Attributes:
+        held: Their number.
+        stream_id: The stream.
+        discard: Drops them, and ends the receiving half with an error; None if they belong to a sending half.
+
+    """
+
+    held: int
+    stream_id: int
+    discard: Callable[[Exception], None] | None
+
+
 class ReceivingHalf(Protocol):
-    """Receives the items of one stream."""
+    """Receives the items of one stream.
+
+    Attributes:
+        stream_id: The stream.
+        account: The bytes of items that were not consumed.
+
+    """
+
+    stream_id: int
+    account: Account
+
+    @abstractmethod
+    def discard(self, error: Exception) -> None:
+        """Drop all items, and end with `error`."""
 
     @abstractmethod
     def item(self, payload: Payload) -> None:

@@ -3,16 +3,22 @@ cimport cython
 from ..payload cimport Payload, PayloadRun
 from .exchanges cimport Exchanges
 from .flow cimport Flow
+from .scheduler cimport Lane
 
 
 cdef class Half:
     cdef public Py_ssize_t offset
     cdef public Py_ssize_t credit
+    cdef public object context
     cdef public Exchanges exchanges
     cdef Flow flow
+    cdef public Lane lane
     cdef object session
     cdef public object many
-    cdef public bint large
+    cdef public Py_ssize_t given
+    cdef public Py_ssize_t held
+    cdef public Py_ssize_t quantum
+    cdef public Py_ssize_t part_bytes
     cdef public Py_ssize_t fragment_bytes
     cdef public str name
     cdef public bint over
@@ -23,16 +29,17 @@ cdef class Half:
 
     @cython.locals(payload=Payload)
     cpdef send(self, item)
-    @cython.locals(count=Py_ssize_t, stop=Py_ssize_t, run=PayloadRun)
+    @cython.locals(count=Py_ssize_t, sent=Py_ssize_t, stop=Py_ssize_t, run=PayloadRun)
     cpdef send_many(self)
+    cdef bint begin_turn(self)
 
 
 cdef class Pump(Half):
     cdef public object next_item
     cdef public bint running
 
-    cpdef step(self)
-    cdef burst(self)
+    cpdef Py_ssize_t step(self) except? -1
+    cpdef burst(self)
     cdef _complete(self)
     cdef _close(self)
 
@@ -41,3 +48,7 @@ cdef class TaskPump(Half):
     cdef public object task
     cdef public object waiter
     cdef public bint replaced
+    cdef public Py_ssize_t turn
+
+    @cython.locals(sent=Py_ssize_t)
+    cpdef Py_ssize_t step(self) except? -1

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from ..errors import ConnectError, PenstockError, SessionClosed, SessionError
+from ..errors import ConnectError, LeaseMissing, PenstockError, SessionClosed, SessionError
 from .connectors import Connector
 from .dialer import Dialer
 from .driver import DRAINING, Driver
+from .exchanges import ENDS_TASK, Exchanges
 from .peer import Peer
 from .reconnect import Reconnect
 
@@ -139,6 +140,20 @@ class Reconnecting(Connector):
                 await driver.writable()
             else:
                 return driver
+
+    async def another(self, driver: Driver, error: LeaseMissing | SessionClosed, waited: bool = False) -> Driver:
+        """Return the driver of another connection if that of `driver` is closing. See :meth:`Connector.another`."""
+        if isinstance(error, SessionClosed):
+            found = await self.driver()
+            if found is not driver:
+                return found
+        return await super().another(driver, error, waited)
+
+    def replaced(self, exchanges: Exchanges) -> bool:
+        """Return True if further requests use another connection, or wait for one."""
+        if self.current is None:
+            return not self.closed and self._policy.new_calls == "wait"
+        return self.current.exchanges is not exchanges
 
     async def close(self, grace: float | None = None) -> None:
         """Close the connection, and stop reconnecting. See :meth:`Peer.close`."""
@@ -314,7 +329,9 @@ class Reconnecting(Connector):
         assert self._policy.on_connect is not None
         try:
             await self._policy.on_connect(self.peer)
-        except Exception:
+        except ENDS_TASK:
+            raise
+        except BaseException:
             logger.exception("%s: on_connect failed", self.latest.flow.name)
 
     # The end.

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Final
 from .. import session as sessions
 from .. import transports
 from ..connection import Connection
-from ..errors import LimitExceeded, LocalError, ProtocolError, SetupRejected
+from ..errors import LimitExceeded, LocalError, SetupRejected
+from ..ledger import LEDGER, LedgerSnapshot
 from ..protocols import EXAMPLE_URL, detectors
 from ..session import Durable, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
-from ..transports import Discard, Link, Listener, Refused
-from ..urls import Url, parse_url
+from ..transports import MAX_REFUSED_LINKS, Discard, Link, Listener, Refused
+from ..urls import Url, parse_urls
+from .arrivals import Arrival
 from .background import Background
 from .connectors import Direct
 from .driver import Driver
@@ -27,7 +29,7 @@ from .limits import Limits
 from .observers import Observers
 from .peer import Peer
 from .service import Service
-from .setup import REJECTED, Acceptor, ConnectionHook, certificate_of
+from .setup import REJECTED, Acceptor, ConnectionHook, Verdict
 
 if TYPE_CHECKING:
     from ..store import SessionFolder
@@ -37,7 +39,9 @@ __all__ = ["Server", "serve"]
 logger = logging.getLogger("penstock.aio")
 
 POLL_SECONDS: Final = 0.02
-"""The interval, in seconds, at which a closing server checks whether the streams of a stored session have ended."""
+"""The interval, in seconds, at which a closing server checks whether its sessions and links are settled."""
+ARRIVAL_SECONDS: Final = 1.0
+"""Seconds that clients of a closing server have to send their first message, which it rejects."""
 
 
 def serve(
@@ -70,7 +74,7 @@ def serve(
         A server that listens when it is entered or awaited. Exiting the block closes it, as :meth:`Server.close` does.
 
     Raises:
-        LocalError: There is no URL.
+        LocalError: There is no URL, or a setting has no effect with any of them.
         UrlError: A URL has an unknown protocol, transport or address.
         ConnectError: When entered or awaited: an address cannot be bound.
         SessionStoreError: When entered or awaited: `Settings.resume_store` cannot be used.
@@ -79,7 +83,7 @@ def serve(
     if not urls:
         raise LocalError(f"serve() needs at least one URL, such as {EXAMPLE_URL}")
     observers = Observers(taps, on_connection, acceptor)
-    return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl, observers)
+    return Server(service, parse_urls(urls, settings, serving=True), settings or DEFAULT_SETTINGS, ssl, observers)
 
 
 class Server:
@@ -101,10 +105,11 @@ class Server:
         self._listeners: list[Listener] = []
         self._drivers: dict[Session, Driver] = {}
         self._limits = Limits(settings)
-        self._arrivals: set[_PendingLink] = set()
+        self._arrivals: set[Arrival] = set()
         self._folder: SessionFolder | None = None
         self._background: Background | None = None
         self._expiry: asyncio.TimerHandle | None = None
+        self._closing = False
 
     @property
     def urls(self) -> list[str]:
@@ -126,6 +131,10 @@ class Server:
         """The clients of all sessions, for requests from the server if the protocol supports them."""
         return [Peer(Direct(driver)) for driver in self._drivers.values()]
 
+    def metrics(self) -> LedgerSnapshot:
+        """Return how many bytes the process holds for its peers: those of all its servers and clients."""
+        return LEDGER.snapshot()
+
     def __await__(self) -> Generator[None, None, Server]:
         return self._open().__await__()
 
@@ -141,6 +150,14 @@ class Server:
         """Wait until the calling task is canceled."""
         await asyncio.get_running_loop().create_future()
 
+    def hand_over(self) -> tuple[list[str], list[int]]:
+        """Leave the listening sockets to another process, which gets the returned URLs and inherits the descriptors.
+
+        Both accept clients until this server is closed. Then it leaves queued connections, and the files of Unix
+        sockets, to the other one. QUIC sockets cannot be shared: the other one listens after this one has closed.
+        """
+        return transports.hand_over(self._listeners)
+
     async def close(self, grace: float | None = None) -> None:
         """Stop listening, and close all connections after their open streams have ended.
 
@@ -150,12 +167,12 @@ class Server:
             grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once.
 
         """
+        self._closing = True
         for listener in self._listeners:
             await listener.close()
-        for arrival in list(self._arrivals):
-            arrival.refuse("the server is closing")
         # Sessions without a link are closed, too: no more links are accepted.
-        await asyncio.gather(*(self._finish(session, driver, grace) for session, driver in self._drivers.items()))
+        closing = (self._finish(session, driver, grace) for session, driver in self._drivers.items())
+        await asyncio.gather(self._reject_arrivals(grace), *closing)
         await self._observers.exited()
         if self._expiry is not None:
             self._expiry.cancel()
@@ -165,6 +182,18 @@ class Server:
         if self._folder is not None:
             self._folder.close()
             self._folder = None
+
+    async def _reject_arrivals(self, grace: float | None) -> None:
+        """Wait briefly for the first messages of links, to reject their sessions; then drop the links."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + min(self._settings.close_grace if grace is None else grace, ARRIVAL_SECONDS)
+        if self._folder is not None:
+            # They may resume stored sessions, which continue at the next server.
+            deadline = 0.0
+        while self._arrivals and loop.time() < deadline:  # noqa: ASYNC110 (nothing else needs their end)
+            await asyncio.sleep(POLL_SECONDS)
+        for arrival in list(self._arrivals):
+            arrival.refuse("the server is closing")
 
     async def _finish(self, session: Session, driver: Driver, grace: float | None) -> None:
         """Close a connection, or detach it if its session is stored."""
@@ -218,72 +247,99 @@ class Server:
     def _accepting(self, make: Callable[[], sessions.Detector], protocol: str) -> transports.Accept:
         """Return the callback for new links of one listener."""
 
-        def accept(address: str) -> _PendingLink | Refused:
-            reason = self._limits.refuses(address, asyncio.get_running_loop().time())
+        def accept(address: str) -> Arrival | Refused:
+            reason = self._limits.refuses(address)
             if reason:
                 self._note_refusal(address, reason)
-                return Refused(SetupRejected.full(reason).message)
+                return Refused(SetupRejected.full(reason).message, lambda: self._explainer(make, address, reason))
             self._limits.arrived(address)
-            arrival = _PendingLink(self, make(), address, protocol)
+            arrival = Arrival(self, self._limits, make(), address, protocol)
             self._arrivals.add(arrival)
             return arrival
 
         return accept
 
+    def _explainer(self, make: Callable[[], sessions.Detector], address: str, reason: str) -> Arrival | None:
+        """Return a receiver that reads a refused set-up to reject it; None if there are too many."""
+        if sum(bool(arrival.refusal) for arrival in self._arrivals) >= MAX_REFUSED_LINKS:
+            return None
+        arrival = Arrival(self, self._limits, make(), address, "", reason)
+        self._arrivals.add(arrival)
+        return arrival
+
     def _note_refusal(self, address: str, reason: str) -> None:
-        logger.warning("%s refused: %s", address or "a peer", reason)
+        logged = self._limits.refused(address, asyncio.get_running_loop().time())
+        logger.log(logging.WARNING if logged else logging.DEBUG, "%s refused: %s", address or "a peer", reason)
         self._observers.refused(address, reason)
 
-    def arrived(self, arrival: _PendingLink, session: Session, link: Link) -> None:
+    def arrived(self, arrival: Arrival, session: Session, link: Link) -> None:
         """Attach the link of `arrival` to its session."""
-        self._arrivals.discard(arrival)
-        self._limits.identified(arrival.address)
+        self._remove(arrival)
+        if arrival.refusal:
+            self._refuse(session, link, arrival.refusal)
+            return
         driver = self._drivers.get(session)
         if driver is None:
             # A session that an earlier process stored is not a new one.
             durable = session.durable
             reason = "" if durable is not None and durable.kept else self._limits.full(arrival.address)
+            if self._closing:
+                reason = "the server is closing"
             if reason:
-                self._refuse(session, link, arrival.address, reason)
+                self._note_refusal(arrival.address, reason)
+                self._refuse(session, link, reason)
                 return
             driver = self._begin(arrival, session)
-        self._limits.linked(session, arrival.address)
+        principal = driver.connection.principal
+        self._limits.linked(session, driver.connection.counted_as if principal else arrival.address)
         link.receiver = driver
         if driver.taps is not None:
             for data in arrival.read:
                 driver.taps.arrived(data)
         driver.attach(link)
 
-    def _begin(self, arrival: _PendingLink, session: Session) -> Driver:
+    def _begin(self, arrival: Arrival, session: Session) -> Driver:
         """Return the driver of a new session."""
         connection = Connection(arrival.protocol, arrival.address, False)
+
+        def count(verdict: Verdict) -> None:
+            self._limits.admitted(session, connection, verdict)
+            driver.budget.identify()
+
         driver = self._observers.driver(
-            session, self._settings, self._service, connection, lambda: self._unlinked(session)
+            session,
+            self._settings,
+            self._service,
+            connection,
+            lambda: self._unlinked(session),
+            count,
         )
         self._drivers[session] = driver
         driver.over.add_done_callback(lambda _: self._ended(session))
         return driver
 
-    def _refuse(self, session: Session, link: Link, address: str, reason: str) -> None:
-        """Reject a new session because its address, or the server, is at a limit, which the client is told."""
-        self._note_refusal(address, reason)
+    def _refuse(self, session: Session, link: Link, reason: str) -> None:
+        """Reject a new session because the server closes, or is at a limit, which the client is told."""
+        error = SetupRejected.closes(REJECTED) if self._closing else SetupRejected.full(reason, REJECTED)
         # The client would take the session's pending output for acceptance.
         session.take_output()
-        session.close(asyncio.get_running_loop().time(), SetupRejected.full(reason, REJECTED))
+        session.close(asyncio.get_running_loop().time(), error)
         for chunk in session.take_output():
             link.write(chunk)
         link.receiver = Discard()
         link.close()
 
-    def lost(self, arrival: _PendingLink, reason: str) -> None:
+    def lost(self, arrival: Arrival, reason: str) -> None:
         """Remove a link that was lost before its session was known."""
-        self._arrivals.discard(arrival)
-        self._observers.refused(arrival.address, reason)
-        self._limits.identified(arrival.address)
+        self._remove(arrival)
+        if not arrival.refusal:
+            self._observers.refused(arrival.address, reason)
 
-    def unrecognized(self, address: str) -> None:
-        """Count a link that began with an unknown protocol or an unknown token."""
-        self._limits.unrecognized(address, asyncio.get_running_loop().time())
+    def _remove(self, arrival: Arrival) -> None:
+        """Remove a link from those whose first message has not been read."""
+        if arrival in self._arrivals and not arrival.refusal:
+            self._limits.identified(arrival.address)
+        self._arrivals.discard(arrival)
 
     def _unlinked(self, session: Session) -> None:
         """Let a session wait for another link; if too many wait, end the one that has waited longest."""
@@ -302,72 +358,3 @@ class Server:
     def _ended(self, session: Session) -> None:
         self._drivers.pop(session, None)
         self._limits.ended(session)
-
-
-class _PendingLink:
-    """The receiver of a link whose session is not known yet."""
-
-    def __init__(self, server: Server, detector: sessions.Detector, address: str, protocol: str) -> None:
-        self.address = address
-        self.protocol = protocol
-        # The data that the detector has read, for taps. The detector limits its size.
-        self.read: list[bytes] = []
-        self._server = server
-        self._detector = detector
-        self._link: Link | None = None
-        self._timer: asyncio.TimerHandle | None = None
-
-    def link_made(self, link: Link) -> None:
-        """Start the timer for the peer's first message."""
-        self._link = link
-        loop = asyncio.get_running_loop()
-        self._detector.identity = certificate_of(link) or b""
-        self._detector.link_up(loop.time())
-        due = self._detector.next_timer()
-        if due is not None:
-            self._timer = loop.call_at(due, self.refuse, "no complete first message arrived in time")
-
-    def received(self, data: bytes) -> None:
-        """Pass data to the detector until the session is known."""
-        link = self._link
-        if link is None:
-            return
-        if self._server.tapped:
-            self.read.append(data)
-        try:
-            session = self._detector.receive(data, asyncio.get_running_loop().time())
-        except ProtocolError as error:
-            self._server.unrecognized(self.address)
-            self.refuse(str(error))
-            return
-        if session is not None:
-            self._stop()
-            self._server.arrived(self, session, link)
-
-    def writing_paused(self) -> None:
-        """Nothing is written yet."""
-
-    def writing_resumed(self) -> None:
-        """Nothing is written yet."""
-
-    def link_lost(self, error: Exception | None) -> None:
-        """Remove the link."""
-        self._stop()
-        self._server.lost(self, str(error or "the link was closed before its first message was complete"))
-
-    def refuse(self, reason: str) -> None:
-        """Close the link, and log `reason`."""
-        logger.warning("%s refused: %s", self.address or "a peer", reason)
-        self._stop()
-        self._server.lost(self, reason)
-        if self._link is not None:
-            self._link.receiver = Discard()
-            if self._detector.farewell:
-                self._link.write(self._detector.farewell)
-            self._link.close()
-            self._link = None
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None

@@ -56,11 +56,14 @@ class Admitted:
     Attributes:
         identity: The client's identity: handlers read it as `identity` of their :class:`~penstock.Connection`.
         service: The service for the client; None for the server's service.
+        principal: The name of the authenticated client, such as its account. `Settings.max_connections_per_address`
+            then counts its connections, instead of those from its address. Empty: they count for the address.
 
     """
 
     identity: Any = None
     service: Service | None = None
+    principal: str = ""
 
 
 Verdict: TypeAlias = "Service | Admitted | None"
@@ -86,7 +89,7 @@ def accept(setup: Setup) -> None:
         raise SetupRejected(f"a strict set-up has an unsupported MIME type: {what}", UNSUPPORTED)
 
 
-def rejection(error: Exception) -> SetupRejected:
+def rejection(error: BaseException) -> SetupRejected:
     """Return the rejection to send when an acceptor raises `error`. It has a text only for a SetupRejected."""
     if isinstance(error, SetupRejected):
         return error if error.code is not None else SetupRejected(error.message, REJECTED)
@@ -101,7 +104,7 @@ def certificate_of(link: Link) -> bytes | None:
 
 
 CURRENT: Final[ContextVar[Connection]] = ContextVar("penstock.current_connection")
-"""Set while events of a connection are dispatched; tasks that start then inherit it."""
+"""Set in the context of a connection, of which each of its handlers gets a copy."""
 
 
 def current_connection() -> Connection:

@@ -7,11 +7,22 @@ from typing import Final, Protocol
 
 from ..errors import LocalError
 
-__all__ = ["STRATEGIES", "Candidate", "LeastLoaded", "PeakEwma", "RoundRobin", "Strategy", "strategy_named"]
+__all__ = [
+    "STRATEGIES",
+    "Candidate",
+    "Failures",
+    "LeastLoaded",
+    "PeakEwma",
+    "RoundRobin",
+    "Strategy",
+    "strategy_named",
+]
 
 UNKNOWN: Final = 1_000.0
 """The assumed latency in seconds of a node that has a request but has not responded yet: other nodes are preferred for
 the next one."""
+MAX_DOUBLINGS: Final = 32.0
+"""Failures in a row that count: after that many, a node is tried again within about half a minute."""
 
 
 class PeakEwma:
@@ -48,12 +59,44 @@ class PeakEwma:
         return float(2.0 ** -(max(now - self._at, 0.0) / self._half_life))
 
 
+class Failures:
+    """How much a node is avoided because its requests fail.
+
+    Each failure doubles its load. A success takes the square root of that factor, and so does the time of `half_life`
+    seconds, so that the node is tried again.
+    """
+
+    __slots__ = ("_at", "_doublings", "_half_life")
+
+    def __init__(self, half_life: float) -> None:
+        self._half_life = half_life
+        self._doublings = 0.0
+        self._at = 0.0
+
+    def observe(self, failed: bool, now: float) -> None:
+        """Record a request that ended at time `now`."""
+        before = self._current(now)
+        self._doublings = min(before + 1.0, MAX_DOUBLINGS) if failed else before / 2.0
+        self._at = now
+
+    def factor(self, now: float) -> float:
+        """Return by what the load is multiplied, at least 1."""
+        return float(2.0 ** self._current(now))
+
+    def _current(self, now: float) -> float:
+        return float(self._doublings * 2.0 ** -(max(now - self._at, 0.0) / self._half_life))
+
+
 class Candidate(Protocol):
     """A node that may be selected."""
 
     @property
     def latency(self) -> PeakEwma:
         """Its average latency."""
+
+    @property
+    def failures(self) -> Failures:
+        """Its failed requests."""
 
     @property
     def outstanding(self) -> int:
@@ -84,7 +127,8 @@ class RoundRobin:
 class LeastLoaded(RoundRobin):
     """Selects the node with the lowest load: its latency times the requests in progress, including this one.
 
-    A node that has not responded yet gets one request, to measure it. Nodes with equal load take turns.
+    Recent failures multiply the load, so that a node is not preferred because it fails fast. A node that has not
+    responded yet gets one request, to measure it. Nodes with equal load take turns.
     """
 
     __slots__ = ()
@@ -103,9 +147,10 @@ class LeastLoaded(RoundRobin):
 def load(candidate: Candidate, now: float) -> float:
     """Return the load of a node with one more request."""
     seconds = candidate.latency.seconds(now)
+    factor = candidate.failures.factor(now)
     if not seconds:
-        return UNKNOWN * candidate.outstanding
-    return seconds * (candidate.outstanding + 1)
+        return UNKNOWN * (candidate.outstanding + factor - 1.0)
+    return seconds * (candidate.outstanding + 1) * factor
 
 
 STRATEGIES: Final[dict[str, type[RoundRobin]]] = {"round-robin": RoundRobin, "least-loaded": LeastLoaded}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
-from .connectors import Connector
+from .connectors import MAX_REFUSALS, Connector
+from .exchanges import Exchanges
 from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
 from .items import Items
-from .pump import Source, pump
+from .pump import pump
+from .sources import Source, check_source
 
 if TYPE_CHECKING:
     import pyarrow
@@ -43,7 +46,8 @@ class Stream(Items):
 
     Use it as an async context manager and iterate over it. It is opened when the block is entered, or without a block
     when the first item is requested. Exiting the block, or the loop if there is no block, cancels the stream if it has
-    not completed. Opening and iterating raise the errors listed at :class:`~penstock.Peer`.
+    not completed. If several tasks consume the stream, use a block. Opening and iterating raise the errors listed at
+    :class:`~penstock.Peer`.
 
     Args:
         connector: Finds the connection.
@@ -52,11 +56,14 @@ class Stream(Items):
         interceptors: Functions around the opening of the stream, the outermost first.
 
     Raises:
-        LocalError: The requested credit is less than 1.
+        LocalError: The requested credit is less than 1, or the source of outgoing items is not iterable.
 
     """
 
-    __slots__ = ("_chain", "_connector", "_credit", "_entered", "_limit", "_plain", "_request", "_wanted", "_wrapped")
+    __slots__ = (
+        "_chain", "_connector", "_credit", "_entered", "_limit", "_opening", "_plain", "_refusals", "_request",
+        "_wanted", "_wrapped"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -73,11 +80,16 @@ class Stream(Items):
             credit = settings.credit
         elif credit < 1:
             raise LocalError(f"credit is {credit}; a stream needs at least 1")
+        if wanted.outgoing is not None:
+            check_source(wanted.outgoing)
         super().__init__(settings)
         self._connector = connector
         self._wanted = wanted
         self._credit = credit
         self._entered = False
+        # Futures of tasks that wait while another one opens the stream; None if none does.
+        self._opening: list[asyncio.Future[None]] | None = None
+        self._refusals = 0
         self._request = request
         self._chain = None if request is None else chain(interceptors, self._open_plain)
         # The stream that the last interceptor opened, and its items if an interceptor has wrapped them.
@@ -196,10 +208,22 @@ class Stream(Items):
         await close_items(self._wrapped)
 
     async def _opened(self) -> ReceiveBuffer:
+        while self._inbound is None and self._opening is not None:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._opening.append(waiter)
+            await waiter
         if self._inbound is not None:
             return self._inbound
-        if self._chain is not None:
-            return await self._open_intercepted()
+        self._opening = []
+        try:
+            return await (self._open() if self._chain is None else self._open_intercepted())
+        finally:
+            waiters, self._opening = self._opening, None
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    async def _open(self) -> ReceiveBuffer:
         driver = self._connector.current
         if driver is None or driver.flow.paused:
             driver = await self._connector.driver()
@@ -209,19 +233,42 @@ class Stream(Items):
         opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
         try:
             try:
-                stream_id = driver.session.open(*opening)
-            except LeaseMissing:
-                stream_id = await driver.exchanges.leases.open(*opening)
-        except SessionClosed as error:
-            raise driver.error or error from None
-        self._inbound = driver.exchanges.inbound[stream_id] = ReceiveBuffer(
-            driver.exchanges, stream_id, self._credit, self._limit, wanted.manual
-        )
-        self._inbound.on_push = wanted.on_push
-        if outgoing is not None:
-            pump(driver.exchanges, stream_id, 0, outgoing)
-        driver.flow.schedule_write()
-        return self._inbound
+                return self._own(driver.exchanges, driver.session.open(*opening))
+            except (LeaseMissing, SessionClosed) as error:
+                driver = await self._connector.another(driver, error)
+                inbound: ReceiveBuffer = await self._connector.opened(driver, opening, self._own)
+                return inbound
+        except asyncio.CancelledError:
+            # The lease may have arrived just before.
+            self.cancel()
+            raise
+
+    def _own(self, exchanges: Exchanges, stream_id: int) -> ReceiveBuffer:
+        """Become the owner of a stream that was opened."""
+        wanted = self._wanted
+        inbound = ReceiveBuffer(exchanges, stream_id, self._credit, self._limit, wanted.manual)
+        inbound.on_push = wanted.on_push
+        self._inbound = exchanges.inbound[stream_id] = inbound
+        if wanted.outgoing is not None:
+            pump(exchanges, stream_id, 0, wanted.outgoing)
+        exchanges.flow.schedule_write()
+        return inbound
+
+    async def _open_again(self, ended: ReceiveBuffer, error: Exception) -> ReceiveBuffer:
+        """Open the stream on another connection if a closing server has refused it; otherwise raise `error`."""
+        if self._plain is not None:
+            self._inbound = await self._plain._open_again(ended, error)
+            return self._inbound
+        if self._inbound is ended:
+            self._refusals += 1
+            wanted = self._wanted
+            # Sent items may be spent, and what a user has granted was for the earlier stream.
+            spent = ended.began or wanted.outgoing is not None or wanted.manual
+            if spent or self._refusals > MAX_REFUSALS or not self._connector.replaces(ended.exchanges, error):
+                raise error
+            self._inbound = None
+        # Another task may have opened it meanwhile, or be opening it.
+        return await self._opened()
 
     # With interceptors.
 

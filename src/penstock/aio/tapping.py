@@ -15,6 +15,7 @@ from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..session import Session
 from ..tap import Outcome, Tap
+from .exchanges import FATAL
 
 __all__ = ["TappedSession", "Taps"]
 
@@ -55,7 +56,9 @@ class Taps:
         for method in self._methods[what]:
             try:
                 method(*arguments)
-            except Exception:
+            except FATAL:
+                raise
+            except BaseException:
                 tap = getattr(method, "__self__", method)
                 logger.exception("the tap %r failed; it is disabled for this connection", tap)
                 self._drop(tap)
@@ -282,6 +285,10 @@ class TappedSession:
         elif not self._is_closed:
             self._taps.notify("refused", self._connection.address, str(error or "the link was closed"))
         self._is_closed = True
+
+    def queued(self, what: str) -> None:
+        """Report that a request waits: ``request_queued`` or ``request_repeated``."""
+        self._notify(what)
 
     def _notify_items_sent(self) -> None:
         if self._items_sent:

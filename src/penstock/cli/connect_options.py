@@ -12,7 +12,7 @@ from ..errors import LocalError
 from ..payload import Payload
 from ..protocols import PROTOCOLS, is_composite
 from ..settings import DEFAULT_SETTINGS
-from ..urls import check_headers, parse_url
+from ..urls import check_headers, parse_url, parse_urls
 from .arguments import read_bytes
 from .bodies import bodies_of
 from .credentials import credentials
@@ -69,7 +69,9 @@ class SessionOptions:
         if self.header:
             check_headers(parse_url(url).transport, "--header")
             chosen["headers"] = tuple(_header(text) for text in self.header)
-        return Settings(**chosen)
+        settings = Settings(**chosen)
+        parse_urls([url], settings, serving=False)
+        return settings
 
     def tls(self, url: str) -> tuple[str, tls.SSLContext | None]:
         """Return the URL to connect to and its TLS context; see :func:`client_tls`."""

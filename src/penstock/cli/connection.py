@@ -51,9 +51,13 @@ def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: Connect
         messages = carries_messages(parse_url(url))
         taps.append(FrameDump(log, secrets=options.show_secrets, messages=messages))
     policy = Reconnect(attempts=1 + options.retry, initial=True) if options.retry else None
+    # An extension can be used only after the server's hello has listed it.
+    confirm = bool(settings.extensions)
 
     async def main() -> None:
-        connecting = connect(address, settings=settings, setup=setup, ssl=context, taps=taps, reconnect=policy)
+        connecting = connect(
+            address, settings=settings, setup=setup, ssl=context, confirm=confirm, taps=taps, reconnect=policy
+        )
         async with asyncio.timeout(options.timeout), connecting as peer:
             try:
                 await use(peer)

@@ -63,5 +63,6 @@ def _sizes(pair: str, parts: list[str]) -> tuple[tuple[str, int], ...]:
 _LISTS: Final[dict[str, Callable[[str, list[str]], Any]]] = {
     "extensions": lambda pair, parts: tuple(parts),
     "element_sizes": _sizes,
+    "trusted_proxies": lambda pair, parts: tuple(parts),
 }
 """Settings whose value is a comma-separated list."""

@@ -27,6 +27,7 @@ VERBS: Final = (
     "river",
     "decode",
     "encode",
+    "rules",
     "doctor",
     "demo",
     "completion",

@@ -8,7 +8,6 @@ import importlib.util
 import logging
 import re
 import signal
-import ssl as tls
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from .framedump import FrameDump
 from .given import given_settings
 from .groups import grouped
 from .optionsfile import OptionsFile
-from .trust import server_tls
+from .trust import server_tls, without_files
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -115,14 +114,12 @@ def serve(
     from ..aio.loop import run
 
     settings = options.settings()
-    addresses, context = server_tls(urls, options.cafile, options.cert, options.key)
+    addresses = server_tls(urls, options.cafile, options.cert, options.key)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    run(_serve(load_service(service), addresses, options, settings, context))
+    run(_serve(load_service(service), addresses, options, settings))
 
 
-async def _serve(
-    service: Service, urls: list[str], options: ServeOptions, settings: Settings, context: tls.SSLContext | None
-) -> None:
+async def _serve(service: Service, urls: list[str], options: ServeOptions, settings: Settings) -> None:
     from ..aio.metrics import Metrics
     from ..aio.server import serve as listen
 
@@ -135,10 +132,10 @@ async def _serve(
     taps: list[Tap] = [counters] if options.metrics or options.stats else []
     if options.debug:
         taps.append(FrameDump(log, secrets=options.show_secrets, settings=settings))
-    async with listen(service, *urls, settings=settings, ssl=context, taps=taps) as server:
+    async with listen(service, *urls, settings=settings, taps=taps) as server:
         with _exposed(counters, options.metrics) as metrics_url:
             for url in server.urls:
-                print(f"listening on {url}", flush=True)
+                print(f"listening on {without_files(url) if options.cert else url}", flush=True)
             if metrics_url:
                 print(f"metrics on {metrics_url}", flush=True)
             await stopped.wait()

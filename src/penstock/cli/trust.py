@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl as tls
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..errors import LocalError
 from ..urls import parse_url
@@ -13,7 +13,10 @@ from ..urls import parse_url
 if TYPE_CHECKING:
     from ..urls import Url
 
-__all__ = ["client_tls", "server_tls"]
+__all__ = ["client_tls", "server_tls", "without_files"]
+
+ENCRYPTED: Final = frozenset({"tls", "wss", "h2", "quic"})
+"""The transports whose URLs can name certificates."""
 
 
 def client_tls(
@@ -48,8 +51,8 @@ def client_tls(
 
 def server_tls(
     urls: Sequence[str], cafile: str | None = None, cert: str | None = None, key: str | None = None
-) -> tuple[list[str], tls.SSLContext | None]:
-    """Return the URLs to listen on and their TLS context; None if the URLs' own options suffice.
+) -> list[str]:
+    """Return the URLs to listen on, in which the encrypted ones name the files.
 
     Args:
         urls: The URLs.
@@ -62,20 +65,24 @@ def server_tls(
     if cert is None:
         if cafile is not None:
             raise LocalError("--cafile requires client certificates, and needs the server's own --cert")
-        return list(urls), None
+        return list(urls)
+    _load_certificate(_context(tls.Purpose.CLIENT_AUTH, cafile), cert, key)
+    files = {"cert": cert, "key": key, "ca": cafile}
+    options = {name: file for name, file in files.items() if file is not None}
     found = []
     for text in urls:
         url = parse_url(text)
-        if url.transport == "quic":
-            if cafile is not None:
-                raise LocalError(f"'{text}': QUIC includes TLS, which does not support client certificates")
-            text = _with(url, **({"cert": cert} if key is None else {"cert": cert, "key": key}))
-        found.append(text)
-    context = _context(tls.Purpose.CLIENT_AUTH, cafile)
-    _load_certificate(context, cert, key)
-    if cafile is not None:
-        context.verify_mode = tls.CERT_REQUIRED
-    return found, context
+        if url.transport == "quic" and cafile is not None:
+            raise LocalError(f"'{text}': QUIC includes TLS, which does not support client certificates")
+        found.append(_with(url, **options) if url.transport in ENCRYPTED else text)
+    return found
+
+
+def without_files(text: str) -> str:
+    """Return the URL of a server without the options of `server_tls`, as clients write it."""
+    url = parse_url(text)
+    options = {name: value for name, value in url.options.items() if name not in ("cert", "key", "ca")}
+    return str(replace(url, options=options))
 
 
 def _context(purpose: tls.Purpose, cafile: str | None) -> tls.SSLContext:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from ..account import Account
 from ..errors import LimitExceeded
 from ..payload import Payload
 from ..settings import Settings
 
-__all__ = ["PROCESS", "Account", "Partial", "Reassembly", "fragments"]
+__all__ = ["Partial", "Reassembly", "fragments"]
 
 FRAGMENT_OVERHEAD: Final = 64
 """Memory that a fragment takes in addition to its bytes. It is counted, so that tiny fragments are limited too."""
@@ -100,30 +101,14 @@ class Partial:
         return Payload(b"".join(self._data), None if self._metadata is None else b"".join(self._metadata))
 
 
-class Account:
-    """Counts the bytes that all connections of a process hold.
-
-    Attributes:
-        held: The number of bytes.
-
-    """
-
-    __slots__ = ("held",)
-
-    def __init__(self) -> None:
-        self.held = 0
-
-
-PROCESS: Final = Account()
-"""Counts the unfinished items of this process."""
-
-
 class Reassembly:
     """All unfinished items of one connection, and the memory that they take.
 
+    The limit of the process is here that of one connection. The ledger lets all of them share it: who holds most pays.
+
     Args:
         settings: Limits.
-        shared: The account that this connection shares with others.
+        account: The account of the connection.
 
     Attributes:
         partials: The items by stream, the oldest first.
@@ -131,17 +116,13 @@ class Reassembly:
 
     """
 
-    __slots__ = ("_settings", "_shared", "held", "partials")
+    __slots__ = ("_account", "_settings", "held", "partials")
 
-    def __init__(self, settings: Settings, shared: Account = PROCESS) -> None:
+    def __init__(self, settings: Settings, account: Account) -> None:
+        self._account = account
         self._settings = settings
-        self._shared = shared
         self.partials: dict[int, Partial] = {}
         self.held = 0
-
-    def __del__(self) -> None:
-        # A session that is discarded without being closed must not stay in the shared account.
-        self.clear()
 
     def __len__(self) -> int:
         return len(self.partials)
@@ -172,12 +153,17 @@ class Reassembly:
         settings = self._settings
         if self.held > settings.max_reassembly_bytes:
             why = f"unfinished items hold more than max_reassembly_bytes ({settings.max_reassembly_bytes})"
-        elif self._shared.held > settings.max_process_reassembly_bytes and self.partials:
+        elif self.held > settings.max_process_reassembly_bytes:
             limit = settings.max_process_reassembly_bytes
             why = f"unfinished items of all connections hold more than max_process_reassembly_bytes ({limit})"
         else:
             return None
         return next(iter(self.partials)), LimitExceeded(why)
+
+    def largest(self) -> int | None:
+        """Return the stream of the largest unfinished item; None if there is none."""
+        partials = self.partials
+        return max(partials, key=lambda stream_id: partials[stream_id].held, default=None)
 
     def finish(self, stream_id: int) -> Partial:
         """Remove and return the item whose last fragment was added."""
@@ -197,7 +183,7 @@ class Reassembly:
 
     def _hold(self, count: int) -> None:
         self.held += count
-        self._shared.held += count
+        self._account.book_incomplete(count)
 
     def restart(self, now: float) -> None:
         """Restart the timeouts of all unfinished items, because the peer could not continue them without a link."""

@@ -26,6 +26,8 @@ class Timer(IntEnum):
     """The lease policy is asked whether to grant the peer another lease."""
     GOODBYE = 7
     """The peer must have answered our GOODBYE."""
+    FRAME = 8
+    """An unfinished frame must have grown."""
 
 
 class TimerTable:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from ipaddress import ip_address
 from typing import Any, Final
 
 from ..aio.handlers import Interceptor, Next, Request
 from ..aio.metrics import Metrics
+from ..connection import Connection
 from ..errors import ApplicationError
 from ..kinds import Kind
-from . import COUNTERS, INITIATORS
+from . import COUNTERS, HELD, INITIATORS, PAYMENTS
 from .carriers import AnyCarrier, Carrier
 
 try:
@@ -41,6 +43,8 @@ __all__ = ["client_tracing", "export", "server_tracing"]
 
 SCOPE: Final = "penstock"
 """The name of the tracer and the meter."""
+OTHER: Final = "_OTHER"
+"""What the semantic conventions call a method that is not known."""
 SENDS_MANY: Final = (Kind.STREAM, Kind.CHANNEL)
 
 Callback = Callable[[CallbackOptions], Iterable[Observation]]
@@ -64,6 +68,9 @@ def export(metrics: Metrics, meter_provider: MeterProvider | None = None) -> Non
     meter.create_observable_up_down_counter(
         "penstock.connections", [_reading(metrics, "connections")], "{connection}", "Open connections"
     )
+    for field, unit, text in HELD:
+        meter.create_observable_gauge(f"penstock.ledger.{field.replace('_', '.')}", [_held(metrics, field)], unit, text)
+    meter.create_observable_counter("penstock.ledger.payments", [_held(metrics, "payments")], "{release}", PAYMENTS)
     meter.create_observable_counter(
         "penstock.streams.opened", [lambda options: _opened(metrics)], "{stream}", "Requests sent or received"
     )
@@ -74,6 +81,10 @@ def export(metrics: Metrics, meter_provider: MeterProvider | None = None) -> Non
 
 def _reading(metrics: Metrics, field: str) -> Callback:
     return lambda options: [Observation(getattr(metrics.snapshot(), field))]
+
+
+def _held(metrics: Metrics, field: str) -> Callback:
+    return lambda options: [Observation(getattr(metrics.snapshot().ledger, field))]
 
 
 def _opened(metrics: Metrics) -> Iterator[Observation]:
@@ -150,13 +161,39 @@ def server_tracing(
 
 def _begin(tracer: Tracer, kind: SpanKind, request: Request, parent: Context | None) -> Span:
     connection = request.connection
-    attributes = {
+    name = request.kind.name.lower()
+    # THREATS 103: strangers choose the routes of requests without a handler, so they share one name.
+    attributes: dict[str, str | int] = {
         "rpc.system": connection.protocol,
-        "rpc.method": request.route,
-        "penstock.kind": request.kind.name.lower(),
-        "network.peer.address": connection.address,
+        "rpc.method": request.route if request.handled else OTHER,
+        "penstock.kind": name,
+        **_places(connection),
     }
-    return tracer.start_span(request.route or request.kind.name.lower(), parent, kind, attributes)
+    return tracer.start_span((request.route if request.handled else "") or name, parent, kind, attributes)
+
+
+def _places(connection: Connection) -> dict[str, str | int]:
+    """Return the attributes of the semantic conventions for the ends of a connection, as far as they are known."""
+    transport, _, rest = connection.address.rpartition("://")
+    if not connection.is_client:
+        return {"network.peer.address": rest} if rest else {}
+    if transport in ("unix", "memory"):
+        return {"network.peer.address": rest, "server.address": rest}
+    host, _, port = rest.partition("/")[0].rpartition(":")
+    host = host.strip("[]")
+    if not port.isdecimal():
+        return {"server.address": rest} if rest else {}
+    # A name is not the address that was connected to.
+    peer: dict[str, str | int] = {"network.peer.address": host, "network.peer.port": int(port)}
+    return {"server.address": host, "server.port": int(port), **(peer if _is_address(host) else {})}
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 async def _traced(span: Span, request: Request, after: Next) -> Any:

@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 from ..aio.handlers import close_items
 from ..errors import CreditExceeded, LocalError
 from .interfaces import Publisher, Starting, Subscriber, Subscription
-from .subscriptions import TaskSubscription
+from .subscriptions import TaskSubscription, check_error
 
 __all__ = ["WINDOW", "Window", "from_aiter", "to_aiter"]
 
@@ -175,6 +175,7 @@ class _Taker(Generic[T]):
             self._wake()
 
     def on_error(self, error: Exception) -> None:
+        check_error(error)
         self._end(error)
 
     def on_complete(self) -> None:

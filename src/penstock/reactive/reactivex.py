@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 from ..errors import CreditExceeded, LocalError
 from .interfaces import UNBOUNDED, Publisher, Starting, Subscriber, Subscription
 from .iteration import WINDOW, Window
-from .subscriptions import no_request
+from .subscriptions import check_error, no_request, tell_end, tell_item, tell_subscription
 
 if TYPE_CHECKING:
     from reactivex import Observable
@@ -74,7 +74,7 @@ class _Relay(Generic[T]):
     def begin(self, observable: Observable[T]) -> None:
         """Pass this subscription to the subscriber, then subscribe to the observable."""
         assert self._subscriber is not None
-        self._subscriber.on_subscribe(self)
+        tell_subscription(self._subscriber, self)
         if self._subscriber is not None:
             self._source = observable.subscribe(self._arrived, self._failed, self._completed)
             if self._closed:
@@ -88,7 +88,9 @@ class _Relay(Generic[T]):
             return
         if count < 1:
             with self._lock:
+                # Reactive Streams, rule 3.9: this error also replaces an end that waits for demand.
                 self._waiting.clear()
+                self._closed = False
                 self._close(no_request(count))
         else:
             with self._lock:
@@ -117,16 +119,13 @@ class _Relay(Generic[T]):
                     item = self._waiting.popleft()
             if ended:
                 self._tell_end(self._subscriber)
-            else:
-                self._subscriber.on_next(item)
+            elif not tell_item(self._subscriber, item):
+                self.cancel()
 
     def _tell_end(self, subscriber: Subscriber[T]) -> None:
         self._subscriber = None
         self._dispose()
-        if self._error is not None:
-            subscriber.on_error(self._error)
-        else:
-            subscriber.on_complete()
+        tell_end(subscriber, self._error)
 
     def _dispose(self) -> None:
         source, self._source = self._source, None
@@ -248,6 +247,7 @@ class _Observing(Generic[T]):
             self._window.consumed()
 
     def on_error(self, error: Exception) -> None:
+        check_error(error)
         if not self._disposed:
             self._observer.on_error(error)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from ..errors import LocalError
-from .interfaces import UNBOUNDED, Subscriber
+from .interfaces import UNBOUNDED, Subscriber, Subscription
 
-__all__ = ["TaskSubscription", "no_request"]
+__all__ = ["TaskSubscription", "check_error", "no_request", "tell_end", "tell_item", "tell_subscription"]
 
 logger = logging.getLogger("penstock.reactive")
 
@@ -24,6 +23,42 @@ _running: set[asyncio.Task[None]] = set()
 def no_request(count: int) -> LocalError:
     """Return the error for a request of less than one item (Reactive Streams, rule 3.9)."""
     return LocalError(f"request({count}): a subscriber requests at least 1 item (Reactive Streams, rule 3.9)")
+
+
+def check_error(error: object) -> None:
+    """Raise LocalError if a publisher ends a stream by None instead of an error (rule 2.13)."""
+    if error is None:
+        raise LocalError("on_error() needs an exception (Reactive Streams, rule 2.13); call on_complete() instead")
+
+
+def tell_subscription(subscriber: Subscriber[T], subscription: Subscription) -> None:
+    """Pass a subscription to `subscriber`. If it raises, the subscription is canceled (rules 1.9 and 2.13)."""
+    try:
+        subscriber.on_subscribe(subscription)
+    except Exception:
+        logger.exception("a subscriber failed on its subscription, which is canceled")
+        subscription.cancel()
+
+
+def tell_item(subscriber: Subscriber[T], item: T) -> bool:
+    """Pass an item to `subscriber`. Returns False if it raises, and must be treated as canceled (rule 2.13)."""
+    try:
+        subscriber.on_next(item)
+    except Exception:
+        logger.exception("a subscriber failed on an item; its subscription is canceled")
+        return False
+    return True
+
+
+def tell_end(subscriber: Subscriber[T], error: Exception | None) -> None:
+    """Pass the end of its stream to `subscriber`: an error, or None for completion. An exception of it is logged."""
+    try:
+        if error is not None:
+            subscriber.on_error(error)
+        else:
+            subscriber.on_complete()
+    except Exception:
+        logger.exception("a subscriber failed on the end of its stream")
 
 
 class TaskSubscription(Generic[T]):
@@ -51,7 +86,7 @@ class TaskSubscription(Generic[T]):
         """Pass this subscription to the subscriber, and send items from the next turn of the loop on."""
         subscriber = self.subscriber
         assert subscriber is not None
-        subscriber.on_subscribe(self)
+        tell_subscription(subscriber, self)
         if not self.over:
             self._task = task = self._loop.create_task(self._run())
             _running.add(task)
@@ -62,7 +97,7 @@ class TaskSubscription(Generic[T]):
         if self.over:
             return
         if count < 1:
-            self._end(lambda subscriber: subscriber.on_error(no_request(count)))
+            self._end(no_request(count))
             self._stop()
             return
         self.demand = min(self.demand + count, UNBOUNDED)
@@ -98,11 +133,7 @@ class TaskSubscription(Generic[T]):
         subscriber = self.subscriber
         if subscriber is None:
             return False
-        try:
-            subscriber.on_next(item)
-        except Exception:
-            # Reactive Streams, rule 2.13: a subscriber that raises is treated as canceled.
-            logger.exception("a subscriber failed on an item; its subscription is canceled")
+        if not tell_item(subscriber, item):
             self.subscriber = None
         return not self.over
 
@@ -112,21 +143,16 @@ class TaskSubscription(Generic[T]):
         if task is not None and task is not asyncio.current_task(self._loop):
             task.cancel()
 
-    def _end(self, tell: Callable[[Subscriber[T]], None]) -> None:
+    def _end(self, error: Exception | None) -> None:
         subscriber = self.subscriber
         self.subscriber = None
-        if subscriber is None:
-            return
-        try:
-            tell(subscriber)
-        except Exception:
-            logger.exception("a subscriber failed on the end of its stream")
+        if subscriber is not None:
+            tell_end(subscriber, error)
 
     async def _run(self) -> None:
         try:
             await self.send()
-        except Exception as failure:
-            error = failure
-            self._end(lambda subscriber: subscriber.on_error(error))
+        except Exception as error:
+            self._end(error)
         else:
-            self._end(lambda subscriber: subscriber.on_complete())
+            self._end(None)

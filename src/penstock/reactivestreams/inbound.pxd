@@ -28,6 +28,7 @@ cdef class Inbound:
     cdef readonly dict published
     cdef object _last_id
     cdef public bint draining
+    cdef readonly bint peer_closing
     cdef readonly object reassembly
 
     cpdef message(self, Message message, double now)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..account import Account
 from ..core.fragments import Reassembly
 from ..core.rates import Rate
-from ..errors import FrameError, LimitExceeded, ProtocolError, Rejected
+from ..errors import CLOSING, FrameError, LimitExceeded, ProtocolError, Rejected
 from ..events import Canceled, Completed, CreditGranted, Event, Failed, ItemReceived, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload
@@ -44,17 +45,19 @@ class Inbound:
         settings: Limits.
         outbound: Sends responses to messages.
         events: The list to append events to.
+        account: The account of the connection.
 
     Attributes:
         subscriptions: The subscriptions of this side.
         publications: The peer's subscriptions, by their numbers on the wire.
         published: The peer's subscriptions, by their ids in events.
         draining: Whether new streams of the peer are rejected.
+        peer_closing: Whether the peer has rejected a subscription because it is closing.
         reassembly: The incomplete elements, each by an id of its own.
 
     """
 
-    def __init__(self, settings: Settings, outbound: Outbound, events: list[Event]) -> None:
+    def __init__(self, settings: Settings, outbound: Outbound, events: list[Event], account: Account) -> None:
         self._settings = settings
         self._outbound = outbound
         self._events = events
@@ -71,7 +74,8 @@ class Inbound:
         self.published: dict[int, Publication] = {}
         self._last_id = 0
         self.draining = False
-        self.reassembly = Reassembly(settings)
+        self.peer_closing = False
+        self.reassembly = Reassembly(settings, account)
         self._handlers = {
             int(Type.SUBSCRIBE): self._subscribe,
             int(Type.REQUEST): self._request,
@@ -157,6 +161,13 @@ class Inbound:
         """The number of open streams."""
         return self.subscriptions.live + len(self.publications)
 
+    def reject_unanswered(self) -> None:
+        """End the subscriptions that a closing publisher has not opened: those without `subscribed`."""
+        for subscription in self.subscriptions.all():
+            if not subscription.confirmed:
+                self.end_subscription(subscription)
+                self._events.append(Failed(subscription.id, Rejected(message=CLOSING)))
+
     def end_all(self) -> list[int]:
         """End all streams and return their ids."""
         ended = [subscription.id for subscription in self.subscriptions.all()]
@@ -217,7 +228,7 @@ class Inbound:
         """Return why a new stream of the peer is rejected, or an empty string."""
         settings = self._settings
         if self.draining:
-            return "the connection is closing"
+            return CLOSING
         if len(self.publications) >= settings.max_streams:
             return f"more than max_streams ({settings.max_streams}) streams are open"
         if self._opens.hit(now):
@@ -354,5 +365,7 @@ class Inbound:
     def _error(self, message: Message, now: float) -> None:
         subscription = self._receiving(message.type, message.subscriber, 1, now)
         if subscription is not None:
+            error = error_of(message.data)
+            self.peer_closing = self.peer_closing or (isinstance(error, Rejected) and error.closing)
             self.end_subscription(subscription)
-            self._events.append(Failed(subscription.id, error_of(message.data)))
+            self._events.append(Failed(subscription.id, error))

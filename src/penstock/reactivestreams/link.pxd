@@ -1,12 +1,13 @@
 import cython
 
+from ..core.unfinished cimport Unfinished
 from ..wire.reactivestreams.codec cimport Items, Message
 from ..wire.reactivestreams.decoder cimport Decoder
 from .inbound cimport Inbound
 from .outbound cimport Outbound
 
 cdef int _GOODBYE
-cdef int NEW, DRAINING, LEAVING, CLOSED
+cdef int NEW, OPENED, DRAINING, LEAVING, CLOSED
 
 
 @cython.final
@@ -23,6 +24,7 @@ cdef class Link:
     cdef bint _waits_for_parts
     cdef Decoder _decoder
     cdef readonly int state
+    cdef readonly Unfinished unfinished
     cdef readonly bint greeted
 
     @cython.locals(known=Message)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ..account import Account
 from ..core.timers import Timer, TimerTable
+from ..core.unfinished import Unfinished
 from ..errors import (
     KeepaliveTimeout,
     LimitExceeded,
@@ -16,7 +18,7 @@ from ..errors import (
     SessionError,
     SetupRejected,
 )
-from ..events import Established, Event
+from ..events import Draining, Established, Event
 from ..payload import Payload
 from ..settings import Settings
 from ..texts import shown
@@ -25,11 +27,13 @@ from ..wire.reactivestreams.decoder import Decoder
 from .codes import fitting
 from .handshake import METADATA, agreed, check_version, hello, ours
 from .inbound import Inbound
-from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, TRANSITIONS, SessionState
+from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, OPENED, TRANSITIONS, SessionState
 from .outbound import Outbound
 
 __all__ = ["Link"]
 
+ALL_DONE: Final = "all streams are done"
+"""The reason in the goodbye of an orderly close."""
 REASON_BYTES: Final = 1_000
 """The maximum size of the reason in goodbye."""
 _GOODBYE: Final = int(Type.GOODBYE)
@@ -42,6 +46,7 @@ class Link:
     Args:
         settings: Limits and timeouts.
         is_client: Whether this side is the client.
+        account: The account of the connection.
         events: The list to append events to.
         timers: The timers of the session.
         outbound: Sends messages.
@@ -51,6 +56,7 @@ class Link:
     Attributes:
         state: A :class:`SessionState` as a number.
         greeted: Whether the peer's hello has been received.
+        unfinished: The bytes of a message that has not arrived completely.
 
     """
 
@@ -58,6 +64,7 @@ class Link:
         self,
         settings: Settings,
         is_client: bool,
+        account: Account,
         events: list[Event],
         timers: TimerTable,
         outbound: Outbound,
@@ -81,6 +88,7 @@ class Link:
             settings.max_extensions,
             int(Type.SERVER_HELLO if is_client else Type.CLIENT_HELLO),
         )
+        self.unfinished = Unfinished(account, timers, settings.frame_timeout)
         self.state = NEW
         self.greeted = False
 
@@ -127,6 +135,8 @@ class Link:
                 self._finish(None)
             else:
                 self.abort(error)
+        if (decoder.incomplete or self.unfinished.held) and self.state != CLOSED:
+            self.unfinished.update(decoder.incomplete, now)
         self.update_timers()
 
     def _take(self, message: Message | Items, now: float) -> None:
@@ -145,6 +155,9 @@ class Link:
             self._hello(known)
         else:
             self._inbound.message(known, now)
+            if self._inbound.peer_closing and self._is_client and self.state == OPENED:
+                self.move("close()")
+                self._events.append(Draining())
 
     def handle_timer(self, now: float) -> None:
         """Handle the timers that have expired."""
@@ -160,6 +173,9 @@ class Link:
                 self.send_goodbye_or_finish(now)
             elif timer is Timer.SILENCE:
                 self._silence(now)
+            elif timer is Timer.FRAME and self.unfinished.overdue(now):
+                limit = self._settings.frame_timeout
+                self.abort(KeepaliveTimeout(f"the peer stopped within a message for frame_timeout ({limit:g} s)"))
             elif timer is Timer.REASSEMBLY:
                 try:
                     self._inbound.overdue(now)
@@ -210,6 +226,9 @@ class Link:
             self._finish(SetupRejected(f"the server rejected the connection: {reason}"))
             return
         self._say_goodbye("goodbye")
+        if reason == ALL_DONE:
+            # docs/reference/rs-0.md, Goodbye: the server has not opened them.
+            self._inbound.reject_unanswered()
         self._finish(PeerClosed(f"the peer closed the connection: {reason}"))
 
     def _say_goodbye(self, reason: str) -> None:
@@ -237,7 +256,7 @@ class Link:
             self._finish(None)
         elif self.state == DRAINING and self._inbound.open_streams == 0:
             self.move("streams ended")
-            self._say_goodbye("all streams are done")
+            self._say_goodbye(ALL_DONE)
             self._timers.clear()
             self._timers.set(Timer.GOODBYE, now + self._settings.close_grace)
 

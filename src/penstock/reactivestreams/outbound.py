@@ -8,7 +8,16 @@ from ..core.outbox import BY_REFERENCE_BYTES, WRITE_BYTES, Outbox
 from ..errors import LocalError
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
-from ..wire.reactivestreams.codec import Message, Type, encode, next_head, next_run, packed_run, part_head
+from ..wire.reactivestreams.codec import (
+    Message,
+    Type,
+    encode,
+    next_head,
+    next_run,
+    packed_head,
+    packed_run,
+    part_head,
+)
 from .streams import Publication
 
 __all__ = ["Outbound"]
@@ -21,24 +30,39 @@ RUN_ITEMS: Final = 1_024
 class Outbound:
     """Writes messages to the outbox.
 
+    Items of a fixed size that are sent one by one wait in a pack until anything else is sent, or the output is taken.
+
     Args:
         settings: Limits.
 
     Attributes:
-        outbox: The output for the link.
+        outbox: The output for the link, without the pack.
         metadata: Whether both sides have agreed on the metadata extension.
 
     """
 
-    __slots__ = ("_fragment_bytes", "metadata", "outbox")
+    __slots__ = ("_fragment_bytes", "_max_small", "_pack", "_pack_room", "_packing", "metadata", "outbox")
 
     def __init__(self, settings: Settings) -> None:
         self._fragment_bytes = settings.fragment_bytes
+        self._max_small = min(settings.fragment_bytes, BY_REFERENCE_BYTES)
         self.outbox = Outbox()
         self.metadata = False
+        # The items of the pack, their stream, and the bytes that it may still grow by.
+        self._pack: list[bytes] = []
+        self._packing: Publication | None = None
+        self._pack_room = 0
+
+    def take(self) -> list[bytes]:
+        """Remove and return the output; see :meth:`Outbox.take`."""
+        if self._packing is not None:
+            self._send_pack()
+        return self.outbox.take()
 
     def message(self, message: Message) -> None:
         """Send a message without items."""
+        if self._packing is not None:
+            self._send_pack()
         self.outbox.write(encode(message))
 
     def item(self, publication: Publication, payload: Payload) -> None:
@@ -48,6 +72,10 @@ class Outbound:
             LocalError: The stream cannot carry it.
 
         """
+        size = publication.element_size
+        if size and payload.metadata is None and len(payload.data) == size <= self._max_small:
+            self._add_to_pack(publication, payload.data)
+            return
         self._begin(publication, payload)
         while publication.unsent is not None:
             self.part(publication)
@@ -72,7 +100,7 @@ class Outbound:
                     continue
                 if at > start:
                     break
-                if self._begin(publication, run.payloads(at, at + 1)[0]):
+                if self._begin(publication, _item(run, at)):
                     at += 1
                     continue
             self.part(publication)
@@ -90,13 +118,38 @@ class Outbound:
         publication.unsent = None if last else rest
         self._send(part_head(publication.subscriber, publication.unsent_id, len(piece), last), piece)
 
+    def _add_to_pack(self, publication: Publication, data: bytes) -> None:
+        if self._packing is not publication or self._pack_room < len(data):
+            if self._packing is not None:
+                self._send_pack()
+            self._packing = publication
+            self._pack_room = WRITE_BYTES
+        self._pack.append(data)
+        self._pack_room -= len(data)
+
+    def _send_pack(self) -> None:
+        publication, items = self._packing, self._pack
+        assert publication is not None
+        self._packing = None
+        self._pack = []
+        if len(items) == 1:
+            self._send_whole(publication, items[0])
+        else:
+            self.outbox.write(packed_head(publication.subscriber, len(items)) + b"".join(items))
+
+    def _write(self, piece: bytes) -> None:
+        """Append `piece` to the output, after the pack."""
+        if self._packing is not None:
+            self._send_pack()
+        self.outbox.write(piece)
+
     def _send_small(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
         """Send the items from `start` on that are small and have no metadata; return the index of the next one."""
         size = publication.element_size
         if run.width and size:
             return self._send_packed(publication, run, start, stop)
         view = run.offsets
-        max_size = min(self._fragment_bytes, BY_REFERENCE_BYTES)
+        max_size = self._max_small
         room = WRITE_BYTES
         at = start
         stop = stop if size else min(stop, start + RUN_ITEMS)
@@ -110,11 +163,11 @@ class Outbound:
             at += 1
         if at - start > 1 and size:
             # Packed messaging: the items have one size and are within the demand.
-            self.outbox.write(packed_run(publication.subscriber, run, start, at))
+            self._write(packed_run(publication.subscriber, run, start, at))
         elif at > start and size:
             self._send_whole(publication, run.payloads(start, at)[0].data)
         elif at > start:
-            self.outbox.write(next_run(publication.subscriber, run, start, at))
+            self._write(next_run(publication.subscriber, run, start, at))
         return at
 
     def _send_packed(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
@@ -122,13 +175,13 @@ class Outbound:
         width = run.width
         if width != publication.element_size:
             raise LocalError(_wrong_size(publication, width))
-        if width > min(self._fragment_bytes, BY_REFERENCE_BYTES):
+        if width > self._max_small:
             return start
         max_items = WRITE_BYTES // width
         while start < stop:
             end = min(start + max_items, stop)
             if end - start > 1:
-                self.outbox.write(packed_run(publication.subscriber, run, start, end))
+                self._write(packed_run(publication.subscriber, run, start, end))
             else:
                 self._send_whole(publication, run.payloads(start, end)[0].data)
             start = end
@@ -141,9 +194,9 @@ class Outbound:
     def _send(self, head: bytes, data: bytes) -> None:
         """Send `head` and `data`. Large data is not copied."""
         if len(data) < BY_REFERENCE_BYTES:
-            self.outbox.write(head + data)
+            self._write(head + data)
         else:
-            self.outbox.write(head)
+            self._write(head)
             self.outbox.write(data)
 
     def _begin(self, publication: Publication, payload: Payload) -> bool:
@@ -164,6 +217,14 @@ class Outbound:
         publication.unsent_id = publication.next_element
         publication.next_element += 1
         return False
+
+
+def _item(run: PayloadRun, at: int) -> Payload:
+    """Return an item of a run. If it is all of the run's bytes, they are not copied."""
+    view = run.offsets
+    if view[3 * at] < 0 and view[3 * at + 1] == 0 and view[3 * at + 2] == len(run.buffer):
+        return Payload(run.buffer)
+    return run.payloads(at, at + 1)[0]
 
 
 def _wrong_size(publication: Publication, length: int) -> str:

@@ -15,6 +15,8 @@ from ..errors import FrameError, LocalError
 __all__ = ["publisher_of", "read_publisher"]
 
 SEPARATOR: Final = "?"
+SHOWN: Final = 50
+"""Characters of invalid data to show."""
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*")
 _TO_URL = bytes.maketrans(b"+/", b"-_")
 _FROM_URL = bytes.maketrans(b"-_", b"+/")
@@ -50,8 +52,11 @@ def read_publisher(publisher: bytes) -> tuple[str, bytes]:
     route, _, text = publisher.decode().partition(SEPARATOR)
     try:
         if not _BASE64URL.fullmatch(text):
-            raise Error("invalid character")
+            raise Error
         padded = text.encode().translate(_FROM_URL) + b"=" * (-len(text) % 4)
         return route, a2b_base64(padded, strict_mode=True)
-    except Error as error:
-        raise FrameError(f"the data after {SEPARATOR!r} is not valid base64url: {error}") from None
+    except Error:
+        shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        raise FrameError(
+            f"the data after {SEPARATOR!r} is not valid base64url without padding (A-Z, a-z, 0-9, - and _): {shown!r}"
+        ) from None

@@ -1,19 +1,22 @@
 import cython
 from libc.stdint cimport int64_t
 
+from ..account cimport Account
 from ..payload cimport Payload, PayloadRun
 from .inbound cimport Inbound
 from .link cimport Link
 from .outbound cimport Outbound
 from .streams cimport Publication, Subscription, add, spend
 
-cdef int OPENED, DRAINING, LEAVING, CLOSED
+cdef int NEW, OPENED, DRAINING, LEAVING, CLOSED
 cdef int64_t UNBOUNDED
 
 
 @cython.final
 cdef class ReactiveStreamsSession:
     cdef object _settings
+    cdef readonly Account account
+    cdef bint _is_client
     cdef list _events
     cdef object _timers
     cdef Outbound _outbound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..account import Account
 from ..core.timers import TimerTable
 from ..errors import CreditExceeded, LocalError, SessionClosed, StreamClosed, UnsupportedKind
 from ..events import Closed, Event, Failed
@@ -14,7 +15,7 @@ from ..settings import Settings
 from ..wire.reactivestreams.codec import Message, Type
 from .codes import text_of
 from .inbound import Inbound
-from .lifecycle import CLOSED, DRAINING, LEAVING, OPENED
+from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, OPENED
 from .link import Link
 from .outbound import Outbound
 from .publisher import publisher_of
@@ -31,19 +32,21 @@ class ReactiveStreamsSession:
     The methods for bytes and time are those of its link and its outbox.
 
     Attributes:
-        link_wanted: See :class:`penstock.session.Session`.
+        account, link_wanted: See :class:`penstock.session.Session`.
         identity: The peer's identity, as far as its link proves it.
 
     """
 
     def __init__(self, settings: Settings, is_client: bool) -> None:
         self._settings = settings
+        self.account = Account(settings.max_connection_bytes)
+        self._is_client = is_client
         self._events: list[Event] = []
         self._timers = TimerTable()
         self._outbound = Outbound(settings)
-        self._inbound = Inbound(settings, self._outbound, self._events)
+        self._inbound = Inbound(settings, self._outbound, self._events, self.account)
         self._link = link = Link(
-            settings, is_client, self._events, self._timers, self._outbound, self._inbound, self._finish
+            settings, is_client, self.account, self._events, self._timers, self._outbound, self._inbound, self._finish
         )
         self.link_up = link.link_up
         self.link_down = link.link_down
@@ -51,7 +54,7 @@ class ReactiveStreamsSession:
         self.progressed = link.progressed
         self.handle_timer = link.handle_timer
         self.next_timer = self._timers.next
-        self.take_output = self._outbound.outbox.take
+        self.take_output = self._outbound.take
         self.link_wanted = True
         self.identity = b""
 
@@ -222,6 +225,10 @@ class ReactiveStreamsSession:
         if self._link.greeted and self._link.state == OPENED:
             self._link.establish()
 
+    def shed(self, now: float, error: Exception) -> bool:
+        """Return False, because a part of an element cannot be dropped without ending the session."""
+        return False
+
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: immediately with `error`, otherwise after its open streams."""
         if self._link.state == CLOSED:
@@ -231,6 +238,9 @@ class ReactiveStreamsSession:
                 self._finish(error)
             else:
                 self._link.abort(error)
+        elif self._is_client and self._link.state == NEW:
+            # It has had no link, so there is nobody to say goodbye to.
+            self._finish(None)
         elif self._link.state < DRAINING:
             self._link.move("close()")
             self._inbound.draining = True
@@ -243,6 +253,7 @@ class ReactiveStreamsSession:
         self._events += [Failed(stream_id, reason) for stream_id in self._inbound.end_all()]
         self.link_wanted = False
         self._events.append(Closed(error))
+        self._link.unfinished.drop()
         self._timers.clear()
 
     def _publication(self, stream_id: int) -> Publication | None:

@@ -10,7 +10,7 @@ from ..settings import Settings
 from ..wire.framing import deframer, framed
 from ..wire.river.codec import codec_of
 from ..wire.river.message import Message
-from .handshake import MALFORMED, MISMATCH, check_state, code_of, decode_request, response
+from .handshake import MALFORMED, MISMATCH, check_state, code_of, decode_request, response, resumes
 from .identity import SERVER, Identity, tag_of
 from .session import RiverSession
 from .sessions import Sessions
@@ -64,6 +64,7 @@ class RiverDetector(Detector):
                 raise SetupRejected("the client did not wait for the response to its handshake", MALFORMED)
             return self._session(message, now)
         except SetupRejected as error:
+            self.guessed = not error.temporary and error.code == MISMATCH
             body = response(self._codec, "", error.message, code_of(error))
             answer = Message(f"{message.id[:64]}-r", message.to, message.from_, 0, 0, message.stream_id, 0, body)
             self.farewell = framed(self._codec.encode(answer))
@@ -77,6 +78,8 @@ class RiverDetector(Detector):
         if self._name and message.to != self._name:
             raise SetupRejected(f"this server is {self._name}, not {message.to[:40]}", MALFORMED)
         sessions = self._sessions
+        if self.locked_out and (resumes(request.expected_session_state) or sessions.taken(request.session_id)):
+            raise ProtocolError(f"handshake refused: {self.locked_out}")
         known = sessions.get(request.session_id, message.from_, self.identity)
         if known is not None and known.us == message.to:
             known.resume(request, now)

@@ -26,7 +26,7 @@ from .outbound import Outbound, Sequence
 __all__ = [
     "MALFORMED", "MALFORMED_META", "MISMATCH", "REHANDSHAKE", "REJECTED", "V1_1", "V2_0", "ExpectedState",
     "Handshake", "HandshakeRequest", "HandshakeResponse", "Rehandshake", "check_state", "code_of", "decode_request",
-    "request", "response",
+    "request", "response", "resumes",
 ]  # fmt: skip
 
 V2_0: Final = "v2.0"
@@ -177,6 +177,11 @@ def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None, unk
         raise SetupRejected(
             f"the client expects message {expected}, but the server has {sequence.first} to {sequence.seq}", MISMATCH
         )
+
+
+def resumes(state: ExpectedState | UnsetType) -> bool:
+    """Return whether a client with this state continues a session."""
+    return state is not UNSET and bool(state.next_expected_seq or state.next_sent_seq)
 
 
 def code_of(error: SetupRejected) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
+from ..account import Account
 from ..core.timers import TimerTable
 from ..errors import UrlError
 from ..events import Event
@@ -61,6 +62,7 @@ class Side:
 
     Attributes:
         settings: Limits and timeouts.
+        account: The bytes that were received and not consumed.
         codec: Encodes and decodes messages.
         is_client: Whether it opened the session.
         us: This side's id.
@@ -74,6 +76,7 @@ class Side:
     """
 
     settings: Settings
+    account: Account
     codec: RiverCodec
     is_client: bool
     us: str

@@ -1,6 +1,7 @@
 import cython
 
 from ..events cimport Canceled, Completed, Event, Failed, ItemReceived, Requested
+from ..account cimport Account
 from ..payload cimport Payload
 from ..wire.river.message cimport Message
 from .outbound cimport Outbound, Sequence
@@ -23,6 +24,9 @@ cdef class Inbound:
     cdef Sequence _sequence
     cdef object _handshake
     cdef object _finish
+    cdef Account _account
+    cdef public bint draining
+    cdef readonly bint peer_closing
     cdef readonly Py_ssize_t held_bytes
     cdef public object kind_of
 

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from typing import Final
 
 from ..core.halves import DONE, OPEN
-from ..errors import FrameError, Invalid, LimitExceeded, PeerClosed, ProtocolError, SessionClosed, SessionError
+from ..errors import (
+    CLOSING,
+    FrameError,
+    Invalid,
+    LimitExceeded,
+    PeerClosed,
+    ProtocolError,
+    Rejected,
+    SessionClosed,
+    SessionError,
+)
 from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..kinds import Kind
 from ..payload import Payload
@@ -36,6 +46,8 @@ class Inbound:
         handshake: Handles rehandshakes.
 
     Attributes:
+        draining: Whether a server rejects new streams.
+        peer_closing: Whether the server has rejected a stream because it is closing.
         held_bytes: The size of all items that arrived before they were requested.
         kind_of: Returns the kind of a route's handler; None for an unknown route.
 
@@ -53,6 +65,9 @@ class Inbound:
         self._sequence = outbound.sequence
         self._handshake = handshake
         self._finish = side.finish
+        self._account = side.account
+        self.draining = False
+        self.peer_closing = False
         self.held_bytes = 0
         self.kind_of: Callable[[str], Kind | None] = lambda route: None
 
@@ -99,9 +114,16 @@ class Inbound:
         if message.stream_id == REHANDSHAKE:
             return self._handshake.answer_rehandshake(message)
         if message.stream_id == GOODBYE and message.control_flags & CLOSE:
+            self._reject_unreceived(message.ack)
             self._finish(PeerClosed(f"{self._peer} closed the session"))
             return True
         return False
+
+    def _reject_unreceived(self, ack: int) -> None:
+        """End the streams whose first message a closing server has not received; it expected the number `ack`."""
+        for stream in self._streams.all():
+            if stream.opened_seq >= ack:
+                self.end(stream, Rejected(INVALID, CLOSING))
 
     def _result(self, stream: RiverStream, message: Message) -> bytes | None:
         """Return the payload of a successful result; otherwise, end the stream and return None."""
@@ -112,7 +134,9 @@ class Inbound:
         except FrameError as error:
             self._unusable(stream, message.control_flags, error)
             return None
-        self._failed(stream, message.control_flags, error_of(self._codec, result.payload))
+        failure = error_of(self._codec, result.payload)
+        self.peer_closing = self.peer_closing or (isinstance(failure, Rejected) and failure.closing)
+        self._failed(stream, message.control_flags, failure)
         return None
 
     def _unusable(self, stream: RiverStream, flags: int, fault: SessionError) -> None:
@@ -196,9 +220,10 @@ class Inbound:
             self._invalid(name, f"missing {missing} name in stream open message")
             return
         limit = self._settings.max_streams
-        if len(self._streams.by_number) >= limit:
+        if self.draining or len(self._streams.by_number) >= limit:
             self._streams.finish(name)
             text = f"max_streams ({limit}) streams of this session are open; retry when some have ended"
+            text = CLOSING if self.draining else text
             self._outbound.send_message(self._codec.encoded(name), CANCEL, rejection(self._codec, text))
             return
         route = f"{service}.{procedure}"
@@ -252,6 +277,7 @@ class Inbound:
             stream.hold(event, self._sequence.ack - 1)
             stream.held_bytes += size
             self.held_bytes += size
+            self._account.book(size)
             return
         stream.granted -= 1
         self._events.append(event)
@@ -278,6 +304,7 @@ class Inbound:
                 size = len(event.payload.data) + ITEM_BYTES
                 stream.held_bytes -= size
                 self.held_bytes -= size
+                self._account.release(size)
             self._events.append(held.popleft())
             seqs.popleft()
         self.close_if_done(stream)
@@ -304,7 +331,22 @@ class Inbound:
         """Drop the held items of a stream."""
         if stream.held:
             self.held_bytes -= stream.held_bytes
+            self._account.release(stream.held_bytes)
             stream.drop_held()
+
+    def shed(self, now: float, error: Exception) -> bool:
+        """Drop the held items of the stream with most. See :meth:`penstock.session.Session.shed`."""
+        streams = [stream for stream in self._streams.all() if stream.held_bytes]
+        if not streams:
+            return False
+        stream = max(streams, key=lambda stream: stream.held_bytes)
+        self.drop_held(stream)
+        if self._is_client:
+            self._outbound.cancel(stream, "its items are not consumed")
+            self.end(stream, error)
+        else:
+            self._invalid(stream.name, str(error), stream)
+        return True
 
     def close_if_done(self, stream: RiverStream) -> None:
         """Remove a stream if it has ended and its held items were taken."""

@@ -1,5 +1,7 @@
 import cython
 
+from ..core.unfinished cimport Unfinished
+from ..account cimport Account
 from ..wire.framing cimport Deframer
 from ..wire.river.message cimport Message
 from ..wire.river.scanning cimport scan
@@ -26,6 +28,8 @@ cdef class Link:
     cdef list _events
     cdef object _timers
     cdef object _finish
+    cdef Account _account
+    cdef readonly Unfinished unfinished
     cdef Deframer _deframer
     cdef double _last_received_at
     cdef double _checked_at
@@ -48,4 +52,5 @@ cdef class Link:
     cdef Message _decoded(self, Deframer deframer)
     @cython.locals(sequence=Sequence)
     cdef _receive_message(self, Message message, Py_ssize_t size, double now)
+    cpdef end_probation(self)
     cdef _out_of_order(self, Message message, double now)

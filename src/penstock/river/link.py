@@ -7,6 +7,7 @@ from typing import Final
 
 from ..core.link_losses import LinkLosses
 from ..core.timers import Timer
+from ..core.unfinished import Unfinished
 from ..errors import KeepaliveTimeout, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
 from ..events import Unlinked
 from ..wire.framing import Deframer, LongMessage, deframer
@@ -46,6 +47,7 @@ class Link:
         confirmed: Whether this process has received a message of the session.
         probation_bytes: On a server, the size of messages received before its client has acknowledged the session;
             -1: the client has acknowledged it. Always -1 on a client.
+        unfinished: The bytes of a message that has not arrived completely.
         taken_over: Whether an earlier process began the session.
 
     """
@@ -66,6 +68,8 @@ class Link:
         self._outbound = outbound
         self._sequence = outbound.sequence
         self._finish = side.finish
+        self._account = side.account
+        self.unfinished = Unfinished(side.account, side.timers, settings.frame_timeout)
         self._deframer = deframer(settings.max_frame_bytes, pass_over=True)
         self._last_received_at = 0.0
         # The time of the last silence check, and the number of our next message then.
@@ -126,6 +130,7 @@ class Link:
         self.wanted = False
         self._outbound.linked = False
         self._timers.clear()
+        self.unfinished.drop()
 
     def _is_hopeless(self) -> bool:
         """Count a link that ended before our first handshake was answered; return whether to stop trying."""
@@ -157,6 +162,7 @@ class Link:
         self._outbound.link_down()
         # The peer sends an incomplete message again.
         self._deframer = deframer(self._settings.max_frame_bytes, pass_over=True)
+        self.unfinished.drop()
         for timer in (Timer.FIRST_FRAME, Timer.KEEPALIVE, Timer.SILENCE):
             self._timers.stop(timer)
         if Timer.EXPIRY not in self._timers:
@@ -185,6 +191,8 @@ class Link:
         except (ProtocolError, LimitExceeded) as error:
             # River, State Transitions: an invalid message destroys the session.
             self._finish(error)
+        if (deframer.size or self.unfinished.held) and self.state != DOWN:
+            self.unfinished.update(deframer.held, now)
 
     def progressed(self, now: float) -> None:
         """Record that output left the link, which counts as life: the peer may be waiting for it."""
@@ -237,8 +245,11 @@ class Link:
         self.confirmed = True
         if self.probation_bytes >= 0:
             # A heartbeat also shows it, if a checkpoint holds back the acknowledgement.
-            is_known = message.ack or message.control_flags & ACK
-            self.probation_bytes = -1 if is_known else self.probation_bytes + size
+            if message.ack or message.control_flags & ACK:
+                self.end_probation()
+            else:
+                self.probation_bytes += size
+                self._account.book(size)
         is_ours = message.to == self._us
         is_heartbeat = message.control_flags & ACK
         self._outbound.received(message.ack, size if is_ours and not is_heartbeat else -1)
@@ -250,6 +261,12 @@ class Link:
                 self._outbound.ack_heartbeat()
         elif self.state == UP:
             self._inbound.receive(message)
+
+    def end_probation(self) -> None:
+        """Let requests start: the client knows the session, or had time to learn of it."""
+        if self.probation_bytes > 0:
+            self._account.release(self.probation_bytes)
+        self.probation_bytes = -1
 
     def _receive_answer(self, message: Message, now: float) -> None:
         """Handle a server's response to our handshake."""
@@ -280,14 +297,14 @@ class Link:
         Args:
             timer: The timer.
             now: The time.
-            full: Whether the session is full, so that reading from its link is paused.
+            full: Whether reading from the link is paused, because the session or its account is full.
 
         """
         settings = self._settings
         if timer is Timer.KEEPALIVE:
             self._timers.set(Timer.KEEPALIVE, now + settings.heartbeat_interval)
             # The probation ends here even if the client has acknowledged nothing.
-            self.probation_bytes = -1
+            self.end_probation()
             self._outbound.send_heartbeat()
         elif timer is Timer.SILENCE:
             self._check_silence(now, full)
@@ -296,6 +313,9 @@ class Link:
         elif timer is Timer.FIRST_FRAME:
             limit = settings.handshake_timeout
             self._drop(now, LinkLost(f"{self._peer} did not answer the handshake within {limit:g} s"))
+        elif timer is Timer.FRAME and self.unfinished.overdue(now):
+            limit = settings.frame_timeout
+            self._drop(now, KeepaliveTimeout(f"{self._peer} stopped within a message for frame_timeout ({limit:g} s)"))
         elif timer is Timer.EXPIRY:
             limit = settings.session_grace
             self._finish(LinkLost(f"the session was without a connection for session_grace ({limit:g} s)"))

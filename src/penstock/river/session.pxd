@@ -1,5 +1,6 @@
 import cython
 
+from ..account cimport Account
 from ..payload cimport Payload, PayloadRun
 from .inbound cimport Inbound
 from .link cimport Link
@@ -12,6 +13,7 @@ cdef int CLOSE, OPENED, CLOSED, DRAINING, UP, OPEN
 cdef class RiverSession:
     cdef object _side
     cdef object _settings
+    cdef readonly Account account
     cdef readonly object _codec
     cdef bint _is_client
     cdef readonly str us
@@ -32,6 +34,7 @@ cdef class RiverSession:
     cdef str _answered_as
     cdef object _promise
     cdef readonly object progressed
+    cdef readonly object shed
     cdef readonly object next_timer
     cdef readonly object take_output
 

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from ..account import Account
 from ..core.halves import OPEN
 from ..core.timers import TimerTable
 from ..errors import LimitExceeded, LocalError, SessionClosed, SetupRejected, UnsupportedKind
-from ..events import Closed, CreditGranted, Event
+from ..events import Closed, CreditGranted, Draining, Event
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..session import Durable
@@ -46,12 +47,11 @@ class RiverSession:
         secret: The session's id as bytes: a client that sends it in a handshake resumes the session.
         identity: The client's identity, as far as its link proves it.
         sequence: The numbers of messages, and the unacknowledged messages.
-        progressed, next_timer, take_output: See :class:`penstock.session.Session`.
+        account, progressed, next_timer, shed, take_output: See :class:`penstock.session.Session`.
 
     """
 
     calls_by_streams = False
-    """False: a request has the kind of its handler."""
 
     def __init__(
         self,
@@ -66,6 +66,7 @@ class RiverSession:
         renew: Callable[[], bytes] | None = None,
     ) -> None:
         self._settings = settings
+        self.account = Account(settings.max_connection_bytes)
         self._codec = codec_of(codec)
         self._is_client = is_client
         self.us = us
@@ -76,16 +77,17 @@ class RiverSession:
         self._state = OPENED
         self._streams = streams = RiverStreams(settings.max_streams)
         self._timers = timers = TimerTable()
-        events: list[Event] = []
-        self._events = events
-        side = Side(settings, self._codec, is_client, us, peer, session_id, streams, timers, events, self._finish)
-        self._side = side
+        self._events = events = list[Event]()
+        self._side = side = Side(
+            settings, self.account, self._codec, is_client, us, peer, session_id, streams, timers, events, self._finish
+        )
         self._outbound = Outbound(side, tag)
         self._handshake = Handshake(side, metadata, renew, self._outbound)
         self._inbound = Inbound(side, self._outbound, self._handshake)
         self._link = Link(side, self._handshake, self._inbound, self._outbound)
         self.sequence = self._outbound.sequence
         self.progressed = self._link.progressed
+        self.shed = self._inbound.shed
         self.next_timer = timers.next
         self.take_output = self._outbound.outbox.take
         # The server's sessions, and the id of this one in responses to handshakes.
@@ -175,6 +177,9 @@ class RiverSession:
         if is_new and link.confirmed and self._sessions is not None:
             for other in self._sessions.others(self):
                 other.replaced(now)
+        if self._inbound.peer_closing and self._state == OPENED:
+            self._state = DRAINING
+            self._events.append(Draining())
         if self._state == DRAINING:
             self._end_if_drained()
 
@@ -183,7 +188,7 @@ class RiverSession:
         for timer in self._timers.expired(now):
             if self._state == CLOSED:
                 return
-            self._link.handle_timer(timer, now, self.full)
+            self._link.handle_timer(timer, now, self.full or self.account.paused)
         self._end_if_drained()
 
     def take_events(self) -> list[Event]:
@@ -203,8 +208,7 @@ class RiverSession:
             self._handshake.established()
 
     def rehandshake(self, now: float) -> None:
-        """Request the client's metadata again. `Established` follows, or the session ends."""
-        # Without a link, the next handshake has the metadata.
+        """Request the client's metadata again, at once or with the next link. `Established` or `Closed` follows."""
         if self._link.state == UP:
             self._handshake.rehandshake(now)
 
@@ -333,6 +337,7 @@ class RiverSession:
             return
         if error is None:
             self._state = DRAINING
+            self._inbound.draining = True
             if not self._streams:
                 self._say_goodbye()
                 self._finish(None)
@@ -354,10 +359,7 @@ class RiverSession:
             self._finish(None)
 
     def _say_goodbye(self) -> None:
-        """Inform a server's client that its streams have ended and that it need not resume the session.
-
-        River has no message for the latter. Clients that do not know ours ignore it.
-        """
+        """Tell a server's client that its streams have ended, and by a message of ours that it need not resume."""
         outbound = self._outbound
         if self._is_client or not outbound.linked:
             return
@@ -378,7 +380,7 @@ class RiverSession:
         if link.probation_bytes >= 0:
             # No request has started: the client will send all of them again.
             self._events[:] = [event for event in self._events if not event.stream_id]
-            link.probation_bytes = -1
+            link.end_probation()
         self._events.append(Closed(error))
         if self._sessions is not None:
             self._sessions.forget(self, error)

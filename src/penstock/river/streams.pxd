@@ -21,6 +21,7 @@ cdef class RiverStream:
     cdef public Py_ssize_t granted
     cdef public object held
     cdef public object held_seqs
+    cdef public long long opened_seq
     cdef public long long seen_until
     cdef public int kind
     cdef public Py_ssize_t held_bytes

@@ -31,6 +31,7 @@ class RiverStream:
         granted: Items that its user has requested and not received.
         held: Items, and perhaps the end, that arrived before they were requested; None: there are none.
         held_seqs: The numbers of the messages with the events in `held`.
+        opened_seq: On a client, the number of the message that opened it; -1 in a restored session.
         seen_until: In a restored session, the number of the first message that its user may not have seen.
         held_bytes: The size of `held`, with an allowance for each item.
 
@@ -38,7 +39,7 @@ class RiverStream:
 
     __slots__ = (
         "answers_items", "encoded", "granted", "held", "held_bytes", "held_seqs", "inbound", "kind", "name", "number",
-        "outbound", "reads_stopped", "seen_until", "sends_items",
+        "opened_seq", "outbound", "reads_stopped", "seen_until", "sends_items",
     )  # fmt: skip
 
     def __init__(self, number: int, name: str, encoded: bytes, kind: int, inbound: int, outbound: int) -> None:
@@ -54,6 +55,7 @@ class RiverStream:
         self.reads_stopped = False
         self.held: deque[Event] | None = None
         self.held_seqs: deque[int] | None = None
+        self.opened_seq = -1
         self.seen_until = 0
         self.held_bytes = 0
 

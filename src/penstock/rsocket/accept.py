@@ -72,6 +72,8 @@ class RSocketDetector(Detector):
         """Return the session that the first frame, RESUME, names; None until the frame is whole."""
         # RESUME and its responses are the same in all dialects that have them.
         codec = RSOCKET_1_0.codec()
+        if self.locked_out:
+            raise ProtocolError(f"RESUME refused: {self.locked_out}")
         end = codec.prefix_bytes + int.from_bytes(self._head[: codec.prefix_bytes], "big")
         if len(self._head) < min(end, RESUME_BYTES):
             return None
@@ -87,6 +89,7 @@ class RSocketDetector(Detector):
             session = self._store.get(frame.token, self.identity)
             session.resume(frame, now)
         except (FrameError, ResumeRejected) as error:
+            self.guessed = True
             self.farewell = codec.frame(ErrorFrame(0, Code.REJECTED_RESUME, str(error).encode()))
             raise ProtocolError(f"RESUME rejected: {error}") from error
         session.receive(self._head[end:], now)

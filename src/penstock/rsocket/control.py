@@ -7,7 +7,7 @@ from typing import Any
 from ..core.replay import Replay
 from ..core.timers import Timer
 from ..errors import LimitExceeded, LocalError, PeerClosed, ProtocolError, SessionError, SetupRejected, UnsupportedKind
-from ..events import Draining, Established, LeaseGranted, MetadataPushed
+from ..events import Draining, Established, LeaseGranted
 from ..payload import Payload
 from ..wire.rsocket.frames import LEASE, RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame, SetupFrame
 from .codes import SETUP_CODES, Code, name_of, text_of
@@ -87,7 +87,7 @@ class Control:
             if not sessions.add(setup.token, self._session, self._session.identity):
                 raise SetupRejected("the resume token is in use, or there are too many sessions", Code.REJECTED_SETUP)
             life.token = setup.token
-            self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes)
+            self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes, account=life.account)
         life.move("SETUP")
         life.established = True
         self._outbound.linked = True
@@ -154,7 +154,7 @@ class Control:
             lease = self._leases.requester.received(frame, now)
             self._events.append(LeaseGranted(lease.requests, lease.ttl, frame.metadata))
         elif frame.type == FrameType.METADATA_PUSH and frame.metadata is not None:
-            self._events.append(MetadataPushed(0, frame.metadata))
+            self._inbound.pushed(0, frame.metadata)
         else:
             # RSocket 1.0, Handling the Unexpected 9: another SETUP, and all other frames that are invalid here.
             self._strays.ignored(frame, now)
@@ -210,9 +210,16 @@ class Control:
         return self._life.state == DRAINING and not self._streams
 
     def close_if_done(self) -> None:
-        """End the session if it is draining and all streams have ended."""
+        """Announce the end of a draining session when all streams have ended. A client's session ends with that."""
         if self.done:
-            frame = self._dialect.close_error(Code.CONNECTION_CLOSE, "all streams are done")
+            frame = None
+            # ReactiveSocket 0.0, Setup Error Frame: only servers send it.
+            if self._dialect.keepalive or not self._life.is_client:
+                frame = self._dialect.close_error(Code.CONNECTION_CLOSE, "all streams are done")
             if frame is not None:
                 self._outbound.control(frame)
-            self._life.finish(None)
+            if frame is None or self._life.is_client or not self._outbound.linked:
+                self._life.finish(None)
+            else:
+                # Requests that the client sent before it reads CONNECTION_CLOSE would be lost with the link.
+                self._life.move("streams ended")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from ..errors import CLOSING
 from ..kinds import Kind
 from ..wire.framing import Deframer
 from ..wire.rsocket.codec import Codec
@@ -83,6 +84,9 @@ class Dialect:
                 return None
             frame.type = int(FrameType.SETUP_ERROR)
             frame.code = self.setup_errors[code]
+            if code == Code.CONNECTION_CLOSE:
+                # The code alone would mean that the set-up was rejected.
+                frame.data = CLOSING.encode()
         return frame
 
     def code_of(self, frame: ErrorFrame) -> int | None:
@@ -91,6 +95,8 @@ class Dialect:
             return frame.code
         if frame.type != FrameType.SETUP_ERROR:
             return None
+        if frame.data == CLOSING.encode():
+            return Code.CONNECTION_CLOSE
         return next((code for code, number in self.setup_errors.items() if number == frame.code), frame.code)
 
 
@@ -124,6 +130,7 @@ REACTIVESOCKET_0_0: Final = Dialect(
         Code.UNSUPPORTED_SETUP: 0x0010,
         Code.REJECTED_SETUP: 0x0100,
         Code.CONNECTION_ERROR: 0x0001,
+        Code.CONNECTION_CLOSE: 0x0100,
     },
     keepalive=False,
     own_ids=True,

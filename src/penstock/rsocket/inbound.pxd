@@ -17,6 +17,7 @@ cdef int OPEN, COMPLETE, FOLLOWS, NEXT
 
 @cython.final
 cdef class Inbound:
+    cdef Lifecycle _life
     cdef object _settings
     cdef StreamTable _streams
     cdef Outbound _outbound
@@ -41,7 +42,7 @@ cdef class Inbound:
     cpdef frame(self, Frame frame, double now)
     @cython.locals(type=int)
     cdef _sign_stream_id(self, Frame frame)
-    @cython.locals(stream=Stream, count=Py_ssize_t)
+    @cython.locals(stream=Stream, count=Py_ssize_t, size=Py_ssize_t)
     cpdef run(self, stream_id, PayloadRun run, double now)
     @cython.locals(stream_id="long long")
     cdef _request(self, Frame frame, double now)
@@ -49,7 +50,7 @@ cdef class Inbound:
     cdef _open(self, Frame frame, Payload payload, double now)
     @cython.locals(stream=Stream, flags=int, sending=bint)
     cdef _payload(self, Frame frame, double now)
-    @cython.locals(sending=bint)
+    @cython.locals(sending=bint, metadata=bytes)
     cdef _item(self, Stream stream, Payload payload, bint done)
     @cython.locals(stream=Stream, count="long long")
     cdef _request_n(self, Frame frame, double now)

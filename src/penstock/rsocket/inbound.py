@@ -7,14 +7,14 @@ from typing import Final
 from ..core.halves import MAX_REQUEST_N, OPEN, Signal, add
 from ..core.rates import Rate
 from ..core.streams import Stream
-from ..errors import FrameError, LimitExceeded, ProtocolError
-from ..events import Canceled, Completed, CreditGranted, ItemReceived, MetadataPushed, Requested, RunReceived
+from ..errors import CLOSING, FrameError, LimitExceeded, ProtocolError, Rejected
+from ..events import Canceled, Completed, CreditGranted, Draining, ItemReceived, MetadataPushed, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
 from .extensions.metadata import Router
-from .lifecycle import Lifecycle
+from .lifecycle import OPENED, Lifecycle
 from .strays import RATE_SECONDS, Strays
 
 __all__ = ["KINDS", "Inbound"]
@@ -53,6 +53,7 @@ class Inbound:
 
     def __init__(self, life: Lifecycle, strays: Strays) -> None:
         settings, dialect = life.settings, life.dialect
+        self._life = life
         self._settings = settings
         self._streams = life.streams
         self._outbound = life.outbound
@@ -96,7 +97,7 @@ class Inbound:
             and self._streams.get(frame.stream_id) is not None
         ):
             # ReactiveSocket 0.0, Metadata Push Frame: it is processed in order with the stream's responses.
-            self._events.append(MetadataPushed(frame.stream_id, frame.metadata))
+            self.pushed(frame.stream_id, frame.metadata)
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
             self.strays.ignored(frame, now)
@@ -118,8 +119,23 @@ class Inbound:
                 self._events.append(RunReceived(stream_id, run.part(0, stream.granted)))
             self.strays.overrun(stream)
             return
+        if run.size > self._max_metadata_bytes:
+            size = run.largest_metadata()
+            if size > self._max_metadata_bytes:
+                self.strays.refuse(stream, Code.INVALID, self.metadata_excess(size))
+                return
         stream.granted -= count
         self._events.append(RunReceived(stream_id, run))
+
+    def metadata_excess(self, size: int) -> LimitExceeded:
+        """Return the error for an item or a push with metadata of `size` bytes."""
+        return LimitExceeded(f"metadata of {size} bytes exceeds max_metadata_bytes ({self._max_metadata_bytes})")
+
+    def pushed(self, stream_id: int, metadata: bytes) -> None:
+        """Report pushed metadata. Raises LimitExceeded if it is too large."""
+        if len(metadata) > self._max_metadata_bytes:
+            raise self.metadata_excess(len(metadata))
+        self._events.append(MetadataPushed(stream_id, metadata))
 
     def _sign_stream_id(self, frame: Frame) -> None:
         """Make the stream id negative if the peer opened the stream.
@@ -151,7 +167,7 @@ class Inbound:
             self.strays.stray(now)
             self.strays.interrupt(stream_id)
         elif self.draining:
-            self.strays.reject(frame, "the connection is closing", now)
+            self.strays.reject(frame, CLOSING, now)
         elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
             self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
         elif self._max_open_rate and self._opens.hit(now):
@@ -173,8 +189,7 @@ class Inbound:
         metadata = payload.metadata
         try:
             if metadata is not None and len(metadata) > self._max_metadata_bytes:
-                limit = f"max_metadata_bytes ({self._max_metadata_bytes})"
-                raise LimitExceeded(f"metadata of {len(metadata)} bytes exceeds {limit}")
+                raise self.metadata_excess(len(metadata))
             route = self.router.route(metadata)
         except (FrameError, LimitExceeded) as error:
             # Only the request is invalid, so the connection continues.
@@ -243,6 +258,10 @@ class Inbound:
         """Deliver a complete item."""
         if stream.granted == 0:
             self.strays.overrun(stream)
+            return
+        metadata = payload.metadata
+        if metadata is not None and len(metadata) > self._max_metadata_bytes:
+            self.strays.refuse(stream, Code.INVALID, self.metadata_excess(len(metadata)))
             return
         stream.granted -= 1
         # RSocket 1.0, Handling the Unexpected 5: a call has one response, even without COMPLETE.
@@ -323,4 +342,13 @@ class Inbound:
             self._reassembly.drop(frame.stream_id)
             self.strays.stray(now)
             return
-        self.strays.fail(stream, error_of(frame.code, frame.data, frame.metadata))
+        code = frame.code
+        if self.first_draft and frame.data == CLOSING.encode():
+            # ReactiveSocket 0.0, Error Frame: it has no code.
+            code = Code.REJECTED
+        error = error_of(code, frame.data, frame.metadata)
+        if isinstance(error, Rejected) and error.closing and self._life.is_client and self._life.state == OPENED:
+            # CONNECTION_CLOSE follows when the open streams have ended.
+            self._life.move("CONNECTION_CLOSE")
+            self._events.append(Draining())
+        self.strays.fail(stream, error)

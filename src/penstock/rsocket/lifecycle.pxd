@@ -1,10 +1,12 @@
 from ..core.streams cimport StreamTable
+from ..account cimport Account
 from .lease cimport Leases
 from .outbound cimport Outbound
 
 
 cdef class Lifecycle:
     cdef readonly object settings
+    cdef readonly Account account
     cdef readonly object dialect
     cdef readonly bint is_client
     cdef readonly object finish

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
+from ..account import Account
 from ..core.streams import StreamTable
 from ..core.timers import TimerTable
 from ..events import Event
@@ -14,7 +15,7 @@ from .dialect import Dialect
 from .lease import Leases
 from .outbound import Outbound
 
-__all__ = ["CLOSED", "DRAINING", "NEW", "OPENED", "TRANSITIONS", "Lifecycle", "SessionState"]
+__all__ = ["CLOSED", "DRAINING", "LEAVING", "NEW", "OPENED", "TRANSITIONS", "Lifecycle", "SessionState"]
 
 
 Finish = Callable[[Exception | None], None]
@@ -29,12 +30,14 @@ class SessionState(IntEnum):
     """Streams are possible. A client may send before the server has confirmed the set-up (false start)."""
     DRAINING = 2
     """Open streams may end; this side opens no new ones."""
-    CLOSED = 3
+    LEAVING = 3
+    """A server has sent CONNECTION_CLOSE. It rejects requests until the client closes the link."""
+    CLOSED = 4
     """The session has ended."""
 
 
 # Plain integers, because compiled code compares them for every frame.
-NEW, OPENED, DRAINING, CLOSED = map(int, SessionState)
+NEW, OPENED, DRAINING, LEAVING, CLOSED = map(int, SessionState)
 
 TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
     (SessionState.NEW, "SETUP"): SessionState.OPENED,
@@ -48,7 +51,9 @@ TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
     (SessionState.OPENED, "finished"): SessionState.CLOSED,
     (SessionState.DRAINING, "SETUP"): SessionState.DRAINING,
     (SessionState.DRAINING, "close()"): SessionState.DRAINING,
+    (SessionState.DRAINING, "streams ended"): SessionState.LEAVING,
     (SessionState.DRAINING, "finished"): SessionState.CLOSED,
+    (SessionState.LEAVING, "finished"): SessionState.CLOSED,
 }
 """(State, cause) to the next state. All other combinations are defects in Penstock."""
 
@@ -58,6 +63,7 @@ class Lifecycle:
 
     Attributes:
         settings: Limits and timeouts.
+        account: The bytes that were received and not consumed.
         dialect: The protocol version.
         is_client: Whether this side opens the connection.
         finish: Ends the session with an error, or None.
@@ -78,6 +84,7 @@ class Lifecycle:
         self, settings: Settings, dialect: Dialect, is_client: bool, token: bytes | None, finish: Finish
     ) -> None:
         self.settings = settings
+        self.account = Account(settings.max_connection_bytes)
         self.dialect = dialect
         self.is_client = is_client
         self.finish = finish

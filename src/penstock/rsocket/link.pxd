@@ -1,5 +1,6 @@
 import cython
 
+from ..core.unfinished cimport Unfinished
 from ..payload cimport PayloadRun
 from ..wire.rsocket.codec cimport Codec
 from ..wire.framing cimport Deframer
@@ -30,6 +31,7 @@ cdef class Link:
     cdef Deframer _deframer
     cdef long long _repeated
     cdef readonly int state
+    cdef readonly Unfinished unfinished
 
     cpdef receive(self, bytes data, double now)
     cdef _after(self)

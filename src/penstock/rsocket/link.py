@@ -9,6 +9,7 @@ from ..core.halves import MAX_REQUEST_N
 from ..core.link_losses import LinkLosses
 from ..core.replay import Replay
 from ..core.timers import Timer
+from ..core.unfinished import Unfinished
 from ..errors import FrameError, KeepaliveTimeout, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
 from ..events import Unlinked
 from ..wire.rsocket.codec import Codec
@@ -17,7 +18,7 @@ from .codes import Code, name_of, text_of
 from .control import Control
 from .dialect import deframer_of
 from .inbound import Inbound
-from .lifecycle import CLOSED, DRAINING, NEW, Lifecycle
+from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, Lifecycle
 
 __all__ = ["TRANSITIONS", "Link", "LinkState"]
 
@@ -59,6 +60,7 @@ class Link:
 
     Attributes:
         state: A :class:`LinkState` as a number.
+        unfinished: The bytes of a frame that has not arrived completely.
 
     """
 
@@ -72,6 +74,7 @@ class Link:
         self._strays = inbound.strays
         self._control = control
         self._keepalive = control.keepalive
+        self.unfinished = Unfinished(life.account, life.timers, settings.frame_timeout)
         self._losses = LinkLosses(SHORT_LINK_SECONDS, settings.keepalive_interval)
         limit = settings.max_frame_bytes if life.is_client else settings.max_setup_frame_bytes
         self._deframer = deframer_of(self._codec, limit)
@@ -79,7 +82,7 @@ class Link:
         self._repeated = 0
         self.state = DOWN
         if life.token is not None:
-            outbound.replay = Replay(settings.resume_bytes, self._codec.prefix_bytes)
+            outbound.replay = Replay(settings.resume_bytes, self._codec.prefix_bytes, account=life.account)
 
     # The link.
 
@@ -102,7 +105,7 @@ class Link:
         if life.state == CLOSED:
             return
         lost = error if error is not None else LinkLost("the peer closed the connection")
-        if life.token is None or life.state == NEW:
+        if life.token is None or life.state == NEW or life.state == LEAVING:
             in_order = error is None and self._control.done
             life.finish(None if in_order else lost)
             return
@@ -135,6 +138,8 @@ class Link:
         except (ProtocolError, LimitExceeded, ResumeRejected) as error:
             # THREATS 2: bytes that do not begin with a frame end the session.
             self._control.abort(error, Code.CONNECTION_ERROR)
+        if (self._deframer.size or self.unfinished.held) and self._life.state != CLOSED:
+            self.unfinished.update(self._deframer.held, now)
         self._after()
 
     def progressed(self, now: float) -> None:
@@ -151,7 +156,11 @@ class Link:
             if timer is Timer.KEEPALIVE:
                 self._outbound.control(self._keepalive.due(now, self._life.position()))
             elif timer is Timer.SILENCE and self._keepalive.silent(now):
-                self._silent(now)
+                silence = now - self._keepalive.last_received_at
+                self._give_up(KeepaliveTimeout(f"nothing received from the peer for {silence:.1f} s"), now)
+            elif timer is Timer.FRAME and self.unfinished.overdue(now):
+                limit = settings.frame_timeout
+                self._give_up(KeepaliveTimeout(f"the peer stopped within a frame for frame_timeout ({limit:g} s)"), now)
             elif timer is Timer.REASSEMBLY:
                 self._strays.overdue(now)
             elif timer is Timer.FIRST_FRAME:
@@ -264,7 +273,7 @@ class Link:
 
         Raises ResumeRejected, and changes nothing, if one side no longer has the data that the other lacks.
         """
-        if self._outbound.replay is None or self._life.state == CLOSED:
+        if self._outbound.replay is None or self._life.state >= LEAVING:
             raise ResumeRejected("the session cannot be resumed")
         # RSocket 1.0, Resuming Operation: both sides must still have what the other has not received.
         if frame.first_available_client_position > self._life.received:
@@ -284,6 +293,7 @@ class Link:
         self._outbound.linked = False
         self._outbound.outbox.clear()
         self._deframer = deframer_of(self._codec, self._settings.max_frame_bytes)
+        self.unfinished.drop()
         self._life.leases.suspend()
 
     def _resume_answered(self, frame: Frame, now: float) -> None:
@@ -338,9 +348,8 @@ class Link:
         # RSocket 1.0, Resuming Operation: leases MUST be restarted by sending one.
         self._control.grant(now)
 
-    def _silent(self, now: float) -> None:
+    def _give_up(self, error: KeepaliveTimeout, now: float) -> None:
         """Give up a link whose peer is silent; end the session if it cannot be resumed."""
-        error = KeepaliveTimeout(f"nothing received from the peer for {now - self._keepalive.last_received_at:.1f} s")
         if self._life.token is None or self._life.state == NEW:
             self._control.abort(error, Code.CONNECTION_ERROR)
         else:

@@ -181,7 +181,7 @@ def restore(checkpoint: Checkpoint, life: Lifecycle, reassembly: Reassembly) -> 
     life.move("restored")
     life.received = life.reported = checkpoint.received
     prefix_bytes = outbound.prefix_bytes
-    replay = Replay(life.settings.resume_bytes, prefix_bytes, checkpoint.sent)
+    replay = Replay(life.settings.resume_bytes, prefix_bytes, checkpoint.sent, life.account)
     for index, body in enumerate(checkpoint.retained):
         try:
             outbound.codec.decode(body, 0, len(body))

@@ -1,6 +1,7 @@
 import cython
 
 from ..core.streams cimport Stream, StreamTable
+from ..account cimport Account
 from ..payload cimport Payload, PayloadRun
 from .control cimport Control
 from .inbound cimport Inbound
@@ -17,6 +18,7 @@ cdef int _CALL, _FIRE, _STREAM, _UPLOAD, _CHANNEL, _METADATA_PUSH
 
 cdef class RSocketSession:
     cdef object _settings
+    cdef readonly Account account
     cdef object _dialect
     cdef bint _own_ids
     cdef long long _max_initial_n

@@ -25,7 +25,7 @@ from .codes import Code, wire_of
 from .control import Control
 from .dialect import DIALECTS, ENDLESS, RSOCKET_1_0, Dialect
 from .inbound import Inbound
-from .lifecycle import CLOSED, DRAINING, OPENED, Lifecycle
+from .lifecycle import CLOSED, DRAINING, LEAVING, OPENED, Lifecycle
 from .link import Link
 from .resume import Checkpoint, SessionStore, decode_checkpoint, restore, take_checkpoint
 from .strays import Strays
@@ -45,7 +45,7 @@ class RSocketSession:
     Create one with :meth:`client`, :meth:`server` or :meth:`restore`.
 
     Attributes:
-        link_wanted: See :class:`penstock.session.Session`.
+        account, link_wanted: See :class:`penstock.session.Session`.
         identity: The identity of the client that its link has verified.
 
     """
@@ -67,6 +67,7 @@ class RSocketSession:
         self._max_initial_n = 1 if ignored else MAX_REQUEST_N
         self._store = store
         self._life = life = Lifecycle(settings, dialect, is_client, token, self._finish)
+        self.account = life.account
         self._events = life.events
         self._streams = life.streams
         self._outbound = life.outbound
@@ -312,9 +313,17 @@ class RSocketSession:
         """Raise UnsupportedKind, because only a new session can repeat the set-up."""
         raise UnsupportedKind(f"{self._dialect.name} does not support rehandshakes")
 
+    def shed(self, now: float, error: Exception) -> bool:
+        """Drop the largest unfinished item, or unconfirmed output. See :meth:`penstock.session.Session.shed`."""
+        return self._strays.shed(error)
+
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once if there is an `error`, else when the open streams have ended."""
         if self._life.state == CLOSED:
+            return
+        if self._life.state == LEAVING:
+            if error is not None:
+                self._finish(None)
             return
         if error is not None:
             refusal = error.code if isinstance(error, SetupRejected) else None
@@ -346,6 +355,9 @@ class RSocketSession:
     def _finish(self, error: Exception | None) -> None:
         """End the session after all its streams have failed."""
         life = self._life
+        if life.state == LEAVING:
+            # Nothing was open, so it does not matter how the client disconnects.
+            error = None
         life.move("finished")
         if self._store is not None and life.token is not None:
             self._store.remove(life.token, error)
@@ -355,6 +367,9 @@ class RSocketSession:
             self._strays.remove_stream(stream)
             self._events.append(Failed(stream.id, reason))
         self._strays.reassembly.clear()
+        if self._outbound.replay is not None:
+            self._outbound.replay.drop()
+        self._link.unfinished.drop()
         self.link_wanted = False
         self._events.append(Closed(error))
         life.timers.clear()

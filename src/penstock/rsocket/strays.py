@@ -46,7 +46,7 @@ class Strays:
         self._leases = life.leases
         self._late = 0
         self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
-        self.reassembly = Reassembly(settings)
+        self.reassembly = Reassembly(settings, life.account)
         self.partials = self.reassembly.partials
 
     # Invalid frames.
@@ -120,6 +120,23 @@ class Strays:
         while excess is not None:
             self.drop_partial(*excess)
             excess = self.reassembly.excess()
+
+    def shed(self, error: Exception) -> bool:
+        """Drop the largest unfinished item, or the output that the peer has not confirmed if that is larger.
+
+        Returns False if there is neither.
+        """
+        replay = self._outbound.replay
+        largest = self.reassembly.largest()
+        retained = 0 if replay is None else replay.held
+        if replay is not None and retained > (0 if largest is None else self.partials[largest].held):
+            # Without it, the session continues over this link, but cannot be resumed from before.
+            replay.drop()
+        elif largest is not None:
+            self.drop_partial(largest, error)
+        else:
+            return False
+        return True
 
     def drop_partial(self, stream_id: int, error: Exception) -> None:
         """Drop an unfinished item, and end its stream or reject its request."""

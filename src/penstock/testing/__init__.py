@@ -7,7 +7,8 @@ that they detect what an ordinary peer tolerates: too many items, signals after 
 
 from __future__ import annotations
 
-from .publisher import PUBLISHER_RULES, Published, check_publisher
+from .published import Published
+from .publisher import PUBLISHER_RULES, check_publisher
 from .results import Result
 from .rules import RULES, Rule
 from .subscriber import SUBSCRIBER_RULES, Subscribing, check_subscriber

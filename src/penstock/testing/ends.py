@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from ..events import Closed, Event
@@ -113,22 +114,35 @@ class RawEnd:
 
     # Waiting.
 
-    async def until(self, condition: Callable[[], bool], why: str) -> None:
+    async def until(self, condition: Callable[[], bool], why: str | Callable[[], str]) -> None:
         """Wait until `condition` is true.
 
-        Raises Broken after `patience`, or if the connection ends first; `why` describes what is missing.
+        Raises Broken after `patience`, or if the connection ends first; `why` describes what is missing, or returns it.
         """
         try:
             async with asyncio.timeout(self.patience):
                 while not condition():
                     if not self.open:
-                        raise Broken(f"{why}: the connection ended ({self.error or 'without an error'})")
+                        end = self.error or "without an error"
+                        raise Broken(f"{_text(why)}: the connection ended ({end})")
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
-            raise Broken(f"{why} within {self.patience:g} s") from None
+            raise Broken(f"{_text(why)} within {self.patience:g} s") from None
+
+    async def passes(self, seconds: float, condition: Callable[[], bool] = lambda: False) -> None:
+        """Wait until `seconds` have passed, `condition` is true or the connection has ended."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.open and not condition():
+                    self._changed.clear()
+                    await self._changed.wait()
 
     def abort(self) -> None:
         """Close the link."""
         if self._link is not None and not self.lost:
             self._link.abort()
+
+
+def _text(why: str | Callable[[], str]) -> str:
+    return why if isinstance(why, str) else why()

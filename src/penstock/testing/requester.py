@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl as tls
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Self, TypeVar
 
 from .. import transports
@@ -12,7 +12,7 @@ from ..errors import ProtocolError, SessionClosed
 from ..events import Closed, Completed, Event, Failed, ItemReceived, RunReceived
 from ..kinds import Kind
 from ..payload import Payload
-from ..protocols import client_session
+from ..protocols import client_session, spec_of
 from ..session import Session
 from ..settings import Settings
 from ..transports import Link
@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 ENDLESS: Final = 0x7FFF_FFFF
 """The maximum demand that all protocols support."""
+MANY_GAPS: Final = 8
+"""Gaps between items, of which a single long one says nothing about the rhythm of a stream."""
 FENCES: Final = 3
 """Round trips in which a publisher may break a rule."""
 UNKNOWN_ROUTE: Final = "penstock.testing.nobody"
@@ -40,6 +42,7 @@ class RawStream:
     Attributes:
         over: It completed or failed.
         opening: The frames that opened it.
+        last_at: When its last item arrived, or else when it was opened.
 
     """
 
@@ -50,6 +53,24 @@ class RawStream:
         self.items: list[Payload] = []
         self.over = False
         self.error: Exception | None = None
+        self.last_at = end.loop.time()
+        # The times between its opening, or items that arrived together, and the next items: how many, and the longest.
+        self._gaps = 0
+        self._longest = 0.0
+        self._second_longest = 0.0
+
+    @property
+    def gap(self) -> float:
+        """The longest time between two items; of many the second longest, as one may be a stall of this process."""
+        return self._second_longest if self._gaps >= MANY_GAPS else self._longest
+
+    def arrived(self, items: Iterable[Payload]) -> None:
+        """Add items."""
+        self.items += items
+        now = self._end.loop.time()
+        self._gaps += 1
+        self._second_longest, self._longest = sorted((self._second_longest, self._longest, now - self.last_at))[1:]
+        self.last_at = now
 
     def request(self, count: int) -> list[bytes]:
         """Return the frames that request `count` items, possibly 0. Raises Skipped if the protocol has no demand."""
@@ -66,6 +87,16 @@ class RawStream:
         """Return the frames that cancel it, without writing them."""
         return self._end.cancels([self])[0]
 
+    def leave(self) -> None:
+        """Cancel it. If the protocol numbers its messages, no other stream can be opened for both sessions."""
+        try:
+            frames = self.cancel()
+        except Skipped:
+            self._end.make(lambda session: session.cancel(self.stream_id))
+            frames = self._end.output()
+            self._end.diverge()
+        self._end.write(frames)
+
     async def has(self, count: int) -> None:
         """Wait until `count` items have arrived."""
         what = f"the publisher has not sent {count} items that were requested"
@@ -75,19 +106,28 @@ class RawStream:
 
     async def ends(self) -> None:
         """Wait until it has ended."""
-        await self._end.until(lambda: self.over, f"the publisher has not ended its stream of {len(self.items)} items")
+        await self._end.until(
+            lambda: self.over, lambda: f"the publisher has not ended its stream, after {len(self.items)} items"
+        )
 
 
 class RawRequester(RawEnd):
     """The client's end: ``async with RawRequester(url) as raw``.
 
     At one more than `strays` stray frames it closes the connection; 0: at no number.
+
+    Attributes:
+        max_request: The maximum number of items that one request may ask for.
+        alike: Both sessions give a stream the same id.
+
     """
 
     def __init__(self, url: str, patience: float, strays: int = 0, ssl: tls.SSLContext | None = None) -> None:
         super().__init__(patience)
         self._url = parse_url(url)
         self._ssl = ssl
+        self.max_request = spec_of(self._url.protocol).max_request
+        self.alike = True
         self._streams: dict[int, RawStream] = {}
         self._token = os.urandom(TOKEN_BYTES)
         self._made: list[Callable[[Session], object]] = []
@@ -159,7 +199,7 @@ class RawRequester(RawEnd):
         try:
             stream_id = self.make(lambda session: session.open(Kind.STREAM, route, payload, credit))
             opening = self.output()
-            observed_id = self.observer.open(Kind.STREAM, route, payload, ENDLESS)
+            observed_id = self.observer.open(Kind.STREAM, route, payload, self.max_request)
         except SessionClosed as error:
             raise Broken(f"the connection ended ({self.error or error})") from None
         if observed_id != stream_id:
@@ -180,16 +220,23 @@ class RawRequester(RawEnd):
         self.write(stream.opening)
         return stream
 
+    def diverge(self) -> None:
+        """Let the observer count a message that it must not know of."""
+        assert self.observer is not None
+        self.alike = False
+        self.observer.open(Kind.STREAM, UNKNOWN_ROUTE, Payload(), 1)
+        self.observer.take_output()
+
     def on_event(self, event: Event) -> None:
         """Record items and ends."""
         stream = self._streams.get(event.stream_id)
         if stream is None:
             return
         if isinstance(event, ItemReceived):
-            stream.items.append(event.payload)
+            stream.arrived((event.payload,))
             stream.over = stream.over or event.done
         elif isinstance(event, RunReceived):
-            stream.items += event.run.payloads()
+            stream.arrived(event.run.payloads())
         elif isinstance(event, Completed):
             stream.over = True
         elif isinstance(event, Failed):
@@ -201,6 +248,9 @@ class RawRequester(RawEnd):
 
         Raises Broken if it does not answer, because the connection is no longer usable.
         """
+        if not self.alike:
+            await self.hidden_fence()
+            return
         for _ in range(FENCES):
             stream = self.opened(UNKNOWN_ROUTE, b"", 1)
             await self.until(
@@ -208,7 +258,7 @@ class RawRequester(RawEnd):
                 "the server answers no other request on this connection",
             )
             if not stream.over:
-                self.write(stream.cancel())
+                stream.leave()
 
     async def hidden_fence(self) -> None:
         """Do the same as `fence` without the observer, for which each answer is a stray frame.
@@ -217,6 +267,8 @@ class RawRequester(RawEnd):
         """
         for _ in range(FENCES):
             stream_id = self.make(lambda session: session.open(Kind.STREAM, UNKNOWN_ROUTE, Payload(), 1))
+            if not self.alike:
+                self.diverge()
             self.write(self.output())
             await self.until(
                 lambda id=stream_id: not self.open or any(each.stream_id == id for each in self.sender_events),  # type: ignore[misc]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final, Self
+import os
+from typing import Any, Final, Self
 
 from .. import transports
 from ..errors import ProtocolError
 from ..events import Canceled, CreditGranted, Event, Requested
 from ..kinds import Kind
 from ..payload import Payload
-from ..protocols import detectors
+from ..protocols import client_session, detectors
 from ..session import Detector
 from ..settings import Settings
 from ..transports import Link, Listener, Refused
@@ -20,6 +21,8 @@ from .results import Skipped
 
 __all__ = ["RawPublisher"]
 
+TOKEN_BYTES: Final = 16
+"""The random bytes of a client's session."""
 SETTLING_TURNS: Final = 30
 """Turns of the loop in which a subscriber of this process may break a rule."""
 
@@ -124,6 +127,29 @@ class RawPublisher(RawEnd):
         """Give the subscriber time to send everything else."""
         for _ in range(SETTLING_TURNS):
             await asyncio.sleep(0)
+
+    def acceptance(self) -> list[bytes]:
+        """Return the frames that accept the first request of a connection, made by sessions of their own.
+
+        Raises Skipped if the protocol has none: a stream begins with its first item.
+        """
+        start: dict[str, Any] = {"messages": transports.carries_messages(self._url), "options": self._url.options}
+        client = client_session(self._url.protocol, Settings(), random=os.urandom(TOKEN_BYTES), **start)
+        detector = detectors(self._url.protocol, Settings(resume_timeout=0), **start)()
+        now = self.loop.time()
+        client.link_up(now)
+        detector.link_up(now)
+        server = detector.receive(b"".join(client.take_output()), now)
+        assert server is not None
+        client.receive(b"".join(server.take_output()), now)
+        server.receive(b"".join(client.take_output()), now)
+        server.take_output()
+        client.open(Kind.STREAM, self.streams[0].route, Payload(), 1)
+        server.receive(b"".join(client.take_output()), now)
+        frames = server.take_output()
+        if not frames:
+            raise Skipped("the protocol does not confirm a subscription, so it cannot do so twice")
+        return frames
 
     def send(self, item: Payload) -> list[bytes]:
         """Return the frames of an item, for which there must be demand."""

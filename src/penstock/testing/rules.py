@@ -1,7 +1,7 @@
 """The rules of Reactive Streams 1.0 for the JVM, paraphrased, and which of them can be checked across a wire.
 
-The specification has three sections: 1 Publisher, 2 Subscriber, 3 Subscription. Rules about calls within one process,
-their threads or their return values have no effect on the wire and are not checked.
+The specification has four sections: 1 Publisher, 2 Subscriber, 3 Subscription, 4 Processor. Rules about calls within
+one process, their threads or their return values have no effect on the wire and are not checked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 __all__ = ["RULES", "Rule", "markdown"]
 
 _LOCAL: Final = "a call and its return stay within one process"
-_OBJECTS: Final = "objects are not sent: each subscription on a wire is a separate stream"
+_BOTH: Final = "a processor is a publisher and a subscriber, and each side is checked by itself"
 _TIME: Final = "the duration of calls inside the other process is not visible, and no timing is asserted"
 
 
@@ -53,7 +53,7 @@ _ALL: Final = (
     _rule("2.2", "It does not block the publisher with slow work.", _TIME),
     _rule("2.3", "When completion is signaled, it calls neither request nor cancel."),
     _rule("2.4", "After completion or an error it considers its subscription canceled."),
-    _rule("2.5", "It cancels a second subscription while the first is active.", _OBJECTS),
+    _rule("2.5", "It cancels a second subscription while the first is active, or closes the connection."),
     _rule("2.6", "It cancels when it wants no more items."),
     _rule("2.7", "Its calls of request and cancel are sequential.", "a link preserves the order"),
     _rule("2.8", "It accepts items that were in flight when it canceled."),
@@ -81,10 +81,12 @@ _ALL: Final = (
     _rule("3.15", "Cancel returns normally and raises no exception.", _LOCAL),
     _rule("3.16", "Any number of requests is accepted."),
     _rule("3.17", "Demand is effectively unbounded: the maximum count, requested again, counts as unlimited."),
+    _rule("4.1", "A processor keeps the rules of publishers and of subscribers.", _BOTH),
+    _rule("4.2", "A processor may recover from an error; otherwise it cancels and passes the error on.", _BOTH),
 )
 
 RULES: Final[dict[str, Rule]] = {rule.number: rule for rule in _ALL}
-"""All rules of the three sections, by number and in order."""
+"""All rules of the four sections, by number and in order."""
 
 
 def markdown() -> str:

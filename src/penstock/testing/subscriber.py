@@ -13,7 +13,7 @@ from ..errors import ApplicationError, LocalError
 from ..payload import Payload
 from .ends import PATIENCE
 from .responder import RawPublisher
-from .results import Result, Skipped, require, results_of
+from .results import Broken, Result, Skipped, require, results_of
 
 __all__ = ["SUBSCRIBER_RULES", "Subscribing", "check_subscriber"]
 
@@ -154,6 +154,16 @@ def _fail(publisher: RawPublisher) -> list[bytes]:
     return publisher.fail(ApplicationError(message="the stream failed"))
 
 
+async def _refuses_a_second(publisher: RawPublisher, client: _Run) -> None:
+    await client.subscribe(publisher)
+    await _sent(publisher, _items(1))
+    publisher.write(publisher.acceptance())
+    # Closing the whole connection is a valid answer too.
+    with suppress(Broken):
+        await publisher.until(lambda: publisher.canceled, "")
+    require(publisher.canceled or not publisher.open, "the subscriber accepts a second subscription")
+
+
 async def _cancels(publisher: RawPublisher, client: _Run) -> None:
     await client.subscribe(publisher, 1)
     await _sent(publisher, _items(1))
@@ -215,6 +225,7 @@ _CHECKS: Final[dict[str, Check]] = {
     "2.1": _asks_for_more,
     "2.3": partial(_silent_after, end=RawPublisher.complete),
     "2.4": partial(_silent_after, end=_fail),
+    "2.5": _refuses_a_second,
     "2.6": _cancels,
     "2.8": _takes_late_items,
     "2.9": _takes_completion,

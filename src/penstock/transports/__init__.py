@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import ssl as tls
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Final, cast
 
 from ..errors import LocalError
 from ..settings import Settings
 from ..urls import Url, check_headers
-from .base import Accept, Discard, Link, Listener, Receiver, Refused, Transport, connect_errors, listen_errors
+from .base import (
+    MAX_REFUSED_LINKS,
+    Accept,
+    Discard,
+    Link,
+    Listener,
+    Receiver,
+    Refused,
+    Transport,
+    connect_errors,
+    listen_errors,
+)
 
 __all__ = [
+    "MAX_REFUSED_LINKS",
     "MODULES",
     "Accept",
     "Discard",
@@ -22,6 +35,7 @@ __all__ = [
     "Refused",
     "carries_messages",
     "connect",
+    "hand_over",
     "listen",
 ]
 
@@ -80,12 +94,25 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 
     Raises:
         ConnectError: The address cannot be bound; the message says what to do.
-        LocalError: The transport needs a package that is not installed.
+        LocalError: The transport needs a package that is not installed, or has no PROXY protocol.
         UrlError: The URL has unknown options, or lacks required ones.
 
     """
+    if settings.proxy_protocol and MODULES[url.transport] in ("memory", "quic"):
+        raise LocalError(f"Settings.proxy_protocol cannot be used with '{url}'; {url.transport} has no PROXY header")
     with listen_errors(url):
         return await _module(url).listen(url, accept, settings, ssl)
+
+
+def hand_over(listeners: Iterable[Listener]) -> tuple[list[str], list[int]]:
+    """Leave the sockets of `listeners` to another process, and return its URLs and the descriptors that they name."""
+    urls: list[str] = []
+    descriptors: list[int] = []
+    for listener in listeners:
+        found = listener.hand_over()
+        descriptors += found
+        urls.append(str(listener.url.with_descriptors(found) if found else listener.url))
+    return urls, descriptors
 
 
 def _module(url: Url) -> Transport:

@@ -96,9 +96,17 @@ MAX_REFUSED_LINKS: Final = 64
 
 
 class Refused(NamedTuple):
-    """The refusal of a link; `reason` names the limit, for transports that can send it before the link is open."""
+    """The refusal of a link.
+
+    Attributes:
+        reason: Names the limit, for transports that can send it before the link is open.
+        explainer: For transports that cannot: returns a receiver for the link, which sends the reason as its protocol
+            does; None if too many links have one.
+
+    """
 
     reason: str
+    explainer: Callable[[], Receiver | None] = lambda: None
 
 
 Accept = Callable[[str], Receiver | Refused]
@@ -113,6 +121,12 @@ class Listener(Protocol):
 
     async def close(self) -> None:
         """Accept no more links. Accepted links stay open."""
+
+    def hand_over(self) -> list[int]:
+        """Leave the listening sockets to another process, and return their descriptors; none if that is impossible.
+
+        From now on, `close` leaves links that the system has queued, and the file of a Unix socket, to that process.
+        """
 
 
 class Discard:
@@ -159,7 +173,7 @@ def certificate_errors(url: Url) -> Iterator[None]:
     """Convert errors in reading certificates to UrlError."""
     try:
         yield
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, TypeError, ValueError, IndexError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UrlError(f"'{url}': the certificates cannot be read: {reason}") from error
 

@@ -17,16 +17,20 @@ from h2 import events
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
+from .. import errors
 from ..errors import ConnectError, LocalError
+from ..networks import networks
 from ..protocols import spec_of
 from ..settings import Settings
 from ..texts import shown
 from ..urls import Url
 from . import tcp
 from .base import MAX_REFUSED_LINKS, Accept, Receiver, Refused
+from .forwarded import client_address
 from .http2_connection import ALPN, Http2Connection, code_name
 from .origins import are_allowed
 from .streams import Slot, StreamLink, StreamListener
+from .tls import client_context, with_alpn
 
 __all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "listen"]
 
@@ -137,14 +141,20 @@ class ClientConnection(Http2Connection):
 
 
 class ServerConnection(Http2Connection):
-    """An accepted connection with any number of links; `over` is done when its socket is closed."""
+    """An accepted connection with any number of links; `over` is done when its socket is closed.
 
-    def __init__(self, listener: Http2Listener, receiver: Receiver | Refused, address: str) -> None:
-        super().__init__(listener.url, listener.settings, is_client=False)
+    The first link gets `receiver`. It is None for the connection of a proxy, whose links may have different clients.
+    """
+
+    def __init__(self, listener: Http2Listener, receiver: Receiver | Refused | None, address: str) -> None:
+        settings = listener.settings
+        shared = receiver is None
+        super().__init__(listener.url, settings, is_client=False, max_streams=settings.max_connections if shared else 0)
         self._listener = listener
         self._content_type = spec_of(listener.url.protocol).content_type
         self.slot = Slot(listener, self.hang_up)
         self.slot.address = address
+        self.slot.shared = shared
         if isinstance(receiver, Refused):
             self.slot.refusal = receiver
         else:
@@ -179,7 +189,7 @@ class ServerConnection(Http2Connection):
         else:
             self._links.pop(link.stream_id, None)
             link.lose(None)
-            self.stream_over(link.made_at)
+            self.stream_over(link.made_at, link.address)
 
     def reset(self, link: StreamLink) -> None:
         """End a stream now."""
@@ -190,11 +200,11 @@ class ServerConnection(Http2Connection):
         link.lose(None)
         if (self._done or self._listener.draining) and not self._links:
             self.drop()
-        self.stream_over(link.made_at)
+        self.stream_over(link.made_at, link.address)
 
-    def stream_over(self, made_at: float) -> None:
+    def stream_over(self, made_at: float, address: str) -> None:
         """Count a stream that has ended, and wait for another one if it was the last."""
-        reason = self.slot.count_ended(made_at)
+        reason = self.slot.count_ended(made_at, address)
         if reason:
             self.close_flooded(reason)
         if not self._links and not self._done:
@@ -223,31 +233,50 @@ class ServerConnection(Http2Connection):
         types = [value.partition(";")[0].strip().lower() for value in values.get(b"content-type", ())]
         return 0 if types == [self._content_type] else 415
 
+    def _client_address(self, headers: list[tuple[bytes, bytes]]) -> str:
+        """Return the address of the client of a request with these headers. A proxy sends those of many clients."""
+        if not self.slot.shared:
+            return self.slot.address
+        forwarded, forwarded_for = (
+            [value.decode("latin-1") for name, value in headers if name == wanted]
+            for wanted in (b"forwarded", b"x-forwarded-for")
+        )
+        proxies = networks(self._settings.trusted_proxies)
+        return client_address(self.slot.address, forwarded, forwarded_for, proxies)
+
     def _request_received(self, event: events.RequestReceived) -> None:
         """Create a link for a stream that the peer has opened."""
+        try:
+            address = self._client_address(event.headers)
+        except errors.ProtocolError as error:
+            self._decline(event.stream_id, self.slot.address, 400, str(error))
+            return
         status = self._error_status(event.headers)
         if status:
             wanted = f"this server serves {self._url.protocol}, whose content-type is {self._content_type}"
-            self._decline(event.stream_id, status, wanted if status == 415 else "")
-        else:
-            receiver = self.slot.next_receiver()
-            if isinstance(receiver, Refused):
-                self._decline(event.stream_id, 503, receiver.reason)
-                return
-            self.slot.receiver = receiver
-            try:
-                self._h2.send_headers(event.stream_id, [(":status", "200"), ("content-type", self._content_type)])
-            except ProtocolError:
-                # The stream was reset in the same read. That event will find no link, so it is counted here.
-                self.stream_over(asyncio.get_running_loop().time())
-                return
-            self.slot.release()
-            link = StreamLink(self, event.stream_id, receiver, self._settings.output_high_bytes)
-            self._links[event.stream_id] = link
-            self.flush()
-            receiver.link_made(link)
+            self._decline(event.stream_id, address, status, wanted if status == 415 else "")
+            return
+        receiver = self.slot.next_receiver(address)
+        if isinstance(receiver, Refused):
+            self._decline(event.stream_id, address, 503, receiver.reason)
+            return
+        self.slot.receiver = receiver
+        try:
+            self._h2.send_headers(event.stream_id, [(":status", "200"), ("content-type", self._content_type)])
+        except ProtocolError:
+            # The stream was reset in the same read. That event will find no link, so it is counted here.
+            if self.slot.shared:
+                self.slot.lose(None)
+            self.stream_over(asyncio.get_running_loop().time(), address)
+            return
+        self.slot.release()
+        link = StreamLink(self, event.stream_id, receiver, self._settings.output_high_bytes)
+        link.address = address
+        self._links[event.stream_id] = link
+        self.flush()
+        receiver.link_made(link)
 
-    def _decline(self, stream_id: int, status: int, reason: str = "") -> None:
+    def _decline(self, stream_id: int, address: str, status: int, reason: str = "") -> None:
         """Refuse a request. It counts as a stream that ended at once."""
         if not self._declined:
             # One line per connection, because a peer can open many streams.
@@ -259,7 +288,7 @@ class ServerConnection(Http2Connection):
         with suppress(ProtocolError):
             self._h2.send_headers(stream_id, headers, end_stream=True)
             self._h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
-        self.stream_over(asyncio.get_running_loop().time())
+        self.stream_over(asyncio.get_running_loop().time(), address)
 
     def _alpn_failed(self) -> None:
         logger.warning("refused %s: TLS did not negotiate ALPN %r", self.slot.address, ALPN)
@@ -273,9 +302,9 @@ class Http2Listener(StreamListener[ServerConnection]):
 
     _sockets: tcp.SocketListener | None = None
 
-    async def open(self, context: tls.SSLContext | None) -> None:
+    async def open(self, ssl: tls.SSLContext | None) -> None:
         """Start to listen."""
-        self._sockets = await tcp.listen(self.url, self._connected, self.settings, context)
+        self._sockets = await tcp.listen(self.url, self._connected, self.settings, ssl, ALPN)
         self.url = self._sockets.url
 
     async def close(self) -> None:
@@ -288,13 +317,17 @@ class Http2Listener(StreamListener[ServerConnection]):
                 connection.drop()
         await asyncio.gather(*(connection.over for connection in self.connections if connection.idle))
 
+    def hand_over(self) -> list[int]:
+        """Leave the sockets to another process. See `Listener.hand_over`."""
+        return [] if self._sockets is None else self._sockets.hand_over()
+
     def _connected(self, address: str) -> Receiver | Refused:
-        receiver = self.accept(address)
-        if (
-            isinstance(receiver, Refused)
-            and sum(each.slot.refusal is not None for each in self.connections) >= MAX_REFUSED_LINKS
-        ):
-            return receiver
+        receiver = None if address in networks(self.settings.trusted_proxies) else self.accept(address)
+        if isinstance(receiver, Refused):
+            if sum(each.slot.refusal is not None for each in self.connections) >= MAX_REFUSED_LINKS:
+                return Refused(receiver.reason)
+        elif receiver is None and len(self.connections) >= self.settings.max_connections:
+            return Refused("too many connections of proxies are open")
         connection = ServerConnection(self, receiver, address)
         self.connections.add(connection)
         return connection
@@ -302,7 +335,9 @@ class Http2Listener(StreamListener[ServerConnection]):
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
     """Open a link over HTTP/2. See :func:`penstock.transports.connect`."""
-    context = _with_alpn(tcp.client_context(url, ssl))
+    context = client_context(url, ssl)
+    if context is not None:
+        with_alpn(context, ALPN)
     connection = ClientConnection(url, receiver, settings)
     await tcp.connect(url, connection, settings, context)
     try:
@@ -315,12 +350,5 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> Http2Listener:
     """Accept links over HTTP/2. See :func:`penstock.transports.listen`."""
     listener = Http2Listener(url, accept, settings)
-    await listener.open(_with_alpn(tcp.server_context(url, ssl)))
+    await listener.open(ssl)
     return listener
-
-
-def _with_alpn(context: tls.SSLContext | None) -> tls.SSLContext | None:
-    """Make TLS negotiate HTTP/2. This changes the user's context, because contexts cannot be copied."""
-    if context is not None:
-        context.set_alpn_protocols([ALPN])
-    return context

@@ -56,7 +56,7 @@ CONTROLS: Final = (
 class Http2Connection(Carrier):
     """An HTTP/2 connection: the receiver of its socket, and the carrier of its links."""
 
-    def __init__(self, url: Url, settings: Settings, *, is_client: bool) -> None:
+    def __init__(self, url: Url, settings: Settings, *, is_client: bool, max_streams: int = 0) -> None:
         self._url = url
         self._settings = settings
         self._h2 = H2Connection(H2Configuration(client_side=is_client))
@@ -66,7 +66,7 @@ class Http2Connection(Carrier):
                 SettingCodes.ENABLE_PUSH: 0,
                 SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES,
                 SettingCodes.MAX_FRAME_SIZE: FRAME_BYTES,
-                SettingCodes.MAX_CONCURRENT_STREAMS: settings.max_connections_per_address,
+                SettingCodes.MAX_CONCURRENT_STREAMS: max_streams or settings.max_connections_per_address,
                 SettingCodes.MAX_HEADER_LIST_SIZE: H2Connection.DEFAULT_MAX_HEADER_LIST_SIZE,
             },
         )
@@ -229,7 +229,7 @@ class Http2Connection(Carrier):
             # RFC 9113, section 8.1: a server that has sent its whole response may stop the request this way.
             in_order = link.end_received and event.error_code == ErrorCodes.NO_ERROR
             link.lose(None if in_order else LinkLost(f"the peer reset the stream ({code_name(event.error_code)})"))
-            self.stream_over(link.made_at)
+            self.stream_over(link.made_at, link.address)
 
     def _terminated(self, event: events.ConnectionTerminated) -> None:
         """Handle GOAWAY. h2 sends nothing after it, so links that have not ended are lost."""
@@ -240,8 +240,8 @@ class Http2Connection(Carrier):
 
     # Ends.
 
-    def stream_over(self, made_at: float) -> None:
-        """Record the end of a stream that was opened at `made_at`."""
+    def stream_over(self, made_at: float, address: str) -> None:
+        """Record the end of a stream that was opened at `made_at` for the client with this address."""
 
     def close_flooded(self, reason: str) -> None:
         """Close the connection to a peer that exceeded a flood limit."""

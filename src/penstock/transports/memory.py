@@ -134,6 +134,10 @@ class MemoryListener:
         """Accept no more links."""
         _listeners.pop(self._key, None)
 
+    def hand_over(self) -> list[int]:
+        """Return nothing: there is no socket."""
+        return []
+
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
     """Open a link to a listener of this event loop. See :func:`penstock.transports.connect`."""

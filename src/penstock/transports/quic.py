@@ -24,6 +24,7 @@ from ..urls import Url
 from .base import Accept, Receiver
 from .quic_connection import ABORTED, NO_ALPN, QuicConnection, client_configuration, server_configuration
 from .quic_server import QuicListener
+from .reloading import Reloaded
 from .streams import StreamLink, lose_all
 from .tcp import LOOPBACK
 
@@ -150,9 +151,9 @@ async def _connect_to(
 
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> QuicListener:
     """Accept links over QUIC. See :func:`penstock.transports.listen`."""
-    configuration = server_configuration(url, settings, ssl)
+    certified = Reloaded(url, ("cert", "key"), lambda: server_configuration(url, settings, ssl))
     listener = QuicListener(url, accept, settings)
-    await listener.open(await _bound(url), configuration)
+    await listener.open(await _bound(url), certified)
     return listener
 
 

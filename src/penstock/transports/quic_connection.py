@@ -11,7 +11,7 @@ from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection as QuicState
 from aioquic.quic.packet import QuicErrorCode
-from aioquic.tls import AlertDescription
+from aioquic.tls import AlertDescription, load_pem_x509_certificates
 
 from ..errors import LinkLost, UrlError
 from ..protocols import spec_of
@@ -221,9 +221,11 @@ def client_configuration(url: Url, host: str, settings: Settings, ssl: tls.SSLCo
     configuration.server_name = host
     with certificate_errors(url):
         if "ca" in url.options:
-            # Read the file now: aioquic would read it during the handshake, and report a missing one too late.
+            # Read the file now: aioquic would read it during the handshake, and report what is wrong too late.
             with open(url.options["ca"], "rb") as file:
-                configuration.load_verify_locations(cadata=file.read())
+                authorities = file.read().strip() + b"\n"
+            load_pem_x509_certificates(authorities)
+            configuration.load_verify_locations(cadata=authorities)
         else:
             paths = tls.get_default_verify_paths()
             configuration.load_verify_locations(cafile=paths.cafile, capath=paths.capath)
@@ -245,4 +247,6 @@ def server_configuration(url: Url, settings: Settings, ssl: tls.SSLContext | Non
         configuration.load_cert_chain(url.options["cert"], url.options.get("key"))
     if configuration.private_key is None:
         raise UrlError(f"'{url}': the certificate file has no private key; add &key=FILE")
+    if configuration.certificate.public_key() != configuration.private_key.public_key():
+        raise UrlError(f"'{url}': the private key does not belong to the certificate")
     return configuration

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, cast
 
@@ -20,6 +21,7 @@ from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused
 from .quic_connection import ABORTED, NO_ALPN, NO_ERROR, QuicConnection
+from .reloading import Reloaded
 from .streams import Slot, StreamLink, StreamListener, lose_all
 
 __all__ = ["QuicListener", "ServerConnection"]
@@ -32,7 +34,7 @@ NO_MORE_LINKS: Final = Refused("the server accepts no more connections")
 class ServerConnection(QuicConnection):
     """An accepted connection with any number of links."""
 
-    def __init__(self, listener: QuicListener, quic: QuicState, stream_handler: None = None) -> None:
+    def __init__(self, listener: QuicListener, quic: QuicState) -> None:
         super().__init__(quic, listener.url, listener.settings)
         self._listener = listener
         self._slot = Slot(listener, self.hang_up)
@@ -47,7 +49,7 @@ class ServerConnection(QuicConnection):
         """Handle a datagram. The first one reserves a slot, or the connection is refused."""
         if not self._slot.address:
             self._slot.address = addr[0]
-            receiver = self._slot.next_receiver()
+            receiver = self._slot.next_receiver(self._slot.address)
             if isinstance(receiver, Refused):
                 self._refuse(cast(bytes, data), addr, receiver.reason)
                 return
@@ -66,14 +68,15 @@ class ServerConnection(QuicConnection):
     def opened_by_peer(self, stream_id: int) -> StreamLink | None:
         """Return a link for a stream that the client has opened; None if it is refused."""
         # RFC 9000, section 2.1: the ids of bidirectional client streams are divisible by 4.
-        receiver: Receiver | Refused = self._slot.next_receiver() if stream_id % 4 == 0 else NO_MORE_LINKS
+        slot = self._slot
+        receiver: Receiver | Refused = slot.next_receiver(slot.address) if stream_id % 4 == 0 else NO_MORE_LINKS
         if isinstance(receiver, Refused):
             if stream_id % 4 == 0:
                 self.abandon(stream_id)
             else:
                 self.hang_up(ABORTED, "unidirectional streams are not supported")
             return None
-        self._slot.release()
+        slot.release()
         link = self._links[stream_id] = StreamLink(self, stream_id, receiver, self._settings.output_high_bytes)
         receiver.link_made(link)
         return link
@@ -99,7 +102,7 @@ class ServerConnection(QuicConnection):
 
     def stream_over(self, link: StreamLink) -> None:
         """Count a stream that has ended, and wait for another one if it was the last."""
-        reason = self._slot.count_ended(link.made_at)
+        reason = self._slot.count_ended(link.made_at, self._slot.address)
         if reason:
             logger.warning("%s: closed a connection: %s", self._url.place, reason)
             self.hang_up(ABORTED, reason)
@@ -121,9 +124,20 @@ class ServerConnection(QuicConnection):
 class _Endpoint(QuicServer):
     """One socket of a listener. Clients must first validate their address (RFC 9000, section 8.1.2)."""
 
-    def __init__(self, listener: QuicListener, configuration: QuicConfiguration) -> None:
-        super().__init__(configuration=configuration, create_protocol=partial(ServerConnection, listener), retry=True)
+    def __init__(self, listener: QuicListener, certified: Reloaded[QuicConfiguration]) -> None:
+        configuration = replace(certified.current())
+        super().__init__(configuration=configuration, create_protocol=self._connected, retry=True)
+        self._listener = listener
+        self._certified = certified
         self.closed: asyncio.Future[None] = self._loop.create_future()
+
+    def _connected(self, quic: QuicState, stream_handler: None = None) -> ServerConnection:
+        """Create a connection, which reads the certificate from the configuration after this."""
+        current = self._certified.current()
+        mine = self._configuration
+        mine.certificate, mine.certificate_chain = current.certificate, current.certificate_chain
+        mine.private_key = current.private_key
+        return ServerConnection(self._listener, quic)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Record that the socket is closed."""
@@ -142,12 +156,12 @@ class QuicListener(StreamListener[ServerConnection]):
         super().__init__(url, accept, settings)
         self._endpoints: list[_Endpoint] = []
 
-    async def open(self, sockets: list[socket.socket], configuration: QuicConfiguration) -> None:
+    async def open(self, sockets: list[socket.socket], certified: Reloaded[QuicConfiguration]) -> None:
         """Start to listen."""
         loop = asyncio.get_running_loop()
         self.url = self.url.with_port(sockets[0].getsockname()[1])
         for bound in sockets:
-            _, endpoint = await loop.create_datagram_endpoint(partial(_Endpoint, self, configuration), sock=bound)
+            _, endpoint = await loop.create_datagram_endpoint(partial(_Endpoint, self, certified), sock=bound)
             self._endpoints.append(endpoint)
 
     async def close(self) -> None:
@@ -159,6 +173,10 @@ class QuicListener(StreamListener[ServerConnection]):
         self._close_when_empty()
         if not self.connections:
             await asyncio.gather(*(endpoint.closed for endpoint in self._endpoints))
+
+    def hand_over(self) -> list[int]:
+        """Return nothing: with two processes at one socket, each would receive packets of the other's connections."""
+        return []
 
     def remove(self, connection: ServerConnection) -> None:
         """Remove a closed connection."""

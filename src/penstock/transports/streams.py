@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from ..core.rates import Rate
+from ..core.rates import Rate, Rates
 from ..errors import LinkLost
 from ..settings import Settings
 from ..urls import Url
@@ -64,6 +64,7 @@ class StreamLink:
 
     Attributes:
         made_at: The time of its creation, by the clock of the event loop.
+        address: The address of its client, on a server where links of one connection may have several.
         end_received: The peer has ended its half.
 
     """
@@ -72,6 +73,7 @@ class StreamLink:
         self.receiver = receiver
         self.stream_id = stream_id
         self.end_received = False
+        self.address = ""
         self._loop = asyncio.get_running_loop()
         self.made_at = self._loop.time()
         self._carrier = carrier
@@ -239,6 +241,8 @@ class Slot:
 
     Attributes:
         address: The peer's address.
+        shared: The peer is a proxy, and each link may have another client. No slot is reserved for it, and a client
+            that opens too many brief streams does not end the connection of the others.
         receiver: The receiver of the next link; None if the slot is not reserved.
         refusal: The reason why the connection gets no links; None if it may have some.
 
@@ -246,6 +250,7 @@ class Slot:
 
     def __init__(self, listener: StreamListener[Any], hang_up: Callable[[], None]) -> None:
         self.address = ""
+        self.shared = False
         self.receiver: Receiver | None = None
         self.refusal: Refused | None = None
         self._listener = listener
@@ -254,15 +259,18 @@ class Slot:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._brief = Rate(self._settings.max_rapid_resets, RATE_SECONDS)
+        self._brief_of = Rates(self._settings.max_rapid_resets, RATE_SECONDS)
 
-    def next_receiver(self) -> Receiver | Refused:
-        """Return the receiver of the next link, or the reason why it is refused."""
-        return self._listener.draining or self.receiver or self.refusal or self._listener.accept(self.address)
+    def next_receiver(self, address: str) -> Receiver | Refused:
+        """Return the receiver of the next link, whose client has `address`, or the reason why it is refused."""
+        if self.shared and self._brief_of.exceeded(address, self._loop.time()):
+            return Refused(self._too_brief)
+        return self._listener.draining or self.receiver or self.refusal or self._listener.accept(address)
 
     def reserve(self) -> None:
         """Reserve the slot for the next link, which must be opened within `connect_timeout`."""
-        if self.refusal is None:
-            receiver = self.next_receiver()
+        if self.refusal is None and not self.shared:
+            receiver = self.next_receiver(self.address)
             if isinstance(receiver, Refused):
                 self._hang_up()
                 return
@@ -284,10 +292,20 @@ class Slot:
         if receiver is not None:
             receiver.link_lost(error)
 
-    def count_ended(self, made_at: float) -> str:
-        """Count the end of a stream that was opened at `made_at`; return an error message if it exceeds the limit."""
+    def count_ended(self, made_at: float, address: str) -> str:
+        """Count the end of a stream that was opened at `made_at`, for a client.
+
+        Returns an error message if the connection must be closed, because its only client exceeds the limit.
+        """
         now = self._loop.time()
-        if now - made_at < BRIEF_SECONDS and self._brief.hit(now):
-            limit = self._settings.max_rapid_resets
-            return f"more than max_rapid_resets ({limit}) streams ended as soon as they were opened"
-        return ""
+        if now - made_at >= BRIEF_SECONDS:
+            return ""
+        if self.shared:
+            self._brief_of.hit(address, now)
+            return ""
+        return self._too_brief if self._brief.hit(now) else ""
+
+    @property
+    def _too_brief(self) -> str:
+        limit = self._settings.max_rapid_resets
+        return f"more than max_rapid_resets ({limit}) streams ended as soon as they were opened"

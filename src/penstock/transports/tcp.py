@@ -5,29 +5,27 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import os
 import socket
 import ssl as tls
-import stat
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
-from ..errors import LinkLost, UrlError
+from ..errors import LinkLost
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, Refused, certificate_errors, check_options, link_error
+from .base import Accept, Receiver, Refused, link_error
 from .lingering import LINGER, Linger, tcp_progress
+from .proxied import ProxiedConnections
 from .reading import ReadBuffer, Reading
+from .sockets import FileOfSocket, listening_sockets
+from .tls import Contexts, client_context, server_contexts, tls_arguments
 
-__all__ = ["LOOPBACK", "SocketLink", "SocketListener", "client_context", "connect", "listen", "server_context"]
+__all__ = ["LOOPBACK", "SocketLink", "SocketListener", "connect", "listen"]
 
 logger = logging.getLogger("penstock.transports")
 
-BACKLOG: Final = 1_024
-"""Connections that the system queues until they are accepted."""
 ACCEPT_RETRY: Final = 0.25
 """Seconds to wait after running out of file descriptors: some may be closed by then."""
 OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -36,9 +34,6 @@ METHODS: Final = ("write", "get_write_buffer_size", "pause_reading", "resume_rea
 """The methods of a link that are those of its asyncio transport."""
 LOOPBACK: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """The hosts to connect to for those that a server listens on, but that are not addresses."""
-
-ENCRYPTED: Final = {"tcp": "tls", "unix": "tls", "ws": "wss", "h2c": "h2"}
-"""The encrypted counterpart of each unencrypted transport over sockets."""
 
 _read_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, ReadBuffer] = WeakKeyDictionary()
 
@@ -126,8 +121,8 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
                     self._transport.write_eof()
                 else:
                     self._transport.close()
-            except OSError:
-                # The peer has reset the connection, but asyncio has not noticed it yet.
+            except (OSError, RuntimeError):
+                # The peer has reset the connection, but asyncio has not noticed it yet; or uvloop has, and closed it.
                 self._transport.abort()
 
     def pause_writing(self) -> None:
@@ -150,35 +145,59 @@ class SocketListener:
     """Accepts connections, before any handshake, and creates links for them."""
 
     def __init__(
-        self, url: Url, sockets: list[socket.socket], accept: Accept, settings: Settings, context: tls.SSLContext | None
+        self, url: Url, sockets: list[socket.socket], accept: Accept, settings: Settings, contexts: Contexts
     ) -> None:
         self.url = url
         self._sockets = sockets
         self._accept = accept
         self._settings = settings
-        self._context = context
+        self._contexts = contexts
+        # Another process may accept links of inherited sockets, and has to remove the file of a Unix socket.
+        self._shared = "fd" in url.options
+        self._file = FileOfSocket(url.path if url.transport == "unix" else "")
         self._loop = asyncio.get_running_loop()
+        self._proxied = ProxiedConnections(settings, self._admit, accept)
         self._accepting = [self._loop.create_task(self._accept_links(listening)) for listening in sockets]
         self._handshakes: dict[asyncio.Task[None], SocketLink] = {}
 
     async def close(self) -> None:
         """Accept no more links, and abort unfinished handshakes."""
-        # Links that are made stay open, even if their task has not ended yet.
-        tasks = [*self._accepting, *(task for task, link in self._handshakes.items() if not link.made)]
+        # Links that are made stay open, even if their task has not ended yet. Without TLS, accepted ones will be made.
+        unfinished = [task for task, link in self._handshakes.items() if self._contexts is not None and not link.made]
+        tasks = [*self._accepting, *unfinished]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, self._proxied.close(), return_exceptions=True)
+        if not self._shared:
+            self._file.remove()
+            for listening in self._sockets:
+                self._accept_queued(listening)
         for listening in self._sockets:
             listening.close()
-        if self.url.transport == "unix":
-            with suppress(FileNotFoundError):
-                os.unlink(self.url.path)
+
+    def hand_over(self) -> list[int]:
+        """Leave the sockets to another process. See `Listener.hand_over`."""
+        self._shared = True
+        return [listening.fileno() for listening in self._sockets]
+
+    def _accept_queued(self, listening: socket.socket) -> None:
+        """Accept the links that the system has queued, which it would reset; their clients may have sent requests."""
+        # Without a handshake, clients of TLS have sent nothing.
+        while self._contexts is None:
+            try:
+                self._accepted(*listening.accept())
+            except OSError:
+                return
 
     async def _accept_links(self, listening: socket.socket) -> None:
         starved = False
         while True:
             try:
-                connection, address = await self._loop.sock_accept(listening)
+                connection, address = listening.accept()
+            except BlockingIOError:
+                # Not `sock_accept`: canceling it may lose a link that it has accepted.
+                await _readable(self._loop, listening)
+                continue
             except OSError as error:
                 # THREATS 74: wait for file descriptors. Other errors concern one peer, which has disconnected.
                 if error.errno in OUT_OF_RESOURCES:
@@ -188,21 +207,31 @@ class SocketListener:
                     await asyncio.sleep(ACCEPT_RETRY)
                 continue
             starved = False
-            receiver = self._accept(address[0] if isinstance(address, tuple) else "")
-            if isinstance(receiver, Refused):
-                connection.close()
-                continue
-            link = SocketLink(receiver, self._settings.output_high_bytes)
-            task = self._loop.create_task(self._make_link(connection, link, receiver))
-            self._handshakes[task] = link
-            task.add_done_callback(partial(self._link_made, connection, receiver))
+            self._accepted(connection, address)
+
+    def _accepted(self, connection: socket.socket, address: Any) -> None:
+        connection.setblocking(False)
+        name = address[0] if isinstance(address, tuple) else ""
+        if not self._proxied.take(connection, name):
+            self._admit(connection, name)
+
+    def _admit(self, connection: socket.socket, address: str) -> None:
+        """Create the link of a connection whose client has this address, unless it is refused."""
+        accepted = self._accept(address)
+        receiver = accepted.explainer() if isinstance(accepted, Refused) else accepted
+        if receiver is None:
+            connection.close()
+            return
+        link = SocketLink(receiver, self._settings.output_high_bytes)
+        task = self._loop.create_task(self._make_link(connection, link, receiver))
+        self._handshakes[task] = link
+        task.add_done_callback(partial(self._link_made, connection, receiver))
 
     async def _make_link(self, connection: socket.socket, link: SocketLink, receiver: Receiver) -> None:
         try:
             _no_delay(connection)
-            await self._loop.connect_accepted_socket(
-                lambda: link, connection, **_tls_arguments(self._context, self._settings)
-            )
+            context = None if self._contexts is None else self._contexts()
+            await self._loop.connect_accepted_socket(lambda: link, connection, **tls_arguments(context, self._settings))
         except OSError as error:
             receiver.link_lost(LinkLost(f"the TLS handshake failed: {error.strerror or error}"))
 
@@ -227,22 +256,36 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     name = host if context is not None else None
     try:
         await loop.create_connection(
-            protocol, sock=connection, server_hostname=name, **_tls_arguments(context, settings)
+            protocol, sock=connection, server_hostname=name, **tls_arguments(context, settings)
         )
     finally:
         _detach(loop, connection)
 
 
-async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> SocketListener:
-    """Accept links over sockets. See :func:`penstock.transports.listen`."""
-    context = server_context(url, ssl)
-    sockets = [_bound_unix(url.path)] if url.transport == "unix" else await _bound(url)
-    for listening in sockets:
-        listening.setblocking(False)
-        listening.listen(BACKLOG)
+async def listen(
+    url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None, alpn: str = ""
+) -> SocketListener:
+    """Accept links over sockets. See :func:`penstock.transports.listen`; for `alpn`, see :func:`server_contexts`."""
+    contexts = server_contexts(url, ssl, alpn)
+    sockets = await listening_sockets(url)
     if url.transport != "unix":
         url = url.with_port(sockets[0].getsockname()[1])
-    return SocketListener(url, sockets, accept, settings, context)
+    return SocketListener(url, sockets, accept, settings, contexts)
+
+
+async def _readable(loop: asyncio.AbstractEventLoop, listening: socket.socket) -> None:
+    """Wait until there is a link to accept."""
+    arrived: asyncio.Future[None] = loop.create_future()
+
+    def ready() -> None:
+        if not arrived.done():
+            arrived.set_result(None)
+
+    loop.add_reader(listening, ready)
+    try:
+        await arrived
+    finally:
+        loop.remove_reader(listening)
 
 
 async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> socket.socket:
@@ -264,60 +307,6 @@ async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> s
     raise failure
 
 
-async def _bound(url: Url) -> list[socket.socket]:
-    """Return sockets bound to all addresses of the URL's host, with the same port."""
-    loop = asyncio.get_running_loop()
-    port = url.port or 0
-    if not url.host:
-        return [_bound_to_all(port)]
-    infos = await loop.getaddrinfo(url.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    sockets: list[socket.socket] = []
-    try:
-        for family, _, _, _, address in infos:
-            sockets.append(socket.create_server((address[0], port, *address[2:]), family=family))
-            port = sockets[0].getsockname()[1]
-    except OSError:
-        for listening in sockets:
-            listening.close()
-        raise
-    return sockets
-
-
-def _bound_to_all(port: int) -> socket.socket:
-    """Return a socket that listens on all interfaces, over IPv6 and IPv4, or IPv4 only if there is no IPv6."""
-    if socket.has_dualstack_ipv6():
-        try:
-            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-        except OSError as error:
-            if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
-                raise
-    return socket.create_server(("", port))
-
-
-def _bound_unix(path: str) -> socket.socket:
-    listening = socket.socket(socket.AF_UNIX)
-    try:
-        if _is_stale(path):
-            os.unlink(path)
-        listening.bind(path)
-    except OSError:
-        listening.close()
-        raise
-    return listening
-
-
-def _is_stale(path: str) -> bool:
-    """Return True if `path` is a socket without a listener."""
-    try:
-        if not stat.S_ISSOCK(os.stat(path).st_mode):
-            return False
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.connect(path)
-    except OSError as error:
-        return isinstance(error, ConnectionRefusedError)
-    return False
-
-
 def _no_delay(connection: socket.socket) -> None:
     # Writes are already batched; Nagle's algorithm would only delay them.
     if connection.family != socket.AF_UNIX:
@@ -330,52 +319,3 @@ def _detach(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
     # may have reused it for a file.
     if not isinstance(loop, asyncio.BaseEventLoop):
         connection.detach()
-
-
-def _tls_arguments(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
-    """Return asyncio's arguments for TLS; none without a context."""
-    if context is None:
-        return {}
-    return {
-        "ssl": context,
-        "ssl_handshake_timeout": settings.connect_timeout,
-        "ssl_shutdown_timeout": settings.close_grace,
-    }
-
-
-def client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
-    """Return the TLS context to connect to `url`: `ssl`, or one with the URL's CA; None for unencrypted transports.
-
-    Raises UrlError if options are unknown, a file cannot be read, or `ssl` is given for an unencrypted transport.
-    """
-    if url.transport in ENCRYPTED:
-        check_options(url, frozenset())
-        if ssl is not None:
-            encrypted = f"{url.protocol}+{ENCRYPTED[url.transport]}://"
-            raise UrlError(f"ssl cannot be used with '{url}', which is not encrypted; write {encrypted}")
-        return None
-    check_options(url, frozenset({"ca"}))
-    if ssl is not None:
-        return ssl
-    with certificate_errors(url):
-        return tls.create_default_context(cafile=url.options.get("ca"))
-
-
-def server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
-    """Return the TLS context to listen at `url`: `ssl`, or one with the URL's files; None for unencrypted transports.
-
-    Raises UrlError if options are unknown or missing, or a file cannot be read.
-    """
-    if url.transport in ENCRYPTED:
-        # `ssl` applies to all URLs of a server, some of which may be unencrypted.
-        check_options(url, frozenset())
-        return None
-    check_options(url, frozenset({"cert", "key"}))
-    if ssl is not None:
-        return ssl
-    if "cert" not in url.options:
-        raise UrlError(f"'{url}' needs a certificate; pass ssl=..., or add ?cert=FILE&key=FILE")
-    context = tls.create_default_context(tls.Purpose.CLIENT_AUTH)
-    with certificate_errors(url):
-        context.load_cert_chain(url.options["cert"], url.options.get("key"))
-    return context

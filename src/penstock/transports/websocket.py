@@ -12,15 +12,18 @@ import ssl as tls
 from math import inf
 from typing import Any, Final, cast
 
+from websockets.datastructures import Headers
 from websockets.frames import OK_CLOSE_CODES, Close, CloseCode, Opcode
 
 from ..errors import LimitExceeded, LinkLost, PenstockError, ProtocolError
+from ..networks import networks
 from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
 from ..wire.framing import MAX_MESSAGE_BYTES, Deframer
 from . import tcp
 from .base import MAX_REFUSED_LINKS, Accept, Discard, Link, Listener, Receiver, Refused
+from .forwarded import client_address
 from .lingering import LINGER, MAX_LINGER, Linger
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
@@ -38,19 +41,9 @@ class WebSocketLink:
     """A link of messages, over the link of a socket whose handshake is complete."""
 
     __slots__ = (
-        "_client",
-        "_closing",
-        "_cutter",
-        "_ending",
-        "_large_at",
-        "_link",
-        "_paused",
-        "_reader",
-        "pause_reading",
-        "progress",
-        "receiver",
-        "resume_reading",
-    )
+        "_client", "_closing", "_cutter", "_ending", "_large_at", "_link", "_paused", "_reader", "pause_reading",
+        "progress", "receiver", "resume_reading"
+    )  # fmt: skip
 
     def __init__(self, link: tcp.SocketLink, receiver: Receiver, url: Url, settings: Settings, *, client: bool) -> None:
         self.receiver = receiver
@@ -274,18 +267,30 @@ class _Connecting(Discard):
 
 
 class _Accepted(Discard):
-    """The receiver of a server's socket during the handshake; until its end it is in `handshakes`."""
+    """The receiver of a server's socket during the handshake; until its end it is in `handshakes`.
 
-    def __init__(self, receiver: Receiver | Refused, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
-        self.refused = isinstance(receiver, Refused)
-        self._handshake = ServerHandshake(url, settings, receiver.reason if isinstance(receiver, Refused) else "")
-        self._receiver = Discard() if isinstance(receiver, Refused) else receiver
+    The client of a trusted proxy is accepted when its address is known, until which `receiver` is None.
+    """
+
+    def __init__(self, accept: Accept, address: str, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
+        self._accept = accept
+        self._address = address
+        self._proxies = networks(settings.trusted_proxies)
+        self.receiver: Receiver | Refused | None = None
+        self._handshake = ServerHandshake(url, settings, self._refuses)
         self._url = url
         self._settings = settings
         self._handshakes = handshakes
         self._link: tcp.SocketLink | None = None
         self._error: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
+
+    def _refuses(self, headers: Headers) -> str:
+        """Return why the client is refused, if it is. See `ServerHandshake`."""
+        if self.receiver is None:
+            forwarded = headers.get_all("Forwarded"), headers.get_all("X-Forwarded-For")
+            self.receiver = self._accept(client_address(self._address, *forwarded, self._proxies))
+        return self.receiver.reason if isinstance(self.receiver, Refused) else ""
 
     def link_made(self, link: Link) -> None:
         """Start waiting for the request, for at most `connect_timeout`."""
@@ -305,13 +310,16 @@ class _Accepted(Discard):
             return
         link.write(self._handshake.answer)
         self._stop()
-        _start_link(link, self._handshake, self._receiver, self._url, self._settings, client=False)
+        receiver = cast(Receiver, self.receiver)
+        _start_link(link, self._handshake, receiver, self._url, self._settings, client=False)
 
     def link_lost(self, error: Exception | None) -> None:
         self._stop()
         if self._error is not None:
             logger.info("%s: refused a peer: %s", self._url.place, self._error)
-        self._receiver.link_lost(self._error or error)
+        receiver = self._accept(self._address) if self.receiver is None else self.receiver
+        if not isinstance(receiver, Refused):
+            receiver.link_lost(self._error or error)
 
     def abort(self) -> None:
         """Abort a connection whose request was not received in time."""
@@ -350,6 +358,10 @@ class WebSocketListener:
         for accepted in list(self._handshakes):
             accepted.decline()
 
+    def hand_over(self) -> list[int]:
+        """Leave the sockets to another process. See `Listener.hand_over`."""
+        return self._listener.hand_over()
+
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
     """Open a WebSocket. See :func:`penstock.transports.connect`."""
@@ -367,10 +379,16 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
     """Accept WebSockets. See :func:`penstock.transports.listen`."""
     handshakes: set[_Accepted] = set()
 
+    proxies = networks(settings.trusted_proxies)
+
     def accept_socket(address: str) -> _Accepted | Refused:
-        receiver = accept(address)
-        if isinstance(receiver, Refused) and sum(accepted.refused for accepted in handshakes) >= MAX_REFUSED_LINKS:
-            return receiver
-        return _Accepted(receiver, url, settings, handshakes)
+        receiver = None if address in proxies else accept(address)
+        if receiver is None or isinstance(receiver, Refused):
+            limit = settings.max_connections if receiver is None else MAX_REFUSED_LINKS
+            if sum(type(each.receiver) is type(receiver) for each in handshakes) >= limit:
+                return Refused("too many clients wait for an answer")
+        accepted = _Accepted(accept, address, url, settings, handshakes)
+        accepted.receiver = receiver
+        return accepted
 
     return WebSocketListener(await tcp.listen(url, accept_socket, settings, ssl), handshakes)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
 from websockets.client import ClientProtocol
+from websockets.datastructures import Headers
 from websockets.exceptions import NegotiationError
 from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
@@ -125,13 +126,14 @@ class ClientHandshake(_Handshake):
 class ServerHandshake(_Handshake):
     """The server side; `answer` is the response to send after `feed` has returned True or raised.
 
-    If `refusal` is not empty, every request is refused for this reason.
+    `refuses` is called with the headers of a request that is otherwise accepted. It returns why the request is refused,
+    or an empty text. It raises ProtocolError if the headers are invalid.
     """
 
-    def __init__(self, url: Url, settings: Settings, refusal: str = "") -> None:
+    def __init__(self, url: Url, settings: Settings, refuses: Callable[[Headers], str] = lambda _: "") -> None:
         super().__init__()
         self._path = url.path or "/"
-        self._refusal = refusal
+        self._refuses = refuses
         self._origins = settings.origins
         self._subprotocol = spec_of(url.protocol).subprotocol
         self._protocol = ServerProtocol(select_subprotocol=lambda _, offered: self._choose(offered), logger=_logger)
@@ -172,8 +174,12 @@ class ServerHandshake(_Handshake):
         # THREATS 76: any page can connect to every server that its visitor's browser can reach; only Origin shows it.
         if not are_allowed(request.headers.get_all("Origin"), request.headers.get_all("Host"), self._origins):
             return self._protocol.reject(403, "This server does not accept connections from this origin.\n")
-        if self._refusal:
-            return self._protocol.reject(503, f"{self._refusal}.\n")
+        try:
+            refusal = self._refuses(request.headers)
+        except ProtocolError as error:
+            return self._protocol.reject(400, f"{error}.\n")
+        if refusal:
+            return self._protocol.reject(503, f"{refusal}.\n")
         return self._protocol.accept(request)
 
     def _choose(self, offered: Sequence[Subprotocol]) -> Subprotocol | None:

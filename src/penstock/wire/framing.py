@@ -100,6 +100,11 @@ class Deframer:
         """The number of bytes that `next` has not delivered; after it returned False, those of an incomplete frame."""
         return self.size - self.end + self._waiting
 
+    @property
+    def held(self) -> int:
+        """The number of bytes in memory for an incomplete frame, after `next` has returned False."""
+        return self.size + self._waiting
+
     def feed(self, data: bytes) -> None:
         """Add received bytes. Call `next` afterwards."""
         if self.end == self.size and self._waiting == 0:

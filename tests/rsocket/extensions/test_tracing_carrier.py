@@ -4,7 +4,7 @@ import pytest
 
 from penstock import Connection, Kind, Payload, Request
 from penstock.rsocket.extensions.metadata import Router, composite, entries
-from penstock.rsocket.extensions.mimes import COMPOSITE, OCTET_STREAM, ROUTING
+from penstock.rsocket.extensions.mimes import COMPOSITE, OCTET_STREAM, ROUTING, TRACING
 from penstock.rsocket.extensions.tracing import MAX_FIELD_BYTES, MAX_FIELDS, CompositeCarrier
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"}
@@ -87,3 +87,50 @@ def test_prefix_determines_the_names_of_entries() -> None:
     carrier, asked = CompositeCarrier("application/x-"), request("r", None)
     carrier.write(asked, {"b3": "1"})
     assert ("application/x-b3", b"1") in entries(asked.payload.metadata or b"")
+
+
+TRACE_IDS = "a8" + "0af7651916cd43dd8448eb211c80319c" + "b7ad6b7169203331"
+"""The same trace, as the extension Tracing (Zipkin) encodes it."""
+
+
+@pytest.mark.parametrize("prefix", ["message/x.w3c.", ""])
+def test_fields_of_micrometer_and_of_rsocket_are_read(prefix: str) -> None:
+    # THREATS 103. Micrometer and Spring use the name of a header as its MIME type.
+    fields = composite([("text/plain", b"own"), *((prefix + name, value.encode()) for name, value in TRACE.items())])
+    assert CompositeCarrier().read(arrived(fields)) == TRACE
+    assert CompositeCarrier("").read(arrived(fields)) == TRACE
+
+
+def test_trace_of_zipkin_is_read_unless_there_is_another() -> None:
+    zipkin = (TRACING, bytes.fromhex(TRACE_IDS))
+    assert CompositeCarrier().read(arrived(composite([zipkin]))) == {"traceparent": TRACE["traceparent"]}
+    other = ("traceparent", b"00-00000000000000000000000000000001-0000000000000002-00")
+    assert CompositeCarrier().read(arrived(composite([zipkin, other]))) == {"traceparent": other[1].decode()}
+    narrow = (TRACING, bytes.fromhex("90" + "00" * 7 + "01" + "00" * 7 + "02"))
+    assert CompositeCarrier().read(arrived(composite([narrow]))) == {"traceparent": other[1].decode()}
+
+
+@pytest.mark.parametrize("content", ["", "80", "20", "a8" + "00" * 24])
+def test_trace_of_zipkin_without_valid_ids_is_ignored(content: str) -> None:
+    assert CompositeCarrier().read(arrived(composite([(TRACING, bytes.fromhex(content))]))) == {}
+
+
+@pytest.mark.parametrize(
+    ("carrier", "entry"),
+    [
+        (CompositeCarrier(""), ("traceparent", TRACE["traceparent"].encode())),
+        (CompositeCarrier(zipkin=True), (TRACING, bytes.fromhex(TRACE_IDS))),
+    ],
+)
+def test_form_that_is_written_is_chosen(carrier: CompositeCarrier, entry: tuple[str, bytes]) -> None:
+    asked = request("r", None)
+    carrier.write(asked, TRACE)
+    assert entry in entries(asked.payload.metadata or b"")
+    assert CompositeCarrier().read(arrived(asked.payload.metadata))["traceparent"] == TRACE["traceparent"]
+
+
+@pytest.mark.parametrize("parent", ["", "x", "00-" + "0" * 32 + "-" + "0" * 16 + "-01", "01-" + "1" * 32])
+def test_invalid_trace_is_not_written_for_zipkin(parent: str) -> None:
+    asked = request("r", None)
+    CompositeCarrier(zipkin=True).write(asked, {"traceparent": parent})
+    assert asked.payload.metadata is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +11,7 @@ from ...connection import Carried
 from ...errors import FrameError, LocalError
 from ...payload import Payload
 from .metadata import composite, entries, routing
-from .mimes import COMPOSITE, OCTET_STREAM, ROUTING
+from .mimes import COMPOSITE, OCTET_STREAM, ROUTING, TRACING
 
 __all__ = ["CompositeCarrier", "TraceContext", "decode", "encode"]
 
@@ -28,6 +29,12 @@ W3C_SAMPLED: Final = 0x01
 """W3C Trace Context, Trace Flags: the caller may have recorded the trace."""
 W3C: Final = "message/x.w3c."
 """The prefix of the MIME type of a W3C header, as in message/x.w3c.traceparent."""
+TRACEPARENT: Final = "traceparent"
+PLAIN: Final = frozenset(
+    (TRACEPARENT, "tracestate", "baggage", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-sampled", "x-b3-flags")
+)
+"""The fields of W3C and of B3, whose names Micrometer and Spring use as MIME types."""
+_TRACEPARENT: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 MAX_FIELDS: Final = 16
 """Maximum number of fields read from one request. Propagators have one to three."""
 MAX_FIELD_BYTES: Final = 8_192
@@ -135,26 +142,29 @@ def decode(content: bytes) -> TraceContext:
 
 
 class CompositeCarrier:
-    """Carries each field as an entry of RSocket's composite metadata.
+    """Carries fields in RSocket's composite metadata. Connections without composite metadata carry no fields.
 
-    The MIME type of an entry is `prefix` followed by the field's name; its content is the field's value. Connections
-    without composite metadata carry no fields.
+    A field is written as one entry. It is read from any of three forms, because peers differ: an entry of the MIME type
+    `message/x.w3c.NAME`; one of the MIME type NAME, as Micrometer and Spring write it; and the trace of the extension
+    Tracing (Zipkin), if there is no `traceparent`.
 
     Args:
-        prefix: The prefix of the MIME types.
+        prefix: The prefix of the MIME types that are written, and read too; empty for Micrometer and Spring.
+        zipkin: Write the trace as the extension Tracing (Zipkin) defines, and no other field.
 
     """
 
-    def __init__(self, prefix: str = W3C) -> None:
+    def __init__(self, prefix: str = W3C, *, zipkin: bool = False) -> None:
         self._prefix = prefix
+        self._zipkin = zipkin
 
     def write(self, request: Carried, fields: Mapping[str, str]) -> None:
         """Add `fields` to the metadata of a request, and its route if it is missing."""
         connection = request.connection
-        if not fields or connection.protocol != "rsocket" or connection.metadata_mime not in ("", COMPOSITE):
+        parts = _zipkin_entries(fields) if self._zipkin else self._entries(fields)
+        if not parts or connection.protocol != "rsocket" or connection.metadata_mime not in ("", COMPOSITE):
             return
         payload = request.payload
-        parts = [(self._prefix + name, value.encode()) for name, value in fields.items()]
         # Metadata that contains its route, or needs none, is composite already.
         is_composite = request.routed or not request.route
         own = payload.metadata or b""
@@ -175,7 +185,41 @@ class CompositeCarrier:
             # The route could be read, so only the fields are ignored.
             return {}
         fields: dict[str, str] = {}
+        zipkin = ""
         for mime, content in found:
-            if mime.startswith(self._prefix) and len(content) <= MAX_FIELD_BYTES and len(fields) < MAX_FIELDS:
-                fields.setdefault(mime.removeprefix(self._prefix), content.decode("ascii", "replace"))
+            name = self._name(mime)
+            if name and len(content) <= MAX_FIELD_BYTES and len(fields) < MAX_FIELDS:
+                fields.setdefault(name, content.decode("ascii", "replace"))
+            elif mime == TRACING:
+                zipkin = zipkin or _traceparent(content)
+        if zipkin:
+            fields.setdefault(TRACEPARENT, zipkin)
         return fields
+
+    def _entries(self, fields: Mapping[str, str]) -> list[tuple[str, bytes]]:
+        return [(self._prefix + name, value.encode()) for name, value in fields.items()]
+
+    def _name(self, mime: str) -> str:
+        """Return the name of the field in an entry; empty if it has none."""
+        for prefix in filter(None, (self._prefix, W3C)):
+            if mime.startswith(prefix):
+                return mime.removeprefix(prefix)
+        return mime if mime in PLAIN else ""
+
+
+def _zipkin_entries(fields: Mapping[str, str]) -> list[tuple[str, bytes]]:
+    """Return the trace of a `traceparent` as an entry of the extension; none if there is no valid one."""
+    match = _TRACEPARENT.fullmatch(fields.get(TRACEPARENT, ""))
+    if match is None:
+        return []
+    trace_id, span_id, flags = (int(part, 16) for part in match.groups())
+    return [(TRACING, encode(TraceContext.from_w3c(trace_id, span_id, flags)))] if trace_id and span_id else []
+
+
+def _traceparent(content: bytes) -> str:
+    """Return the trace of an entry of the extension as a `traceparent`; empty if it has none."""
+    try:
+        context = decode(content).to_w3c()
+    except FrameError:
+        return ""
+    return "" if context is None else f"00-{context[0]:032x}-{context[1]:016x}-{context[2]:02x}"

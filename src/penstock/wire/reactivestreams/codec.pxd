@@ -26,6 +26,7 @@ cdef class Items:
 
 cpdef bytes varint(value, str name=*)
 cpdef bytes next_head(subscriber, Py_ssize_t length)
+cpdef bytes packed_head(subscriber, Py_ssize_t count)
 cpdef bytes part_head(subscriber, element, Py_ssize_t length, bint last)
 
 @cython.locals(

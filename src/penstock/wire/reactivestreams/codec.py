@@ -26,6 +26,7 @@ __all__ = [
     "encode",
     "next_head",
     "next_run",
+    "packed_head",
     "packed_run",
     "part_head",
     "varint",
@@ -235,6 +236,11 @@ def next_head(subscriber: int, length: int) -> bytes:
     return head if length < 0 else head + varint(length)
 
 
+def packed_head(subscriber: int, count: int) -> bytes:
+    """Return an onNextPacked without its elements, of which there are `count`."""
+    return _ON_NEXT_PACKED + varint(subscriber) + varint(count)
+
+
 def part_head(subscriber: int, element: int, length: int, last: bool) -> bytes:
     """Return an onNextPart or onNextLastPart without its data, which has `length` bytes."""
     type = _ON_NEXT_LAST_PART if last else _ON_NEXT_PART
@@ -259,7 +265,7 @@ def next_run(subscriber: int, run: PayloadRun, start: int, stop: int) -> bytes:
 def packed_run(subscriber: int, run: PayloadRun, start: int, stop: int) -> bytes:
     """Return items `start` to `stop` of `run`, which must have the stream's size and no metadata, as onNextPacked."""
     p = run.buffer
-    head = _ON_NEXT_PACKED + varint(subscriber) + varint(stop - start)
+    head = packed_head(subscriber, stop - start)
     width = run.width
     if width:
         # The items are contiguous, so no offsets are needed.

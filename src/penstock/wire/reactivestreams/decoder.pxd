@@ -21,6 +21,7 @@ cdef class Decoder:
     cdef readonly bytes buffer
     cdef readonly Py_ssize_t size
     cdef readonly Py_ssize_t start
+    cdef readonly Py_ssize_t incomplete
     cdef bint _runs
     cdef Py_ssize_t _pos
     cdef bytearray _tail

@@ -49,13 +49,14 @@ class Decoder:
     Attributes:
         extensions: The layouts of the enabled extensions' messages.
         element_sizes: The fixed element sizes by subscription.
+        incomplete: The bytes of an incomplete message, after `next` has returned None.
 
     """
 
     __slots__ = (
         "_ahead", "_ahead_at", "_base", "_left", "_need", "_owner", "_pos", "_runs", "_tail", "_width", "buffer",
-        "element_sizes", "extensions", "first", "max_element_bytes", "max_extensions", "max_metadata_bytes",
-        "max_string_bytes", "size", "start",
+        "element_sizes", "extensions", "first", "incomplete", "max_element_bytes", "max_extensions",
+        "max_metadata_bytes", "max_string_bytes", "size", "start",
     )  # fmt: skip
 
     def __init__(
@@ -80,7 +81,7 @@ class Decoder:
         self.size = self.start = self._pos = 0
         # The beginning of an incomplete message, its minimum size, and the number of bytes before it and `buffer`.
         self._tail = bytearray()
-        self._need = self._base = 0
+        self._need = self._base = self.incomplete = 0
         # Bytes that were fed and are not in `buffer` yet, from `_ahead_at` on. The tail takes the bytes that it lacks.
         self._ahead, self._ahead_at = b"", 0
         # An unfinished packed run: the number of remaining elements, their subscription and size.
@@ -121,6 +122,7 @@ class Decoder:
                 self.start = self._pos
                 return message
             self._save_tail()
+        self.incomplete = len(self._tail)
         return None
 
     def _refill(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 
 import pytest
 
@@ -114,14 +115,17 @@ async def test_a_listener_that_is_closed_gives_up_handshakes(certificates: Certi
         assert await reader.read() == b""
 
 
-async def test_closed_listener_ends_links_that_just_arrived() -> None:
+async def test_closed_listener_makes_the_links_that_it_has_accepted() -> None:
     async with listening() as place:
         closing: list[asyncio.Task[None]] = []
         place.came = lambda: closing.append(asyncio.create_task(place.listener.close()))
-        async with raw_connection(place.port) as (reader, _):
-            assert await reader.read() == b""
-        await asyncio.gather(*closing)
-        assert [server.told for server in place.accepted] == [["lost"]]
+        async with raw_connection(place.port) as (_, writer):
+            writer.write(b"early")
+            server = await place.next()
+            await server.has(b"early")
+            await asyncio.gather(*closing)
+            server.link.abort()
+            await server.lost()
 
 
 @pytest.mark.parametrize(
@@ -129,8 +133,8 @@ async def test_closed_listener_ends_links_that_just_arrived() -> None:
     [
         (TLS, r"needs a certificate; pass ssl=\.\.\., or add \?cert=FILE&key=FILE"),
         (f"{TLS}?cert=/nowhere.pem", "the certificates cannot be read"),
-        (f"{TLS}?crt=x", "unknown option 'crt'; known are cert, key"),
-        (f"{TCP}?cert=x", "unknown option 'cert'; tcp has no options"),
+        (f"{TLS}?crt=x", "unknown option 'crt'; known are ca, cert, fd, key"),
+        (f"{TCP}?cert=x", "unknown option 'cert'; known are fd"),
     ],
 )
 async def test_a_place_that_cannot_be_encrypted_as_asked_is_wrong_use(url: str, message: str) -> None:
@@ -154,3 +158,20 @@ async def test_wrong_trust_options_in_the_url_are_errors(url: str, message: str)
 async def test_encryption_that_the_url_does_not_ask_for_is_wrong_use(certificates: Certificates) -> None:
     with pytest.raises(UrlError, match=r"is not encrypted; write rsocket\+tls://"):
         await connected("rsocket+tcp://localhost:1", ssl=certificates.client)
+
+
+async def test_server_may_require_certificates_of_an_authority(certificates: Certificates) -> None:
+    folder = certificates.folder
+    async with listening(f"{TLS}?{certificates.server_options}&ca={folder}/ca.pem") as place:
+        url = f"rsocket+tls://localhost:{place.port}"
+        context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+        context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+        client = await connected(url, ssl=context)
+        client.link.write(b"hi")
+        server = await place.linked()
+        await server.has(b"hi")
+        client.link.abort()
+        await server.lost()
+        stranger = await connected(f"{url}?ca={folder}/ca.pem")
+        await stranger.lost()
+        assert await (await place.next()).lost() is not None

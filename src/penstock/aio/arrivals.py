@@ -1,0 +1,114 @@
+"""Links that a server has accepted, and whose session is not known yet."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Protocol
+
+from ..errors import ProtocolError
+from ..session import Detector, Session
+from ..transports import Discard, Link
+from .limits import Limits
+from .setup import certificate_of
+
+__all__ = ["Arrival"]
+
+logger = logging.getLogger("penstock.aio")
+
+
+class Place(Protocol):
+    """What an arrival knows of its server."""
+
+    @property
+    def tapped(self) -> bool:
+        """True if taps see the data of links."""
+
+    def arrived(self, arrival: Arrival, session: Session, link: Link) -> None:
+        """Attach the link of `arrival` to its session."""
+
+    def lost(self, arrival: Arrival, reason: str) -> None:
+        """Remove a link that was lost before its session was known."""
+
+
+class Arrival:
+    """The receiver of a link whose session is not known yet.
+
+    Attributes:
+        address: The client's address.
+        protocol: The protocol of its listener.
+        refusal: Why a new session is rejected; empty if it is not.
+        read: The data that the detector has read, for taps. The detector limits its size.
+
+    """
+
+    def __init__(
+        self, place: Place, limits: Limits, detector: Detector, address: str, protocol: str, refusal: str = ""
+    ) -> None:
+        self.address = address
+        self.protocol = protocol
+        self.refusal = refusal
+        self.read: list[bytes] = []
+        self._place = place
+        self._limits = limits
+        self._detector = detector
+        self._link: Link | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def link_made(self, link: Link) -> None:
+        """Start the timer for the peer's first message."""
+        self._link = link
+        loop = asyncio.get_running_loop()
+        self._detector.identity = certificate_of(link) or b""
+        self._detector.link_up(loop.time())
+        due = self._detector.next_timer()
+        if due is not None:
+            self._timer = loop.call_at(due, self.refuse, "no complete first message arrived in time")
+
+    def received(self, data: bytes) -> None:
+        """Pass data to the detector until the session is known."""
+        link = self._link
+        if link is None:
+            return
+        if self._place.tapped:
+            self.read.append(data)
+        # A refused link must not take a session from another one.
+        now = asyncio.get_running_loop().time()
+        self._detector.locked_out = self.refusal or self._limits.locked_out(self.address, now)
+        try:
+            session = self._detector.receive(data, now)
+        except ProtocolError as error:
+            logged = self._limits.unrecognized(self.address, self._detector.guessed, now)
+            self.refuse(str(error), logging.WARNING if logged else logging.DEBUG)
+            return
+        if session is not None:
+            self._stop()
+            self._place.arrived(self, session, link)
+
+    def writing_paused(self) -> None:
+        """Nothing is written yet."""
+
+    def writing_resumed(self) -> None:
+        """Nothing is written yet."""
+
+    def link_lost(self, error: Exception | None) -> None:
+        """Remove the link."""
+        self._stop()
+        self._place.lost(self, str(error or "the link was closed before its first message was complete"))
+
+    def refuse(self, reason: str, level: int = logging.WARNING) -> None:
+        """Close the link, and log `reason`."""
+        logger.log(level, "%s refused: %s", self.address or "a peer", reason)
+        self._stop()
+        self._place.lost(self, reason)
+        if self._link is not None:
+            self._link.receiver = Discard()
+            if self._detector.farewell:
+                self._link.write(self._detector.farewell)
+            self._link.close()
+            self._link = None
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

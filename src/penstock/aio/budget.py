@@ -1,0 +1,208 @@
+"""Keeps a connection within the limits of what it may hold: stops reading, and drops its largest stream."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Callable
+
+from ..account import CONNECTION, FINE
+from ..errors import LimitExceeded
+from ..ledger import LEDGER
+from .exchanges import Exchanges
+from .flow import UNREAD
+from .ports import Holding
+
+__all__ = ["Budget"]
+
+logger = logging.getLogger("penstock.aio")
+
+
+class Budget:
+    """Acts for one connection when an account is full.
+
+    Reading stops while the connection holds too much. If nothing is consumed for `Settings.unread_timeout`, or if the
+    ledger demands it, the largest stream fails, and what it held is dropped.
+    """
+
+    __slots__ = (
+        "__weakref__", "_account", "_closed", "_exchanges", "_flow", "_held", "_identity", "_is_alone", "_timer",
+        "_woken"
+    )  # fmt: skip
+
+    def __init__(self, exchanges: Exchanges) -> None:
+        self._exchanges = exchanges
+        self._flow = flow = exchanges.flow
+        self._account = account = flow.account
+        self._timer: asyncio.TimerHandle | None = None
+        # What was held when the timer was set.
+        self._held = 0
+        self._woken = self._closed = False
+        # Whether the connection has exceeded its own limit.
+        self._is_alone = False
+        # The ledger must not keep a connection alive that nobody has closed.
+        account.on_room = _weak(self._room)
+        account.on_debt = _weak(self._debt)
+        self._identity: str | None = None
+        self.identify()
+
+    def __del__(self) -> None:
+        LEDGER.retire(self._account)
+
+    def identify(self) -> None:
+        """Count the connection for its principal, or else for its address. Call it again when that has changed."""
+        identity = self._flow.connection.counted_as
+        if identity != self._identity and not self._closed:
+            self._identity = identity
+            LEDGER.join(self._account, identity, self._flow.settings)
+
+    def settle(self) -> None:
+        """Settle the account at the end of a batch, and stop or resume reading."""
+        if self._closed:
+            return
+        level = self._account.settle()
+        if level == FINE:
+            self._flow.resume_reading(UNREAD)
+            self._stop_timer()
+        else:
+            self._flow.stop_reading(UNREAD)
+            self._is_alone = level == CONNECTION
+            if self._is_alone and self._account.is_stuck:
+                if not self._account.indebted:
+                    self._account.indebted = True
+                    self._debt()
+            elif self._timer is None:
+                self._start_timer()
+
+    def close(self) -> None:
+        """Leave the ledger as soon as nothing is held any more, because the connection has ended."""
+        if not self._closed:
+            self._closed = True
+            self._stop_timer()
+            LEDGER.retire(self._account)
+
+    # From the ledger, in any thread.
+
+    def _room(self) -> None:
+        if not self._woken:
+            self._woken = self._later(self._try_again)
+
+    def _debt(self) -> None:
+        if not self._later(self._pay_debt):
+            # Nobody reads or consumes any more in a loop that is closed.
+            LEDGER.leave(self._account)
+
+    def _later(self, function: Callable[[], None]) -> bool:
+        """Call `function` in the connection's loop; return False if the loop is closed."""
+        try:
+            self._flow.loop.call_soon_threadsafe(function)
+        except RuntimeError:
+            return False
+        return True
+
+    # In the connection's loop.
+
+    def _try_again(self) -> None:
+        self._woken = False
+        self._flow.flush()
+
+    def _start_timer(self) -> None:
+        flow = self._flow
+        self._held = self._account.held
+        self._timer = flow.loop.call_later(flow.settings.unread_timeout, self._expired)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _expired(self) -> None:
+        """Fail the largest stream, unless something was consumed meanwhile."""
+        self._timer = None
+        group = self._account.group
+        if self._account.held < self._held:
+            self._start_timer()
+        elif not self._is_alone and group is not None:
+            # It need not be a stream of this connection.
+            self._start_timer()
+            group.expired()
+        else:
+            self._pay(f"nothing was consumed for unread_timeout ({self._flow.settings.unread_timeout:g} s)")
+
+    def _pay_debt(self) -> None:
+        account = self._account
+        account.indebted = False
+        group = account.group
+        if account.room() < 0:
+            self._pay(f"the connection holds more than max_connection_bytes ({account.limit})")
+        elif group is not None and group.parent is not None:
+            process = group.parent
+            if process.held > process.limit:
+                self._pay_others(f"all connections hold more than max_process_bytes ({process.limit})")
+            elif group.held > group.limit:
+                name = self._flow.connection.counted_as or self._flow.name
+                self._pay_others(f"the connections of {name} hold more than max_identity_bytes ({group.limit})")
+            elif process.is_over():
+                limit = process.incomplete_limit
+                self._shed(f"unfinished items of all connections hold more than max_process_reassembly_bytes ({limit})")
+                self._paid()
+
+    def _pay_others(self, why: str) -> None:
+        """Make room for other connections. A session that has output without a link to send it over ends."""
+        account, flow = self._account, self._flow
+        if account.unlinked_since and account.retained:
+            error = LimitExceeded(f"the session keeps {account.retained} bytes for a client without a link, and {why}")
+            logger.warning("%s: %s", flow.name, error)
+            flow.session.close(flow.loop.time(), error)
+            self._paid()
+        else:
+            self._pay(why)
+
+    def _pay(self, why: str) -> None:
+        """Drop what the largest stream holds, and fail it."""
+        holdings = self._exchanges.holdings()
+        largest = max(holdings, key=_held, default=None)
+        of_session = self._account.held - sum(map(_held, holdings))
+        if largest is None or of_session > largest.held:
+            self._shed(f"{self._account.held} bytes were not consumed or not confirmed, and {why}")
+        else:
+            self._drop(largest, f"{largest.held} bytes were not consumed, and {why}")
+        self._paid()
+
+    def _shed(self, why: str) -> None:
+        """Let the session drop the largest thing that it holds; end it if there is none."""
+        flow = self._flow
+        now = flow.loop.time()
+        error = LimitExceeded(why)
+        logger.warning("%s: %s", flow.name, why)
+        if not flow.session.shed(now, error):
+            flow.session.close(now, error)
+
+    def _drop(self, holding: Holding, why: str) -> None:
+        """Fail a stream, and drop what it holds."""
+        text = f"stream {holding.stream_id}: {why}"
+        logger.warning("%s: %s", self._flow.name, text)
+        self._exchanges.drop(holding, text)
+
+    def _paid(self) -> None:
+        LEDGER.payments += 1
+        self._flow.flush()
+        if self._account.group is not None:
+            self._account.group.paid()
+
+
+def _weak(method: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that calls a method while its object exists."""
+    reference = weakref.WeakMethod(method)
+
+    def call() -> None:
+        found = reference()
+        if found is not None:
+            found()
+
+    return call
+
+
+def _held(holding: Holding) -> int:
+    return holding.held

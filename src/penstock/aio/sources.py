@@ -1,0 +1,45 @@
+"""What a sending half takes items from."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Awaitable, Iterable
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from ..errors import LocalError
+from ..payload import Payload, PayloadRun
+
+if TYPE_CHECKING:
+    from ..wire.columns import RowBuffers, WidthRows
+
+__all__ = ["Source", "check_source", "many_of"]
+
+Source: TypeAlias = AsyncIterable[Any] | Iterable[Any] | Awaitable[Any]
+"""Yields items: Payload, bytes or str, or many at once as a PayloadRun, a pyarrow.RecordBatch or a pyarrow.Array. It
+may also yield MetadataPush, which is not an item."""
+
+SINGLE: Final = (bytes, str, Payload, PayloadRun)
+"""Iterable types that are items, not sources of items."""
+
+
+def check_source(source: object) -> None:
+    """Check that items can be taken from a source.
+
+    Raises:
+        LocalError: `source` is not iterable, or is a single item.
+
+    """
+    if not (isinstance(source, AsyncIterable | Iterable) or isawaitable(source)) or isinstance(source, SINGLE):
+        raise LocalError(f"a source of items is an iterable or an async iterable, not {type(source).__name__}")
+
+
+def many_of(item: object) -> PayloadRun | RowBuffers | WidthRows | None:
+    """Return an object of many items in a form that can be sent in parts; None for a single item."""
+    if isinstance(item, PayloadRun):
+        return item
+    # A record batch of pyarrow, or of any library that implements Arrow's C data interface.
+    if hasattr(item, "__arrow_c_array__"):
+        from ..wire.columns import rows_of
+
+        return rows_of(item)
+    return None

@@ -1,0 +1,142 @@
+"""The ledger of a process: its connections, and the identities that they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from .account import Account, Group
+from .settings import Settings
+
+__all__ = ["LEDGER", "Ledger", "LedgerSnapshot"]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSnapshot:
+    """The bytes that a process holds for its peers at one moment, as far as its connections have settled.
+
+    Attributes:
+        held_bytes: Everything: what was received and not consumed, and what was sent and not confirmed.
+        peak_bytes: The maximum of `held_bytes` so far.
+        limit_bytes: The maximum that is allowed: `Settings.max_process_bytes`; 0 without connections.
+        incomplete_bytes: The part that only more input can complete: frames and fragments.
+        retained_bytes: The part that was sent, and is kept until the peer has confirmed it.
+        largest_identity_bytes: What the largest identity holds, by `Settings.max_identity_bytes`.
+        largest_connection_bytes: What the largest connection holds, by `Settings.max_connection_bytes`.
+        identities: The number of identities that have a connection.
+        connections: The number of connections, including ended ones whose items are not consumed.
+        paused_connections: Those that are not read, because a limit is reached.
+        payments: How often a connection had to release memory because of a limit.
+
+    """
+
+    held_bytes: int
+    peak_bytes: int
+    limit_bytes: int
+    incomplete_bytes: int
+    retained_bytes: int
+    largest_identity_bytes: int
+    largest_connection_bytes: int
+    identities: int
+    connections: int
+    paused_connections: int
+    payments: int
+
+
+class Ledger:
+    """The identities of a process, and their connections.
+
+    Attributes:
+        process: Counts all connections.
+        identities: The identities that have a name, by their names.
+        payments: How often a connection had to release memory because of a limit.
+
+    """
+
+    __slots__ = ("_joined", "identities", "payments", "process")
+
+    def __init__(self) -> None:
+        self.process = Group()
+        self.identities: dict[str, Group] = {}
+        self.payments = 0
+        # For each connection, the name of its identity, and the settings with its limits.
+        self._joined: dict[Account, tuple[str, Settings]] = {}
+
+    def join(self, connection: Account, identity: str, settings: Settings) -> None:
+        """Make a connection part of an identity, instead of the one that it was part of.
+
+        Args:
+            connection: The account of the connection. It must :meth:`retire` at its end.
+            identity: A principal or an address; empty: the connection is an identity of its own.
+            settings: The limits.
+
+        """
+        self.leave(connection)
+        group = self.identities.get(identity)
+        if group is None:
+            group = Group(self.process)
+            self.process.members.add(group)
+            if identity:
+                self.identities[identity] = group
+        group.members.add(connection)
+        group.limited(settings.max_identity_bytes)
+        self.process.limited(settings.max_process_bytes, settings.max_process_reassembly_bytes)
+        connection.group = group
+        self._joined[connection] = identity, settings
+        group.count(connection)
+
+    def retire(self, connection: Account) -> None:
+        """Let a connection that has ended leave as soon as it holds nothing; consumers may still have its items.
+
+        What only its session has held is gone.
+        """
+        connection.book_incomplete(-connection.incomplete)
+        connection.book_retained(-connection.retained)
+        if connection.held > 0:
+            connection.paused = True
+            connection.on_room = partial(self.retire, connection)
+        else:
+            self.leave(connection)
+
+    def leave(self, connection: Account) -> None:
+        """Remove a connection. Does nothing if it has joined no identity."""
+        group = connection.group
+        if group is None:
+            return
+        identity, settings = self._joined.pop(connection)
+        for each in (group, self.process):
+            each.add(-connection.settled, -connection.settled_incomplete)
+            each.left(connection)
+        group.members.discard(connection)
+        group.unlimited(settings.max_identity_bytes)
+        self.process.unlimited(settings.max_process_bytes, settings.max_process_reassembly_bytes)
+        if not group.members:
+            self.process.members.discard(group)
+            self.identities.pop(identity, None)
+        connection.group = None
+        connection.settled = connection.settled_incomplete = 0
+        connection.indebted = False
+
+    def snapshot(self) -> LedgerSnapshot:
+        """Return what is held now. Any thread may call this."""
+        process = self.process
+        # Copied at once, because other threads may change them.
+        identities, connections = list(process.members), list(self._joined)
+        return LedgerSnapshot(
+            held_bytes=process.held,
+            peak_bytes=process.peak,
+            limit_bytes=process.limit,
+            incomplete_bytes=process.incomplete,
+            retained_bytes=sum(each.retained for each in connections),
+            largest_identity_bytes=max((each.held for each in identities), default=0),
+            largest_connection_bytes=max((each.held for each in connections), default=0),
+            identities=len(identities),
+            connections=len(connections),
+            paused_connections=sum(each.paused for each in connections),
+            payments=self.payments,
+        )
+
+
+LEDGER: Final = Ledger()
+"""The accounts of this process."""

@@ -1,0 +1,93 @@
+"""Connections of trusted proxies, whose clients are named by a PROXY header before anything else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from ..errors import LinkLost, PenstockError
+from ..networks import networks
+from ..settings import Settings
+from .base import Accept, Refused
+from .proxy_header import ProxyHeader
+
+__all__ = ["ProxiedConnections"]
+
+logger = logging.getLogger("penstock.transports")
+
+READ_BYTES: Final = 4_096
+
+
+class ProxiedConnections:
+    """Reads the headers of connections from trusted proxies, then passes each connection on.
+
+    Args:
+        settings: The source of `proxy_protocol`, `trusted_proxies`, `connect_timeout` and `max_connections`.
+        admit: Called with each connection and the address of its client.
+        accept: Called to report a connection that is refused; see :data:`penstock.transports.base.Accept`.
+
+    """
+
+    def __init__(self, settings: Settings, admit: Callable[[socket.socket, str], None], accept: Accept) -> None:
+        self._settings = settings
+        self._proxies = networks(settings.trusted_proxies)
+        self._admit = admit
+        self._accept = accept
+        self._reading: set[asyncio.Task[None]] = set()
+
+    def take(self, connection: socket.socket, address: str) -> bool:
+        """Take a connection from `address`, and return True; return False if it has no header."""
+        if not self._settings.proxy_protocol or address not in self._proxies:
+            return False
+        if len(self._reading) >= self._settings.max_connections:
+            connection.close()
+        else:
+            task = asyncio.get_running_loop().create_task(self._introduce(connection, address))
+            self._reading.add(task)
+            task.add_done_callback(self._reading.discard)
+        return True
+
+    async def close(self) -> None:
+        """Close the connections whose headers are incomplete."""
+        tasks = list(self._reading)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _introduce(self, connection: socket.socket, address: str) -> None:
+        """Read the header of a connection, and pass the connection on or close it."""
+        timeout = self._settings.connect_timeout
+        try:
+            async with asyncio.timeout(timeout):
+                client = await _read_header(connection)
+        except TimeoutError:
+            self._refuse(connection, address, LinkLost(f"no complete PROXY header within {timeout:g} s"))
+        except (PenstockError, OSError) as error:
+            self._refuse(connection, address, error)
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+        else:
+            self._admit(connection, client or address)
+
+    def _refuse(self, connection: socket.socket, address: str, error: Exception) -> None:
+        connection.close()
+        logger.warning("the proxy %s was refused: %s", address or "on a Unix socket", error)
+        receiver = self._accept(address)
+        if not isinstance(receiver, Refused):
+            receiver.link_lost(error)
+
+
+async def _read_header(connection: socket.socket) -> str:
+    """Return the client's address in the header that `connection` begins with, and read nothing after it."""
+    loop = asyncio.get_running_loop()
+    header = ProxyHeader()
+    while header.wants:
+        data = await loop.sock_recv(connection, min(header.wants, READ_BYTES))
+        if not data:
+            raise LinkLost("the connection ended before its PROXY header was complete")
+        header.feed(data)
+    return header.address

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import Any
+
+from tests.aio.fakes import FakeLink, FakeSession, fake_connection
+from tests.builds import Build
+from tests.waiting import turns, until
+
+
+class World:
+    """A connection whose account may hold 1,000 bytes, with a link.
+
+    Attributes:
+        account: Its account.
+        exchanges: Its streams.
+        link: Its link.
+        session: Its session.
+        budget: What is tested.
+
+    """
+
+    def __init__(self, build: Build, **settings: Any) -> None:
+        self.build = build
+        limits = {"max_identity_bytes": 10_000, "max_process_bytes": 20_000, "max_stream_bytes": 500, **settings}
+        made = build.module("penstock.settings").Settings(max_connection_bytes=1_000, **limits)
+        self.ledger = build.module("penstock.ledger").LEDGER
+        self.session = FakeSession(build)
+        self.account = self.session.account = build.module("penstock.account").Account(1_000)
+        self.flow = build.module("penstock.aio.flow").Flow(
+            asyncio.get_running_loop(), self.session, made, fake_connection(build), self.settle
+        )
+        self.flow.link = self.link = FakeLink()
+        self.exchanges = build.module("penstock.aio.exchanges").Exchanges(self.flow)
+        self.budget = build.module("penstock.aio.budget").Budget(self.exchanges)
+
+    def settle(self) -> None:
+        self.budget.settle()
+
+    def stream(self, stream_id: int, *sizes: int) -> Any:
+        """Return the receive buffer of a stream with items of some sizes."""
+        module = self.build.module("penstock.aio.inbound")
+        self.exchanges.inbound[stream_id] = made = module.ReceiveBuffer(self.exchanges, stream_id, 100, 100, False)
+        for size in sizes:
+            made.item(self.build.module("penstock.payload").Payload(bytes(size)))
+        return made
+
+
+async def test_reading_stops_while_too_much_is_not_consumed(build: Build) -> None:
+    # THREATS 84
+    world = World(build)
+    items = world.stream(1, 700, 700)
+    world.settle()
+    assert world.link.told == ["pause_reading"]
+    while items.prepare():
+        list(items.ready)
+    await turns(2)
+    assert world.link.told == ["pause_reading", "resume_reading"]
+    assert world.account.held == 0
+    world.ledger.leave(world.account)
+
+
+async def test_largest_stream_fails_when_nothing_is_consumed(build: Build) -> None:
+    # THREATS 84
+    world = World(build, unread_timeout=0.001)
+    small, large = world.stream(1, 300), world.stream(3, 400, 400)
+    world.settle()
+    await until(lambda: large.over)
+    assert type(large.error).__name__ == "LimitExceeded"
+    assert "unread_timeout (0.001 s)" in str(large.error)
+    assert not small.over and world.account.held == small.account.held
+    assert [(verb[0], verb[1]) for verb in world.session.verbs("fail")] == [("fail", 3)]
+    assert world.link.told == ["pause_reading", "resume_reading"]
+    world.ledger.leave(world.account)
+
+
+async def test_stream_that_has_ended_pays_as_well(build: Build) -> None:
+    world = World(build, unread_timeout=0.001)
+    ended = world.stream(1, 700, 700)
+    assert world.exchanges.end_inbound(1, None)
+    world.settle()
+    await until(lambda: not ended.pending)
+    assert world.account.held == 0
+    world.ledger.leave(world.account)
+
+
+async def test_connection_ends_if_its_streams_hold_nothing(build: Build) -> None:
+    world = World(build, unread_timeout=0.001)
+    world.account.book(1_001)
+    world.settle()
+    await until(lambda: bool(world.session.verbs("close")))
+    assert type(world.session.verbs("close")[0][1]).__name__ == "LimitExceeded"
+    world.ledger.leave(world.account)
+
+
+async def test_full_process_takes_from_the_largest_at_once(build: Build) -> None:
+    # THREATS 87
+    greedy, modest = (World(build, max_process_bytes=900) for _ in range(2))
+    hoard, item = greedy.stream(1, 600), modest.stream(1, 300)
+    greedy.settle()
+    modest.settle()
+    await until(lambda: hoard.over)
+    assert "max_process_bytes (900)" in str(hoard.error)
+    assert not item.over
+    for world in (greedy, modest):
+        world.ledger.leave(world.account)
+
+
+async def test_ended_connection_is_counted_until_its_items_are_consumed(build: Build) -> None:
+    world = World(build)
+    items = world.stream(1, 300)
+    world.settle()
+    before = world.ledger.process.held
+    world.budget.close()
+    assert world.ledger.process.held == before > 0
+    while items.prepare():
+        list(items.ready)
+    assert world.account.group is None
+
+
+async def test_connection_that_nobody_closes_is_not_kept(build: Build) -> None:
+    world = World(build)
+    account = world.account
+    items = world.stream(1, 300)
+    world.settle()
+    items.waiters.clear()
+    del world, items
+    gc.collect()
+    assert account.group is None

@@ -1,0 +1,385 @@
+"""What one request does stays with it: context variables, and exceptions that are not errors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+import uvloop
+
+import penstock
+from penstock import ApplicationError, Items, Payload, PenstockError, Service, current_connection
+from penstock.aio.loop import run
+from tests.waiting import until
+
+PLACES = [
+    "rsocket+tcp://127.0.0.1:0",
+    "rsocket+ws://127.0.0.1:0/feed",
+    "rsocket+memory://isolated",
+    "river+tcp://127.0.0.1:0",
+    "reactive-streams+tcp://127.0.0.1:0",
+]
+LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
+KINDS = ("call", "fire", "stream", "upload", "channel")
+HOW = ("plain", "coroutine", "later", "generator", "asynchronous", "opened")
+
+owner: ContextVar[str] = ContextVar("owner", default="nobody")
+
+
+class Panic(BaseException):
+    """Like pyo3's PanicException, which polars and pydantic-core raise."""
+
+
+Work = Callable[[str], None]
+
+
+def handler(how: str, name: str, work: Work) -> Callable[..., Any]:
+    """Return a handler that calls `work` with its name, at each of its steps."""
+
+    def plain(request: Payload, items: Items | None = None) -> bytes:
+        work(name)
+        return b"1"
+
+    async def coroutine(request: Payload, items: Items | None = None) -> bytes:
+        work(name)
+        await asyncio.sleep(0)
+        work(name)
+        return b"1"
+
+    def later(request: Payload, items: Items | None = None) -> Awaitable[bytes]:
+        work(name)
+        return coroutine(request)
+
+    def generator(request: Payload, items: Items | None = None) -> Iterator[bytes]:
+        try:
+            for number in range(3):
+                work(name)
+                yield b"%d" % number
+        finally:
+            work(name)
+
+    async def asynchronous(request: Payload, items: Items | None = None) -> AsyncIterator[bytes]:
+        try:
+            for number in range(3):
+                work(name)
+                yield b"%d" % number
+                await asyncio.sleep(0)
+        finally:
+            work(name)
+
+    async def opened(request: Payload, items: Items | None = None) -> Iterator[bytes]:
+        work(name)
+        await asyncio.sleep(0)
+        return generator(request)
+
+    return locals()[how]  # type: ignore[no-any-return]
+
+
+def routes() -> Iterator[tuple[str, str]]:
+    """Return each kind with each way to write its handler."""
+    for kind in KINDS:
+        for how in HOW:
+            if (how in ("generator", "asynchronous", "opened")) == (kind in ("stream", "channel")):
+                yield kind, how
+
+
+def service_of(work: Work) -> Service:
+    service = Service()
+    for kind, how in routes():
+        name = f"{kind}.{how}"
+        getattr(service, kind)(name)(handler(how, name, work))
+    return service
+
+
+async def ask(peer: penstock.Peer, kind: str, route: str, items: int = 2) -> object:
+    """Send a request of any kind; return what it answers."""
+    body = b"1"
+    if kind == "call":
+        return await peer.call(route, body)
+    if kind == "fire":
+        return await peer.fire(route, body)
+    if kind == "upload":
+        return await peer.upload(route, body, [body] * items)
+    stream = peer.stream(route, body) if kind == "stream" else peer.channel(route, body, [body] * items)
+    return [item.data async for item in stream]
+
+
+@asynccontextmanager
+async def serving(url: str, service: Service) -> AsyncIterator[penstock.Peer]:
+    async with penstock.serve(service, url) as server, penstock.connect(server.urls[0]) as peer:
+        yield peer
+
+
+def asked(url: str) -> list[tuple[str, str]]:
+    """Return the routes whose kind the protocol has."""
+    lacks = {"river": ("fire",), "reactive-streams": ("fire", "upload", "channel")}.get(url.partition("+")[0], ())
+    return [(kind, how) for kind, how in routes() if kind not in lacks]
+
+
+def play(main: Coroutine[Any, Any, None], new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(60):
+            await main
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(limited())
+
+
+# Context variables. THREATS 90, RS3.
+
+
+@pytest.mark.parametrize("new_loop", LOOPS)
+@pytest.mark.parametrize("url", PLACES)
+def test_request_sees_no_variables_of_another(url: str, new_loop: Any) -> None:
+    begun: set[str] = set()
+    wrong: list[tuple[str, str]] = []
+
+    def work(name: str) -> None:
+        current_connection()
+        expected = name if name in begun else "nobody"
+        if owner.get() != expected:
+            wrong.append((name, owner.get()))
+        begun.add(name)
+        owner.set(name)
+
+    async def main() -> None:
+        async with serving(url, service_of(work)) as peer:
+            owner.set("the client")
+            for kind, how in asked(url):
+                await ask(peer, kind, f"{kind}.{how}")
+            await until(lambda: len(begun) == len(asked(url)))
+
+    play(main(), new_loop)
+    assert wrong == []
+
+
+async def test_all_requests_of_one_batch_have_contexts_of_their_own() -> None:
+    seen: list[str] = []
+    service = Service()
+
+    @service.call("swap")
+    def swap(request: Payload) -> bytes:
+        seen.append(owner.get())
+        owner.set(bytes(request.data).decode())
+        return b""
+
+    async with serving(PLACES[0], service) as peer:
+        await asyncio.gather(*(peer.call("swap", b"%d" % number) for number in range(100)))
+    assert seen == ["nobody"] * 100
+
+
+async def test_push_handler_has_a_context_of_its_own() -> None:
+    seen: list[str] = []
+    service = Service()
+
+    @service.push
+    def push(metadata: bytes) -> None:
+        current_connection()
+        seen.append(owner.get())
+        owner.set("a push")
+
+    async with serving(PLACES[0], service) as peer:
+        await peer.push(b"1")
+        await peer.push(b"2")
+        await until(lambda: len(seen) == 2)
+    assert seen == ["nobody", "nobody"]
+
+
+@pytest.mark.parametrize("url", PLACES[:3])
+async def test_acceptor_may_set_variables_for_the_connection(url: str) -> None:
+    service = service_of(lambda name: None)
+    service.call("owner")(lambda request: owner.get())
+
+    def accept(setup: penstock.Setup) -> None:
+        owner.set("an accepted client")
+
+    async with penstock.serve(service, url, acceptor=accept) as server, penstock.connect(server.urls[0]) as peer:
+        assert (await peer.call("owner")).data == b"an accepted client"
+        assert (await peer.call("owner")).data == b"an accepted client"
+    assert owner.get() == "nobody"
+
+
+@pytest.mark.parametrize("url", PLACES[:4])
+async def test_source_of_a_request_runs_in_the_context_of_its_caller(url: str) -> None:
+    wrong: list[str] = []
+
+    def items(name: str) -> Iterator[bytes]:
+        for _ in range(300):
+            if owner.get() != name:
+                wrong.append(owner.get())
+            yield b"1"
+            owner.set("changed")
+            name = "changed"
+
+    service = Service()
+
+    @service.upload("t.count")
+    async def count(request: Payload, uploaded: Items) -> bytes:
+        return b"%d" % len([item async for item in uploaded])
+
+    async def one(name: str) -> None:
+        owner.set(name)
+        await peer.upload("t.count", b"1", items(name))
+        assert owner.get() == name
+
+    async with serving(url, service) as peer:
+        await asyncio.gather(one("a"), one("b"))
+    assert wrong == []
+
+
+# BaseException. THREATS 90, RS5.
+
+
+@pytest.mark.parametrize("new_loop", LOOPS)
+@pytest.mark.parametrize("url", PLACES)
+@pytest.mark.parametrize("error", [Panic, GeneratorExit])
+def test_base_exception_costs_its_own_stream(
+    url: str, new_loop: Any, error: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    def work(name: str) -> None:
+        raise error("a secret")
+
+    service = service_of(work)
+    released = asyncio.Event()
+    waiting = asyncio.Event()
+
+    @service.call("t.slow")
+    async def slow(request: Payload) -> bytes:
+        waiting.set()
+        await released.wait()
+        return b"1"
+
+    async def main() -> None:
+        async with serving(url, service) as peer:
+            innocent = asyncio.ensure_future(peer.call("t.slow", b"1"))
+            await waiting.wait()
+            for kind, how in asked(url):
+                caplog.clear()
+                if kind == "fire":
+                    await ask(peer, kind, f"{kind}.{how}")
+                else:
+                    with pytest.raises(ApplicationError) as raised:
+                        await ask(peer, kind, f"{kind}.{how}")
+                    assert "secret" not in str(raised.value)
+                await until(lambda: bool(caplog.records))
+                (record,) = caplog.records
+                assert record.getMessage() == f"the {kind} handler '{kind}.{how}' failed"
+                assert record.exc_info is not None and isinstance(record.exc_info[1], error)
+            released.set()
+            assert (await innocent).data == b"1"
+
+    play(main(), new_loop)
+
+
+async def test_base_exception_of_a_push_handler_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    service = service_of(lambda name: None)
+
+    @service.push
+    def push(metadata: bytes) -> None:
+        raise Panic("boom")
+
+    async with serving(PLACES[0], service) as peer:
+        await peer.push(b"1")
+        await peer.call("call.plain")
+    assert [record.getMessage() for record in caplog.records] == ["the push handler failed"]
+
+
+async def test_base_exception_of_a_source_reaches_its_consumer_as_an_error() -> None:
+    def items() -> Iterator[bytes]:
+        yield b"1"
+        raise GeneratorExit("boom")
+
+    service = Service()
+
+    @service.upload("t.count")
+    async def count(request: Payload, uploaded: Items) -> bytes:
+        return b"%d" % len([item async for item in uploaded])
+
+    @service.channel("echo")
+    async def echo(request: Payload, uploaded: Items) -> AsyncIterator[bytes]:
+        async for item in uploaded:
+            yield item.data
+
+    async with serving(PLACES[0], service) as peer:
+        with pytest.raises(RuntimeError, match="GeneratorExit") as raised:
+            await peer.upload("t.count", b"1", items())
+        assert isinstance(raised.value.__cause__, GeneratorExit)
+        with pytest.raises(RuntimeError, match="GeneratorExit"):
+            [item async for item in peer.channel("echo", b"1", items())]
+        assert (await peer.upload("t.count", b"1", [b"2"])).data == b"1"
+        assert peer.outstanding == 0
+
+
+async def test_base_exception_of_an_acceptor_rejects_its_client(caplog: pytest.LogCaptureFixture) -> None:
+    def accept(setup: penstock.Setup) -> None:
+        raise Panic("a secret")
+
+    async def accept_later(setup: penstock.Setup) -> None:
+        await asyncio.sleep(0)
+        raise Panic("a secret")
+
+    for acceptor in (accept, accept_later):
+        caplog.clear()
+        async with penstock.serve(service_of(lambda name: None), PLACES[0], acceptor=acceptor) as server:
+            async with penstock.connect(server.urls[0]) as peer:
+                with pytest.raises(PenstockError, match="the server rejected the set-up"):
+                    await peer.call("call.plain")
+        assert "the acceptor failed" in [record.getMessage() for record in caplog.records]
+
+
+async def test_base_exception_of_a_hook_refuses_its_connection(caplog: pytest.LogCaptureFixture) -> None:
+    @asynccontextmanager
+    async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
+        raise Panic("a secret")
+        yield
+
+    @asynccontextmanager
+    async def late(connection: penstock.Connection) -> AsyncIterator[None]:
+        yield
+        raise Panic("a secret")
+
+    service = service_of(lambda name: None)
+    async with penstock.serve(service, PLACES[0], on_connection=hook) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            with pytest.raises(PenstockError, match="refused the connection"):
+                await peer.call("call.plain")
+    async with penstock.serve(service, PLACES[0], on_connection=late) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            await peer.call("call.plain")
+        with pytest.raises(RuntimeError, match="on_connection raised Panic"):
+            await penstock.connect(server.urls[0], on_connection=hook)
+    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    assert [message.partition(": ")[2] for message in said] == [
+        "on_connection failed",
+        "on_connection failed when it exited",
+    ]
+
+
+async def test_base_exception_of_a_tap_disables_it(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(penstock.Tap):
+        def stream_opened(self, *arguments: object) -> None:
+            raise Panic("boom")
+
+    service = service_of(lambda name: None)
+    async with penstock.serve(service, PLACES[0], taps=[Broken()]) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            await peer.call("call.plain")
+    assert "it is disabled for this connection" in caplog.text
+
+
+@pytest.mark.parametrize("fatal", [SystemExit, KeyboardInterrupt])
+def test_what_ends_the_process_is_not_caught(fatal: type[BaseException]) -> None:
+    def work(name: str) -> None:
+        raise fatal
+
+    async def main() -> None:
+        async with serving(PLACES[2], service_of(work)) as peer:
+            await peer.call("call.plain")
+
+    with pytest.raises(fatal):
+        run(main())

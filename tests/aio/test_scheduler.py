@@ -1,0 +1,331 @@
+"""The order in which connections and halves are served. Fairness as a whole is tested in tests/sim/test_fairness.py."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+from weakref import ref
+
+import pytest
+
+from tests.aio.fakes import FakeLoop, fake_exchanges
+from tests.builds import Build
+
+Q = 60_000
+
+
+class Half:
+    """A half that always has something to send, and records when it was served."""
+
+    def __init__(self, world: World, lane: Any, name: str, sizes: list[int]) -> None:
+        self.world = world
+        self.lane = lane
+        self.name = name
+        self.sizes = sizes
+        self.slowed: list[float] = []
+
+    def step(self) -> int:
+        size = self.sizes.pop(0)
+        self.world.served.append(self.name)
+        self.world.now += self.world.cost
+        if self.sizes:
+            self.lane.queue(self)
+        return size
+
+    def slow(self, seconds: float) -> None:
+        self.slowed.append(seconds)
+
+
+class World:
+    """A scheduler on a loop whose turns a test runs, and a clock that only bursts move."""
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+        self.loop = FakeLoop()
+        self.module = build.module("penstock.aio.scheduler")
+        self.scheduler = self.module.scheduler_of(self.loop)
+        self.now: float = 0.0
+        self.scheduler.clock = lambda: self.now
+        self.cost = 0.0
+        self.served: list[str] = []
+
+    def lane(self) -> Any:
+        flow = fake_exchanges(self.build, self.loop).flow
+        assert flow.lane.scheduler is self.scheduler
+        return flow.lane
+
+    def half(self, lane: Any, name: str, *sizes: int) -> Half:
+        return Half(self, lane, name, list(sizes or (Q,)))
+
+    def queue(self, lane: Any, name: str, *sizes: int, new: bool = False) -> Half:
+        half = self.half(lane, name, *sizes)
+        lane.queue(half, new)
+        return half
+
+    def turn(self) -> str:
+        """Run a turn of the loop; return who was served in it."""
+        self.served.clear()
+        self.loop.turn()
+        return "".join(self.served)
+
+
+@pytest.fixture
+def world(build: Build) -> World:
+    return World(build)
+
+
+def test_lone_half_sends_at_once(world: World) -> None:
+    lane = world.lane()
+    lane.ready(world.half(lane, "a"))
+    assert (world.served, world.loop.soon) == (["a"], [])
+
+
+def test_half_that_has_more_continues_in_the_next_iteration(world: World) -> None:
+    lane = world.lane()
+    lane.ready(world.half(lane, "a", Q, Q, Q))
+    assert world.served == ["a"]
+    assert world.turn() == "aa"
+
+
+def test_nobody_overtakes_those_who_wait(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    world.queue(lane, "a")
+    other.ready(world.half(other, "b"))
+    assert world.served == []
+    assert world.turn() == "ab"
+
+
+def test_sending_at_once_is_limited(world: World) -> None:
+    lane = world.lane()
+    world.cost = world.module.TURN_SECONDS / 4
+    for name in "abcdefg":
+        lane.ready(world.half(lane, name))
+    assert "".join(world.served) == "abcd"
+    assert world.turn() == "efg"
+    lane.ready(world.half(lane, "h"))
+    assert world.served[-1] == "h"
+
+
+def test_turn_ends_after_its_time(world: World) -> None:
+    lane = world.lane()
+    for name in "abcde":
+        world.queue(lane, name)
+    world.cost = world.module.TURN_SECONDS / 2
+    assert world.turn() == "ab"
+    # Input that arrived goes first.
+    assert world.turn() == ""
+    assert world.turn() == "cd"
+
+
+def test_halves_take_turns(world: World) -> None:
+    lane = world.lane()
+    for name in "abc":
+        world.queue(lane, name, Q, Q)
+    assert world.turn() == "abcabc"
+
+
+def test_connections_take_turns_whatever_their_streams(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    for name in "abcd":
+        world.queue(lane, name, Q, Q)
+    world.queue(other, "x", Q, Q, Q)
+    assert world.turn() == "axbxcxdabcd"
+
+
+def test_small_bursts_share_the_quantum_of_a_connection(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    for name in "abcd":
+        world.queue(lane, name, Q // 4)
+    world.queue(other, "x", Q, Q)
+    assert world.turn() == "abcdxx"
+
+
+def test_what_is_sent_too_much_is_paid_later(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    world.queue(lane, "a", 3 * Q, Q, Q)
+    world.queue(other, "x", Q, Q, Q, Q)
+    assert world.turn() == "axxxaxa"
+
+
+def test_interrupted_connection_continues(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    for name in "abcd":
+        world.queue(lane, name, Q // 4)
+    world.queue(other, "x")
+    world.cost = world.module.TURN_SECONDS / 2
+    assert world.turn() == "ab"
+    world.turn()
+    assert world.turn() == "cd"
+
+
+def test_new_stream_goes_first(world: World) -> None:
+    lane = world.lane()
+    world.cost = world.module.TURN_SECONDS
+    for name in "abc":
+        world.queue(lane, name, Q, Q)
+    assert world.turn() == "a"
+    world.queue(lane, "n", Q, Q, new=True)
+    world.turn()
+    assert world.turn() == "n"
+    world.turn()
+    assert world.turn() == "b"
+
+
+def test_streams_that_are_opened_without_end_do_not_starve_others(world: World) -> None:
+    lane = world.lane()
+    world.cost = world.module.TURN_SECONDS
+    world.queue(lane, "a", *[Q] * 9)
+    served = ""
+    for _ in range(3 * world.module.PATIENCE):
+        for _ in range(2):
+            world.queue(lane, "n", new=True)
+            served += world.turn()
+    assert "a" in served
+    assert served.count("n") > served.count("a")
+
+
+def test_connection_that_comes_back_within_a_round_is_not_new(world: World) -> None:
+    lanes = [world.lane() for _ in range(4)]
+    world.cost = world.module.TURN_SECONDS
+    for lane, name in zip(lanes, "abcd", strict=True):
+        world.queue(lane, name, *[Q] * (1 if name == "a" else 4))
+    order = world.turn()
+    world.queue(lanes[0], "A")
+    for _ in range(10):
+        order += world.turn()
+    assert order[:5] == "abcdA"
+
+
+def test_unused_quantum_is_kept_for_the_round(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    world.cost = world.module.TURN_SECONDS
+    world.queue(lane, "a", 100)
+    world.queue(other, "x", Q, Q, Q, Q)
+    assert world.turn() == "a"
+    world.turn()
+    assert world.turn() == "x"
+    world.queue(lane, "b", 100)
+    world.turn()
+    assert world.turn() == "b"
+
+
+def test_full_link_keeps_the_order_of_its_halves(world: World) -> None:
+    lane = world.lane()
+    for name in "abc":
+        world.queue(lane, name, Q, Q)
+    world.cost = world.module.TURN_SECONDS
+    assert world.turn() == "a"
+    lane.flow.paused = True
+    for _ in range(3):
+        assert world.turn() == ""
+    assert world.loop.soon == []
+    lane.flow.paused = False
+    world.cost = 0.0
+    lane.resume()
+    assert world.turn() == "bcabc"
+
+
+def test_half_that_has_ended_is_removed(world: World) -> None:
+    lane = world.lane()
+    new = world.queue(lane, "n", new=True)
+    old = world.queue(lane, "o")
+    world.queue(lane, "a")
+    lane.remove(new)
+    lane.remove(old)
+    lane.remove(old)
+    assert world.turn() == "a"
+
+
+def test_half_waits_once(world: World) -> None:
+    lane = world.lane()
+    half = world.queue(lane, "a")
+    lane.queue(half)
+    assert world.turn() == "a"
+
+
+def test_slow_half_is_told(world: World) -> None:
+    lane = world.lane()
+    world.cost = world.module.SLOW_SECONDS * 1.01
+    half = world.half(lane, "a", Q, Q)
+    lane.ready(half)
+    world.turn()
+    assert half.slowed == pytest.approx([world.cost, world.cost])
+
+
+def test_failing_half_does_not_stop_the_others(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    half = world.queue(lane, "a")
+    half.sizes.clear()
+    world.queue(other, "b")
+    with pytest.raises(IndexError):
+        world.loop.turn()
+    world.loop.turn()
+    assert world.turn() == "b"
+
+
+class TaskHalf(Half):
+    """A half whose task sends in the next iteration of the loop."""
+
+    turn_number = -1
+    back = True
+
+    def step(self) -> int:
+        if not self.back:
+            self.lane.wait_for(self, self.turn_number)
+            return 0
+        self.back = False
+        self.world.served.append(self.name)
+        self.world.loop.call_soon(self.run)
+        self.turn_number = self.lane.woke(self)
+        return Q
+
+    def run(self) -> None:
+        self.world.now += self.world.cost
+        self.world.served.append(self.name.upper())
+        self.back = True
+        self.lane.queue(self)
+
+
+def test_task_that_was_woken_keeps_its_place(world: World) -> None:
+    lane = world.lane()
+    task = TaskHalf(world, lane, "t", [])
+    lane.queue(task)
+    world.queue(lane, "a", *[Q] * 9)
+    world.scheduler.wakes = 8
+    assert world.turn() == "ta"
+    assert world.turn() == "Tta"
+
+
+def test_task_that_does_not_come_back_is_forgotten(world: World) -> None:
+    lane = world.lane()
+    task = TaskHalf(world, lane, "t", [])
+    task.run = lambda: None  # type: ignore[method-assign]
+    lane.queue(task)
+    world.queue(lane, "a", *[Q] * 9)
+    assert world.turn() == "t"
+    assert world.turn() == "a" * 9
+    assert (world.turn(), world.loop.soon) == ("", [])
+
+
+def test_number_of_woken_tasks_adapts(world: World) -> None:
+    lanes = [world.lane() for _ in range(200)]
+    for lane in lanes:
+        lane.queue(TaskHalf(world, lane, "t", []))
+    assert [world.turn().count("t") for _ in range(8)] == [1, 2, 4, 8, 16, 32, 64, 64]
+    world.cost = world.module.TURN_SECONDS / 12
+    assert [world.turn().count("t") for _ in range(5)] == [32, 16, 8, 4, 4]
+
+
+def test_each_loop_has_one_scheduler(world: World) -> None:
+    assert world.module.scheduler_of(world.loop) is world.scheduler
+    assert world.module.scheduler_of(FakeLoop()) is not world.scheduler
+
+
+def test_loop_is_released_although_streams_wait(build: Build) -> None:
+    world = World(build)
+    lane = world.lane()
+    world.queue(lane, "a")
+    gone = ref(world.loop), ref(world.scheduler)
+    del world, lane
+    gc.collect()
+    assert [each() for each in gone] == [None, None]

@@ -1,0 +1,47 @@
+"""Floods of what is never complete stay within the limits of the ledger. THREATS 86, 87"""
+
+from __future__ import annotations
+
+import asyncio
+
+import penstock
+from penstock import Settings
+from tests.builds import Build
+from tests.floods.attackers import SETUP, flood, links, needs_second_address, request
+from tests.floods.flooding import BESIDES, LIMITS, MIB, QUIET, Victim, victim
+
+LINKS = 40
+READ_BYTES = 256 << 10
+
+
+async def check(flooded: Victim) -> None:
+    """Check that an honest client was served, and what the process held."""
+    async with penstock.connect(flooded.url, settings=Settings(**QUIET)) as innocent:
+        large = bytes(3 * MIB)
+        assert (await innocent.call("flood.echo", large)).data == large
+    said = await flooded.report()
+    # All links may be read once before they wait.
+    limit = LIMITS["max_identity_bytes"] + LINKS * READ_BYTES + len(large)
+    assert said["booked"] <= limit
+    # Each link has a buffer for the next read, too.
+    assert said["grown"] <= limit + LINKS * READ_BYTES + BESIDES
+
+
+@needs_second_address
+async def test_half_a_frame_from_many_links(build: Build) -> None:
+    half = request(2 * MIB)[: -MIB // 2]
+    async with victim(build, "server", "rsocket+tcp://127.0.0.1:0", frame_timeout=1.0) as flooded:
+        async with links(flooded, *[SETUP] * LINKS) as opened:
+            await asyncio.gather(*(flood(sock, half) for sock in opened))
+            await check(flooded)
+
+
+@needs_second_address
+async def test_fragments_from_many_links(build: Build) -> None:
+    part = request(MIB, follows=True)
+    async with victim(build, "server", "rsocket+tcp://127.0.0.1:0", unread_timeout=1.0) as flooded:
+        async with links(flooded, *[SETUP] * LINKS) as opened:
+            loop = asyncio.get_running_loop()
+            # Some wait until others have been dropped.
+            await asyncio.gather(*(loop.sock_sendall(sock, part) for sock in opened))
+            await check(flooded)

@@ -1,0 +1,108 @@
+"""A process that is flooded: a server whose handlers wait, or a client whose consumer does.
+
+Run it with one argument, an object of JSON: `role`, `url` and `settings`. It answers in lines of JSON: first its URL,
+and after each line of input how much memory it has used at most, beyond what it used before the flood.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import penstock
+from penstock import Items, Payload, Service, Settings, _build
+from penstock.ledger import LEDGER
+
+PROCESS = Path("/proc/self")
+ITEM_BYTES = 256 << 10
+
+
+def make_service() -> Service:
+    service = Service()
+
+    @service.call("flood.echo")
+    def echo(request: Payload) -> Payload:
+        return request
+
+    @service.call("flood.waits")
+    async def waits(request: Payload) -> bytes:
+        await asyncio.get_running_loop().create_future()
+        return request.data
+
+    @service.stream("flood.items")
+    async def items(request: Payload) -> AsyncIterator[bytes]:
+        while True:
+            yield bytes(ITEM_BYTES)
+
+    @service.upload("flood.unread")
+    async def unread(request: Payload, items: Items) -> bytes:
+        await asyncio.get_running_loop().create_future()
+        return b"0"
+
+    @service.channel("flood.channel")
+    async def unread_channel(request: Payload, items: Items) -> Any:
+        yield b"0"
+        await asyncio.get_running_loop().create_future()
+
+    return service
+
+
+def resident(name: str) -> int:
+    """Return a value of /proc/self/status in bytes: VmRSS is the current memory, VmHWM the maximum."""
+    lines = (PROCESS / "status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
+
+
+def say(**answer: Any) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+async def report_on_request() -> None:
+    """Answer each line of input, until the end of the input."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    # From here on, the maximum is that of the flood.
+    (PROCESS / "clear_refs").write_text("5")
+    base = resident("VmRSS")
+    say(accelerated=_build.ACCELERATED)
+    while await reader.readline():
+        process = LEDGER.process
+        say(
+            grown=resident("VmHWM") - base,
+            held=process.held,
+            booked=process.peak,
+            payments=LEDGER.payments,
+            incomplete=process.incomplete,
+        )
+
+
+async def serve(url: str, settings: Settings) -> None:
+    async with penstock.serve(make_service(), url, settings=settings) as server:
+        say(url=server.urls[0])
+        async with penstock.connect(server.urls[0]) as peer:
+            await peer.call("flood.echo", b"1")
+        await report_on_request()
+
+
+async def consume(url: str, settings: Settings) -> None:
+    """Open a stream and take one item of it."""
+    async with penstock.connect(url, settings=settings) as peer:
+        say(url=url)
+        stream = peer.stream("flood.items")
+        async with stream:
+            async for _ in stream:
+                break
+            await report_on_request()
+
+
+async def main(role: str, url: str, settings: dict[str, Any]) -> None:
+    await {"server": serve, "client": consume}[role](url, Settings(close_grace=0.0, **settings))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(**json.loads(sys.argv[1])))

@@ -1,0 +1,34 @@
+"""The limit for metadata applies to every item and push, one byte below and above it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builds import Build
+from tests.rsocket.test_inbound import COMPLETE, FOLLOWS, NEXT, Receiving
+
+LIMIT = 10
+
+
+@pytest.mark.parametrize(("size", "fits"), [(LIMIT, True), (LIMIT + 1, False)])
+@pytest.mark.parametrize("shape", ["item", "run", "fragments", "response"])
+def test_metadata_of_an_item_is_limited(build: Build, shape: str, size: int, fits: bool) -> None:
+    receiving = Receiving(build, max_metadata_bytes=LIMIT)
+    stream = receiving.stream("CALL" if shape == "response" else "STREAM", 3)
+    frame, payload = receiving.frames.Frame, receiving.frames.FrameType.PAYLOAD
+    metadata = bytes(size)
+    if shape == "run":
+        items = [receiving.payload.Payload(b"", each) for each in (None, b"1", metadata)]
+        receiving.inbound.run(stream, receiving.payload.PayloadRun.of(items), 0.0)
+    elif shape == "fragments":
+        receiving.inbound.frame(frame(payload, stream, NEXT | FOLLOWS, 0, metadata[:3], b""), 0.0)
+        receiving.inbound.frame(frame(payload, stream, NEXT, 0, metadata[3:], b"data"), 0.0)
+    else:
+        flags = NEXT | COMPLETE if shape == "response" else NEXT
+        receiving.inbound.frame(frame(payload, stream, flags, 0, metadata, b"data"), 0.0)
+    if fits:
+        assert receiving.names() == ["RunReceived" if shape == "run" else "ItemReceived"]
+    else:
+        assert receiving.names() == ["Failed"]
+        assert "max_metadata_bytes (10)" in str(receiving.events[0].error)
+        assert receiving.streams.get(stream) is None

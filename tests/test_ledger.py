@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.accounts import World
+from tests.builds import Build
+
+
+@pytest.fixture
+def world(build: Build) -> World:
+    return World(build)
+
+
+def test_connection_retires_when_its_consumers_have_taken_all(world: World) -> None:
+    connection = world.connection()
+    stream = world.stream(connection)
+    stream.book(10)
+    connection.settle()
+    world.ledger.retire(connection)
+    stream.release(9)
+    assert world.ledger.process.held == 1
+    stream.release(1)
+    assert connection.group is None and world.ledger.process.members == set()
+
+
+def test_identities_do_not_share_a_limit(world: World) -> None:
+    greedy, other = world.connection("a", of_identity=50), world.connection("b", of_identity=50)
+    greedy.book(51)
+    other.book(50)
+    assert (greedy.settle(), other.settle()) == (world.module.IDENTITY, world.module.FINE)
+
+
+def test_connections_without_an_address_are_identities_of_their_own(world: World) -> None:
+    first, second = world.connection(of_identity=50), world.connection(of_identity=50)
+    first.book(40)
+    second.book(40)
+    assert (first.settle(), second.settle()) == (world.module.FINE, world.module.FINE)
+    assert world.ledger.identities == {}
+
+
+def test_identity_may_change(world: World) -> None:
+    connection = world.connection("192.0.2.1")
+    connection.book(10)
+    connection.settle()
+    world.ledger.join(connection, "alice", world._settings())
+    assert list(world.ledger.identities) == ["alice"]
+    assert (connection.group.held, world.ledger.process.held) == (10, 10)
+
+
+# The process. THREATS 87
+
+
+def test_smallest_limit_of_open_connections_applies(world: World) -> None:
+    large = world.connection("a", of_identity=100, of_process=1_000)
+    small = world.connection("a", of_identity=60, of_process=600)
+    assert (large.group.limit, world.ledger.process.limit) == (60, 600)
+    world.ledger.leave(small)
+    assert (large.group.limit, world.ledger.process.limit) == (100, 1_000)
+
+
+def test_connections_that_have_left_hold_nothing(world: World) -> None:
+    connections = [world.connection(name) for name in ("a", "a", "", "b")]
+    for connection in connections:
+        connection.book(10)
+        connection.settle()
+        connection.book(5)
+    assert world.ledger.process.held == 40
+    for connection in connections:
+        world.ledger.leave(connection)
+        world.ledger.leave(connection)
+    assert (world.ledger.process.held, world.ledger.identities, world.ledger.process.members) == (0, {}, set())
+
+
+# Demand. THREATS 84
+
+
+def test_connections_that_leave_are_not_incomplete(world: World) -> None:
+    account = world.connection("a", incomplete=100)
+    other = world.connection("b", incomplete=50)
+    assert world.ledger.process.incomplete_limit == 50
+    account.book_incomplete(90)
+    account.settle()
+    world.ledger.leave(account)
+    world.ledger.leave(other)
+    assert (world.ledger.process.incomplete, world.ledger.process.held) == (0, 0)
+
+
+def test_snapshot_shows_every_level(world: World) -> None:
+    first, second = (world.connection("a", of_process=5_000) for _ in range(2))
+    other = world.connection("b")
+    stream = world.stream(first)
+    stream.book(90)
+    first.book_incomplete(20)
+    second.book_retained(30)
+    other.book_retained(50)
+    for account in (first, second, other):
+        account.settle()
+    snapshot = world.ledger.snapshot()
+    assert (snapshot.held_bytes, snapshot.peak_bytes, snapshot.limit_bytes) == (190, 190, 5_000)
+    assert (snapshot.incomplete_bytes, snapshot.retained_bytes) == (20, 80)
+    assert (snapshot.largest_identity_bytes, snapshot.largest_connection_bytes) == (140, 110)
+    assert (snapshot.identities, snapshot.connections, snapshot.paused_connections) == (2, 3, 1)
+
+
+def test_snapshot_of_an_empty_ledger_is_zero(world: World) -> None:
+    snapshot = world.ledger.snapshot()
+    assert {getattr(snapshot, name) for name in snapshot.__slots__} == {0}
+
+
+def test_connection_that_retires_keeps_nothing_of_its_session(world: World) -> None:
+    connection = world.connection()
+    connection.book_incomplete(10)
+    connection.book_retained(20)
+    connection.settle()
+    world.ledger.retire(connection)
+    assert (connection.held, connection.group, world.ledger.process.held) == (0, None, 0)

@@ -1,0 +1,95 @@
+"""Whatever connections and streams do, the accounts agree, and end at zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.builds import Build
+
+LIMIT = 500_000
+CONNECTIONS = 6
+STREAMS = 3
+STEPS = st.tuples(
+    st.sampled_from(["book", "book", "book", "release", "close", "settle", "leave", "join"]),
+    st.integers(0, CONNECTIONS - 1),
+    st.integers(0, STREAMS - 1),
+    st.sampled_from([1, 1_000, 70_000, 150_000, 200_000]),
+)
+
+
+class Model:
+    """A ledger whose connections pay at once, by all that their largest stream holds."""
+
+    def __init__(self, build: Build) -> None:
+        module = build.module("penstock.account")
+        make = build.module("penstock.settings").Settings
+        self.settings = make(
+            max_connection_bytes=200_000, max_identity_bytes=300_000, max_process_bytes=LIMIT, max_stream_bytes=100_000
+        )
+        self.ledger = build.module("penstock.ledger").Ledger()
+        self.accounts = [module.Account(200_000) for _ in range(CONNECTIONS)]
+        self.streams = [[module.Account(100_000, account) for _ in range(STREAMS)] for account in self.accounts]
+        self.debts: list[int] = []
+        for number, account in enumerate(self.accounts):
+            account.on_debt = lambda number=number: self.debts.append(number)
+            self.join(number)
+
+    def join(self, number: int) -> None:
+        self.ledger.join(self.accounts[number], ["", "a", "b"][number % 3], self.settings)
+
+    def pay(self) -> None:
+        """Let the connections pay that were told to, until none is."""
+        while self.debts:
+            number = self.debts.pop()
+            largest = max(self.streams[number], key=lambda stream: stream.held)
+            assert largest.held > 0, "a connection was told to pay that holds nothing"
+            largest.close()
+            self.accounts[number].indebted = False
+            self.accounts[number].settle()
+
+    def step(self, what: str, number: int, place: int, size: int) -> None:
+        account, stream = self.accounts[number], self.streams[number][place]
+        joined = account.group is not None
+        if what == "book" and joined:
+            stream.book(size)
+            account.settle()
+        elif what == "release":
+            stream.release(min(size, stream.held))
+        elif what == "close":
+            stream.close()
+        elif what == "settle":
+            account.settle()
+        elif what == "leave":
+            for each in self.streams[number]:
+                each.close()
+            self.ledger.leave(account)
+        elif what == "join" and not joined:
+            self.join(number)
+        self.pay()
+
+    def check(self) -> None:
+        process, groups = self.ledger.process, {each.group for each in self.accounts if each.group is not None}
+        for account, streams in zip(self.accounts, self.streams, strict=True):
+            assert account.held == sum(stream.held for stream in streams) >= 0
+        for group in groups:
+            assert group.held == sum(account.settled for account in group.members)
+            assert group.incomplete == sum(account.settled_incomplete for account in group.members)
+        assert process.members == groups
+        assert process.held == sum(group.held for group in groups) <= LIMIT
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps=st.lists(STEPS, min_size=20, max_size=80))
+def test_accounts_agree_and_the_process_stays_within_its_limit(builds: dict[str, Build], steps: list[Any]) -> None:
+    # THREATS 87
+    for build in builds.values():
+        model = Model(build)
+        for step in steps:
+            model.step(*step)
+            model.check()
+        for number in range(CONNECTIONS):
+            model.step("leave", number, 0, 0)
+        assert (model.ledger.process.held, model.ledger.identities) == (0, {})

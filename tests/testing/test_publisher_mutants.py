@@ -1,0 +1,100 @@
+"""Wrong publishers, each of which the kit must find: a fault that no check detects is a blind spot of the kit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from penstock.protocols import PROTOCOLS
+from penstock.testing import PUBLISHER_RULES, check_publisher
+from penstock.testing.ends import PATIENCE
+from tests.testing.faulty import faulty
+from tests.testing.serving import FAMILY
+
+TICKER_1 = {"interval": 0.001, "burst": 1}
+TICKER_5 = {"interval": 0.005, "burst": 1}
+TICKER_50 = {"interval": 0.05, "burst": 1}
+BURSTS = {"interval": 0.001, "burst": 20}
+PAUSES = {"interval": 0.03, "burst": 20}
+PACES = (TICKER_1, TICKER_5, TICKER_50, BURSTS, PAUSES)
+QUIET = 0.1
+"""Seconds of silence after which a stream has stopped: more than a busy machine stops a process."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong publisher.
+
+    Attributes:
+        fault: What `FaultyServer` calls its fault.
+        rules: The rules that it breaks.
+        pace: The pace of its endless stream.
+        protocols: Those over which it breaks them.
+
+    """
+
+    fault: str
+    rules: tuple[str, ...]
+    pace: dict[str, Any] = field(default_factory=lambda: BURSTS)
+    protocols: tuple[str, ...] = FAMILY
+
+    def __str__(self) -> str:
+        return f"{self.fault}, {self.pace['burst']} each {self.pace['interval'] * 1000:g} ms"
+
+
+WITHOUT_DEMAND = ("1.2", "1.4", "1.8", "1.9", "3.12")
+"""Rules that are also checked over River, which has no demand, and numbers its messages."""
+WRONG = (
+    *(Wrong(rule, (rule,), protocols=PROTOCOLS if rule in WITHOUT_DEMAND else FAMILY) for rule in PUBLISHER_RULES),
+    *(Wrong("ignores cancel", ("1.8", "3.6", "3.12"), pace) for pace in PACES),
+    *(Wrong("ignores cancel", ("1.8", "3.12"), pace, ("river",)) for pace in PACES),
+    Wrong("late item", ("1.7",), TICKER_1),
+    Wrong("late item", ("1.6",), TICKER_5),
+    Wrong("stalls", ("3.17",), TICKER_1),
+    Wrong("stalls", ("3.17",), BURSTS),
+    Wrong("1.5 empty", ("1.5",), TICKER_1, PROTOCOLS),
+)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "wrong"),
+    [(protocol, wrong) for wrong in WRONG for protocol in wrong.protocols],
+    ids=str,
+)
+async def test_wrong_publisher_is_found(protocol: str, wrong: Wrong) -> None:
+    async with faulty(protocol, wrong.fault, **wrong.pace) as published:
+        results = await check_publisher(replace(published, patience=1.0, settle=QUIET), wrong.rules)
+        assert {each.rule.number: each.outcome for each in results} == dict.fromkeys(wrong.rules, "broken"), results
+
+
+@pytest.mark.parametrize("pace", PACES)
+@pytest.mark.parametrize("protocol", ["rsocket", "reactive-streams", "river"])
+async def test_correct_publisher_of_the_same_pace_is_kept(protocol: str, pace: dict[str, Any]) -> None:
+    rules = ("1.8", "3.12") if protocol == "river" else ("1.7", "1.8", "3.6", "3.7", "3.12", "3.17")
+    async with faulty(protocol, **pace) as published:
+        results = await check_publisher(replace(published, patience=PATIENCE), rules)
+        assert {each.rule.number: each.outcome for each in results} == dict.fromkeys(rules, "kept"), results
+
+
+async def test_publisher_too_slow_for_the_patience_is_skipped() -> None:
+    async with faulty("rsocket", "ignores cancel", **TICKER_50) as published:
+        [result] = await check_publisher(replace(published, patience=0.1), ["3.12"])
+    assert result.outcome == "skipped"
+    assert "set a patience of more than that (it is 0.1 s)" in result.why
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_each_protocol_has_wrong_publishers(protocol: str) -> None:
+    found = [wrong for wrong in WRONG if protocol in wrong.protocols]
+    assert any(wrong.fault == "ignores cancel" for wrong in found)
+    assert len(found) >= (11 if protocol == "river" else 23)
+
+
+async def test_rules_that_a_protocol_does_not_show_are_skipped_not_kept() -> None:
+    async with faulty("river") as published:
+        results = await check_publisher(published)
+    kept = {each.rule.number for each in results if each.outcome == "kept"}
+    assert kept == {*WITHOUT_DEMAND, "1.5"}
+    assert {each.outcome for each in results if each.rule.number not in kept} == {"skipped"}
