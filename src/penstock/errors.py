@@ -52,7 +52,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import ClassVar, Final
 
 __all__ = [
     "ApplicationError",
@@ -154,14 +154,15 @@ class ApplicationError(PenstockError):
 
 
 # Parts of the messages of temporary rejections of requests by Penstock. The protocols have no code for them.
-CLOSING: Final = "the connection is closing"
-"""The beginning of the message of a request that a closing peer has rejected."""
 _TOO_MANY: Final = "max_streams ("
 _NO_LEASE: Final = "there is no lease for this request"
 
 
 class Rejected(ApplicationError):
     """The peer rejected the request without processing it: it is safe to retry."""
+
+    CLOSING: ClassVar[str] = "the connection is closing"
+    """The message, or its beginning, if the peer is closing. The protocols have no code for it."""
 
     def __init__(
         self, code: int | str = 0x202, message: str = "", data: bytes | None = None, metadata: bytes | None = None
@@ -171,7 +172,7 @@ class Rejected(ApplicationError):
     @property
     def closing(self) -> bool:
         """True if the peer accepts no requests because it is closing: a retry on another connection may succeed."""
-        return self.message.startswith(CLOSING)
+        return self.message.startswith(self.CLOSING)
 
     @property
     def temporary(self) -> bool:

@@ -136,7 +136,7 @@ class ProtocolSpec:
 
 _RSOCKET: Final = ProtocolSpec(
     name="rsocket",
-    client="rsocket.session:client",
+    client="rsocket.connect:client",
     detectors="rsocket.accept:detectors",
     version="rsocket-1.0",
     dump="rsocket.dump:RSocketDump",

@@ -4,7 +4,7 @@ import pytest
 
 from penstock.account import ITEM_BYTES, Account
 from penstock.errors import ProtocolError
-from penstock.river.outbound import Sequence
+from penstock.river.outbound import UNBOOKED_BYTES, Sequence
 
 
 def test_acknowledged_messages_are_dropped() -> None:
@@ -71,14 +71,25 @@ def test_unacknowledged_message_can_be_replaced() -> None:
 
 def test_unacknowledged_messages_are_counted() -> None:
     # THREATS 30, 88
-    account = Account(1_000)
-    sequence = Sequence(10, 1_000, account)
-    for message in (b"a", b"bb", b"ccc"):
+    account = Account(100_000)
+    sequence = Sequence(10, 100_000, account)
+    for message in (b"a" * 5_000, b"b" * 6_000, b"c" * 7_000):
         sequence.sent(message)
-    assert account.retained == account.held == 6 + 3 * ITEM_BYTES
-    sequence.replace(1, b"bbbb")
-    assert account.retained == 8 + 3 * ITEM_BYTES
+    assert account.retained == account.held == 18_000 + 3 * ITEM_BYTES
+    sequence.replace(1, b"b" * 1_000)
+    assert account.retained == 13_000 + 3 * ITEM_BYTES
     sequence.acknowledged(2)
-    assert account.retained == 3 + ITEM_BYTES
+    assert account.retained == 7_000 + ITEM_BYTES
     sequence.acknowledged(3)
+    assert account.retained == account.held == 0
+
+
+def test_account_lags_behind_small_messages_a_little() -> None:
+    account = Account(100_000)
+    sequence = Sequence(1_000, 1_000_000, account)
+    for _ in range(500):
+        sequence.sent(b"small")
+        kept = sequence.unacked_bytes + ITEM_BYTES * (sequence.seq - sequence.first)
+        assert kept - UNBOOKED_BYTES <= account.retained <= kept
+    sequence.acknowledged(500)
     assert account.retained == account.held == 0

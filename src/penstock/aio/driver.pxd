@@ -1,6 +1,7 @@
 cimport cython
 
 from ..account cimport Account
+from .alarm cimport Alarm
 from .dispatch cimport Dispatch
 from .exchanges cimport Exchanges
 from .flow cimport Flow
@@ -26,9 +27,10 @@ cdef class Driver:
     cdef object _unlinked
     cdef public object _durable
     cdef list _setup_waiters
-    cdef object _timer
-    cdef double _timer_due
+    cdef Alarm _alarm
 
     cpdef received(self, bytes data)
-    @cython.locals(happened=list, flow=Flow, account=Account)
+    @cython.locals(happened=list, flow=Flow)
     cpdef flush(self)
+    @cython.locals(flow=Flow, account=Account)
+    cdef _limit_reading(self)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from math import inf
 from typing import Any, Final
 
 from ..connection import Connection
@@ -14,6 +13,7 @@ from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinke
 from ..session import Session
 from ..settings import Settings
 from ..transports import Link
+from .alarm import Alarm
 from .budget import Budget
 from .dispatch import Dispatch
 from .exchanges import Exchanges
@@ -65,7 +65,7 @@ class Driver:
     """
 
     __slots__ = (
-        "__weakref__", "_durable", "_setup_waiters", "_timer", "_timer_due", "_unlinked", "admission", "budget",
+        "__weakref__", "_alarm", "_durable", "_setup_waiters", "_unlinked", "admission", "budget",
         "connection", "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings",
         "sink", "state", "taps"
     )  # fmt: skip
@@ -96,8 +96,7 @@ class Driver:
         self._unlinked = unlinked
         # Futures of tasks that wait until the session is established or closed.
         self._setup_waiters: list[asyncio.Future[Exception | None]] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_due = inf
+        self._alarm = Alarm(self.loop, self._alarm_rang)
         session.ask_kinds(service.kind_of)
         self._durable = session.durable
         if self._durable is not None:
@@ -221,23 +220,23 @@ class Driver:
             except RuntimeError as error:
                 flow.link_failed(error)
         flow.batching = False
-        account = flow.account
-        if account.paused or account.held != account.settled or account.incomplete != account.settled_incomplete:
-            self.budget.settle()
-        if session.full:
-            flow.stop_reading(FULL)
-        elif flow.holds:
-            flow.resume_reading(FULL)
+        self._limit_reading()
         if not session.link_wanted and flow.link is not None:
             flow.close_link()
         due = session.next_timer()
-        if due is not None and due < self._timer_due:
-            self._set_timer(due)
+        if due is not None and due < self._alarm.due:
+            self._alarm.set(due)
 
-    def _set_timer(self, due: float) -> None:
-        self._stop_timer()
-        self._timer_due = due
-        self._timer = self.loop.call_at(due, self._timer_fired)
+    def _limit_reading(self) -> None:
+        """Stop or resume reading, according to what the connection and the session hold."""
+        flow = self.flow
+        account = flow.account
+        if account.paused or account.held != account.settled or account.incomplete != account.settled_incomplete:
+            self.budget.settle()
+        if self.session.full:
+            flow.stop_reading(FULL)
+        elif flow.holds:
+            flow.resume_reading(FULL)
 
     async def writable(self) -> None:
         """Let other tasks run, then wait until the link accepts more output or the session ends."""
@@ -247,10 +246,8 @@ class Driver:
         while flow.paused and self.state != CLOSED:
             await flow.writable()
 
-    def _timer_fired(self) -> None:
+    def _alarm_rang(self) -> None:
         # It may be early, because a timer that is postponed is not set again. The session checks what is due.
-        self._timer = None
-        self._timer_due = inf
         self.flow.check_progress()
         if self.flow.account.paused:
             # The peer is not silent: this side does not read.
@@ -286,7 +283,7 @@ class Driver:
         if isinstance(error, OwnerMissing):
             logger.error("%s: %s", self.flow.name, error)
         self.exchanges.queue.close()
-        self._stop_timer()
+        self._alarm.stop()
         self._set_state(CLOSED)
         self._wake_setup_waiters(error)
         if self.flow.link is None:
@@ -368,7 +365,7 @@ class Driver:
         """Release the session without closing it: the peer keeps it for the process that resumes it."""
         self.state = CLOSED
         self.budget.close()
-        self._stop_timer()
+        self._alarm.stop()
         if self.taps is not None:
             self.taps.detached()
         self.flow.drop_link()
@@ -390,11 +387,6 @@ class Driver:
         _, stubborn = await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT)
         for task in stubborn:
             logger.warning("%s: handler did not stop after cancellation: %r", self.flow.name, task)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def _end_link(self) -> None:
         self.flow.wake_writers()

@@ -10,7 +10,7 @@ from typing import Final
 from ..account import Account
 from ..core.fragments import Reassembly
 from ..core.rates import Rate
-from ..errors import CLOSING, FrameError, LimitExceeded, ProtocolError, Rejected
+from ..errors import FrameError, LimitExceeded, ProtocolError, Rejected
 from ..events import Canceled, Completed, CreditGranted, Event, Failed, ItemReceived, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload
@@ -166,7 +166,7 @@ class Inbound:
         for subscription in self.subscriptions.all():
             if not subscription.confirmed:
                 self.end_subscription(subscription)
-                self._events.append(Failed(subscription.id, Rejected(message=CLOSING)))
+                self._events.append(Failed(subscription.id, Rejected(message=Rejected.CLOSING)))
 
     def end_all(self) -> list[int]:
         """End all streams and return their ids."""
@@ -228,7 +228,7 @@ class Inbound:
         """Return why a new stream of the peer is rejected, or an empty string."""
         settings = self._settings
         if self.draining:
-            return CLOSING
+            return Rejected.CLOSING
         if len(self.publications) >= settings.max_streams:
             return f"more than max_streams ({settings.max_streams}) streams are open"
         if self._opens.hit(now):

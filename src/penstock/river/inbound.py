@@ -7,7 +7,6 @@ from typing import Final
 
 from ..core.halves import DONE, OPEN
 from ..errors import (
-    CLOSING,
     FrameError,
     Invalid,
     LimitExceeded,
@@ -123,7 +122,7 @@ class Inbound:
         """End the streams whose first message a closing server has not received; it expected the number `ack`."""
         for stream in self._streams.all():
             if stream.opened_seq >= ack:
-                self.end(stream, Rejected(INVALID, CLOSING))
+                self.end(stream, Rejected(INVALID, Rejected.CLOSING))
 
     def _result(self, stream: RiverStream, message: Message) -> bytes | None:
         """Return the payload of a successful result; otherwise, end the stream and return None."""
@@ -223,7 +222,7 @@ class Inbound:
         if self.draining or len(self._streams.by_number) >= limit:
             self._streams.finish(name)
             text = f"max_streams ({limit}) streams of this session are open; retry when some have ended"
-            text = CLOSING if self.draining else text
+            text = Rejected.CLOSING if self.draining else text
             self._outbound.send_message(self._codec.encoded(name), CANCEL, rejection(self._codec, text))
             return
         route = f"{service}.{procedure}"

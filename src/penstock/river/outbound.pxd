@@ -26,7 +26,7 @@ cdef class Sequence:
     cdef public long long reserved
     cdef public long long private
     cdef Account _account
-    cdef Py_ssize_t _counted
+    cdef Py_ssize_t _booked
 
     cpdef long long reported(self)
     cpdef bint over(self)

@@ -35,7 +35,7 @@ from .identity import Side
 from .streams import RiverStream
 from .tracing import tracing_of
 
-__all__ = ["GOODBYE", "Outbound", "Sequence"]
+__all__ = ["GOODBYE", "UNBOOKED_BYTES", "Outbound", "Sequence"]
 
 GOODBYE: Final = "goodbye"
 """The stream of a server's last message. It is never opened; clients that do not know it MUST ignore it."""
@@ -44,12 +44,11 @@ ACK_REQUESTS: Final = 8
 stream, one heartbeat per second is too few."""
 HEARTBEAT: Final = "heartbeat"
 LEASE_SECONDS: Final = 1.0
+UNBOOKED_BYTES: Final = 4_096
 OPENING: Final = 0
 """Stands for a new stream among the streams that wait for room."""
-_FIRE = int(Kind.FIRE)
-_STREAM = int(Kind.STREAM)
-_UPLOAD = int(Kind.UPLOAD)
-_CHANNEL = int(Kind.CHANNEL)
+_FIRE, _STREAM = int(Kind.FIRE), int(Kind.STREAM)
+_UPLOAD, _CHANNEL = int(Kind.UPLOAD), int(Kind.CHANNEL)
 
 
 class Sequence:
@@ -73,14 +72,12 @@ class Sequence:
 
     def __init__(self, max_messages: int, max_bytes: int, account: Account | None = None) -> None:
         self._account = account
-        # What the account has counted.
-        self._counted = 0
+        self._booked = 0
         self._max_messages = max_messages
         self._max_bytes = max_bytes
         self._unacked: deque[bytes] = deque()
         self._kept = 0
-        self.seq = 0
-        self.ack = 0
+        self.seq = self.ack = 0
         self.covered = -1
         self.reserved = 0
         self.private = 0
@@ -153,11 +150,12 @@ class Sequence:
     def _measure(self) -> None:
         room = self._max_messages // 2 - self._kept
         self.room = room if room > 0 and 2 * self.unacked_bytes < self._max_bytes else 0
-        account = self._account
-        if account is not None:
+        if self._account is not None:
             held = self.unacked_bytes + ITEM_BYTES * self._kept
-            account.book_retained(held - self._counted)
-            self._counted = held
+            # Booking costs more than the rest of this, which each message needs, so the account lags behind a little.
+            if abs(held - self._booked) > UNBOOKED_BYTES or (self._booked and not held):
+                self._account.book_retained(held - self._booked)
+                self._booked = held
 
 
 class Outbound:
@@ -194,13 +192,11 @@ class Outbound:
         self._uncounted_bytes = 0
         self._request_after = -(-settings.max_unacked // ACK_REQUESTS)
         self._request_after_bytes = -(-settings.resume_bytes // ACK_REQUESTS)
-        # Waiting streams are resumed from this room on, and not for each item.
-        self._room_to_wake = -(-settings.max_unacked // 4)
+        self._room_to_wake = -(-settings.max_unacked // 4)  # Waiting streams are not resumed for each item.
         self.writer = Writer(side.codec, side.us, side.peer, tag)
         self.sequence = Sequence(settings.max_unacked, settings.resume_bytes, side.account)
         self.outbox = Outbox()
-        self.linked = False
-        self.v1_1 = False
+        self.linked = self.v1_1 = False
         self.starved: set[int] = set()
         self.max_sent_bytes = settings.max_frame_bytes
 

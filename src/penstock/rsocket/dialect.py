@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from ..errors import CLOSING
+from ..errors import Rejected
 from ..kinds import Kind
 from ..wire.framing import Deframer
 from ..wire.rsocket.codec import Codec
@@ -86,7 +86,7 @@ class Dialect:
             frame.code = self.setup_errors[code]
             if code == Code.CONNECTION_CLOSE:
                 # The code alone would mean that the set-up was rejected.
-                frame.data = CLOSING.encode()
+                frame.data = Rejected.CLOSING.encode()
         return frame
 
     def code_of(self, frame: ErrorFrame) -> int | None:
@@ -95,7 +95,7 @@ class Dialect:
             return frame.code
         if frame.type != FrameType.SETUP_ERROR:
             return None
-        if frame.data == CLOSING.encode():
+        if frame.data == Rejected.CLOSING.encode():
             return Code.CONNECTION_CLOSE
         return next((code for code, number in self.setup_errors.items() if number == frame.code), frame.code)
 

@@ -7,7 +7,7 @@ from typing import Final
 from ..core.halves import MAX_REQUEST_N, OPEN, Signal, add
 from ..core.rates import Rate
 from ..core.streams import Stream
-from ..errors import CLOSING, FrameError, LimitExceeded, ProtocolError, Rejected
+from ..errors import FrameError, LimitExceeded, ProtocolError, Rejected
 from ..events import Canceled, Completed, CreditGranted, Draining, ItemReceived, MetadataPushed, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
@@ -167,7 +167,7 @@ class Inbound:
             self.strays.stray(now)
             self.strays.interrupt(stream_id)
         elif self.draining:
-            self.strays.reject(frame, CLOSING, now)
+            self.strays.reject(frame, Rejected.CLOSING, now)
         elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
             self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
         elif self._max_open_rate and self._opens.hit(now):
@@ -343,7 +343,7 @@ class Inbound:
             self.strays.stray(now)
             return
         code = frame.code
-        if self.first_draft and frame.data == CLOSING.encode():
+        if self.first_draft and frame.data == Rejected.CLOSING.encode():
             # ReactiveSocket 0.0, Error Frame: it has no code.
             code = Code.REJECTED
         error = error_of(code, frame.data, frame.metadata)

@@ -18,19 +18,18 @@ from ..errors import (
 from ..events import Closed, Event, Failed
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
-from ..session import ClientStart
 from ..settings import Settings
 from ..wire.rsocket.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame, ResumeFrame
 from .codes import Code, wire_of
 from .control import Control
-from .dialect import DIALECTS, ENDLESS, RSOCKET_1_0, Dialect
+from .dialect import ENDLESS, RSOCKET_1_0, Dialect
 from .inbound import Inbound
 from .lifecycle import CLOSED, DRAINING, LEAVING, OPENED, Lifecycle
 from .link import Link
 from .resume import Checkpoint, SessionStore, decode_checkpoint, restore, take_checkpoint
 from .strays import Strays
 
-__all__ = ["RSocketSession", "client"]
+__all__ = ["RSocketSession"]
 
 # Plain integers, because compiled code compares them for every item.
 _COMPLETE, _FAIL, _CANCELED = int(Signal.COMPLETE), int(Signal.FAIL), int(Signal.CANCEL)
@@ -389,17 +388,3 @@ class RSocketSession:
             self._strays.remove_stream(stream)
             if self._life.state == DRAINING:
                 self._control.close_if_done()
-
-
-def client(start: ClientStart) -> RSocketSession:
-    """Return a client's session. See :func:`penstock.protocols.client_session`."""
-    settings = start.settings
-    checkpoint = start.checkpoint_with_secret()
-    dialect = DIALECTS.get(start.protocol, RSOCKET_1_0)
-    if start.messages:
-        dialect = dialect.over_messages()
-    elif settings.length_counts_itself:
-        dialect = dialect.counting_itself()
-    if checkpoint is not None:
-        return RSocketSession.restore(settings, checkpoint, start.secret, dialect)
-    return RSocketSession.client(settings, start.setup, dialect, start.random if settings.resume else None)

@@ -1,0 +1,73 @@
+"""Links whose session is not known yet."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from penstock import Settings
+from penstock.aio.arrivals import Arrival
+from penstock.aio.limits import Limits
+from penstock.protocols import client_session, detectors
+from penstock.transports import Discard
+from tests.aio.fakes import FakeLink
+
+
+class Place:
+    """A server that only notes what arrives."""
+
+    def __init__(self, tapped: bool = False) -> None:
+        self.tapped = tapped
+        self.found: list[Any] = []
+        self.gone: list[str] = []
+
+    def arrived(self, arrival: Arrival, session: Any, link: Any) -> None:
+        self.found.append((session, link))
+
+    def lost(self, arrival: Arrival, reason: str) -> None:
+        self.gone.append(reason)
+
+
+def arrive(place: Place, refusal: str = "") -> tuple[Arrival, FakeLink]:
+    settings = Settings()
+    arrival = Arrival(place, Limits(settings), detectors("rsocket", settings)(), "192.0.2.7", "rsocket", refusal)
+    link = FakeLink()
+    arrival.link_made(link)
+    return arrival, link
+
+
+async def test_first_message_tells_the_session() -> None:
+    place = Place(tapped=True)
+    arrival, link = arrive(place)
+    client = client_session("rsocket", Settings())
+    client.link_up(0.0)
+    hello = b"".join(client.take_output())
+    arrival.received(hello[:7])
+    assert place.found == []
+    arrival.received(hello[7:])
+    assert [found for _, found in place.found] == [link]
+    # Taps see what was read before there was a session.
+    assert arrival.read == [hello[:7], hello[7:]]
+    assert place.gone == []
+
+
+async def test_junk_closes_the_link_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    place = Place()
+    arrival, link = arrive(place)
+    with caplog.at_level(logging.WARNING, "penstock.aio"):
+        arrival.received(b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n")
+    assert link.told == ["close"]
+    assert isinstance(link.receiver, Discard)
+    assert len(place.gone) == 1
+    assert "192.0.2.7 refused" in caplog.text
+    assert arrival.read == []
+
+
+async def test_link_that_is_lost_is_reported() -> None:
+    place = Place()
+    arrival, _ = arrive(place)
+    arrival.link_lost(None)
+    assert place.gone == ["the link was closed before its first message was complete"]
+    assert arrival._timer is None
