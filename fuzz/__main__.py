@@ -30,7 +30,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--keep", action="store_true", help="add inputs that reach something new to the corpus")
     parser.add_argument("--unsanitized", action="store_true", help="use the ordinary build: faster, but finds less")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="run one input again, such as a finding")
-    parser.add_argument("--tests", nargs="+", metavar="PATH", help="run tests with the sanitizers instead")
+    parser.add_argument(
+        "--tests", nargs=argparse.REMAINDER, help="run pytest with sanitizers and these arguments instead"
+    )
     return parser.parse_args()
 
 
