@@ -29,17 +29,32 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", default=None, help="seed of the changes; random by default, and printed")
     parser.add_argument("--keep", action="store_true", help="add inputs that reach something new to the corpus")
     parser.add_argument("--unsanitized", action="store_true", help="use the ordinary build: faster, but finds less")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="run one input again, such as a finding")
+    parser.add_argument(
+        "--tests", nargs=argparse.REMAINDER, help="run pytest with sanitizers and these arguments instead"
+    )
     return parser.parse_args()
 
 
-def fuzz(target: str, seconds: float, options: argparse.Namespace) -> bool:
+def environment(options: argparse.Namespace) -> dict[str, str]:
+    """Make the build, unless it is the ordinary one, and return the environment of its processes."""
+    if options.unsanitized:
+        return os.environ | {"PYTHONPATH": os.pathsep.join((str(sanitizing.ROOT / "src"), str(sanitizing.ROOT)))}
+    sanitizing.make()
+    return sanitizing.environment()
+
+
+def run(arguments: list[str], env: dict[str, str]) -> int:
+    """Run a module of Python's in the root of the repository, and return its exit code."""
+    return subprocess.run([sys.executable, "-m", *arguments], env=env, cwd=sanitizing.ROOT).returncode
+
+
+def fuzz(target: str, seconds: float, options: argparse.Namespace, env: dict[str, str]) -> bool:
     """Fuzz one target in a process of its own; print the result, and return whether all inputs passed."""
     folder = sanitizing.WORK / "targets" / target
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     command = [sys.executable, "-m", "fuzz.worker", target, str(seconds), options.seed, str(folder)]
-    paths = os.pathsep.join((str(sanitizing.ROOT / "src"), str(sanitizing.ROOT)))
-    env = os.environ | {"PYTHONPATH": paths} if options.unsanitized else sanitizing.environment()
     ended = subprocess.run(command, env=env, cwd=sanitizing.ROOT, capture_output=True, text=True)
     if ended.returncode:
         print(f"{target:16} FAILED ({ended.returncode})\n{ended.stderr[-SHOWN_CHARACTERS:]}{_saved(target, folder)}")
@@ -66,12 +81,18 @@ def main() -> int:
     """Run the command, and return 1 after a finding."""
     options = arguments()
     options.seed = options.seed or secrets.token_hex(4)
-    if not options.unsanitized:
-        sanitizing.make()
+    env = environment(options)
+    if options.tests:
+        return run(["pytest", "-q", *options.tests], env)
+    if options.replay:
+        # Findings are named after their targets.
+        return run(
+            ["fuzz.worker", options.replay.name.partition("-")[0], "--replay", str(options.replay.resolve())], env
+        )
     seconds = options.minutes * 60 / len(options.targets)
     print(f"seed {options.seed}, {seconds:.0f} s for each of {len(options.targets)} targets", flush=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        passed = list(pool.map(lambda target: fuzz(target, seconds, options), options.targets))
+        passed = list(pool.map(lambda target: fuzz(target, seconds, options, env), options.targets))
     return 0 if all(passed) else 1
 
 

@@ -1,5 +1,7 @@
 """Fuzzes one target in its own process: ``python -m fuzz.worker TARGET SECONDS SEED FOLDER``.
 
+``python -m fuzz.worker TARGET --replay FILE`` runs one input.
+
 The folder receives `input`, the input that runs now, and `found.txt`, inputs that reached something new. A hanging
 input ends the process by a signal.
 """
@@ -29,6 +31,12 @@ __all__ = ["main"]
 
 HANG_SECONDS: Final = 20
 """Maximum time of one input, with sanitizers on a loaded machine."""
+
+
+def replay(name: str, path: Path) -> None:
+    """Run one input. Raises as `Target.check` does."""
+    load(name, {build: load_build(build) for build in available()}).check(path.read_bytes())
+    print(f"{path.name}: passed")
 
 
 def main(name: str, seconds: float, seed: str, folder: Path) -> int:
@@ -68,4 +76,7 @@ def _sensors(target: Target) -> list[Sensor]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], float(sys.argv[2]), sys.argv[3], Path(sys.argv[4])))
+    if sys.argv[2] == "--replay":
+        replay(sys.argv[1], Path(sys.argv[3]))
+    else:
+        sys.exit(main(sys.argv[1], float(sys.argv[2]), sys.argv[3], Path(sys.argv[4])))

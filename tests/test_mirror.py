@@ -20,6 +20,7 @@ WITHOUT_SOURCE = {
     "aio/test_task_pump.py": "pumps: sources that are awaited",
     "aio/test_rolling.py": "all protocols and transports: a rolling restart under load",
     "aio/test_farewells.py": "all protocols and transports: what both sides say when they close",
+    "test_bounds.py": "all compiled sources: that they check bounds, and which have pointers",
     "test_docs.py": "README and docs: what they say",
     "test_failures.py": "the page of failures: the tests that it names",
     "test_exports.py": "the package as a whole, as penstock/__init__.py shows it",

@@ -31,3 +31,7 @@ def test_corpus_is_small(name: str) -> None:
 
 def test_every_corpus_has_a_target() -> None:
     assert {path.stem for path in corpora.FOLDER.glob("*.txt")} <= set(names())
+
+
+def test_all_corpora_are_small() -> None:
+    assert sum(path.stat().st_size for path in corpora.FOLDER.iterdir()) < 2_000_000
