@@ -13,7 +13,7 @@ CAN_COMPILE = printf '\043include <Python.h>\n' | $${CC:-cc} -fsyntax-only -x c 
 	-I "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" - 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench docs interop chaos walk lock clean
+.PHONY: help install demo test lint bench docs interop chaos fuzz walk lock clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ interop: install ## Test against implementations in other languages (needs Node,
 chaos: install ## Inject faults into the whole pipeline for five minutes, and check the results
 	$(BIN)/python -m chaos
 
+fuzz: install ## Fuzz all decoders for five minutes of the processor, with sanitizers (needs a C compiler)
+	$(BIN)/python -m fuzz
+
 walk: .venv/installed ## Check metrics of the code's structure against their limits
 	$(BIN)/python -m walk
 
@@ -66,7 +69,7 @@ lock: ## Regenerate requirements.lock with the newest compatible versions
 clean: ## Remove build output; .venv stays
 	rm -rf build src/penstock.egg-info .venv/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src \( -name '*.so' -o -name '*.c' \) -delete
-	find src tests benchmarks chaos examples interop walk -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks chaos examples fuzz interop walk -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/bin/python:
 	@for python in $(PYTHON); do \

@@ -16,6 +16,7 @@ ONCE = {
     "cli": "output and exit codes of commands",
     "demo": "the pipeline with Spark, and its reports",
     "disk": "the journal",
+    "fuzz": "the fuzzer; its targets run on both builds anyway",
     "hostile/test_journals.py": "the journal",
     "journal": "the journal, which has no compiled modules",
     "saboteurs": "laboratories, which run on the plain build in a separate process",

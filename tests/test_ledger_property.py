@@ -24,12 +24,12 @@ class Model:
     """A ledger whose connections pay at once, by all that their largest stream holds."""
 
     def __init__(self, build: Build) -> None:
-        module = build.module("penstock.ledger")
+        module = build.module("penstock.account")
         make = build.module("penstock.settings").Settings
         self.settings = make(
             max_connection_bytes=200_000, max_identity_bytes=300_000, max_process_bytes=LIMIT, max_stream_bytes=100_000
         )
-        self.ledger = module.Ledger()
+        self.ledger = build.module("penstock.ledger").Ledger()
         self.accounts = [module.Account(200_000) for _ in range(CONNECTIONS)]
         self.streams = [[module.Account(100_000, account) for _ in range(STREAMS)] for account in self.accounts]
         self.debts: list[int] = []

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from .journal import Journal
     from .kinds import Kind
     from .leases import AdaptiveLease, FixedLease, IntervalLease, Lease, LeaseUsage
+    from .ledger import LedgerSnapshot
     from .payload import MetadataPush, Payload, PayloadRun
     from .rsocket.extensions.authentication import Bearer, Custom, Simple
     from .rsocket.extensions.composite import Metadata
@@ -108,6 +109,7 @@ __all__ = [
     "Lease",
     "LeaseMissing",
     "LeaseUsage",
+    "LedgerSnapshot",
     "LimitExceeded",
     "LinkError",
     "LinkLost",
@@ -179,6 +181,7 @@ _HOMES = {
     "journal": ("Journal",),
     "kinds": ("Kind",),
     "leases": ("AdaptiveLease", "FixedLease", "IntervalLease", "Lease", "LeaseUsage"),
+    "ledger": ("LedgerSnapshot",),
     "payload": ("MetadataPush", "Payload", "PayloadRun"),
     "rsocket.extensions.authentication": ("Bearer", "Custom", "Simple"),
     "rsocket.extensions.composite": ("Metadata",),

@@ -25,10 +25,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from .account import Account
 from .errors import LocalError
 from .events import Event
 from .kinds import Kind
-from .ledger import Account
 from .payload import Payload, PayloadRun
 from .settings import Settings
 

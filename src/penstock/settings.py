@@ -77,8 +77,8 @@ class Settings:
     """Everything that has arrived over one connection and was not consumed: items, and requests of handlers that wait;
     beyond it, reading stops."""
     max_identity_bytes: int = 256 * MIB
-    """The same for all connections of a client's address; beyond it, those that hold more than their share are not
-    read."""
+    """The same for all connections of a client's address, and the output that their sessions keep until it is
+    confirmed; beyond it, those that hold more than their share are not read, and sessions without a link end."""
     max_process_bytes: int = 512 * MIB
     """The same for all connections of this process, which leaves half of a machine with 1 GiB to everything else;
     beyond it, the connection that holds most loses its largest stream. Of different values, the smallest applies."""
@@ -217,9 +217,11 @@ class Settings:
 
     # Older peers.
     client_ids: str = "odd"
-    """The parity of the client's stream ids, on either side: "even" for peers of 2015 and 2016."""
+    """The parity of the client's stream ids, on either side: "even" for peers of 2015 and 2016. A server of
+    reactivesocket-0.2 follows the first request of each client."""
     lenient: bool = False
-    """Read a PAYLOAD that has data but neither of its flags as an item, as peers of 2016 send it."""
+    """Read a PAYLOAD that has data but neither of its flags as an item, as peers of 2016 send it. A client of
+    reactivesocket-0.2 requests one item with a stream and the others separately, as peers of 2017 expect it."""
     length_counts_itself: bool = False
     """The 24-bit length before each frame includes its own three bytes, as some peers of 2017 send and expect it, over
     TCP, TLS and Unix. Their sessions are not resumed."""

@@ -35,7 +35,7 @@ class FakeSession:
         self.full = False
         self.durable: Any = None
         self.linked_at: float | None = None
-        self.account = build.module("penstock.ledger").Account(1 << 40)
+        self.account = build.module("penstock.account").Account(1 << 40)
         self.excused = False
 
     def ask_kinds(self, kind_of: Callable[[str], Any]) -> None:
@@ -186,7 +186,10 @@ def fake_connection(build: Build, address: str = "tcp://peer:1", is_client: bool
 class FakeHalf:
     """A sending half that records its calls."""
 
+    stream_id = 1
+
     def __init__(self) -> None:
+        self.held = 0
         self.told: list[str] = []
 
     def granted(self) -> None:

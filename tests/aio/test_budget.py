@@ -27,7 +27,7 @@ class World:
         made = build.module("penstock.settings").Settings(max_connection_bytes=1_000, **limits)
         self.ledger = build.module("penstock.ledger").LEDGER
         self.session = FakeSession(build)
-        self.account = self.session.account = build.module("penstock.ledger").Account(1_000)
+        self.account = self.session.account = build.module("penstock.account").Account(1_000)
         self.flow = build.module("penstock.aio.flow").Flow(
             asyncio.get_running_loop(), self.session, made, fake_connection(build), self.settle
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 from hypothesis import given, settings
@@ -91,3 +92,24 @@ def test_discarded_items_are_released_and_not_delivered(build: Build) -> None:
     inbound.discard(error)
     assert (list(inbound.ready), inbound.prepare(), inbound.account.held) == ([], False, 0)
     assert inbound.over and inbound.error is error
+
+
+def test_small_run_does_not_keep_a_large_read(build: Build) -> None:
+    # THREATS 84
+    world = World(build)
+    inbound = half(build, world, 100, 100)
+    payload = build.module("penstock.payload")
+    read = bytes(100_000) + b"abcd" + bytes(100_000)
+    offsets = array("i", [-1, 100_000, 100_002, -1, 100_002, 100_004])
+    inbound.run(payload.PayloadRun(read, offsets, 4))
+    (kept,) = inbound.pending
+    assert len(kept.buffer) == 4
+    assert [item.data for item in kept] == [b"ab", b"cd"]
+
+
+def test_run_that_fills_its_read_is_not_copied(build: Build) -> None:
+    world = World(build)
+    inbound = half(build, world, 100, 100)
+    given = build.module("penstock.payload").PayloadRun(bytes(100_000), array("i", [-1, 0, 50_000]), 50_000)
+    inbound.run(given)
+    assert inbound.pending == [given]

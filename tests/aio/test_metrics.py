@@ -78,3 +78,24 @@ def test_a_snapshot_does_not_change() -> None:
     metrics.items_sent(connection, 5)
     assert (snapshot.streams(Kind.CALL, True), snapshot.sent_items) == (0, 0)
     assert (metrics.snapshot().streams(Kind.CALL, True), metrics.snapshot().sent_items) == (1, 5)
+
+
+async def test_metrics_show_what_is_not_consumed() -> None:
+    # THREATS 84
+    metrics = Metrics()
+    reached = asyncio.Event()
+    async with penstock.serve(make_service([], reached), URL, taps=[metrics]) as server:
+        assert metrics.snapshot().ledger.connections == 0
+        async with penstock.connect(URL) as peer:
+            # The handler waits, and the request with it.
+            call = asyncio.create_task(peer.call("never", bytes(100_000)))
+            await reached.wait()
+            await until(lambda: server.metrics().held_bytes >= 100_000)
+            shown = metrics.snapshot().ledger
+            assert shown == server.metrics()
+            assert shown.largest_connection_bytes == shown.held_bytes < shown.limit_bytes
+            # Both ends are in this process.
+            assert (shown.connections, shown.paused_connections, shown.payments) == (2, 0, 0)
+            call.cancel()
+            await until(lambda: server.metrics().held_bytes == 0)
+            assert server.metrics().peak_bytes >= 100_000

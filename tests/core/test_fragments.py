@@ -25,7 +25,7 @@ def test_fragments_contain_metadata_first(builds, metadata, data, size) -> None:
 
 def reassembly(build, **limits):
     settings = build.module("penstock.settings").Settings(**limits)
-    account = build.module("penstock.ledger").Account(settings.max_connection_bytes)
+    account = build.module("penstock.account").Account(settings.max_connection_bytes)
     return build.module("penstock.core.fragments").Reassembly(settings, account)
 
 
@@ -78,7 +78,7 @@ def test_oldest_items_exceed_the_limit_first(build, limit, why) -> None:
 def test_fragments_count_as_incomplete(build) -> None:
     # THREATS 30, 47
     settings = build.module("penstock.settings").Settings()
-    account = build.module("penstock.ledger").Account(1_000)
+    account = build.module("penstock.account").Account(1_000)
     items = build.module("penstock.core.fragments").Reassembly(settings, account)
     items.begin(1, None, None, b"x" * 200, 0.0)
     items.begin(3, None, None, b"x" * 300, 0.0)

@@ -4,6 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+ENTRY_BYTES = 192
+"""What an entry takes in addition to its bytes."""
+
 
 def frame(body: bytes) -> bytes:
     return len(body).to_bytes(3, "big") + body
@@ -65,3 +68,30 @@ def test_oldest_entry_is_discarded_at_the_limit(build) -> None:
     for number in range(50):
         kept.keep(frame(bytes([number]) * 10), 10, True)
     assert (kept.first, kept.end) == (400, 500)
+
+
+def test_what_is_kept_is_counted(build) -> None:
+    # THREATS 30, 88
+    module = build.module("penstock.core.replay")
+    account = build.module("penstock.account").Account(1_000)
+    kept = module.Replay(200, 3, 0, account)
+    for _ in range(3):
+        kept.keep(frame(b"a" * 50), 50, True)
+    assert account.retained == account.held == kept.held == 3 * (50 + ENTRY_BYTES)
+    kept.keep(frame(b"a" * 100), 100, True)
+    assert account.retained == kept.held == 200 + 3 * ENTRY_BYTES
+    kept.trim(150)
+    assert account.retained == kept.held == 100 + ENTRY_BYTES
+    kept.drop()
+    assert (account.retained, account.held, kept.held) == (0, 0, 0)
+    assert (kept.first, kept.end, kept.since(250)) == (250, 250, [])
+
+
+def test_what_was_kept_before_is_counted_for_its_session(build) -> None:
+    account = build.module("penstock.account").Account(1_000)
+    kept = replay(build)
+    kept.keep(frame(b"a" * 50), 50, True)
+    kept.belong(account)
+    assert account.retained == 50 + ENTRY_BYTES
+    kept.trim(50)
+    assert account.retained == 0

@@ -13,7 +13,7 @@ class World:
     """An unfinished frame, its account, and the timers of its session."""
 
     def __init__(self, build: Build) -> None:
-        self.account = build.module("penstock.ledger").Account(1 << 30)
+        self.account = build.module("penstock.account").Account(1 << 30)
         self.timer = build.module("penstock.core.timers").Timer.FRAME
         self.timers = build.module("penstock.core.timers").TimerTable()
         self.unfinished = build.module("penstock.core.unfinished").Unfinished(self.account, self.timers, LIMIT)

@@ -18,8 +18,10 @@ from tests.floods.flooding import Victim
 ATTACKER = "127.0.0.2"
 """Another address of this machine, so that an honest client is another identity."""
 V1 = DIALECTS["rsocket-1.0"]
+CODEC = V1.codec()
 # The client says that it is dead after 24 days of silence.
-SETUP = V1.codec().frame(setup_frame(V1, Settings(keepalive_lifetime=2_147_483.0), Payload(), None))
+SETTINGS = Settings(keepalive_lifetime=2_147_483.0, metadata_mime="message/x.rsocket.routing.v0")
+SETUP = CODEC.frame(setup_frame(V1, SETTINGS, Payload(), None))
 
 needs_second_address = pytest.mark.skipif(
     not hasattr(socket, "SO_REUSEPORT"), reason="needs a second loopback address, as Linux has it"
@@ -29,16 +31,27 @@ needs_second_address = pytest.mark.skipif(
 def request(size: int, stream_id: int = 1, follows: bool = False) -> bytes:
     """Return a request with `size` bytes of data, or the first fragment of one."""
     frame = Frame(FrameType.REQUEST_RESPONSE, stream_id, FOLLOWS if follows else 0, 0, None, bytes(size))
-    return V1.codec().frame(frame)
+    return CODEC.frame(frame)
+
+
+def resumable(token: bytes) -> bytes:
+    """Return the SETUP of a session that can be resumed."""
+    return CODEC.frame(setup_frame(V1, SETTINGS, Payload(), token))
+
+
+def stream(route: str, count: int = 0x7FFF_FFFF) -> bytes:
+    """Return a request for `count` items of a stream."""
+    name = route.encode()
+    return CODEC.request_frame(FrameType.REQUEST_STREAM, 1, 0, count, bytes([len(name)]) + name, b"")
 
 
 @asynccontextmanager
-async def links(flooded: Victim, count: int, hello: bytes = SETUP) -> AsyncIterator[list[socket.socket]]:
-    """Open links of the attacker, each beginning with `hello`."""
+async def links(flooded: Victim, *hellos: bytes) -> AsyncIterator[list[socket.socket]]:
+    """Open a link of the attacker for each of `hellos`, with which it begins."""
     port = int(flooded.url.rpartition("/feed")[0].rpartition(":")[2] or flooded.url.rpartition(":")[2])
     opened: list[socket.socket] = []
     try:
-        for _ in range(count):
+        for hello in hellos:
             opened.append(socket.create_connection(("127.0.0.1", port), source_address=(ATTACKER, 0)))
             opened[-1].setblocking(False)
             await asyncio.get_running_loop().sock_sendall(opened[-1], hello)
@@ -55,5 +68,15 @@ async def flood(sock: socket.socket, data: bytes) -> None:
         await loop.sock_sendall(sock, data)
         while await loop.sock_recv(sock, 65_536):
             pass
+    except ConnectionError:
+        pass
+
+
+async def read(sock: socket.socket, count: int) -> None:
+    """Read at least `count` bytes, unless the server closes the link."""
+    loop = asyncio.get_running_loop()
+    try:
+        while count > 0 and (data := await loop.sock_recv(sock, 1 << 20)):
+            count -= len(data)
     except ConnectionError:
         pass

@@ -7,7 +7,7 @@ import asyncio
 import penstock
 from penstock import Settings
 from tests.builds import Build
-from tests.floods.attackers import links, needs_second_address, request
+from tests.floods.attackers import SETUP, links, needs_second_address, request
 from tests.floods.flooding import MIB, QUIET, victim
 
 LIMIT = 16 * MIB
@@ -25,7 +25,7 @@ ROOMY = {
 async def test_fragments_of_strangers_cost_an_honest_client_nothing(build: Build) -> None:
     settings = {**ROOMY, "max_process_reassembly_bytes": LIMIT}
     async with victim(build, "server", "rsocket+tcp://127.0.0.1:0", **settings) as flooded:
-        async with links(flooded, HOARDERS + 1) as (*hoarders, topping):
+        async with links(flooded, *[SETUP] * (HOARDERS + 1)) as (*hoarders, topping):
             loop = asyncio.get_running_loop()
             for sock in hoarders:
                 for stream_id in (1, 3):

@@ -7,7 +7,7 @@ import asyncio
 import penstock
 from penstock import Settings
 from tests.builds import Build
-from tests.floods.attackers import flood, links, needs_second_address, request
+from tests.floods.attackers import SETUP, flood, links, needs_second_address, request
 from tests.floods.flooding import BESIDES, LIMITS, MIB, QUIET, Victim, victim
 
 LINKS = 40
@@ -31,7 +31,7 @@ async def check(flooded: Victim) -> None:
 async def test_half_a_frame_from_many_links(build: Build) -> None:
     half = request(2 * MIB)[: -MIB // 2]
     async with victim(build, "server", "rsocket+tcp://127.0.0.1:0", frame_timeout=1.0) as flooded:
-        async with links(flooded, LINKS) as opened:
+        async with links(flooded, *[SETUP] * LINKS) as opened:
             await asyncio.gather(*(flood(sock, half) for sock in opened))
             await check(flooded)
 
@@ -40,7 +40,7 @@ async def test_half_a_frame_from_many_links(build: Build) -> None:
 async def test_fragments_from_many_links(build: Build) -> None:
     part = request(MIB, follows=True)
     async with victim(build, "server", "rsocket+tcp://127.0.0.1:0", unread_timeout=1.0) as flooded:
-        async with links(flooded, LINKS) as opened:
+        async with links(flooded, *[SETUP] * LINKS) as opened:
             loop = asyncio.get_running_loop()
             # Some wait until others have been dropped.
             await asyncio.gather(*(loop.sock_sendall(sock, part) for sock in opened))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from penstock import Items, Payload, Service, Settings, _build
 from penstock.ledger import LEDGER
 
 PROCESS = Path("/proc/self")
+ITEM_BYTES = 256 << 10
 
 
 def make_service() -> Service:
@@ -30,6 +32,11 @@ def make_service() -> Service:
     async def waits(request: Payload) -> bytes:
         await asyncio.get_running_loop().create_future()
         return request.data
+
+    @service.stream("flood.items")
+    async def items(request: Payload) -> AsyncIterator[bytes]:
+        while True:
+            yield bytes(ITEM_BYTES)
 
     @service.upload("flood.unread")
     async def unread(request: Payload, items: Items) -> bytes:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.account import ITEM_BYTES, Account
 from penstock.errors import ProtocolError
 from penstock.river.outbound import Sequence
 
@@ -66,3 +67,18 @@ def test_unacknowledged_message_can_be_replaced() -> None:
     sequence.replace(1, b"bb")
     assert (sequence.seq, sequence.first, sequence.unacked) == (4, 1, [b"bb", b"ccc", b"d"])
     assert sequence.unacked_bytes == 6 and sequence.room == 2
+
+
+def test_unacknowledged_messages_are_counted() -> None:
+    # THREATS 30, 88
+    account = Account(1_000)
+    sequence = Sequence(10, 1_000, account)
+    for message in (b"a", b"bb", b"ccc"):
+        sequence.sent(message)
+    assert account.retained == account.held == 6 + 3 * ITEM_BYTES
+    sequence.replace(1, b"bbbb")
+    assert account.retained == 8 + 3 * ITEM_BYTES
+    sequence.acknowledged(2)
+    assert account.retained == 3 + ITEM_BYTES
+    sequence.acknowledged(3)
+    assert account.retained == account.held == 0

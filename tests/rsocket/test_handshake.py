@@ -7,7 +7,7 @@ import pytest
 from penstock import LocalError, Payload, Settings
 from penstock.errors import SetupRejected
 from penstock.rsocket.dialect import REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0
-from penstock.rsocket.handshake import MAX_TOKEN_BYTES, check, setup_frame
+from penstock.rsocket.handshake import MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, check, setup_frame
 from penstock.wire.rsocket.frames import LEASE, RESUME, Frame, FrameType, SetupFrame
 
 
@@ -72,15 +72,16 @@ def test_unsupported_setups_are_rejected_with_their_code(changes: dict[str, int]
 
 
 def test_resumable_session_is_accepted_if_supported() -> None:
-    frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), b"token")
+    frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), bytes(16))
     assert check(frame, RSOCKET_1_0, resumable=True, leases=False) is frame
 
 
 def test_size_of_a_token_is_limited() -> None:
     # THREATS 27
-    for size, taken in ((MAX_TOKEN_BYTES, True), (MAX_TOKEN_BYTES + 1, False), (65_535, False)):
+    accepted, refused_sizes = (MIN_TOKEN_BYTES, MAX_TOKEN_BYTES), (0, MIN_TOKEN_BYTES - 1, MAX_TOKEN_BYTES + 1, 65_535)
+    for size in (*accepted, *refused_sizes):
         frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), bytes(size))
-        if taken:
+        if size in accepted:
             assert check(frame, RSOCKET_1_0, resumable=True, leases=False) is frame
             continue
         with pytest.raises(SetupRejected, match=f"token of {size} bytes") as refused:

@@ -103,6 +103,29 @@ def test_positions_do_not_count_prefixes(build: Build, sent: Sent) -> None:
     assert sum(sizes) == len(written) - keepalive - 3 * count
 
 
+@pytest.mark.parametrize("size", [10, 250, 90_000, 300_000])
+def test_position_is_the_size_of_all_frames_without_prefixes(build: Build, size: int) -> None:
+    sent = Sent(build, FRAGMENT_BYTES if size < 1_000 else 100_000)
+    payload = sent.payload.Payload(bytes(size), b"metadata")
+    outbound = sent.outbound
+    run = sent.payload.PayloadRun.of([payload, sent.payload.Payload(b"small"), sent.payload.Payload(b"small")])
+    for send in (
+        lambda: outbound.request(sent.frames.FrameType.REQUEST_CHANNEL, 1, 0, 5, payload),
+        lambda: outbound.item(1, payload, False),
+        lambda: outbound.run(1, run, 0, 3),
+    ):
+        before = outbound.position
+        send()
+        assert outbound.position - before == sum(len(sent.codec.encode(frame)) for frame in sent.take())
+
+
+def test_position_counts_the_metadata_of_a_cancel(build: Build) -> None:
+    codec = build.module("penstock.wire.rsocket.dump").codec_of("reactivesocket-0.2")
+    outbound = build.module("penstock.rsocket.outbound").Outbound(codec, FRAGMENT_BYTES)
+    outbound.cancel(1, b"why")
+    assert outbound.position == 6 + 3 + 3
+
+
 def test_frames_without_a_link_are_only_kept(build: Build, sent: Sent) -> None:
     sent.outbound.replay = build.module("penstock.core.replay").Replay(10_000, 3)
     sent.outbound.linked = False

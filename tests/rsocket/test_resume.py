@@ -5,6 +5,7 @@ import pytest
 
 from penstock.checkpoints import dissect, join, split
 from penstock.errors import LimitExceeded, LocalError, ResumeRejected, SetupRejected
+from penstock.kinds import Kind
 from penstock.rsocket.resume import (
     VERSION,
     Checkpoint,
@@ -14,6 +15,8 @@ from penstock.rsocket.resume import (
     decode_checkpoint,
     encode_checkpoint,
 )
+from penstock.rsocket.session import RSocketSession
+from penstock.settings import Settings
 
 CHECKPOINT = Checkpoint(
     version=VERSION,
@@ -21,7 +24,7 @@ CHECKPOINT = Checkpoint(
     sent=7,
     retained=[b"first", b"second one", b"third"],
     next_id=5,
-    streams=[StreamState(3, 3, 1, 2, 10, 0)],
+    streams=[StreamState(3, Kind.STREAM, 1, 2, 10, 0)],
     partials=[PartialState(3, 0x0A, 0x80, 0, None, b"half")],
 )
 
@@ -55,6 +58,31 @@ def test_checkpoint_without_private_part_begins_after_it(secrets: int) -> None:
 def test_invalid_checkpoints_are_refused(data: bytes) -> None:
     with pytest.raises(LocalError, match="checkpoint"):
         decode_checkpoint(data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"received": -1},
+        {"sent": 1 << 63},
+        {"next_id": 0},
+        {"streams": [StreamState(0, Kind.STREAM, 1, 2, 10, 0)]},
+        {"streams": [StreamState(3, 9, 1, 2, 10, 0)]},  # type: ignore[arg-type]
+        {"streams": [StreamState(3, Kind.STREAM, 5, 2, 10, 0)]},
+        {"streams": [StreamState(3, Kind.STREAM, 1, 2, -1, 0)]},
+        {"partials": [PartialState(3, 0x01, 0x80, 0, None, b"half")]},
+        {"partials": [PartialState(3, 0x0A, 1 << 10, 0, None, b"half")]},
+    ],
+    ids=repr,
+)
+def test_impossible_numbers_in_a_checkpoint_are_refused(change: dict[str, object]) -> None:
+    with pytest.raises(LocalError, match="invalid session checkpoint"):
+        decode_checkpoint(encode_checkpoint(msgspec.structs.replace(CHECKPOINT, **change)))
+
+
+def test_retained_bytes_that_are_no_frame_are_refused() -> None:
+    with pytest.raises(LocalError, match="retained frame 0"):
+        RSocketSession.restore(Settings(), encode_checkpoint(CHECKPOINT), b"secret")
 
 
 def test_checkpoint_of_another_version_is_refused() -> None:

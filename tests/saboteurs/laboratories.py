@@ -10,7 +10,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from . import collecting, crossing, crowds, damage, disks, identities, isolating, planning, proxying, taking_turns
+from . import (
+    collecting,
+    crossing,
+    crowds,
+    damage,
+    disks,
+    identities,
+    isolating,
+    planning,
+    proxying,
+    rolling,
+    taking_turns,
+)
 
 __all__ = ["LABORATORIES", "Laboratory"]
 
@@ -43,4 +55,9 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "shared limits": crowds.shared_limits,
     "proxies": proxying.proxies,
     "neighbors": proxying.neighbors,
+    "restarts": rolling.restarts,
+    "cuts": rolling.cuts,
+    "leased nodes": rolling.leased_nodes,
+    "listening sockets": rolling.sockets,
+    "certificates": rolling.certificates,
 }

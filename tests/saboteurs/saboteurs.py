@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from . import in_collector, in_isolation, in_journal, in_limits, in_queries, in_queue, in_scheduler, in_sessions
+from . import (
+    in_collector,
+    in_isolation,
+    in_journal,
+    in_limits,
+    in_queries,
+    in_queue,
+    in_rolling,
+    in_scheduler,
+    in_sessions,
+)
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -19,4 +29,5 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_limits.SABOTEURS,
     *in_queue.SABOTEURS,
     *in_scheduler.SABOTEURS,
+    *in_rolling.SABOTEURS,
 )

@@ -50,6 +50,18 @@ def test_unknown_types_are_ignored_where_they_say_so(build: Build, dialect: str)
 
 
 @ALL
+@pytest.mark.parametrize("stream", [0, 1])
+def test_extensions_are_ignored_where_they_say_so(build: Build, dialect: str, stream: int) -> None:
+    # THREATS 13
+    target = Target(build, dialect)
+    call = target.request("REQUEST_RESPONSE", 3)
+    ignorable = target.codec.frame(target.frames.ExtFrame(stream, 1, b"body", target.frames.IGNORE))
+    assert target.say(ignorable, call) == ([], ["Requested"])
+    assert target.say(target.codec.frame(target.frames.ExtFrame(stream, 1, b"body")), call)[0] == target.goodbye
+    assert not target.session.link_wanted
+
+
+@ALL
 def test_large_extensions_count_as_many_frames(build: Build, dialect: str) -> None:
     # THREATS 14
     target = Target(build, dialect, max_stray_frames=1_000)

@@ -19,6 +19,8 @@ NEXT = 0x20
 def test_the_servers_own_numbers_are_ignored(build: Build, dialect: str) -> None:
     # THREATS 34
     target = Target(build, dialect)
+    # In ReactiveSocket 0.2, the first request decides which numbers are the server's.
+    assert target.say(target.request("REQUEST_RESPONSE", 1)) == ([], ["Requested"])
     for stream in (0, 2, 2**31 - 2):
         assert target.say(target.request("REQUEST_RESPONSE", stream)) == ([], [])
     lenient = Target(build, dialect, client_ids="even")
@@ -232,3 +234,19 @@ def test_metadata_that_is_pushed_on_a_stream(build: Build, dialect: str) -> None
     elsewhere = target.frame("METADATA_PUSH", 5, metadata=b"m")
     assert target.say(elsewhere) == ([], [])
     assert target.say(elsewhere * 10)[0] == target.goodbye
+
+
+@pytest.mark.parametrize("dialect", (V02, V00))
+def test_push_without_metadata_is_ignored(build: Build, dialect: str) -> None:
+    # THREATS 45
+    target = Target(build, dialect, max_stray_frames=2)
+    empty = target.frame("METADATA_PUSH", 0)
+    assert target.say(empty, target.frame("METADATA_PUSH", 0, metadata=b"m")) == ([], ["MetadataPushed"])
+    assert target.say(empty, empty) == (target.goodbye, ["Closed"])
+
+
+def test_push_of_a_peer_that_does_not_set_the_flag_is_delivered(build: Build) -> None:
+    target = Target(build, V1)
+    target.session.receive(target.prefixed(b"\0\0\0\0" + bytes((0x0C << 2, 0)) + b"pushed"), target.now)
+    (pushed,) = target.session.take_events()
+    assert pushed.metadata == b"pushed"

@@ -52,6 +52,21 @@ def test_invalid_arrow_offsets_are_never_followed(wire: Wire, ends: tuple[int, i
         run_of_rows(wire, raw, honest, raw, lying, None, 0)
 
 
+def test_no_rows_are_an_empty_run_whatever_their_offset(wire: Wire) -> None:
+    # Nothing is read after the only offset.
+    nothing, lying = memoryview(b""), memoryview(array("i", [-1]))
+    assert wire.items(run_of_rows(wire, nothing, lying, None, None, None, 0)) == []
+    assert wire.items(run_of_rows(wire, nothing, lying, nothing, lying, None, 0)) == []
+
+
+def test_missing_offsets_are_refused(wire: Wire) -> None:
+    nothing, raw = memoryview(b""), memoryview(array("i", (0, 1)))
+    with pytest.raises(wire.errors.LocalError, match="the offsets of the rows are missing"):
+        wire.rows.RowBuffers(nothing, memoryview(array("i")), None, None, None, 0)
+    with pytest.raises(wire.errors.LocalError, match="too few for 1 rows from bit -8"):
+        wire.rows.RowBuffers(nothing, raw, nothing, raw, memoryview(b"\xff"), -8)
+
+
 def test_columns_of_unequal_length_are_refused(wire: Wire) -> None:
     raw, two, three = memoryview(b"ab"), memoryview(array("i", (0, 1))), memoryview(array("i", (0, 1, 2)))
     with pytest.raises(wire.errors.LocalError, match="the batch has 1 rows of data and 2 of metadata"):

@@ -7,11 +7,12 @@ import logging
 import weakref
 from collections.abc import Callable
 
-from ..errors import LimitExceeded, Rejected
-from ..ledger import CONNECTION, FINE, LEDGER
+from ..account import CONNECTION, FINE
+from ..errors import LimitExceeded
+from ..ledger import LEDGER
 from .exchanges import Exchanges
 from .flow import UNREAD
-from .ports import Holder
+from .ports import Holding
 
 __all__ = ["Budget"]
 
@@ -44,13 +45,13 @@ class Budget:
         account.on_room = _weak(self._room)
         account.on_debt = _weak(self._debt)
         self._identity: str | None = None
-        self.join()
+        self.identify()
 
     def __del__(self) -> None:
         LEDGER.retire(self._account)
 
-    def join(self) -> None:
-        """Count for the identity of the connection, which changes when its set-up was accepted."""
+    def identify(self) -> None:
+        """Count the connection for its principal, or else for its address. Call it again when that has changed."""
         identity = self._flow.connection.counted_as
         if identity != self._identity and not self._closed:
             self._identity = identity
@@ -133,29 +134,40 @@ class Budget:
         account = self._account
         account.indebted = False
         group = account.group
-        if account.held > account.limit:
+        if account.room() < 0:
             self._pay(f"the connection holds more than max_connection_bytes ({account.limit})")
         elif group is not None and group.parent is not None:
             process = group.parent
             if process.held > process.limit:
-                self._pay(f"all connections hold more than max_process_bytes ({process.limit})")
+                self._pay_others(f"all connections hold more than max_process_bytes ({process.limit})")
             elif group.held > group.limit:
-                self._pay(f"the connections of {self._flow.name} hold more than max_identity_bytes ({group.limit})")
+                name = self._flow.connection.counted_as or self._flow.name
+                self._pay_others(f"the connections of {name} hold more than max_identity_bytes ({group.limit})")
             elif process.is_over():
                 limit = process.incomplete_limit
                 self._shed(f"unfinished items of all connections hold more than max_process_reassembly_bytes ({limit})")
                 self._paid()
 
+    def _pay_others(self, why: str) -> None:
+        """Make room for other connections. A session that has output without a link to send it over ends."""
+        account, flow = self._account, self._flow
+        if account.unlinked_since and account.retained:
+            error = LimitExceeded(f"the session keeps {account.retained} bytes for a client without a link, and {why}")
+            logger.warning("%s: %s", flow.name, error)
+            flow.session.close(flow.loop.time(), error)
+            self._paid()
+        else:
+            self._pay(why)
+
     def _pay(self, why: str) -> None:
         """Drop what the largest stream holds, and fail it."""
-        exchanges = self._exchanges
-        holders: list[Holder] = [*exchanges.inbound.values(), *exchanges.unread, *exchanges.requests]
-        largest = max(holders, key=_held, default=None)
-        of_session = self._account.held - sum(map(_held, holders))
-        if largest is None or of_session > largest.account.held:
-            self._shed(f"{self._flow.name} has sent {self._account.held} bytes that are not consumed, and {why}")
+        holdings = self._exchanges.holdings()
+        largest = max(holdings, key=_held, default=None)
+        of_session = self._account.held - sum(map(_held, holdings))
+        if largest is None or of_session > largest.held:
+            self._shed(f"{self._account.held} bytes were not consumed or not confirmed, and {why}")
         else:
-            self._drop(largest, f"{largest.account.held} bytes were not consumed, and {why}")
+            self._drop(largest, f"{largest.held} bytes were not consumed, and {why}")
         self._paid()
 
     def _shed(self, why: str) -> None:
@@ -167,15 +179,11 @@ class Budget:
         if not flow.session.shed(now, error):
             flow.session.close(now, error)
 
-    def _drop(self, holder: Holder, why: str) -> None:
+    def _drop(self, holding: Holding, why: str) -> None:
         """Fail a stream, and drop what it holds."""
-        flow, exchanges = self._flow, self._exchanges
-        stream_id = holder.stream_id
-        text = f"stream {stream_id}: {why}"
-        logger.warning("%s: %s", flow.name, text)
-        exchanges.end_outbound(stream_id)
-        holder.discard(LimitExceeded(f"{text}; consume items faster, or request fewer"))
-        exchanges.fail(stream_id, Rejected(message=text), "")
+        text = f"stream {holding.stream_id}: {why}"
+        logger.warning("%s: %s", self._flow.name, text)
+        self._exchanges.drop(holding, text)
 
     def _paid(self) -> None:
         LEDGER.payments += 1
@@ -196,5 +204,5 @@ def _weak(method: Callable[[], None]) -> Callable[[], None]:
     return call
 
 
-def _held(holder: Holder) -> int:
-    return holder.account.held
+def _held(holding: Holding) -> int:
+    return holding.held

@@ -1,7 +1,7 @@
 cimport cython
 
 from ..events cimport Event, ItemReceived, RunReceived
-from ..ledger cimport Account
+from ..payload cimport Payload
 from .exchanges cimport Exchanges
 from .flow cimport Flow
 
@@ -24,15 +24,17 @@ cdef class Dispatch:
     cdef _end(self, event)
     cdef _begin(self, event)
     cdef _begin_channel(self, event, handler, context)
+    cdef _hold(self, event)
     cdef _answer(self, event, result, handler, context)
 
 
 cdef _payload(result)
+cdef Py_ssize_t _memory_of(Payload request) except -1
 cdef _reply(Exchanges exchanges, stream_id, payload, handler)
 
 
 cdef class TaskAnswer:
-    cdef public Account account
+    cdef public Py_ssize_t held
     cdef public Exchanges exchanges
     cdef public object handler
     cdef public bint over

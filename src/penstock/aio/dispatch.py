@@ -11,6 +11,7 @@ from types import CoroutineType
 from typing import Any, Final
 
 from .. import events
+from ..account import ITEM_BYTES
 from ..errors import Canceled, Rejected, StreamClosed
 from ..events import (
     Completed,
@@ -24,7 +25,6 @@ from ..events import (
     RunReceived,
 )
 from ..kinds import Kind
-from ..ledger import ITEM_BYTES, Account
 from ..payload import Payload
 from .exchanges import FATAL, Exchanges
 from .handlers import Handler
@@ -183,6 +183,7 @@ class Dispatch:
                 result = context.run(handler.function, event.payload)
                 source = result if handler.kind == _STREAM else _single(result)
                 pump(self.exchanges, event.stream_id, event.credit, source, handler.name, context)
+                self._hold(event)
             else:
                 self._begin_channel(event, handler, context)
         except FATAL:
@@ -216,6 +217,15 @@ class Dispatch:
             self._answer(event, result, handler, context)
         else:
             pump(exchanges, stream_id, event.credit, result, handler.name, context)
+            self._hold(event)
+
+    def _hold(self, event: Requested) -> None:
+        """Count a request until the handler that may hold it has ended."""
+        half = self.exchanges.outbound.get(event.stream_id)
+        # A short response has ended already.
+        if half is not None:
+            half.held = _memory_of(event.payload)
+            self.flow.account.book(half.held)
 
     def _answer(self, event: Requested, result: Any, handler: Handler, context: Context) -> None:
         """Send the single item that a handler returned, or will return."""
@@ -254,6 +264,11 @@ def _payload(result: Any) -> Payload:
     return Payload() if result is None else Payload(result)
 
 
+def _memory_of(request: Payload) -> int:
+    metadata = request.metadata
+    return ITEM_BYTES + len(request.data) + (0 if metadata is None else len(metadata))
+
+
 def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Handler) -> None:
     """Send the single item of a response, unless the peer has canceled."""
     if handler.kind == _FIRE:
@@ -287,13 +302,11 @@ class TaskAnswer:
     The table of sending halves contains it, so that the peer can cancel it. It holds the request until it has ended.
     """
 
-    __slots__ = ("account", "exchanges", "handler", "over", "stream_id", "task")
+    __slots__ = ("exchanges", "handler", "held", "over", "stream_id", "task")
 
     def __init__(self, exchanges: Exchanges, stream_id: int, handler: Handler, request: Payload) -> None:
-        flow = exchanges.flow
-        metadata = request.metadata
-        self.account = Account(flow.settings.max_stream_bytes, flow.account)
-        self.account.book(ITEM_BYTES + len(request.data) + (0 if metadata is None else len(metadata)))
+        self.held = _memory_of(request)
+        exchanges.flow.account.book(self.held)
         self.exchanges = exchanges
         self.stream_id = stream_id
         self.handler = handler
@@ -304,9 +317,9 @@ class TaskAnswer:
         """Run `work`, which returns the response, in the context of its request."""
         if self.handler.kind == _FIRE:
             self.exchanges.flow.fire_started()
+            self.exchanges.fires.add(self)
         else:
             self.exchanges.outbound[self.stream_id] = self
-        self.exchanges.requests.add(self)
         self.task = self.exchanges.start(work, self._finished, context)
 
     def granted(self) -> None:
@@ -318,20 +331,15 @@ class TaskAnswer:
         if self.task is not None:
             self.task.cancel(metadata)
 
-    def discard(self, error: Exception) -> None:
-        """Cancel the handler, which holds the request."""
-        self.canceled()
-
     def _finished(self, task: asyncio.Future[Any]) -> None:
         """Send the response, or fail the stream."""
         exchanges = self.exchanges
-        exchanges.requests.discard(self)
-        self.account.close()
         handler = self.handler
         stream_id = self.stream_id
         exchanges.tasks.discard(task)
         if handler.kind == _FIRE:
             exchanges.flow.fire_ended()
+            exchanges.fires.discard(self)
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
             # If the peer has canceled, it needs no error.

@@ -1,6 +1,6 @@
 cimport cython
 
-from ..ledger cimport Account
+from ..account cimport Account
 from .dispatch cimport Dispatch
 from .exchanges cimport Exchanges
 from .flow cimport Flow

@@ -157,6 +157,7 @@ class Driver:
         if self.admission is not None:
             self.admission.attached(link)
         self.flow.attach(link)
+        self.flow.account.unlinked_since = 0.0
         self.flush()
 
     def received(self, data: bytes) -> None:
@@ -177,6 +178,7 @@ class Driver:
         """Report the loss to the session, which may continue over another link."""
         self.flow.link = None
         self.flow.paused = True
+        self.flow.account.unlinked_since = self.loop.time()
         self.session.link_down(self.loop.time(), error)
         self.flush()
         if self.state == CLOSED:

@@ -10,8 +10,9 @@ cdef class Exchanges:
     cdef public dict outbound
     cdef public set abandoned
     cdef public list restored
-    cdef public set requests
-    cdef public object unread
+    cdef public set fires
+    cdef public list unread
+    cdef Py_ssize_t _unread_before
     cdef public set tasks
     cdef public RequestQueue queue
 

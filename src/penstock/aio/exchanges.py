@@ -10,14 +10,14 @@ from contextvars import Context
 from functools import partial
 from inspect import iscoroutine
 from typing import Any, Final
-from weakref import WeakSet
+from weakref import ref
 
-from ..errors import ApplicationError, Canceled, LocalError, OwnerMissing, Rejected, StreamClosed
+from ..errors import ApplicationError, Canceled, LimitExceeded, LocalError, OwnerMissing, Rejected, StreamClosed
 from ..events import Event
 from ..payload import Payload
 from ..session import Durable
 from .flow import Flow
-from .ports import Holder, ReceivingHalf, SendingHalf
+from .ports import Holding, ReceivingHalf, SendingHalf
 from .queueing import RequestQueue
 
 __all__ = ["ENDS_TASK", "FATAL", "Exchanges"]
@@ -30,6 +30,8 @@ FATAL: Final = (SystemExit, KeyboardInterrupt)
 """Exceptions that end the process. Any other exception of a handler fails only its stream."""
 ENDS_TASK: Final = (asyncio.CancelledError, GeneratorExit, *FATAL)
 """Exceptions that end a task without being failures of the code that it runs."""
+UNREAD_HALVES: Final = 64
+"""Halves in `unread` after which those without items are removed, beyond twice as many as were left the last time."""
 MAX_ABANDONED: Final = 1_024
 """Streams in `abandoned` after which those whose last event was delivered are removed."""
 
@@ -50,15 +52,15 @@ class Exchanges:
             them, which are dropped. Emptied when the session has no events.
         queue: Requests that wait until the peer admits them.
         restored: Receiving halves of streams that another process opened, until `Peer.adopt` returns them.
-        unread: Receiving halves that have ended while they held items; the consumer may have dropped them.
-        requests: The requests of handlers that wait, which are held until the handlers have ended.
+        unread: Receiving halves that have ended while they held items, weakly, because the consumer may drop them.
+        fires: The handlers of FIRE that run in tasks. They are no sending halves, but hold their requests, too.
         tasks: Tasks of handlers and sources that have not ended.
 
     """
 
     __slots__ = (
-        "abandoned", "calls", "flow", "inbound", "outbound", "queue", "requests", "restored", "session", "tasks",
-        "unread"
+        "_unread_before", "abandoned", "calls", "fires", "flow", "inbound", "outbound", "queue", "restored", "session",
+        "tasks", "unread"
     )  # fmt: skip
 
     def __init__(self, flow: Flow) -> None:
@@ -69,8 +71,9 @@ class Exchanges:
         self.outbound: dict[int, SendingHalf] = flow.senders
         self.abandoned: set[int] = set()
         self.restored: list[Any] = []
-        self.requests: set[Holder] = set()
-        self.unread: WeakSet[ReceivingHalf] = WeakSet()
+        self.fires: set[SendingHalf] = set()
+        self.unread: list[ref[ReceivingHalf]] = []
+        self._unread_before = 0
         self.tasks: set[asyncio.Future[Any]] = set()
         self.queue = RequestQueue(flow, self.calls)
 
@@ -151,11 +154,55 @@ class Exchanges:
 
     def half_ended(self, half: SendingHalf, stream_id: int, name: str) -> None:
         """Remove a sending half that has ended. If it belongs to a handler, also cancel its inbound items."""
+        if half.held:
+            self.flow.account.release(half.held)
+            half.held = 0
+            if not self.flow.batching:
+                # A batch settles the account.
+                self.flow.schedule_write()
         if self.outbound.get(stream_id) is half:
             del self.outbound[stream_id]
             self.abandoned.add(stream_id)
         if name:
             self.release(stream_id)
+
+    def half_replaced(self, half: SendingHalf, stream_id: int) -> None:
+        """Let the half that has replaced another one hold its request."""
+        successor = self.outbound.get(stream_id)
+        if successor is not None:
+            successor.held = half.held
+        else:
+            self.flow.account.release(half.held)
+        half.held = 0
+
+    def ended_unread(self, inbound: ReceivingHalf) -> None:
+        """Remember a receiving half that has ended while it held items."""
+        unread = self.unread
+        unread.append(ref(inbound))
+        if len(unread) > 2 * self._unread_before + UNREAD_HALVES:
+            self.unread = [each for each in unread if (half := each()) is not None and half.account.held]
+            self._unread_before = len(self.unread)
+
+    def holdings(self) -> list[Holding]:
+        """Return what streams hold that was not consumed: items, and the requests of running handlers."""
+        unread = [half for each in self.unread if (half := each()) is not None]
+        receiving = [*self.inbound.values(), *unread]
+        sending = [*self.outbound.values(), *self.fires]
+        return [
+            *[Holding(half.account.held, half.stream_id, half.discard) for half in receiving],
+            *[Holding(half.held, half.stream_id, None) for half in sending],
+        ]
+
+    def drop(self, holding: Holding, why: str) -> None:
+        """Drop what a stream holds, and fail both its halves."""
+        stream_id = holding.stream_id
+        self.end_outbound(stream_id)
+        for each in self.fires:
+            if each.stream_id == stream_id:
+                each.canceled()
+        if holding.discard is not None:
+            holding.discard(LimitExceeded(f"{why}; consume items faster, or request fewer"))
+        self.fail(stream_id, Rejected(message=why), "")
 
     def release(self, stream_id: int) -> None:
         """Cancel the inbound items of a handler that has ended."""

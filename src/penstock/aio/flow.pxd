@@ -1,6 +1,5 @@
-from ..ledger cimport Account
+from ..account cimport Account
 from .scheduler cimport Lane
-
 
 cdef int FLUSH_AFTER
 

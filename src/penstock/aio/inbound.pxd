@@ -1,12 +1,12 @@
 cimport cython
 
-from ..ledger cimport Account
+from ..account cimport Account
 from ..payload cimport Payload, PayloadRun
 from .exchanges cimport Exchanges
 from .flow cimport Flow
 
 
-cdef Py_ssize_t ITEM_BYTES, RUN_ITEM_BYTES
+cdef Py_ssize_t ITEM_BYTES, PINNED_BYTES, PINNED_RATIO, RUN_ITEM_BYTES
 
 
 cdef class ReceiveBuffer:

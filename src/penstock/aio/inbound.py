@@ -6,8 +6,8 @@ from asyncio import Future
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from ..account import ITEM_BYTES, Account
 from ..errors import LimitExceeded
-from ..ledger import ITEM_BYTES, Account
 from ..payload import MetadataPush, Payload, PayloadRun
 from .exchanges import Exchanges
 
@@ -23,6 +23,10 @@ GROW_SECONDS: Final = 0.1
 round trip on earth."""
 RUN_ITEM_BYTES: Final = 24
 """Memory that an item of a run takes in addition to its bytes: its offsets, and its header in the buffer."""
+PINNED_BYTES: Final = 65_536
+"""A run whose buffer is smaller is not copied when it waits, because a read of this size costs little memory."""
+PINNED_RATIO: Final = 16
+"""The size of a buffer, in sizes of the run in it, above which the run is copied when it waits."""
 PUSH_OVERHEAD: Final = 64
 """Bytes of memory for pushed metadata beyond its content."""
 
@@ -135,6 +139,9 @@ class ReceiveBuffer:
             builder.append(run)
             self.consume(count)
         else:
+            if PINNED_BYTES <= len(run.buffer) > PINNED_RATIO * size:
+                # It would keep all that was read with it.
+                run = PayloadRun.of(run.payloads())
             self.pending.append(run)
             self.account.book(_size_of(run))
         if self.waiters:
@@ -163,7 +170,7 @@ class ReceiveBuffer:
             self.over = True
             self.error = error
             if self.account.held:
-                self.exchanges.unread.add(self)
+                self.exchanges.ended_unread(self)
             self.wake_consumers()
 
     def discard(self, error: Exception) -> None:

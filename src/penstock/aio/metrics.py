@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import product
 
 from ..connection import Connection
 from ..errors import LimitExceeded, PeerClosed
 from ..kinds import Kind
+from ..ledger import LEDGER, LedgerSnapshot
 from ..tap import Outcome, Tap
 
 __all__ = ["Metrics", "MetricsSnapshot"]
@@ -33,6 +34,7 @@ class MetricsSnapshot:
         requests_repeated: Calls of this side that the peer had no place for, and that were sent again.
         streams_opened: Streams opened, by kind and whether this side is the requester.
         streams_ended: Streams ended, by kind, whether this side is the requester, and outcome.
+        ledger: The bytes that the process holds for all its peers.
 
     """
 
@@ -50,6 +52,7 @@ class MetricsSnapshot:
     requests_repeated: int
     streams_opened: Mapping[tuple[Kind, bool], int]
     streams_ended: Mapping[tuple[Kind, bool, Outcome], int]
+    ledger: LedgerSnapshot = field(default_factory=LEDGER.snapshot, compare=False)
 
     @property
     def connections(self) -> int:
@@ -75,7 +78,7 @@ class Metrics(Tap):
 
     def __init__(self) -> None:
         # All entries exist from the start, because another thread may copy a table while this one counts.
-        names = [field.name for field in fields(MetricsSnapshot) if not field.name.startswith("streams_")]
+        names = [each.name for each in fields(MetricsSnapshot) if each.type == "int"]
         self._counts = dict.fromkeys(names, 0)
         self._streams_opened = dict.fromkeys(product(Kind, (True, False)), 0)
         self._streams_ended = dict.fromkeys(product(Kind, (True, False), Outcome), 0)

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
+from ..account import Account
 from ..events import Event
-from ..ledger import Account
 from ..payload import Payload, PayloadRun
 from ..transports import Link
 
-__all__ = ["Gatekeeper", "Holder", "ReceivingHalf", "SendingHalf", "Sink"]
+__all__ = ["Gatekeeper", "Holding", "ReceivingHalf", "SendingHalf", "Sink"]
 
 
 class SendingHalf(Protocol):
-    """Sends the items of one stream."""
+    """Sends the items of one stream.
+
+    Attributes:
+        stream_id: The stream.
+        held: The bytes of the request that it answers; 0 on the side that made the request.
+
+    """
+
+    stream_id: int
+    held: int
 
     @abstractmethod
     def granted(self) -> None:
@@ -30,12 +40,27 @@ class SendingHalf(Protocol):
         """
 
 
-class Holder(Protocol):
-    """Holds bytes of one stream that were received and not consumed.
+class Holding(NamedTuple):
+    """Bytes of one stream that were received and not consumed.
+
+    Attributes:
+        held: Their number.
+        stream_id: The stream.
+        discard: Drops them, and ends the receiving half with an error; None if they belong to a sending half.
+
+    """
+
+    held: int
+    stream_id: int
+    discard: Callable[[Exception], None] | None
+
+
+class ReceivingHalf(Protocol):
+    """Receives the items of one stream.
 
     Attributes:
         stream_id: The stream.
-        account: These bytes.
+        account: The bytes of items that were not consumed.
 
     """
 
@@ -44,11 +69,7 @@ class Holder(Protocol):
 
     @abstractmethod
     def discard(self, error: Exception) -> None:
-        """Drop them, and end with `error`."""
-
-
-class ReceivingHalf(Holder, Protocol):
-    """Receives the items of one stream."""
+        """Drop all items, and end with `error`."""
 
     @abstractmethod
     def item(self, payload: Payload) -> None:

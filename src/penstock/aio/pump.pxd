@@ -16,6 +16,7 @@ cdef class Half:
     cdef object session
     cdef public object many
     cdef public Py_ssize_t given
+    cdef public Py_ssize_t held
     cdef public Py_ssize_t quantum
     cdef public Py_ssize_t part_bytes
     cdef public Py_ssize_t fragment_bytes

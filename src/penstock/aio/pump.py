@@ -95,8 +95,8 @@ class Half:
     """
 
     __slots__ = (
-        "burst_left", "context", "credit", "exchanges", "flow", "fragment_bytes", "given", "lane", "many", "name",
-        "offset", "over", "part_bytes", "put", "quantum", "session", "source", "stream_id"
+        "burst_left", "context", "credit", "exchanges", "flow", "fragment_bytes", "given", "held", "lane", "many",
+        "name", "offset", "over", "part_bytes", "put", "quantum", "session", "source", "stream_id"
     )  # fmt: skip
 
     def __init__(
@@ -112,7 +112,7 @@ class Half:
         self.source = source
         self.name = name
         self.context = context
-        self.burst_left = self.given = 0
+        self.burst_left = self.given = self.held = 0
         self.quantum = QUANTUM
         self.many: PayloadRun | RowBuffers | WidthRows | None = None
         self.offset = 0
@@ -390,6 +390,8 @@ class TaskPump(Half):
         expected = isinstance(error, StreamClosed) or (self.over and task.cancelled())
         if error is not None and not expected:
             self.exchanges.fail(self.stream_id, error, self.name)
-        if not self.replaced:
+        if self.replaced:
+            self.exchanges.half_replaced(self, self.stream_id)
+        else:
             self.exchanges.half_ended(self, self.stream_id, self.name)
         self.flow.schedule_write()

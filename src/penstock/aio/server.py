@@ -14,6 +14,7 @@ from .. import session as sessions
 from .. import transports
 from ..connection import Connection
 from ..errors import LimitExceeded, LocalError, SetupRejected
+from ..ledger import LEDGER, LedgerSnapshot
 from ..protocols import EXAMPLE_URL, detectors
 from ..session import Durable, Session
 from ..settings import DEFAULT_SETTINGS, Settings
@@ -129,6 +130,10 @@ class Server:
     def peers(self) -> list[Peer]:
         """The clients of all sessions, for requests from the server if the protocol supports them."""
         return [Peer(Direct(driver)) for driver in self._drivers.values()]
+
+    def metrics(self) -> LedgerSnapshot:
+        """Return how many bytes the process holds for its peers: those of all its servers and clients."""
+        return LEDGER.snapshot()
 
     def __await__(self) -> Generator[None, None, Server]:
         return self._open().__await__()
@@ -299,7 +304,7 @@ class Server:
 
         def count(verdict: Verdict) -> None:
             self._limits.admitted(session, connection, verdict)
-            driver.budget.join()
+            driver.budget.identify()
 
         driver = self._observers.driver(
             session,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from ..account import Account
 from ..errors import LimitExceeded
-from ..ledger import Account
 from ..payload import Payload
 from ..settings import Settings
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Final
 
-__all__ = ["Replay"]
+from ..account import Account
+
+__all__ = ["ENTRY_BYTES", "Replay"]
+
+ENTRY_BYTES: Final = 192
+"""Memory that an entry takes in addition to its bytes."""
 
 
 class Replay:
@@ -19,31 +25,49 @@ class Replay:
         position: The position of the first byte.
 
     Attributes:
+        account: Counts the memory that it takes; None before it belongs to a session.
+        held: That memory.
         first: The oldest position that can be sent again.
         end: The position of the next byte to be sent.
 
     """
 
-    __slots__ = ("_entries", "_limit", "_prefix_bytes", "end", "first")
+    __slots__ = ("_entries", "_limit", "_newest", "_prefix_bytes", "account", "end", "first", "held")
 
-    def __init__(self, limit: int, prefix_bytes: int, position: int = 0) -> None:
+    def __init__(self, limit: int, prefix_bytes: int, position: int = 0, account: Account | None = None) -> None:
         self._limit = limit
         self._prefix_bytes = prefix_bytes
+        self.account = account
+        self.held = 0
         # The position of an entry, and its pieces, which together are complete frames.
         self._entries: deque[tuple[int, list[bytes]]] = deque()
+        self._newest: list[bytes] = []
         self.first = position
         self.end = position
 
     def keep(self, piece: bytes, size: int, begins: bool) -> None:
         """Store `piece`, which advances the position by `size`; `begins`: it does not continue the previous piece."""
         if begins:
-            self._entries.append((self.end, [piece]))
+            self._newest = [piece]
+            self._entries.append((self.end, self._newest))
         else:
-            self._entries[-1][1].append(piece)
+            self._newest.append(piece)
         self.end += size
         while self.end - self.first > self._limit and len(self._entries) > 1:
             self._entries.popleft()
             self.first = self._entries[0][0]
+        self._count()
+
+    def belong(self, account: Account) -> None:
+        """Count what is kept, and what will be, for a session."""
+        self.account = account
+        account.book_retained(self.held)
+
+    def drop(self) -> None:
+        """Discard everything: the session can only be resumed from the current position."""
+        self._entries.clear()
+        self.first = self.end
+        self._count()
 
     def trim(self, position: int) -> None:
         """Discard output before `position`, which the peer has received. Entries are only discarded as a whole.
@@ -59,6 +83,7 @@ class Replay:
         if position == self.end:
             self._entries.clear()
         self.first = max(self.first, self._entries[0][0] if self._entries else position)
+        self._count()
 
     def since(self, position: int) -> list[bytes]:
         """Return the output from `position` on, which must be the beginning of a frame.
@@ -86,6 +111,14 @@ class Replay:
             return 0
         # No piece is empty, so that many have the whole prefix.
         return self._length(b"".join(self.since(position)[: self._prefix_bytes]), 0)
+
+    def _count(self) -> None:
+        """Count the change of what is kept."""
+        entries = self._entries
+        held = self.end - entries[0][0] + ENTRY_BYTES * len(entries) if entries else 0
+        if self.account is not None:
+            self.account.book_retained(held - self.held)
+        self.held = held
 
     def _skip(self, frames: bytes, size: int) -> bytes:
         """Return `frames` without the first ones, which have `size` bytes."""

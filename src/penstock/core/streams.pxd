@@ -38,5 +38,6 @@ cdef class StreamTable:
     @cython.locals(stream=Stream)
     cpdef Stream open_theirs(self, stream_id, kind, double now)
     cpdef bint may_be_theirs(self, Py_ssize_t stream_id)
+    cpdef follow(self, Py_ssize_t stream_id)
     cpdef void close(self, Stream stream)
     cdef Py_ssize_t _after(self, Py_ssize_t stream_id)

@@ -144,6 +144,11 @@ class StreamTable:
             return stream_id < 0
         return stream_id > 0 and (stream_id ^ self._first_id) & 1 == 1
 
+    def follow(self, stream_id: int) -> None:
+        """Give this side the ids of the other parity, if it has not opened a stream yet; `stream_id` is the peer's."""
+        if self.next_id == self._first_id and not self.wrapped:
+            self._first_id = self.next_id = 1 if stream_id % 2 == 0 else 2
+
     def close(self, stream: Stream) -> None:
         """Remove a stream whose halves are done."""
         if self._streams.pop(stream.id, None) is not None and not stream.ours:

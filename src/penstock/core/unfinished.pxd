@@ -1,6 +1,6 @@
 import cython
 
-from ..ledger cimport Account
+from ..account cimport Account
 
 
 @cython.final

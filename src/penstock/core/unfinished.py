@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ledger import Account
+from ..account import Account
 from .timers import Timer, TimerTable
 
 __all__ = ["Unfinished"]

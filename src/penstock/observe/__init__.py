@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["COUNTERS", "INITIATORS"]
+__all__ = ["COUNTERS", "HELD", "INITIATORS", "PAYMENTS"]
 
 COUNTERS: Final = (
     # The field of a snapshot, the unit, and a description.
@@ -24,6 +24,21 @@ COUNTERS: Final = (
     ("requests_queued", "{request}", "Requests that had to wait before they were sent"),
     ("requests_repeated", "{request}", "Calls that were sent again because the peer had no place for them"),
 )
+
+HELD: Final = (
+    # The field of a snapshot of the ledger, the unit, and a description.
+    ("held_bytes", "By", "Bytes received and not consumed, or sent and not confirmed"),
+    ("peak_bytes", "By", "Maximum of the held bytes so far"),
+    ("limit_bytes", "By", "Limit of the held bytes"),
+    ("incomplete_bytes", "By", "Held bytes of incomplete frames and items"),
+    ("retained_bytes", "By", "Held bytes of output that is not confirmed"),
+    ("largest_identity_bytes", "By", "Bytes held for the client that holds most"),
+    ("largest_connection_bytes", "By", "Bytes held for the connection that holds most"),
+    ("identities", "{client}", "Clients with a connection"),
+    ("paused_connections", "{connection}", "Connections that are not read because of a limit of held bytes"),
+)
+
+PAYMENTS: Final = "Releases of memory because of a limit of held bytes"
 
 INITIATORS: Final = {True: "local", False: "remote"}
 """The label for the side that sent a request; the key is True for this side."""

@@ -15,7 +15,7 @@ from ..aio.metrics import Metrics
 from ..connection import Connection
 from ..errors import ApplicationError
 from ..kinds import Kind
-from . import COUNTERS, INITIATORS
+from . import COUNTERS, HELD, INITIATORS, PAYMENTS
 from .carriers import AnyCarrier, Carrier
 
 try:
@@ -68,6 +68,9 @@ def export(metrics: Metrics, meter_provider: MeterProvider | None = None) -> Non
     meter.create_observable_up_down_counter(
         "penstock.connections", [_reading(metrics, "connections")], "{connection}", "Open connections"
     )
+    for field, unit, text in HELD:
+        meter.create_observable_gauge(f"penstock.ledger.{field.replace('_', '.')}", [_held(metrics, field)], unit, text)
+    meter.create_observable_counter("penstock.ledger.payments", [_held(metrics, "payments")], "{release}", PAYMENTS)
     meter.create_observable_counter(
         "penstock.streams.opened", [lambda options: _opened(metrics)], "{stream}", "Requests sent or received"
     )
@@ -78,6 +81,10 @@ def export(metrics: Metrics, meter_provider: MeterProvider | None = None) -> Non
 
 def _reading(metrics: Metrics, field: str) -> Callback:
     return lambda options: [Observation(getattr(metrics.snapshot(), field))]
+
+
+def _held(metrics: Metrics, field: str) -> Callback:
+    return lambda options: [Observation(getattr(metrics.snapshot().ledger, field))]
 
 
 def _opened(metrics: Metrics) -> Iterator[Observation]:

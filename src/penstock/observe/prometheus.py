@@ -9,7 +9,7 @@ from ..aio.metrics import Metrics, MetricsSnapshot
 from ..errors import ConnectError
 from ..kinds import Kind
 from ..tap import Outcome
-from . import COUNTERS, INITIATORS
+from . import COUNTERS, HELD, INITIATORS, PAYMENTS
 
 try:
     from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
@@ -90,6 +90,9 @@ class MetricsCollector(Collector):
         for field, _, text in COUNTERS:
             # Prometheus adds `_total` to the name.
             yield CounterMetricFamily(f"penstock_{field}", text, getattr(now, field))
+        for field, _, text in HELD:
+            yield GaugeMetricFamily(f"penstock_ledger_{field}", text, getattr(now.ledger, field))
+        yield CounterMetricFamily("penstock_ledger_payments", PAYMENTS, now.ledger.payments)
         yield from _streams(now)
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..account import Account
 from ..core.fragments import Reassembly
 from ..core.rates import Rate
 from ..errors import CLOSING, FrameError, LimitExceeded, ProtocolError, Rejected
 from ..events import Canceled, Completed, CreditGranted, Event, Failed, ItemReceived, Requested, RunReceived
 from ..kinds import Kind
-from ..ledger import Account
 from ..payload import Payload
 from ..settings import Settings
 from ..wire.reactivestreams.codec import NAMES, Items, Message, Type

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ..account import Account
 from ..core.timers import Timer, TimerTable
 from ..core.unfinished import Unfinished
 from ..errors import (
@@ -18,7 +19,6 @@ from ..errors import (
     SetupRejected,
 )
 from ..events import Draining, Established, Event
-from ..ledger import Account
 from ..payload import Payload
 from ..settings import Settings
 from ..texts import shown

@@ -1,7 +1,7 @@
 import cython
 from libc.stdint cimport int64_t
 
-from ..ledger cimport Account
+from ..account cimport Account
 from ..payload cimport Payload, PayloadRun
 from .inbound cimport Inbound
 from .link cimport Link

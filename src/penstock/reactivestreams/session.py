@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..account import Account
 from ..core.timers import TimerTable
 from ..errors import CreditExceeded, LocalError, SessionClosed, StreamClosed, UnsupportedKind
 from ..events import Closed, Event, Failed
 from ..kinds import Kind
-from ..ledger import Account
 from ..payload import Payload, PayloadRun
 from ..session import ClientStart
 from ..settings import Settings

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
+from ..account import Account
 from ..core.timers import TimerTable
 from ..errors import UrlError
 from ..events import Event
-from ..ledger import Account
 from ..settings import Settings
 from ..wire.river.codec import CODECS, MAX_ID, RiverCodec, codec_of
 from .streams import RiverStreams

@@ -1,7 +1,7 @@
 import cython
 
 from ..events cimport Canceled, Completed, Event, Failed, ItemReceived, Requested
-from ..ledger cimport Account
+from ..account cimport Account
 from ..payload cimport Payload
 from ..wire.river.message cimport Message
 from .outbound cimport Outbound, Sequence

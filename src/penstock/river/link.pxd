@@ -1,7 +1,7 @@
 import cython
 
 from ..core.unfinished cimport Unfinished
-from ..ledger cimport Account
+from ..account cimport Account
 from ..wire.framing cimport Deframer
 from ..wire.river.message cimport Message
 from ..wire.river.scanning cimport scan

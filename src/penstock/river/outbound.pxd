@@ -1,5 +1,6 @@
 import cython
 
+from ..account cimport Account
 from ..core.outbox cimport Outbox
 from ..payload cimport Payload
 from ..wire.river.scanning cimport is_body
@@ -7,6 +8,7 @@ from ..wire.river.writing cimport Writer
 from .streams cimport RiverStream, RiverStreams
 
 cdef int ACK, CANCEL, CLOSE, OPENS, PREFIX_BYTES, DONE, OPEN
+cdef Py_ssize_t ITEM_BYTES
 cdef int _FIRE, _STREAM, _UPLOAD, _CHANNEL
 
 
@@ -23,13 +25,15 @@ cdef class Sequence:
     cdef public long long covered
     cdef public long long reserved
     cdef public long long private
+    cdef Account _account
+    cdef Py_ssize_t _counted
 
     cpdef long long reported(self)
     cpdef bint over(self)
     cpdef void sent(self, bytes message) except *
     @cython.locals(count="long long", message=bytes)
     cpdef void acknowledged(self, long long ack) except *
-    @cython.locals(room=Py_ssize_t)
+    @cython.locals(room=Py_ssize_t, held=Py_ssize_t, account=Account)
     cdef void _measure(self) noexcept
 
 

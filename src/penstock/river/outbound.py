@@ -10,6 +10,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
+from ..account import ITEM_BYTES, Account
 from ..core.halves import DONE, OPEN
 from ..core.outbox import Outbox
 from ..errors import (
@@ -57,6 +58,7 @@ class Sequence:
     Args:
         max_messages: The maximum number of unacknowledged messages.
         max_bytes: The maximum of their bytes.
+        account: Counts them for the connection.
 
     Attributes:
         seq: The number of the next message to send.
@@ -69,7 +71,10 @@ class Sequence:
 
     """
 
-    def __init__(self, max_messages: int, max_bytes: int) -> None:
+    def __init__(self, max_messages: int, max_bytes: int, account: Account | None = None) -> None:
+        self._account = account
+        # What the account has counted.
+        self._counted = 0
         self._max_messages = max_messages
         self._max_bytes = max_bytes
         self._unacked: deque[bytes] = deque()
@@ -148,6 +153,11 @@ class Sequence:
     def _measure(self) -> None:
         room = self._max_messages // 2 - self._kept
         self.room = room if room > 0 and 2 * self.unacked_bytes < self._max_bytes else 0
+        account = self._account
+        if account is not None:
+            held = self.unacked_bytes + ITEM_BYTES * self._kept
+            account.book_retained(held - self._counted)
+            self._counted = held
 
 
 class Outbound:
@@ -187,7 +197,7 @@ class Outbound:
         # Waiting streams are resumed from this room on, and not for each item.
         self._room_to_wake = -(-settings.max_unacked // 4)
         self.writer = Writer(side.codec, side.us, side.peer, tag)
-        self.sequence = Sequence(settings.max_unacked, settings.resume_bytes)
+        self.sequence = Sequence(settings.max_unacked, settings.resume_bytes, side.account)
         self.outbox = Outbox()
         self.linked = False
         self.v1_1 = False

@@ -1,6 +1,6 @@
 import cython
 
-from ..ledger cimport Account
+from ..account cimport Account
 from ..payload cimport Payload, PayloadRun
 from .inbound cimport Inbound
 from .link cimport Link

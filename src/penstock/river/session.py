@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from ..account import Account
 from ..core.halves import OPEN
 from ..core.timers import TimerTable
 from ..errors import LimitExceeded, LocalError, SessionClosed, SetupRejected, UnsupportedKind
 from ..events import Closed, CreditGranted, Draining, Event
 from ..kinds import Kind
-from ..ledger import Account
 from ..payload import Payload, PayloadRun
 from ..session import Durable
 from ..settings import Settings

@@ -87,7 +87,7 @@ class Control:
             if not sessions.add(setup.token, self._session, self._session.identity):
                 raise SetupRejected("the resume token is in use, or there are too many sessions", Code.REJECTED_SETUP)
             life.token = setup.token
-            self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes)
+            self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes, account=life.account)
         life.move("SETUP")
         life.established = True
         self._outbound.linked = True
@@ -153,8 +153,8 @@ class Control:
             self._strays.stray(now)
             lease = self._leases.requester.received(frame, now)
             self._events.append(LeaseGranted(lease.requests, lease.ttl, frame.metadata))
-        elif frame.type == FrameType.METADATA_PUSH:
-            self._inbound.pushed(0, frame.metadata or b"")
+        elif frame.type == FrameType.METADATA_PUSH and frame.metadata is not None:
+            self._inbound.pushed(0, frame.metadata)
         else:
             # RSocket 1.0, Handling the Unexpected 9: another SETUP, and all other frames that are invalid here.
             self._strays.ignored(frame, now)

@@ -13,11 +13,13 @@ from .codes import Code
 from .dialect import Dialect
 from .extensions.mimes import is_known
 
-__all__ = ["MAX_TOKEN_BYTES", "Handshake", "check", "established", "setup_frame"]
+__all__ = ["MAX_TOKEN_BYTES", "MIN_TOKEN_BYTES", "Handshake", "check", "established", "setup_frame"]
 
 CANDIDATE: Final = (0, 2)
 MAX_TOKEN_BYTES: Final = 1_024
 """Common peers use tokens of 16 bytes or the 36 characters of a UUID; the length field allows 65,535 bytes."""
+MIN_TOKEN_BYTES: Final = 8
+"""The token is all that RESUME requires, so it must not be easy to guess. Common peers use at least 16 bytes."""
 
 
 class Handshake:
@@ -79,10 +81,10 @@ def check(frame: Frame, dialect: Dialect, *, resumable: bool, leases: bool) -> S
     # RSocket 1.0, SETUP Frame: a server that cannot resume MUST reject.
     if frame.flags & RESUME and not resumable:
         raise SetupRejected("this server does not resume sessions", Code.REJECTED_SETUP)
-    # THREATS 27: the server stores the token of each of its sessions.
-    if frame.token is not None and len(frame.token) > MAX_TOKEN_BYTES:
-        what = f"a resume token of {len(frame.token)} bytes exceeds the maximum of {MAX_TOKEN_BYTES}"
-        raise SetupRejected(what, Code.REJECTED_SETUP)
+    # THREATS 27, 28: the server stores each session's token, and whoever guesses a token takes the session over.
+    if frame.token is not None and not MIN_TOKEN_BYTES <= len(frame.token) <= MAX_TOKEN_BYTES:
+        limits = f"it must have {MIN_TOKEN_BYTES} to {MAX_TOKEN_BYTES} bytes"
+        raise SetupRejected(f"a resume token of {len(frame.token)} bytes is refused; {limits}", Code.REJECTED_SETUP)
     if frame.flags & LEASE and not leases:
         raise SetupRejected("this server does not grant leases", Code.REJECTED_SETUP)
     return frame

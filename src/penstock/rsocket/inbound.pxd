@@ -29,6 +29,7 @@ cdef class Inbound:
     cdef object _opens
     cdef object _resets
     cdef bint _lenient
+    cdef bint _may_follow
     cdef public bint drafts
     cdef public bint draining
     cdef public bint first_draft

@@ -72,6 +72,8 @@ class Inbound:
         self.draining = False
         self.drafts = not dialect.half_close
         self.first_draft = dialect.own_ids
+        # rsocket-py of 2017, a client of ReactiveSocket 0.2, has even ids. Its first request tells.
+        self._may_follow = self.drafts and not self.first_draft and not life.is_client
 
     def frame(self, frame: Frame, now: float) -> None:
         """Handle a frame of a stream. Raises LimitExceeded if the session must end because of a flood."""
@@ -88,9 +90,14 @@ class Inbound:
             self._cancel(frame.stream_id, frame.metadata, now)
         elif type == _ERROR:
             self._error(frame, now)
-        elif type == _METADATA_PUSH and self.first_draft and self._streams.get(frame.stream_id) is not None:
+        elif (
+            type == _METADATA_PUSH
+            and self.first_draft
+            and frame.metadata is not None
+            and self._streams.get(frame.stream_id) is not None
+        ):
             # ReactiveSocket 0.0, Metadata Push Frame: it is processed in order with the stream's responses.
-            self.pushed(frame.stream_id, frame.metadata or b"")
+            self.pushed(frame.stream_id, frame.metadata)
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
             self.strays.ignored(frame, now)
@@ -144,6 +151,9 @@ class Inbound:
 
     def _request(self, frame: Frame, now: float) -> None:
         stream_id = frame.stream_id
+        if self._may_follow:
+            self._may_follow = False
+            self._streams.follow(stream_id)
         if self.drafts and stream_id in self._partials and frame.type == self._partials[stream_id].head.type:
             # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
             self._continue(stream_id, frame, frame.flags, now)

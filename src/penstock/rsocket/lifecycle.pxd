@@ -1,5 +1,5 @@
 from ..core.streams cimport StreamTable
-from ..ledger cimport Account
+from ..account cimport Account
 from .lease cimport Leases
 from .outbound cimport Outbound
 

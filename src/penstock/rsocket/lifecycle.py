@@ -6,10 +6,10 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
+from ..account import Account
 from ..core.streams import StreamTable
 from ..core.timers import TimerTable
 from ..events import Event
-from ..ledger import Account
 from ..settings import Settings
 from .dialect import Dialect
 from .lease import Leases

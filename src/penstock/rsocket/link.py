@@ -82,7 +82,7 @@ class Link:
         self._repeated = 0
         self.state = DOWN
         if life.token is not None:
-            outbound.replay = Replay(settings.resume_bytes, self._codec.prefix_bytes)
+            outbound.replay = Replay(settings.resume_bytes, self._codec.prefix_bytes, account=life.account)
 
     # The link.
 

@@ -1,6 +1,7 @@
 import cython
 
 from ..core.outbox cimport Outbox
+from ..core.replay cimport Replay
 from ..payload cimport Payload, PayloadRun
 from ..wire.rsocket.codec cimport Codec
 
@@ -14,7 +15,7 @@ cdef class Outbound:
     cdef public bint linked
     cdef public long long position
     cdef public Py_ssize_t prefix_bytes
-    cdef public object replay
+    cdef public Replay replay
 
     cpdef control(self, frame)
     @cython.locals(first=bint, begun=int, size=Py_ssize_t)

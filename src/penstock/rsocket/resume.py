@@ -7,16 +7,17 @@ streams, and PAYLOAD, without length prefixes.
 from __future__ import annotations
 
 import hmac
-from typing import Final, Generic, TypeVar
+from typing import Annotated, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
+from msgspec import Meta
 
 from ..checkpoints import before, compose, dissect
 from ..core.ends import Ends
 from ..core.fragments import Partial, Reassembly
-from ..core.halves import OPEN
+from ..core.halves import DONE, IDLE, OPEN
 from ..core.replay import Replay
-from ..errors import LocalError, ResumeRejected, SetupRejected
+from ..errors import FrameError, LocalError, ResumeRejected, SetupRejected
 from ..kinds import Kind
 from ..wire.framing import MAX_FRAME_BYTES, prefixed
 from ..wire.rsocket.codec import Codec
@@ -29,25 +30,33 @@ __all__ = ["Checkpoint", "SessionStore", "decode_checkpoint", "encode_checkpoint
 
 SessionT = TypeVar("SessionT")
 
+# What the fields of a checkpoint may contain. It comes from a file, which may be damaged or hostile.
+_StreamId: TypeAlias = Annotated[int, Meta(ge=1, le=0x7FFFFFFF)]
+_Count: TypeAlias = Annotated[int, Meta(ge=0, le=0x7FFFFFFF)]
+_Position: TypeAlias = Annotated[int, Meta(ge=0, le=0x7FFFFFFFFFFFFFFF)]
+_Half: TypeAlias = Annotated[int, Meta(ge=IDLE, le=DONE)]
+# Requests and PAYLOAD.
+_Fragmented: TypeAlias = Literal[0x04, 0x05, 0x06, 0x07, 0x0A]
+
 
 class StreamState(msgspec.Struct, array_like=True):
     """An open stream that this side opened."""
 
-    id: int
-    kind: int
-    inbound: int
-    outbound: int
-    granted: int
-    credit: int
+    id: _StreamId
+    kind: Kind
+    inbound: _Half
+    outbound: _Half
+    granted: _Count
+    credit: _Count
 
 
 class PartialState(msgspec.Struct, array_like=True):
     """An item that has not arrived completely."""
 
-    stream_id: int
-    type: int
-    flags: int
-    request_n: int
+    stream_id: _StreamId
+    type: _Fragmented
+    flags: Annotated[int, Meta(ge=0, lt=1 << 10)]
+    request_n: _Count
     metadata: bytes | None
     data: bytes
 
@@ -56,7 +65,9 @@ class PartialState(msgspec.Struct, array_like=True):
         """Return the state of `partial`."""
         head = partial.head
         payload = partial.payload()
-        return cls(stream_id, head.type, head.flags, head.request_n, payload.metadata, payload.data)
+        return cls(
+            stream_id, cast("_Fragmented", head.type), head.flags, head.request_n, payload.metadata, payload.data
+        )
 
     def head(self) -> Frame:
         """Return the first frame of the item, without its content."""
@@ -78,10 +89,10 @@ class Checkpoint(msgspec.Struct):
     """
 
     version: int
-    received: int
-    sent: int
+    received: _Position
+    sent: _Position
     retained: list[bytes]
-    next_id: int
+    next_id: _StreamId
     streams: list[StreamState]
     partials: list[PartialState]
 
@@ -129,7 +140,7 @@ def take_checkpoint(life: Lifecycle, partials: dict[int, Partial], stream_id: in
     codec = outbound.codec
     retained = _split(codec, replay.since(replay.first))
     state = [
-        StreamState(each.id, each.kind, each.inbound, each.outbound, each.granted, each.credit)
+        StreamState(each.id, Kind(each.kind), each.inbound, each.outbound, each.granted, each.credit)
         for each in streams.all()
         if each.ours
     ]
@@ -165,19 +176,23 @@ def _split(codec: Codec, pieces: list[bytes]) -> list[bytes]:
 
 
 def restore(checkpoint: Checkpoint, life: Lifecycle, reassembly: Reassembly) -> None:
-    """Set the state of a new session from `checkpoint`."""
+    """Set the state of a new session from `checkpoint`. Raises LocalError if one of its frames is invalid."""
     outbound, streams = life.outbound, life.streams
     life.move("restored")
     life.received = life.reported = checkpoint.received
     prefix_bytes = outbound.prefix_bytes
-    replay = Replay(life.settings.resume_bytes, prefix_bytes, checkpoint.sent)
-    for body in checkpoint.retained:
+    replay = Replay(life.settings.resume_bytes, prefix_bytes, checkpoint.sent, life.account)
+    for index, body in enumerate(checkpoint.retained):
+        try:
+            outbound.codec.decode(body, 0, len(body))
+        except FrameError as error:
+            raise LocalError(f"invalid session checkpoint: retained frame {index}: {error}") from error
         replay.keep(prefixed(body, prefix_bytes), len(body), True)
     outbound.replay = replay
     outbound.position = replay.end
     streams.next_id = checkpoint.next_id
     for state in checkpoint.streams:
-        stream = streams.restore(state.id, Kind(state.kind))
+        stream = streams.restore(state.id, state.kind)
         stream.inbound, stream.outbound = state.inbound, state.outbound
         stream.granted, stream.credit = state.granted, state.credit
     for partial in checkpoint.partials:

@@ -62,6 +62,9 @@ class RSocketSession:
         self._settings = settings
         self._dialect = dialect
         self._own_ids = dialect.own_ids
+        # rsocket-py of 2017, a peer of ReactiveSocket 0.2, ignores the initial request-n but not REQUEST_N.
+        ignored = settings.lenient and not dialect.half_close and not dialect.own_ids
+        self._max_initial_n = 1 if ignored else MAX_REQUEST_N
         self._store = store
         self._life = life = Lifecycle(settings, dialect, is_client, token, self._finish)
         self.account = life.account
@@ -213,7 +216,10 @@ class RSocketSession:
             flags = COMPLETE
             stream.end(_COMPLETE, True)
         request_n = 0 if kind == _CALL or kind == _FIRE else stream.granted
-        self._outbound.request(type, stream_id, flags, request_n, payload)
+        initial_n = min(request_n, self._max_initial_n)
+        self._outbound.request(type, stream_id, flags, initial_n, payload)
+        if initial_n < request_n:
+            self._outbound.request_n(stream_id, request_n - initial_n)
         return stream_id
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
@@ -308,7 +314,7 @@ class RSocketSession:
         raise UnsupportedKind(f"{self._dialect.name} does not support rehandshakes")
 
     def shed(self, now: float, error: Exception) -> bool:
-        """Drop the largest unfinished item. See :meth:`penstock.session.Session.shed`."""
+        """Drop the largest unfinished item, or unconfirmed output. See :meth:`penstock.session.Session.shed`."""
         return self._strays.shed(error)
 
     def close(self, now: float, error: Exception | None = None) -> None:
@@ -361,6 +367,8 @@ class RSocketSession:
             self._strays.remove_stream(stream)
             self._events.append(Failed(stream.id, reason))
         self._strays.reassembly.clear()
+        if self._outbound.replay is not None:
+            self._outbound.replay.drop()
         self._link.unfinished.drop()
         self.link_wanted = False
         self._events.append(Closed(error))

@@ -83,6 +83,7 @@ class StoredSession(RSocketSession):
         self._opening = opening
         self._inbound.router = Router(opening.metadata_mime, self._settings.max_metadata_entries)
         self._outbound.replay = retained.replay
+        retained.replay.belong(self.account)
         self._outbound.position = retained.replay.end
         self._streams.next_id = retained.next_id
         self._storage.begin(log, run, Logged(retained.replay.end, retained.received, dict(retained.streams)))

@@ -7,6 +7,7 @@ from .lease cimport Leases
 from .lifecycle cimport Lifecycle
 from .outbound cimport Outbound
 
+cdef int _EXT
 cdef int _FAIL
 cdef int OPEN
 

@@ -14,7 +14,7 @@ from ..core.rates import Rate
 from ..core.streams import Stream
 from ..errors import LimitExceeded, ProtocolError
 from ..events import Failed
-from ..wire.rsocket.frames import Frame, FrameType
+from ..wire.rsocket.frames import IGNORE, Frame, FrameType
 from .codes import Code
 from .lifecycle import Lifecycle
 
@@ -25,8 +25,8 @@ RATE_SECONDS: Final = 30.0
 STRAY_BYTES: Final = 4096
 """For each of these many bytes, an ignored frame counts as one more frame."""
 
-# A plain integer, as `Stream.end` requires.
-_FAIL = int(Signal.FAIL)
+# Plain integers, as `Stream.end` requires, and frames have them.
+_FAIL, _EXT = int(Signal.FAIL), int(FrameType.EXT)
 
 
 class Strays:
@@ -59,7 +59,13 @@ class Strays:
             raise LimitExceeded(f"more than max_stray_frames ({self._settings.max_stray_frames}) frames for no stream")
 
     def ignored(self, frame: Frame, now: float) -> None:
-        """Ignore a frame whose type is invalid here. A large one counts as several (THREATS 14). Raises as `stray`."""
+        """Ignore a frame whose type is invalid here. A large one counts as several (THREATS 14).
+
+        Raises LimitExceeded as `stray` does, and ProtocolError for an extension that must not be ignored.
+        """
+        if frame.type == _EXT and not frame.flags & IGNORE:
+            # RSocket 1.0, Frame Header Format: a frame that is not understood is ignored only if IGNORE is set.
+            raise ProtocolError("an extension frame without the flag IGNORE is not supported")
         self.stray(now, 1 + len(frame.data) // STRAY_BYTES)
 
     def interrupt(self, stream_id: int) -> None:
@@ -116,11 +122,21 @@ class Strays:
             excess = self.reassembly.excess()
 
     def shed(self, error: Exception) -> bool:
-        """Drop the largest unfinished item, and return whether there was one."""
+        """Drop the largest unfinished item, or the output that the peer has not confirmed if that is larger.
+
+        Returns False if there is neither.
+        """
+        replay = self._outbound.replay
         largest = self.reassembly.largest()
-        if largest is not None:
+        retained = 0 if replay is None else replay.held
+        if replay is not None and retained > (0 if largest is None else self.partials[largest].held):
+            # Without it, the session continues over this link, but cannot be resumed from before.
+            replay.drop()
+        elif largest is not None:
             self.drop_partial(largest, error)
-        return largest is not None
+        else:
+            return False
+        return True
 
     def drop_partial(self, stream_id: int, error: Exception) -> None:
         """Drop an unfinished item, and end its stream or reject its request."""

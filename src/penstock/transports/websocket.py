@@ -60,6 +60,7 @@ class WebSocketLink:
             # The client is still unknown.
             first_max_bytes=None if client or not width else settings.max_setup_frame_bytes,
             skip_long=spec.skips_oversized,
+            max_empty=settings.max_empty_fragments,
         )
         self._paused = False
         # True after we sent Close or aborted the link; and the limit for the time after that.

@@ -53,6 +53,7 @@ class FrameReader:
         first_max_bytes: The maximum size of the first message; None for `max_bytes`.
         skip_long: A larger message, except the first one, is not a violation: it is skipped, and only its first
             and last bytes are kept.
+        max_empty: The maximum number of consecutive empty fragments (THREATS 48).
 
     Attributes:
         skipped: A skipped message; reading stops until `take_skipped` is called.
@@ -63,12 +64,19 @@ class FrameReader:
     """
 
     __slots__ = (
-        "_limit", "_mask_bit", "_mask_key", "_max_bytes", "_max_skipped", "_need", "_oversized", "_remaining",
-        "_skipping_last", "_tail", "_unfinished", "_width", "close", "ping", "skipped", "violation",
+        "_empty", "_limit", "_mask_bit", "_mask_key", "_max_bytes", "_max_empty", "_max_skipped", "_need", "_oversized",
+        "_remaining", "_skipping_last", "_tail", "_unfinished", "_width", "close", "ping", "skipped", "violation",
     )  # fmt: skip
 
     def __init__(
-        self, *, masked: bool, max_bytes: int, width: int, first_max_bytes: int | None = None, skip_long: bool = False
+        self,
+        *,
+        masked: bool,
+        max_bytes: int,
+        width: int,
+        first_max_bytes: int | None = None,
+        skip_long: bool = False,
+        max_empty: int = 16,
     ) -> None:
         self._mask_bit = MASKED if masked else 0
         self._max_bytes = min(max_bytes, 256**width - 1) if width else max_bytes
@@ -88,6 +96,9 @@ class FrameReader:
         self._need = 0
         # The received part of a fragmented message.
         self._unfinished: bytearray | None = None
+        # How many consecutive fragments were empty.
+        self._empty = 0
+        self._max_empty = max_empty
         self.ping: bytes | None = None
         self.close: Close | None = None
         self.violation: Close | None = None
@@ -162,6 +173,11 @@ class FrameReader:
         if head & CONTROL:
             self._control(head & OPCODE, payload)
             return not self.done()
+        self._empty = 0 if payload or head & FIN else self._empty + 1
+        if self._empty > self._max_empty:
+            what = f"a message has more than max_empty_fragments ({self._max_empty}) empty fragments"
+            self._fail(CloseCode.POLICY_VIOLATION, what)
+            return False
         if self._oversized is None:
             self._add_fragment(head, payload, out)
         elif head & FIN:
@@ -243,6 +259,7 @@ class FrameReader:
             self._unfinished = bytearray()
             self._limit = 0
         self._remaining = length
+        self._empty = 0
         self._mask_key = key
         self._skipping_last = bool(head & FIN)
 

@@ -21,6 +21,8 @@ cdef extern from "Python.h":
     PyObject* PyList_GET_ITEM(list object, Py_ssize_t index)
 
 cdef long long LONGEST = MAX_RUN_BYTES
+# Where empty buffers are: copying no bytes to or from NULL would be undefined behavior.
+cdef unsigned char[1] NOWHERE
 # One batch is being filled, the consumer uses another, and its variable may still refer to the one before.
 cdef int MAX_LENT = 3
 
@@ -38,6 +40,7 @@ cdef class GrowingBuffer:
 
     def __cinit__(self):
         self._lent = []
+        self.start = NOWHERE
 
     cdef unsigned char* reserve(self, Py_ssize_t more) except? NULL:
         """Allocate `more` bytes, and return their address."""
@@ -83,7 +86,7 @@ cdef class GrowingBuffer:
         if len(self._lent) > MAX_LENT:
             del self._lent[0]
         self._bytes = None
-        self.start = NULL
+        self.start = NOWHERE
         self.size = self.used = 0
         return taken
 

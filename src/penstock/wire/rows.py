@@ -23,7 +23,7 @@ class RowBuffers:
         first_bit: The index of the bit of row 0.
 
     Raises:
-        LocalError: The columns have different lengths.
+        LocalError: The columns have different lengths, or offsets or validity bits are missing.
 
     """
 
@@ -39,9 +39,11 @@ class RowBuffers:
         first_bit: int,
     ) -> None:
         rows = len(data_ends) - 1
+        if rows < 0:
+            raise LocalError("the offsets of the rows are missing; even no rows have one")
         if metadata_ends is not None and len(metadata_ends) != rows + 1:
             raise LocalError(f"the batch has {rows} rows of data and {len(metadata_ends) - 1} of metadata")
-        if valid is not None and len(valid) < (first_bit + rows + 7) >> 3:
+        if valid is not None and not 0 <= first_bit <= 8 * len(valid) - rows:
             raise LocalError(f"{len(valid)} bytes of validity bits are too few for {rows} rows from bit {first_bit}")
         self._data = data
         self._data_ends = data_ends

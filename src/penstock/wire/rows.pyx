@@ -48,9 +48,11 @@ cdef class RowBuffers:
         Py_ssize_t first_bit,
     ):
         cdef Py_ssize_t rows = data_ends.shape[0] - 1
+        if rows < 0:
+            raise LocalError("the offsets of the rows are missing; even no rows have one")
         if metadata_ends is not None and metadata_ends.shape[0] != rows + 1:
             raise LocalError(f"the batch has {rows} rows of data and {metadata_ends.shape[0] - 1} of metadata")
-        if valid is not None and valid.shape[0] < (first_bit + rows + 7) >> 3:
+        if valid is not None and not 0 <= first_bit <= 8 * valid.shape[0] - rows:
             raise LocalError(f"{valid.shape[0]} bytes of validity bits are too few for {rows} rows from bit {first_bit}")
         self._rows = rows
         self._data, self._data_ends = data, data_ends
@@ -103,7 +105,7 @@ cdef Py_ssize_t _fitting(
     cdef const int* ends = data.ends
     cdef int first = ends[start], begin = first, end
     cdef Py_ssize_t row
-    if first < 0:
+    if first < 0 and start < stop:
         return -1 - start
     for row in range(start, stop):
         end = ends[row + 1]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import sys
 import traceback
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from penstock import (
     Simple,
     TraceContext,
 )
-from penstock.rsocket.extensions import tracing
+from penstock.rsocket.extensions import composite, tracing
 from penstock.rsocket.extensions.composite import Entry, mime_of
 from penstock.rsocket.extensions.metadata import Router, route_tags, routing
 from penstock.rsocket.extensions.mimes import ACCEPT, AUTHENTICATION, MIME_TYPE, NAMES, ROUTING, TRACING, LiteralMime
@@ -328,3 +329,30 @@ def test_mime_type_of_a_request_is_found() -> None:
     assert mime_of(Metadata("r" * 200, mime="x/y", entries=[("x/z", b"z" * 200)]).encode()) == "x/y"
     with pytest.raises(FrameError):
         mime_of(b"\x01")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "cached"),
+    [
+        (Metadata("kept", mime="text/plain"), True),
+        (Metadata("kept", mime="text/plain", accept=["x/y"]), True),
+        (Metadata("kept", mime="text/plain", auth=Bearer("secret")), False),
+        (Metadata("kept", mime="text/plain", trace=TraceContext(1, 2)), False),
+        (Metadata("kept", entries=[("x/y", b"secret")]), False),
+        (Metadata(tags=["kept", "secret"]), False),
+    ],
+    ids=repr,
+)
+def test_only_metadata_without_secrets_is_cached(metadata: Metadata, cached: bool) -> None:
+    # THREATS 103
+    encoded = metadata.encode()
+    before = sys.getrefcount(encoded)
+    assert mime_of(encoded) == mime_of(encoded) == metadata.mime
+    assert (sys.getrefcount(encoded) > before) is cached
+
+
+def test_cache_of_mime_types_is_bounded() -> None:
+    # THREATS 103: a stranger invents routes.
+    for number in range(3_000):
+        assert mime_of(Metadata(f"bounded {number}", mime="x/y").encode()) == "x/y"
+    assert len(composite._cached_mimes) <= composite.CACHED_MIMES

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,31 @@ def test_values_out_of_range_are_refused(build) -> None:
         metadata.composite([("tëxt/plain", b"")])
     with pytest.raises(build.module("penstock.errors").FrameError, match="more than 3"):
         metadata.entries(b"\x86\0\0\0" * 4, limit=3)
+
+
+def kept(router, metadata: bytes) -> bool:
+    """Return whether a router keeps the metadata of a request."""
+    before = sys.getrefcount(metadata)
+    router.route(metadata)
+    return sys.getrefcount(metadata) > before
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("composite-metadata", b"\xfe\0\0\x04\x03a.b\xfc\0\0\x07\x81secret"),
+        ("composite-metadata", b"\xfe\0\0\x0b\x03a.b\x06secret"),
+        ("composite-metadata", b"\xfe\0\0\x07\x06" + b"\xff" * 6),
+        ("routing", b"\x03a.b\x06secret"),
+    ],
+)
+def test_only_metadata_without_secrets_is_cached(build, name: str, secret: bytes) -> None:
+    # THREATS 103
+    router = build.module("penstock.rsocket.extensions.metadata").Router(f"message/x.rsocket.{name}.v0")
+    assert kept(router, router.metadata("a.b", None))
+    assert not kept(router, secret)
+
+
+def test_routes_in_text_are_not_cached(build) -> None:
+    # THREATS 103
+    assert not kept(build.module("penstock.rsocket.extensions.metadata").Router("text/plain"), b"secret")

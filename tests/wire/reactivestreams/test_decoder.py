@@ -312,3 +312,15 @@ def test_pieces_may_be_fed_before_messages_are_read() -> None:
         decoder.feed(bytes((octet,)))
     assert [decoder.next(), decoder.next()] == [Message(Type.REQUEST, 1, 1), Message(Type.CANCEL, 1)]
     assert decoder.next() is None
+
+
+@pytest.mark.parametrize(("invalid", "error"), [(b"\7\1\xff\xff\3", "LimitExceeded"), (b"\7\1\x80\0", "FrameError")])
+@pytest.mark.parametrize("count", [1, 2])
+def test_elements_before_an_invalid_one_are_returned(build: Build, invalid: bytes, error: str, count: int) -> None:
+    decoder = build.module("penstock.wire.reactivestreams.decoder").Decoder(max_element_bytes=10)
+    decoder.feed(b"\7\1\1x" * count + invalid)
+    found = decoder.next()
+    items = [found.data] if count == 1 else [item.data for item in found.run.payloads()]
+    assert items == [b"x"] * count
+    with pytest.raises(getattr(build.module("penstock.errors"), error)):
+        decoder.next()

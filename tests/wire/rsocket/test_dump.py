@@ -37,16 +37,9 @@ def test_vectors_are_shown_completely(wire: Wire, vector: Vector) -> None:
         assert wire.v1.encode(again) == wire.v1.encode(frame)
 
 
-def known(wire: Wire, frame: Any) -> Any:
-    """Return the frame without unknown flags, which are not shown."""
-    names = wire.dump.to_object(frame)["flags"]
-    frame.flags = sum(wire.dump.FLAG_NAMES[name] for name in names)
-    return frame
-
-
 @given(frame=frames)
 def test_objects_are_converted_back_to_frames(wire: Wire, frame: tuple[str, dict[str, Any]]) -> None:
-    written = known(wire, made(wire, frame))
+    written = made(wire, frame)
     shown = json.loads(json.dumps(wire.dump.to_object(written)))
     read = wire.dump.from_object(shown)
     assert read == written
@@ -89,7 +82,8 @@ def test_setup_is_shown_field_by_field(wire: Wire) -> None:
         ("0000000009000000000100000002", {"flags": ["metadata"], "metadata": "", "ttl_ms": 1, "number_of_requests": 2}),
         ("000000012c0000000301626f6f6d", {"flags": [], "code": 0x301, "data": "626f6f6d"}),
         ("00000001200000000007", {"flags": [], "request_n": 7}),
-        ("00000001213f00000007", {"flags": [], "request_n": 7}),
+        ("00000001213f00000007", {"flags": ["0x13f"], "request_n": 7}),
+        ("00000001283f61", {"flags": ["next", "0x01f"], "data": "61"}),
         ("00000000fd000000000561", {"flags": ["metadata"], "extended_type": 5, "data": "61"}),
         ("00000001aa0061", {"type": "0x2A", "flags": ["ignore"], "data": "61"}),
     ],
@@ -102,6 +96,20 @@ def test_only_fields_of_a_type_are_shown(wire: Wire, body: str, shown: dict[str,
     layout = wire.layouts.RSOCKET_V1.get(frame.type, wire.layouts.UNKNOWN)
     assert ("data" in found) is layout.data
     assert ("metadata" in found) is (layout.metadata is not wire.layouts.Metadata.NONE)
+
+
+@pytest.mark.parametrize("body", ["00000001213f00000007", "00000001283f61", "0000000027ff"])
+def test_undefined_flags_are_shown_and_converted_back(wire: Wire, body: str) -> None:
+    ((_, frame),) = wire.dump.read_frames(bytes.fromhex(body))
+    shown = wire.dump.to_object(frame)
+    assert wire.v1.encode(wire.dump.from_object(shown)).hex() == body
+    assert wire.dump.line(frame).count(f"flags={shown['flags'][-1]}") == 1
+
+
+@pytest.mark.parametrize("flag", ["0x400", "0x020", "0xno", "0x-1"])
+def test_invalid_bits_of_flags_are_refused(wire: Wire, flag: str) -> None:
+    with pytest.raises(wire.errors.LocalError, match=f"{flag[:3]}"):
+        wire.dump.from_object({"type": "PAYLOAD", "stream_id": 1, "flags": [flag]})
 
 
 # THREATS 18.

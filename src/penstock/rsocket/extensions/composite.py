@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ...errors import FrameError, LocalError
@@ -15,8 +14,14 @@ from .tracing import TraceContext
 
 __all__ = ["Entry", "Metadata", "mime_of", "request_mime"]
 
+CACHED_MIMES: Final = 1_024
 CACHED_BYTES: Final = 256
 """Longer metadata is rarely repeated."""
+PUBLIC: Final = frozenset({mimes.ROUTING, mimes.MIME_TYPE, mimes.ACCEPT})
+"""Entries that a cache may keep: they contain no secret, and do not differ between the requests for one route."""
+
+# A client's requests for one route usually have the same metadata.
+_cached_mimes: dict[bytes, str | None] = {}
 
 
 class Entry(NamedTuple):
@@ -184,16 +189,17 @@ class Metadata:
 
 def mime_of(metadata: bytes) -> str | None:
     """Return the MIME type of the data that composite metadata specifies, or None. Raises FrameError."""
-    return _cached_mime(metadata) if len(metadata) <= CACHED_BYTES else _mime(metadata)
-
-
-def _mime(metadata: bytes) -> str | None:
-    mime = Metadata.decode(metadata).mime
-    return f"0x{mime:02X}" if isinstance(mime, int) else mime
-
-
-# A client's requests for one route usually have the same metadata.
-_cached_mime = lru_cache(maxsize=1_024)(_mime)
+    if metadata in _cached_mimes:
+        return _cached_mimes[metadata]
+    decoded = Metadata.decode(metadata)
+    mime = f"0x{decoded.mime:02X}" if isinstance(decoded.mime, int) else decoded.mime
+    public = len(decoded.tags) <= 1 and all(entry.mime in PUBLIC for entry in decoded.entries)
+    if public and len(metadata) <= CACHED_BYTES:
+        if len(_cached_mimes) >= CACHED_MIMES:
+            # Strangers cannot occupy the cache for long.
+            _cached_mimes.clear()
+        _cached_mimes[metadata] = mime
+    return mime
 
 
 def request_mime(metadata_mime: str, metadata: bytes) -> str | None:

@@ -114,6 +114,8 @@ class Router:
     def __init__(self, mime: str = COMPOSITE, limit: int = 256) -> None:
         self._mime = mime
         self._limit = limit
+        # The size of metadata that has only the route, without the route; -1: decoding is as fast as a cache.
+        self._bare_bytes = len(self._encode("")) if mime in (COMPOSITE, ROUTING) else -1
         self._encoded: dict[str, bytes] = {}
         self._decoded: dict[bytes, str] = {}
 
@@ -145,9 +147,14 @@ class Router:
         route = self._decoded.get(metadata)
         if route is None:
             route = self._decode(metadata)
-            if len(metadata) <= CACHED_BYTES and len(self._decoded) < CACHED_ROUTES:
+            if len(metadata) <= CACHED_BYTES and len(self._decoded) < CACHED_ROUTES and self._is_bare(metadata, route):
                 self._decoded[metadata] = route
         return route
+
+    def _is_bare(self, metadata: bytes, route: str) -> bool:
+        """Return whether `metadata` has only the route: anything else may be secret, and must not stay in a cache."""
+        raw = route.encode()
+        return len(metadata) - len(raw) == self._bare_bytes and metadata.endswith(raw)
 
     def _encode(self, route: str) -> bytes:
         if self._mime == COMPOSITE:

@@ -45,6 +45,7 @@ cdef class Decoder:
     cdef int64_t _varint(self, str what) except? -2
     @cython.locals(length=int64_t)
     cdef int64_t _length(self, int64_t limit, str what) except? -2
+    cdef int64_t _element_length(self, bint first) except? -2
     @cython.locals(end=Py_ssize_t, data=bytes)
     cdef bytes _take(self, Py_ssize_t length)
     @cython.locals(count=int64_t, each=int64_t, left=int64_t)

@@ -310,7 +310,7 @@ class Decoder:
         limit = at = carried = taken = 0
         middle = end = self._pos
         while True:
-            length = fixed or self._length(self.max_element_bytes, "element of onNext")
+            length = fixed or self._element_length(taken == 0)
             if length < 0:
                 break
             if self._pos + length > self.size:
@@ -339,6 +339,18 @@ class Decoder:
         if offsets is None:
             return Message(_ON_NEXT, subscriber, 0, buffer[middle:end])
         return Items(subscriber, _run(buffer, offsets[:at], carried), 0)
+
+    def _element_length(self, first: bool) -> int:
+        """Return the size of the next element; -1 if it is incomplete, or if it is invalid and not the first one.
+
+        The elements before an invalid one are delivered, however the bytes are split.
+        """
+        try:
+            return self._length(self.max_element_bytes, "element of onNext")
+        except (FrameError, LimitExceeded):
+            if first:
+                raise
+            return -1
 
     def _packed(self) -> Message | Items | None:
         """Read onNextPacked."""

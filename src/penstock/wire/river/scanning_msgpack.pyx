@@ -108,7 +108,7 @@ cdef inline Py_ssize_t _whole(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* n
 cdef Py_ssize_t _value(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, bint strict) noexcept nogil:
     """Return the end of the value at `at` with at most `levels`; -1 if it is malformed or unusual.
 
-    With `strict`, keys of maps must be strings of moderate size.
+    Keys of maps must be strings of moderate size; with `strict`, all strings.
     """
     cdef unsigned char first
     cdef Py_ssize_t count
@@ -214,7 +214,8 @@ cdef Py_ssize_t _values(
         return -1
     while count > 0 and at >= 0:
         if keyed:
-            if strict and _string(p, at, end).start < 0:
+            # Only the codec knows which other keys can be decoded: not maps, nor arrays with maps, for example.
+            if _string(p, at, end).start < 0:
                 return -1
             at = _value(p, at, end, levels - 1, strict)
             if at < 0:

@@ -6,6 +6,7 @@ Bytes are hex, MIME types are text, absent metadata is None.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +22,10 @@ from .v00 import FOREIGN, REACTIVESOCKET_V00, ReactiveSocketV00
 from .v00 import name_of as name_in_v00
 
 __all__ = ["DIALECTS", "codec_of", "from_object", "line", "read_frames", "to_object"]
+
+
+_HEX = re.compile("0x0*[0-3]?[0-9a-f]{1,2}")
+"""The flags of a frame have 10 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,7 @@ def to_object(frame: Frame, dialect: str = "rsocket-1.0") -> dict[str, object]:
     result: dict[str, object] = {
         "type": shown.name_of(frame.type),
         "stream_id": frame.stream_id,
-        "flags": [name for name in _flags(layout) if frame.flags & FLAG_NAMES[name]],
+        "flags": _flag_names(frame.flags & ~shown.implied, layout),
     }
     for field in layout.fields:
         value = getattr(frame, field.name)
@@ -141,6 +146,13 @@ def to_object(frame: Frame, dialect: str = "rsocket-1.0") -> dict[str, object]:
 def _flags(layout: Layout) -> list[str]:
     """Return the names of the valid flags of a type."""
     return [name for name in FLAG_NAMES if name == "ignore" or name in layout.flags]
+
+
+def _flag_names(bits: int, layout: Layout) -> list[str]:
+    """Return the names of flags; the bits that a type does not define are one hex number at the end."""
+    names = [name for name in _flags(layout) if bits & FLAG_NAMES[name]]
+    undefined = bits & ~sum(FLAG_NAMES[name] for name in names)
+    return [*names, f"0x{undefined:03x}"] if undefined else names
 
 
 def _is_text(field: Field) -> bool:
@@ -247,10 +259,22 @@ def _flag_bits(names: object, layout: Layout, frame: Frame, name: str) -> int:
         raise LocalError(f"flags of {name} is {names!r}; it must be an array of names")
     flags = 0
     for flag in names:
-        if flag not in _flags(layout):
-            raise LocalError(f"{name} has no flag {flag!r}; its flags are {', '.join(_flags(layout))}")
-        flags |= FLAG_NAMES[flag]
+        if flag in _flags(layout):
+            flags |= FLAG_NAMES[flag]
+        else:
+            flags |= _undefined_bits(flag, layout, name)
     return flags
+
+
+def _undefined_bits(flag: object, layout: Layout, name: str) -> int:
+    """Return the bits of a hex number in the flags of a frame, which its type does not define."""
+    found = _HEX.fullmatch(flag) if isinstance(flag, str) else None
+    bits = int(found[0], 16) if found else 0
+    if not bits or bits & sum(FLAG_NAMES[known] for known in _flags(layout)):
+        raise LocalError(
+            f"{name} has no flag {flag!r}; its flags are {', '.join(_flags(layout))}, and the other bits in hex"
+        )
+    return bits
 
 
 def line(frame: Frame, dialect: str = "rsocket-1.0", show: Callable[[str, bytes], str | None] | None = None) -> str:
@@ -267,14 +291,9 @@ def line(frame: Frame, dialect: str = "rsocket-1.0", show: Callable[[str, bytes]
     """
     shown = _dialect(dialect)
     layout = shown.layout(frame.type)
+    flags = _flag_names(frame.flags & ~shown.implied, layout)
     words = [shown.name_of(frame.type), f"stream={frame.stream_id}"]
-    flags = frame.flags & ~shown.implied
-    for name in _flags(layout):
-        if flags & FLAG_NAMES[name]:
-            words.append(name)
-            flags &= ~FLAG_NAMES[name]
-    if flags:
-        words.append(f"flags=0x{flags:03x}")
+    words += (f"flags={name}" if name.startswith("0x") else name for name in flags)
     for field in layout.fields:
         value = getattr(frame, field.name)
         if isinstance(value, bytes):

@@ -13,6 +13,8 @@ cdef class Account:
     cdef public Account parent
     cdef public Py_ssize_t held
     cdef public Py_ssize_t incomplete
+    cdef public Py_ssize_t retained
+    cdef public double unlinked_since
     cdef public Py_ssize_t largest
     cdef public Group group
     cdef public Py_ssize_t settled
@@ -28,6 +30,8 @@ cdef class Account:
     cpdef release(self, Py_ssize_t size)
     cpdef close(self)
     cpdef book_incomplete(self, Py_ssize_t size)
+    cpdef book_retained(self, Py_ssize_t size)
+    cpdef Py_ssize_t room(self)
     @cython.locals(largest=Py_ssize_t, room=Py_ssize_t, most=Py_ssize_t, connection=Account)
     cpdef Py_ssize_t grantable(self, Py_ssize_t count, Py_ssize_t expected) except -1
     @cython.locals(level=int)

@@ -1,0 +1,60 @@
+"""Sessions on disk: logs, and checkpoints of clients. The first byte of an input selects the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tests.builds import Build, load
+
+from fuzz.outcomes import attempt
+
+PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "river")
+SECRET: Final = b"secret of sixteen"
+
+
+def seeds() -> Iterator[bytes]:
+    """Yield checkpoints of sessions with open streams."""
+    build = load("plain")
+    kinds, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    with build.active():
+        for number, protocol in enumerate(PROTOCOLS[:2]):
+            session: Any = _start(build, protocol, None)
+            session.link_up(1.0)
+            stream = session.open(kinds.STREAM, "a", payload(b"q"), 5)
+            session.open(kinds.CALL, "b", payload(b"long" * 40))
+            public, private = build.module("penstock.checkpoints").split(session.checkpoint(stream, 3))
+            yield bytes((number,)) + len(public).to_bytes(2, "big") + public + private
+
+
+def outcome(build: Build, data: bytes) -> object:
+    """Return the checkpoint of the restored session, its first output, and the records of a log."""
+    which, content = PROTOCOLS[data[0] % 3 if data else 0], data[1:]
+    return _restored(build, which, content), _records(build, content)
+
+
+def _restored(build: Build, protocol: str, data: bytes) -> object:
+    end = 2 + int.from_bytes(data[:2], "big")
+    checkpoint = build.module("penstock.checkpoints").join(data[2:end], data[end:])
+    with build.active():
+        session = attempt(build, _start, build, protocol, checkpoint)
+        if isinstance(session, tuple):
+            return session
+        session.link_up(1.0)
+        sent = b"".join(session.take_output())
+        return sent, session.streams(), session.checkpoint(0, 0)
+
+
+def _start(build: Build, protocol: str, checkpoint: bytes | None) -> object:
+    settings = build.module("penstock.settings").Settings(resume=protocol != "river", fragment_bytes=64)
+    return build.module("penstock.protocols").client_session(
+        protocol, settings, random=bytes(32), checkpoint=checkpoint, secret=SECRET
+    )
+
+
+def _records(build: Build, data: bytes) -> object:
+    log = build.module("penstock.store.log")
+    try:
+        return log.split(data), log.split(log.MAGIC + log.frame(data) + log.frame(b"") + data)
+    except ValueError as error:
+        return str(error)

@@ -1,0 +1,51 @@
+"""A ledger, for tests of accounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.builds import Build
+
+__all__ = ["World"]
+
+
+class World:
+    """A ledger, and the connections that were told to go on or to pay.
+
+    Attributes:
+        module: The module of accounts.
+        ledger: Its accounts.
+        room: The connections whose `on_room` was called, in order.
+        debts: The connections whose `on_debt` was called, in order.
+
+    """
+
+    def __init__(self, build: Build) -> None:
+        self.module = build.module("penstock.account")
+        self._settings = build.module("penstock.settings").Settings
+        self.ledger = build.module("penstock.ledger").Ledger()
+        self.room: list[Any] = []
+        self.debts: list[Any] = []
+
+    def connection(
+        self,
+        identity: str = "",
+        own: int = 100,
+        of_identity: int = 1_000,
+        of_process: int = 10_000,
+        incomplete: int = 10_000,
+    ) -> Any:
+        settings = self._settings(
+            max_connection_bytes=own,
+            max_identity_bytes=of_identity,
+            max_process_bytes=of_process,
+            max_process_reassembly_bytes=incomplete,
+        )
+        account = self.module.Account(own)
+        account.on_room = lambda: self.room.append(account)
+        account.on_debt = lambda: self.debts.append(account)
+        self.ledger.join(account, identity, settings)
+        return account
+
+    def stream(self, connection: Any, limit: int = 50) -> Any:
+        return self.module.Account(limit, connection)

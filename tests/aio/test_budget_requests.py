@@ -1,0 +1,149 @@
+"""Requests are counted until the handlers that may hold them have ended, and pay like items."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock import Admitted, Items, LimitExceeded, Payload, Rejected, Service, Settings, Setup
+from penstock.ledger import LEDGER
+from tests.waiting import until
+
+URL = "rsocket+memory://requests"
+SIZE = 50_000
+QUICK = Settings(close_grace=0.0)
+
+
+def make_service() -> Service:
+    service = Service()
+
+    @service.call("call")
+    async def call(request: Payload) -> bytes:
+        await asyncio.get_running_loop().create_future()
+        return request.data
+
+    @service.fire("fire")
+    async def fire(request: Payload) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    @service.stream("plain")
+    def plain(request: Payload) -> Iterator[bytes]:
+        while request.data:
+            yield b"x"
+
+    @service.stream("async")
+    async def waits(request: Payload) -> AsyncIterator[bytes]:
+        yield b"x"
+        await asyncio.get_running_loop().create_future()
+
+    @service.stream("awaited")
+    async def awaited(request: Payload) -> Any:
+        await asyncio.sleep(0)
+        return plain(request)
+
+    @service.channel("channel")
+    async def channel(request: Payload, items: Items) -> AsyncIterator[bytes]:
+        yield b"x"
+        await asyncio.get_running_loop().create_future()
+
+    return service
+
+
+def ask(peer: penstock.Peer, kind: str) -> Any:
+    """Make a request whose handler does not end."""
+    if kind in ("call", "fire"):
+        return asyncio.ensure_future(getattr(peer, kind)(kind, bytes(SIZE)))
+    if kind == "channel":
+        return peer.channel(kind, bytes(SIZE), [], credit=1)
+    return peer.stream(kind, bytes(SIZE), credit=1)
+
+
+async def end(asked: Any) -> None:
+    if isinstance(asked, asyncio.Future):
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+    else:
+        await asked.__aexit__(None, None, None)
+
+
+@pytest.mark.parametrize("kind", ["call", "plain", "async", "awaited", "channel"])
+async def test_request_is_counted_until_its_handler_has_ended(kind: str) -> None:
+    # THREATS 85
+    async with penstock.serve(make_service(), URL, settings=QUICK) as server, penstock.connect(URL) as peer:
+        asked = ask(peer, kind)
+        if not isinstance(asked, asyncio.Future):
+            await asked.__aenter__()
+            await asked.arrival()
+        await until(lambda: server.metrics().held_bytes >= SIZE)
+        assert server.metrics().held_bytes < 2 * SIZE
+        await end(asked)
+        # The client has not consumed an item.
+        await until(lambda: server.metrics().held_bytes < 200)
+
+
+async def test_requests_of_streams_that_have_ended_are_not_counted() -> None:
+    service = Service()
+
+    @service.stream("short")
+    def short(request: Payload) -> list[bytes]:
+        return [b"1", b"2"]
+
+    async with penstock.serve(service, URL) as server, penstock.connect(URL) as peer:
+        for _ in range(3):
+            async with peer.stream("short", bytes(SIZE)) as items:
+                assert len([item async for item in items]) == 2
+        await until(lambda: server.metrics().held_bytes == 0)
+
+
+@pytest.mark.parametrize("kind", ["call", "plain", "async", "awaited", "channel", "fire"])
+async def test_largest_request_pays(kind: str) -> None:
+    # THREATS 85
+    limits = Settings(close_grace=0.0, max_connection_bytes=SIZE, unread_timeout=0.001)
+    async with penstock.serve(make_service(), URL, settings=limits) as server, penstock.connect(URL) as peer:
+        before = LEDGER.payments
+        asked = ask(peer, kind)
+        if kind == "fire":
+            await asked
+        else:
+            with pytest.raises(Rejected, match="unread_timeout"):
+                await asked if isinstance(asked, asyncio.Future) else [item async for item in asked]
+        await until(lambda: LEDGER.payments == before + 1)
+        await until(lambda: server.metrics().held_bytes < 200)
+
+
+async def test_connection_counts_for_its_principal() -> None:
+    # THREATS 87, 95
+    async def accept(setup: Setup) -> Admitted:
+        return Admitted(principal=setup.payload.data.decode())
+
+    async with penstock.serve(make_service(), URL, acceptor=accept):
+        async with penstock.connect(URL, setup="alice") as alice, penstock.connect(URL, setup="bob") as bob:
+            asked = [ask(each, "call") for each in (alice, alice, bob)]
+            identities = LEDGER.identities
+            await until(lambda: {"principal alice", "principal bob"} <= identities.keys())
+            await until(lambda: identities["principal alice"].held >= 2 * SIZE)
+            assert SIZE <= identities["principal bob"].held < 2 * SIZE
+            for call in asked:
+                await end(call)
+    await until(lambda: not {"principal alice", "principal bob"} & LEDGER.identities.keys())
+
+
+async def test_consumer_learns_why_its_stream_has_failed() -> None:
+    service = Service()
+
+    @service.stream("items")
+    def items(request: Payload) -> Iterator[bytes]:
+        while True:
+            yield bytes(10_000)
+
+    limits = Settings(close_grace=0.0, max_connection_bytes=SIZE, unread_timeout=0.001)
+    async with penstock.serve(service, URL), penstock.connect(URL, settings=limits) as peer:
+        before = LEDGER.payments
+        async with peer.stream("items") as stream:
+            await until(lambda: LEDGER.payments > before)
+            with pytest.raises(LimitExceeded, match="consume items faster"):
+                [item async for item in stream]

@@ -1,0 +1,47 @@
+"""What is kept for clients that never confirm it stays within the limits of the ledger. THREATS 30, 88"""
+
+from __future__ import annotations
+
+import penstock
+from penstock import Settings
+from tests.builds import Build
+from tests.floods.attackers import links, needs_second_address, read, resumable, stream
+from tests.floods.flooding import BESIDES, LIMITS, MIB, QUIET, victim
+
+SESSIONS = 12
+READ_BYTES = 8 * MIB
+"""What each client reads: together, four times what one identity may hold."""
+REPLIES = 512 << 10
+"""Output that may be kept for each session before the ledger sees it: that of one batch."""
+
+
+async def flood(flooded, leaves: bool) -> None:
+    hellos = [resumable(b"token %d" % number) + stream("flood.items") for number in range(SESSIONS)]
+    async with links(flooded, *hellos) as opened:
+        for sock in opened:
+            await read(sock, READ_BYTES)
+            if leaves:
+                sock.close()
+
+
+@needs_second_address
+async def test_clients_that_confirm_nothing_and_stay(build: Build) -> None:
+    await check(build, leaves=False)
+
+
+@needs_second_address
+async def test_clients_that_confirm_nothing_and_leave(build: Build) -> None:
+    await check(build, leaves=True)
+
+
+async def check(build: Build, leaves: bool) -> None:
+    async with victim(build, "server", "rsocket+tcp://127.0.0.1:0") as flooded:
+        honest = Settings(**QUIET, resume=True, fragment_bytes=256 << 10)
+        async with penstock.connect(flooded.url, settings=honest) as innocent:
+            before = await innocent.call("flood.echo", b"1")
+            await flood(flooded, leaves)
+            assert (await innocent.call("flood.echo", b"1")).data == before.data == b"1"
+        said = await flooded.report()
+        assert said["payments"] > 0
+        assert said["booked"] <= LIMITS["max_identity_bytes"] + SESSIONS * REPLIES
+        assert said["grown"] <= LIMITS["max_identity_bytes"] + SESSIONS * REPLIES + BESIDES

@@ -1,0 +1,82 @@
+"""Guards of decoders that are removed from one of two copies of the plain build: the fuzzer must notice each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from fuzz.engine import Engine
+from fuzz.targets import Difference, load
+
+from tests.builds import Build
+
+SECONDS = 30.0
+
+
+def unlimited_length(build: Build) -> None:
+    decoder = build.module("penstock.wire.reactivestreams.decoder").Decoder
+    decoder._length = lambda self, limit, what: self._varint(what)
+
+
+def any_frame_size(build: Build) -> None:
+    framing = build.module("penstock.wire.framing")
+    framing.Deframer.__init__ = patched(framing.Deframer.__init__, min_frame_bytes=0)
+
+
+def unmasked_frames(build: Build) -> None:
+    build.module("penstock.transports.websocket_frames").MASKED = 0
+
+
+def one_tag_of_a_route(build: Build) -> None:
+    metadata = build.module("penstock.rsocket.extensions.metadata")
+    tags = metadata.route_tags
+    metadata.route_tags = lambda content: tags(content[: 1 + content[0]] if content else b"")
+
+
+def unchecked_msgpack(build: Build) -> None:
+    build.module("penstock.wire.river.codec").CODECS["msgpack"].received = lambda body, levels=0: body
+
+
+def shallow_json(build: Build) -> None:
+    build.module("penstock.depth").json_too_deep = lambda data, limit=128: -1
+
+
+def negative_rows(build: Build) -> None:
+    build.module("penstock.wire.rows")._slice = lambda data, ends, row: bytes(data[ends[row] : ends[row + 1]])
+
+
+def endless_credit(build: Build) -> None:
+    inbound = build.module("penstock.core.streams").Stream
+    whole = inbound.end
+    inbound.end = lambda self, signal, from_us: whole(self, signal, not from_us)
+
+
+def patched(function: Callable[..., None], **forced: Any) -> Callable[..., None]:
+    """Return a function with some keyword arguments replaced."""
+    return lambda *arguments, **options: function(*arguments, **{**options, **forced})
+
+
+SABOTEURS: dict[str, Callable[[Build], None]] = {
+    "reactivestreams": unlimited_length,
+    "framing": any_frame_size,
+    "websocket": unmasked_frames,
+    "metadata": one_tag_of_a_route,
+    "river": unchecked_msgpack,
+    "depth": shallow_json,
+    "rows": negative_rows,
+    "sessions": endless_credit,
+}
+
+
+@pytest.mark.parametrize("name", SABOTEURS)
+def test_missing_guard_is_found(name: str) -> None:
+    builds = {copy: Build(copy, own_copy=True) for copy in ("intact", "sabotaged")}
+    target = load(name, builds)
+    SABOTEURS[name](builds["sabotaged"])
+    engine = Engine(target, [], Random(1))
+    with pytest.raises(Difference, match="the builds disagree"):
+        engine.add(target.seeds())
+        engine.corpus = list(target.seeds())
+        engine.fuzz(SECONDS)

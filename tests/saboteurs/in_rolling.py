@@ -1,0 +1,215 @@
+"""Mistakes by which servers that come and go lose requests, clients, sockets or certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from penstock.aio.balanced import Balanced
+from penstock.aio.connectors import Connector
+from penstock.aio.nodes import Node
+from penstock.aio.reconnecting import Reconnecting
+from penstock.reactivestreams.inbound import Inbound as ReactiveStreamsInbound
+from penstock.river.inbound import Inbound as RiverInbound
+from penstock.rsocket.control import Control
+from penstock.rsocket.dialect import Dialect
+from penstock.rsocket.inbound import Inbound
+from penstock.transports.reloading import Reloaded
+from penstock.transports.sockets import FileOfSocket
+from penstock.transports.tcp import SocketListener
+
+from .patching import edited, replaced
+from .saboteur import Saboteur
+
+__all__ = ["SABOTEURS"]
+
+Sabotage = AbstractContextManager[object]
+
+
+def nothing(*arguments: Any) -> None:
+    """Do nothing."""
+
+
+def refused_is_not_asked_again() -> Sabotage:
+    return replaced((Connector, "replaces", lambda self, exchanges, error: False))
+
+
+def lost_is_asked_again() -> Sabotage:
+    def replaces(self: Connector, exchanges: Any, error: Exception | None) -> bool:
+        return error is not None and self.replaced(exchanges)
+
+    return replaced((Connector, "replaces", replaces))
+
+
+def ends_with_its_last_stream() -> Sabotage:
+    return edited(Control, "close_if_done", ("if frame is None or self._life.is_client", "if True"))
+
+
+def opens_while_draining() -> Sabotage:
+    return edited(Inbound, "_request", ("elif self.draining:", "elif False:"))
+
+
+def no_word_of_a_close() -> Sabotage:
+    old = "if self._dialect.keepalive or not self._life.is_client:"
+    return edited(Control, "close_if_done", (old, "if self._dialect.keepalive:"))
+
+
+def text_means_nothing() -> Sabotage:
+    return edited(Dialect, "code_of", ("if frame.data == CLOSING.encode():", "if False:"))
+
+
+def rejections_unread_by_rs0() -> Sabotage:
+    return replaced((ReactiveStreamsInbound, "reject_unanswered", nothing))
+
+
+def rejections_unread_by_river() -> Sabotage:
+    return replaced((RiverInbound, "_reject_unreceived", nothing))
+
+
+def stays_with_a_closing_server() -> Sabotage:
+    return replaced((Reconnecting, "replaced", lambda self, exchanges: False))
+
+
+def leases_ignored() -> Sabotage:
+    return replaced((Node, "leased", True))
+
+
+def missing_lease_waits() -> Sabotage:
+    return replaced((Balanced, "reopen", Connector.reopen))
+
+
+def queue_dropped() -> Sabotage:
+    return replaced((SocketListener, "_accept_queued", nothing))
+
+
+def handed_over_for_nothing() -> Sabotage:
+    return edited(SocketListener, "hand_over", ("self._shared = True", "self._shared = False"))
+
+
+def successor_unlinked() -> Sabotage:
+    return edited(FileOfSocket, "remove", ("_file_at(self._path) == self._found", "self._path"))
+
+
+def never_looks_again() -> Sabotage:
+    return edited(Reloaded, "current", ("if found != self._found:", "if False:"))
+
+
+def bad_pair_ends_the_listener() -> Sabotage:
+    return edited(Reloaded, "_reload", ("except UrlError as error:", "except KeyError as error:"))
+
+
+SABOTEURS: Sequence[Saboteur] = (
+    Saboteur(
+        "refused request fails",
+        "a request that a closing server has refused is not asked again",
+        "TP3",
+        "restarts",
+        refused_is_not_asked_again,
+    ),
+    Saboteur(
+        "lost request asked again",
+        "a request whose connection broke is asked again, though a handler may have started",
+        "TP3",
+        "cuts",
+        lost_is_asked_again,
+    ),
+    Saboteur(
+        "server ends with its last stream",
+        "a closing RSocket server ends its session when its last stream has ended, and loses what the client has sent",
+        "TP3",
+        "restarts",
+        ends_with_its_last_stream,
+    ),
+    Saboteur(
+        "closing server opens streams",
+        "a closing RSocket server accepts more requests, and never closes under load",
+        "TP3",
+        "restarts",
+        opens_while_draining,
+    ),
+    Saboteur(
+        "close without a word",
+        "a server of ReactiveSocket 0.0 closes without telling its clients",
+        "TP3",
+        "restarts",
+        no_word_of_a_close,
+    ),
+    Saboteur(
+        "announced close not understood",
+        "a client of ReactiveSocket 0.0 takes the announcement of a close for the answer to SETUP",
+        "TP3",
+        "restarts",
+        text_means_nothing,
+    ),
+    Saboteur(
+        "goodbye of rs/0 not understood",
+        "a subscription that a closing publisher never opened fails as if it had been lost",
+        "TP3",
+        "restarts",
+        rejections_unread_by_rs0,
+    ),
+    Saboteur(
+        "goodbye of River not understood",
+        "a River stream that a closing server never received fails as if it had been lost",
+        "TP3",
+        "restarts",
+        rejections_unread_by_river,
+    ),
+    Saboteur(
+        "client stays with a closing server",
+        "a client does not see that another connection is to be used, and passes the refusal on",
+        "TP3",
+        "restarts",
+        stays_with_a_closing_server,
+    ),
+    Saboteur(
+        "leases ignored",
+        "a balancer sends requests to a node whose lease is used up",
+        "TP2",
+        "leased nodes",
+        leases_ignored,
+    ),
+    Saboteur(
+        "missing lease waits",
+        "a request that finds no lease waits for the next one of the same node",
+        "TP2",
+        "leased nodes",
+        missing_lease_waits,
+    ),
+    Saboteur(
+        "queue dropped",
+        "a closing server leaves clients that the system has queued to be reset",
+        "TP3",
+        "listening sockets",
+        queue_dropped,
+    ),
+    Saboteur(
+        "handed over for nothing",
+        "a server that has handed over its socket still takes the queue, and removes the file",
+        "TP3",
+        "listening sockets",
+        handed_over_for_nothing,
+    ),
+    Saboteur(
+        "successor unlinked",
+        "a closing server removes the file of its Unix socket, whosever it is by now",
+        "TP4",
+        "listening sockets",
+        successor_unlinked,
+    ),
+    Saboteur(
+        "renewed certificates not read",
+        "a listener uses the certificates that it read first for ever",
+        "TP8",
+        "certificates",
+        never_looks_again,
+    ),
+    Saboteur(
+        "unusable certificates end a listener",
+        "a pair of files that do not belong together fails the next link instead of being ignored",
+        "TP8",
+        "certificates",
+        bad_pair_ends_the_listener,
+    ),
+)
