@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock import Settings
+from penstock.urls import fitting
 from tests.builds import Build
 
 ROOT = Path(__file__).parent.parent.parent
@@ -29,6 +31,11 @@ BESIDES = 16 * MIB
 what the allocator keeps."""
 QUIET = {"heartbeats_until_dead": 30, "keepalive_interval": 20.0}
 """A machine that is busy must not look like a lost connection."""
+
+
+def quiet(url: str, *, serving: bool = False, **settings: Any) -> Settings:
+    """Return settings for `url`, with `QUIET` as far as it concerns its protocol."""
+    return fitting(Settings(**QUIET, **settings), url, serving=serving)
 
 
 @dataclass

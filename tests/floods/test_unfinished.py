@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import penstock
-from penstock import Settings
 from tests.builds import Build
 from tests.floods.attackers import SETUP, flood, links, needs_second_address, request
-from tests.floods.flooding import BESIDES, LIMITS, MIB, QUIET, Victim, victim
+from tests.floods.flooding import BESIDES, LIMITS, MIB, Victim, quiet, victim
 
 LINKS = 40
 READ_BYTES = 256 << 10
@@ -16,7 +15,7 @@ READ_BYTES = 256 << 10
 
 async def check(flooded: Victim) -> None:
     """Check that an honest client was served, and what the process held."""
-    async with penstock.connect(flooded.url, settings=Settings(**QUIET)) as innocent:
+    async with penstock.connect(flooded.url, settings=quiet(flooded.url)) as innocent:
         large = bytes(3 * MIB)
         assert (await innocent.call("flood.echo", large)).data == large
     said = await flooded.report()

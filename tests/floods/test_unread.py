@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 import penstock
-from penstock import Payload, PenstockError, Service, Settings
+from penstock import Payload, PenstockError, Service
 from tests.builds import Build
-from tests.floods.flooding import BESIDES, LIMITS, MIB, QUIET, victim
+from tests.floods.flooding import BESIDES, LIMITS, MIB, quiet, victim
 
 ITEM = b'"' + bytes(MIB - 2).replace(b"\0", b"x") + b'"'
 """Also valid as the body of a River message."""
@@ -39,7 +39,7 @@ async def items() -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("where", UPLOADING)
 async def test_upload_that_is_not_read(build: Build, where: str) -> None:
     async with victim(build, "server", place(where), unread_timeout=0.5) as flooded:
-        async with penstock.connect(flooded.url, settings=Settings(**QUIET, close_grace=0.0)) as peer:
+        async with penstock.connect(flooded.url, settings=quiet(flooded.url, close_grace=0.0)) as peer:
             with pytest.raises(PenstockError):
                 await peer.upload("flood.unread", ITEM, items())
             assert (await peer.call("flood.echo", b"1")).data == b"1"
@@ -53,7 +53,7 @@ async def test_upload_that_is_not_read(build: Build, where: str) -> None:
 @pytest.mark.parametrize("where", PLACES)
 async def test_requests_of_handlers_that_wait(build: Build, where: str) -> None:
     async with victim(build, "server", place(where), unread_timeout=0.2) as flooded:
-        async with penstock.connect(flooded.url, settings=Settings(**QUIET, close_grace=0.0)) as peer:
+        async with penstock.connect(flooded.url, settings=quiet(flooded.url, close_grace=0.0)) as peer:
             calls = [asyncio.ensure_future(peer.call("flood.waits", ITEM)) for _ in range(ITEMS // 2)]
             done, pending = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
             assert all(isinstance(each.exception(), PenstockError) for each in done)
@@ -80,7 +80,8 @@ async def test_stream_whose_consumer_sleeps(build: Build, where: str) -> None:
         finally:
             ended.set_result(None)
 
-    async with penstock.serve(service, place(where), settings=Settings(**QUIET, close_grace=0.0)) as server:
+    url = place(where)
+    async with penstock.serve(service, url, settings=quiet(url, serving=True, close_grace=0.0)) as server:
         async with victim(build, "client", server.urls[0], unread_timeout=0.5) as flooded:
             await ended
             said = await flooded.report()
