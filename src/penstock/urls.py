@@ -26,8 +26,8 @@ WITH_HEADERS: Final = ("h2", "h2c", "ws", "wss")
 TRANSPORT_SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "headers": WITH_HEADERS,
     "keepalive_lifetime": ("quic",),
-    "max_control_frames": ("h2", "h2c"),
-    "max_empty_fragments": ("h2", "h2c"),
+    "max_control_frames": WITH_HEADERS,
+    "max_empty_fragments": WITH_HEADERS,
     "max_rapid_resets": ("h2", "h2c", "quic"),
     "max_setup_frame_bytes": ("ws", "wss"),
     "origins": WITH_HEADERS,
