@@ -291,6 +291,8 @@ async def test_wrong_content_type_is_answered_with_the_right_one(protocol: str, 
 @pytest.mark.parametrize(
     ("status", "message"),
     [
+        ("401", "credentials"),
+        ("302", "elsewhere"),
         ("404", "nothing at that path"),
         ("405", "accepts no POST"),
         ("403", "origin"),
@@ -304,6 +306,14 @@ async def test_error_status_raises_connect_error(status: str, message: str) -> N
         raw.h2.send_headers(1, [(":status", status)])
         raw.flush()
         with pytest.raises(ConnectError, match=message):
+            await connecting
+
+
+async def test_response_of_another_type_raises_connect_error() -> None:
+    async with asked_by_client() as (raw, connecting):
+        raw.h2.send_headers(1, [(":status", "200"), ("content-type", "text/html; charset=utf-8")])
+        raw.flush()
+        with pytest.raises(ConnectError, match=r"answered with text/html.*, not with application/rsocket"):
             await connecting
 
 

@@ -17,7 +17,7 @@ from .driver import Driver
 from .exchanges import ENDS_TASK, FATAL
 from .flow import ADMISSION, HOOK
 from .intercept import bound
-from .setup import Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, rejection
+from .setup import Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, check_verdict, rejection
 
 __all__ = ["Admission", "ended"]
 
@@ -215,6 +215,7 @@ class Admission:
             # What the acceptor sets in its context holds for all requests of the connection.
             answer = driver.dispatch.context.run(self._acceptor, setup)
             if not inspect.isawaitable(answer):
+                check_verdict(answer)
                 self._count(answer)
         except FATAL:
             raise
@@ -235,6 +236,7 @@ class Admission:
         try:
             async with timeout:
                 verdict = await answer
+            check_verdict(verdict)
             self._count(verdict)
         except ENDS_TASK:
             raise
@@ -280,7 +282,7 @@ class Admission:
         self._settle()
 
     def _reject(self, error: BaseException) -> None:
-        """Reject the client; only the text of a SetupRejected reaches it."""
+        """Reject the client; see `rejection`."""
         if not isinstance(error, PenstockError):
             logger.error("the acceptor failed", exc_info=error)
         self._give_up(rejection(error))

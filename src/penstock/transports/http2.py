@@ -45,6 +45,7 @@ REASON: Final = b"reason"
 """The header of a response that names the limit that was reached."""
 
 REASONS: Final = {
+    b"401": "the server wants credentials (401); pass them in Settings.headers",
     b"403": "the server refused this client (403); check its origin, and the credentials for proxies",
     b"404": "the server has nothing at that path (404); check the path of the URL",
     b"405": "the server accepts no POST at that path (405); check that it serves {protocol} there",
@@ -93,15 +94,27 @@ class ClientConnection(Http2Connection):
         if status != b"200":
             spec = spec_of(self._url.protocol)
             reason = REASONS.get(status, "").format(protocol=spec.name, type=spec.content_type)
+            if status.startswith(b"3"):
+                reason = (
+                    f"the server sends clients elsewhere ({status.decode(errors='replace')}); write that URL instead"
+                )
             reason = reason or f"the server answered with status {status.decode(errors='replace')}"
             if REASON in headers:
                 reason = f"{shown(headers[REASON].decode(errors='replace'))}; {reason}"
             self._refused(reason)
+        elif not self._has_type(headers.get(b"content-type", b"")):
+            kind = shown(headers[b"content-type"].decode(errors="replace"))
+            self._refused(f"the server answered with {kind}, not with {spec_of(self._url.protocol).content_type}")
         elif not self.opened.done():
             link = StreamLink(self, event.stream_id, self._receiver, self._settings.output_high_bytes)
             self._links[event.stream_id] = link
             self.opened.set_result(None)
             self._receiver.link_made(link)
+
+    def _has_type(self, given: bytes) -> bool:
+        """Return whether a response has the type of the protocol. Without a type it is believed."""
+        kind = given.partition(b";")[0].strip().lower()
+        return not kind or kind == spec_of(self._url.protocol).content_type.encode()
 
     def link_lost(self, error: Exception | None) -> None:
         """Close the link, or report that it could not be opened."""
