@@ -92,9 +92,13 @@ class Arrival:
         """Nothing is written yet."""
 
     def link_lost(self, error: Exception | None) -> None:
-        """Remove the link."""
+        """Remove the link. One that was never made, because its TLS handshake failed, is logged."""
         self._stop()
-        self._place.lost(self, str(error or "the link was closed before its first message was complete"))
+        reason = str(error or "the link was closed before its first message was complete")
+        if self._link is None and error is not None:
+            logged = self._limits.refused(self.address, asyncio.get_running_loop().time())
+            logger.log(logging.WARNING if logged else logging.DEBUG, "%s refused: %s", self.address or "a peer", reason)
+        self._place.lost(self, reason)
 
     def refuse(self, reason: str, level: int = logging.WARNING) -> None:
         """Close the link, and log `reason`."""
