@@ -90,3 +90,9 @@ def test_place_omits_protocol_and_options() -> None:
 def test_options_belong_to_a_protocol_or_a_transport() -> None:
     assert "codec" in parse_url("river+tcp://h:1?codec=msgpack").protocol_options
     assert not parse_url("rsocket+tcp://h:1").protocol_options
+
+
+@pytest.mark.parametrize("text", ["rs+tcp://a:1", "rs/0+tcp://a:1"])
+def test_abbreviated_protocol_is_suggested(text: str) -> None:
+    with pytest.raises(UrlError, match="did you mean 'reactive-streams'"):
+        parse_url(text)

@@ -212,9 +212,14 @@ def _port(netloc: str, text: str, refusal: UrlError) -> int:
     return int(digits)
 
 
+def _initials(name: str) -> str:
+    """Return a name as the documentation abbreviates it: rs, or rs/0, for reactive-streams."""
+    return "".join(part[:1] for part in name.split("-"))
+
+
 def _known(what: str, name: str, names: tuple[str, ...], text: str) -> None:
     if name in names:
         return
-    near = get_close_matches(name, names, n=1)
+    near = get_close_matches(name, names, n=1) or [each for each in names if _initials(each) == name.partition("/")[0]]
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}"
     raise UrlError(f"{text!r}: unknown {what} {name!r}; {hint}")

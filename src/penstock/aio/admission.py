@@ -215,8 +215,7 @@ class Admission:
             # What the acceptor sets in its context holds for all requests of the connection.
             answer = driver.dispatch.context.run(self._acceptor, setup)
             if not inspect.isawaitable(answer):
-                check_verdict(answer)
-                self._count(answer)
+                self._count(check_verdict(answer))
         except FATAL:
             raise
         except BaseException as error:
@@ -236,8 +235,7 @@ class Admission:
         try:
             async with timeout:
                 verdict = await answer
-            check_verdict(verdict)
-            self._count(verdict)
+            self._count(check_verdict(verdict))
         except ENDS_TASK:
             raise
         except BaseException as error:

@@ -99,10 +99,11 @@ def rejection(error: BaseException) -> SetupRejected:
     return SetupRejected("the server rejected the set-up", REJECTED)
 
 
-def check_verdict(verdict: object) -> None:
-    """Raise TypeError if an acceptor has returned something that selects no service."""
+def check_verdict(verdict: Verdict) -> Verdict:
+    """Return what an acceptor has returned. Raises TypeError if it selects no service."""
     if not isinstance(verdict, Service | Admitted | None):
         raise TypeError(f"the acceptor returned {verdict!r:.80}; it returns None, a Service or an Admitted")
+    return verdict
 
 
 def certificate_of(link: Link) -> bytes | None:
