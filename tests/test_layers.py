@@ -64,7 +64,7 @@ RULES = {
     # Floods of streams are counted in the same way as in the families.
     "transports.streams": Rule(ours={"top", "core"}),
     "transports.quic": Rule(ours={"top", "protocols", "core"}, theirs={"aioquic"}),
-    "transports.websocket": Rule(ours={"top", "protocols", "wire.framing"}, theirs={"websockets"}),
+    "transports.websocket": Rule(ours={"top", "protocols", "wire.framing", "core"}, theirs={"websockets"}),
     # A server's sessions on disk. Separate from `aio`, which uses no files, and `journal`, which needs pyarrow.
     "store": Rule(ours={"top"}),
     # Schemas of data do not depend on a protocol or on asyncio; aio and cli use them.

@@ -95,3 +95,9 @@ def test_options_belong_to_a_protocol_or_a_transport() -> None:
 def test_abstract_socket_is_refused() -> None:
     with pytest.raises(UrlError, match="the path has a null character; abstract sockets are not supported"):
         parse_url("rsocket+unix://%00abstract")
+
+
+@pytest.mark.parametrize("text", ["rs+tcp://a:1", "rs/0+tcp://a:1"])
+def test_abbreviated_protocol_is_suggested(text: str) -> None:
+    with pytest.raises(UrlError, match="did you mean 'reactive-streams'"):
+        parse_url(text)

@@ -16,7 +16,7 @@ from penstock.leases import FixedLease
 from penstock.protocols import PROTOCOLS, spec_of, specific, uses
 from penstock.settings import DEFAULT_SETTINGS
 from penstock.transports import MODULES
-from penstock.urls import TRANSPORT_SETTINGS, TRANSPORTS, check_settings, fitting, parse_url
+from penstock.urls import TRANSPORT_SETTINGS, TRANSPORTS, WITH_HEADERS, check_settings, fitting, parse_url
 
 SRC = Path(penstock.__file__).parent
 SPECIAL: dict[str, Any] = {
@@ -125,8 +125,8 @@ def test_server_needs_one_url_that_uses_a_setting() -> None:
         check_settings(both[:1], settings, serving=True)
 
 
-@pytest.mark.parametrize("transport", [each for each in TRANSPORTS if each not in ("h2", "h2c")])
-def test_max_control_frames_needs_http2(transport: str) -> None:
+@pytest.mark.parametrize("transport", [each for each in TRANSPORTS if each not in WITH_HEADERS])
+def test_max_control_frames_needs_frames_of_a_transport(transport: str) -> None:
     settings = Settings(max_control_frames=5)
     with pytest.raises(LocalError, match=r"Settings\.max_control_frames has no effect on a client"):
         penstock.connect(url("rsocket", transport), settings=settings)

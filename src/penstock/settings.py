@@ -107,7 +107,8 @@ class Settings:
     max_stray_frames: int = 100_000
     """Frames for streams that do not exist, per 30 s: a few are race conditions, many are an attack."""
     max_control_frames: int = 1_000
-    """SETTINGS, PING and other frames without content on one HTTP/2 connection, per 30 s; beyond it, it ends."""
+    """Frames without content on one connection, per 30 s; beyond it, it ends. HTTP/2: SETTINGS, PING and others.
+    WebSocket: Ping and Pong."""
     max_keepalive_bytes: int = 16 * KIB
     """Data of a KEEPALIVE, which must be sent back."""
     max_output_bytes: int = 64 * MIB

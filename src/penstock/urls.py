@@ -26,8 +26,8 @@ WITH_HEADERS: Final = ("h2", "h2c", "ws", "wss")
 TRANSPORT_SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "headers": WITH_HEADERS,
     "keepalive_lifetime": ("quic",),
-    "max_control_frames": ("h2", "h2c"),
-    "max_empty_fragments": ("h2", "h2c"),
+    "max_control_frames": WITH_HEADERS,
+    "max_empty_fragments": WITH_HEADERS,
     "max_rapid_resets": ("h2", "h2c", "quic"),
     "max_setup_frame_bytes": ("ws", "wss"),
     "origins": WITH_HEADERS,
@@ -214,9 +214,14 @@ def _port(netloc: str, text: str, refusal: UrlError) -> int:
     return int(digits)
 
 
+def _initials(name: str) -> str:
+    """Return a name as the documentation abbreviates it: rs, or rs/0, for reactive-streams."""
+    return "".join(part[:1] for part in name.split("-"))
+
+
 def _known(what: str, name: str, names: tuple[str, ...], text: str) -> None:
     if name in names:
         return
-    near = get_close_matches(name, names, n=1)
+    near = get_close_matches(name, names, n=1) or [each for each in names if _initials(each) == name.partition("/")[0]]
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}"
     raise UrlError(f"{text!r}: unknown {what} {name!r}; {hint}")

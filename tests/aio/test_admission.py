@@ -183,6 +183,31 @@ async def test_error_of_the_acceptor_is_not_sent_to_the_client(caplog: pytest.Lo
     assert "the acceptor failed" in caplog.text
 
 
+@pytest.mark.parametrize("later", [False, True])
+async def test_result_that_is_no_service_rejects_the_client(later: bool, caplog: pytest.LogCaptureFixture) -> None:
+    async def eventually(setup: Setup) -> int:
+        return 5
+
+    async with serving(eventually if later else lambda setup: 5) as url:  # type: ignore[arg-type,return-value]
+        with caplog.at_level(logging.ERROR, "penstock.aio"), pytest.raises(SetupRejected, match="rejected the set-up"):
+            await penstock.connect(url, confirm=True)
+    assert "the acceptor returned 5; return a Service, an Admitted, or None" in caplog.text
+
+
+@pytest.mark.parametrize("later", [False, True])
+async def test_text_of_other_errors_for_peers_reaches_the_client(later: bool) -> None:
+    def refuse(setup: Setup) -> None:
+        raise penstock.Rejected(message="not you")
+
+    async def refuse_later(setup: Setup) -> None:
+        refuse(setup)
+
+    async with serving(refuse_later if later else refuse) as url:
+        with pytest.raises(SetupRejected, match="not you") as refused:
+            await penstock.connect(url, confirm=True)
+    assert refused.value.code == 0x003
+
+
 async def test_strict_client_is_rejected_for_unsupported_mime_type() -> None:
     # ReactiveSocket 0.2, Connection Establishment: the S flag. Our own clients never set it.
     setup = bytes.fromhex(

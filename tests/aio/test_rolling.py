@@ -1,4 +1,4 @@
-"""A rolling restart of two servers behind a balancer, under load, over all protocols and transports."""
+"""A rolling restart of two servers behind a balancer, under load, over all protocols and transports. THREATS 102"""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock import Settings
+from penstock.urls import fitting
 from tests.builds import Build
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,11 +29,13 @@ LIMITS = {
 BESIDES = 16 * MIB
 """Memory of a flooded process in addition to its limit: reads and writes in progress, copies of an item of 1 MiB, and
 what the allocator keeps."""
+QUIET = {"heartbeats_until_dead": 30, "keepalive_interval": 20.0}
+"""A machine that is busy must not look like a lost connection."""
 
 
-def quiet(url: str) -> dict[str, Any]:
-    """Return settings with which a machine that is busy does not look like a lost connection."""
-    return {"heartbeats_until_dead": 30} if url.startswith("river") else {}
+def quiet(url: str, *, serving: bool = False, **settings: Any) -> Settings:
+    """Return settings for `url`, with `QUIET` as far as it concerns its protocol."""
+    return fitting(Settings(**QUIET, **settings), url, serving=serving)
 
 
 @dataclass
@@ -70,7 +74,7 @@ async def victim(build: Build, role: str, url: str, **settings: Any) -> AsyncIte
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     # Large items are allocated separately, so that the memory of those that are released is returned.
     environment["MALLOC_MMAP_THRESHOLD_"] = "65536"
-    setup = {"role": role, "url": url, "settings": {**LIMITS, **quiet(url), **settings}}
+    setup = {"role": role, "url": url, "settings": {**LIMITS, **QUIET, **settings}}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import penstock
-from penstock import Settings
 from tests.builds import Build
 from tests.floods.attackers import SETUP, links, needs_second_address, request
-from tests.floods.flooding import MIB, victim
+from tests.floods.flooding import MIB, quiet, victim
 
 LIMIT = 16 * MIB
 HOARDERS = 8
@@ -32,7 +31,7 @@ async def test_fragments_of_strangers_cost_an_honest_client_nothing(build: Build
                     await loop.sock_sendall(sock, request(LIMIT // HOARDERS // 2 - 4096, stream_id, follows=True))
             for number in range(20):
                 await loop.sock_sendall(topping, request(100_000, 2 * number + 1, follows=True))
-            honest = Settings(fragment_bytes=256 << 10)
+            honest = quiet(flooded.url, fragment_bytes=256 << 10)
             async with penstock.connect(flooded.url, settings=honest) as innocent:
                 large = bytes(3 * MIB)
                 for _ in range(3):

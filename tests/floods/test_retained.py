@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import penstock
-from penstock import Settings
 from tests.builds import Build
 from tests.floods.attackers import links, needs_second_address, read, resumable, stream
-from tests.floods.flooding import BESIDES, LIMITS, MIB, victim
+from tests.floods.flooding import BESIDES, LIMITS, MIB, quiet, victim
 
 SESSIONS = 12
 READ_BYTES = 8 * MIB
@@ -36,7 +35,7 @@ async def test_clients_that_confirm_nothing_and_leave(build: Build) -> None:
 
 async def check(build: Build, leaves: bool) -> None:
     async with victim(build, "server", "rsocket+tcp://127.0.0.1:0") as flooded:
-        honest = Settings(resume=True, fragment_bytes=256 << 10)
+        honest = quiet(flooded.url, resume=True, fragment_bytes=256 << 10)
         async with penstock.connect(flooded.url, settings=honest) as innocent:
             before = await innocent.call("flood.echo", b"1")
             await flood(flooded, leaves)

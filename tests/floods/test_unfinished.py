@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import penstock
-from penstock import Settings
 from tests.builds import Build
 from tests.floods.attackers import SETUP, flood, links, needs_second_address, request, upgrade
 from tests.floods.flooding import BESIDES, LIMITS, MIB, Victim, quiet, victim
@@ -16,7 +15,7 @@ READ_BYTES = 256 << 10
 
 async def check(flooded: Victim, besides: int = BESIDES) -> None:
     """Check that an honest client was served, and what the process held."""
-    async with penstock.connect(flooded.url, settings=Settings(**quiet(flooded.url))) as innocent:
+    async with penstock.connect(flooded.url, settings=quiet(flooded.url)) as innocent:
         large = bytes(3 * MIB)
         assert (await innocent.call("flood.echo", large)).data == large
     said = await flooded.report()

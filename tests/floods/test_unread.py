@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 import penstock
-from penstock import Payload, Peer, PenstockError, Service, Settings
+from penstock import Payload, Peer, PenstockError, Service
 from tests.builds import Build
 from tests.floods.flooding import BESIDES, LIMITS, MIB, quiet, victim
 
@@ -39,7 +39,7 @@ async def items() -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("where", UPLOADING)
 async def test_upload_that_is_not_read(build: Build, where: str) -> None:
     async with victim(build, "server", place(where), unread_timeout=0.5) as flooded:
-        async with penstock.connect(flooded.url, settings=Settings(**quiet(where), close_grace=0.0)) as peer:
+        async with penstock.connect(flooded.url, settings=quiet(flooded.url, close_grace=0.0)) as peer:
             with pytest.raises(PenstockError):
                 await peer.upload("flood.unread", ITEM, items())
             assert (await peer.call("flood.echo", b"1")).data == b"1"
@@ -53,7 +53,7 @@ async def test_upload_that_is_not_read(build: Build, where: str) -> None:
 async def ask(build: Build, where: str, make: Callable[[Peer], Awaitable[object]]) -> None:
     """Make requests whose handlers wait; the largest pay, and a client that comes later is served."""
     async with victim(build, "server", place(where), unread_timeout=0.2) as flooded:
-        async with penstock.connect(flooded.url, settings=Settings(**quiet(where), close_grace=0.0)) as peer:
+        async with penstock.connect(flooded.url, settings=quiet(flooded.url, close_grace=0.0)) as peer:
             requests = [asyncio.ensure_future(make(peer)) for _ in range(ITEMS // 2)]
             done, pending = await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
             assert all(isinstance(each.exception(), PenstockError) for each in done)
@@ -100,7 +100,8 @@ async def test_stream_whose_consumer_sleeps(build: Build, where: str) -> None:
         finally:
             ended.set_result(None)
 
-    async with penstock.serve(service, place(where), settings=Settings(**quiet(where), close_grace=0.0)) as server:
+    url = place(where)
+    async with penstock.serve(service, url, settings=quiet(url, serving=True, close_grace=0.0)) as server:
         async with victim(build, "client", server.urls[0], unread_timeout=0.5) as flooded:
             await ended
             said = await flooded.report()

@@ -16,6 +16,7 @@ from typing import Any
 import penstock
 from penstock import Items, Payload, Service, Settings, _build
 from penstock.ledger import LEDGER
+from penstock.urls import fitting
 
 PROCESS = Path("/proc/self")
 ITEM_BYTES = 256 << 10
@@ -112,7 +113,8 @@ async def consume(url: str, settings: Settings) -> None:
 
 
 async def main(role: str, url: str, settings: dict[str, Any]) -> None:
-    await {"server": serve, "client": consume}[role](url, Settings(close_grace=0.0, **settings))
+    fit = fitting(Settings(close_grace=0.0, **settings), url, serving=role == "server")
+    await {"server": serve, "client": consume}[role](url, fit)
 
 
 if __name__ == "__main__":

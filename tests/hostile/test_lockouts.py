@@ -14,6 +14,7 @@ import penstock
 from penstock import Admitted, Connection, PenstockError, Reconnect, Service, Settings, Setup, SetupRejected
 from penstock.aio import limits
 from penstock.rsocket.dialect import RSOCKET_1_0
+from penstock.urls import fitting
 from penstock.wire.rsocket.frames import ResumeFrame
 from tests.aio.taps import Notes
 from tests.hostile.cutting import Relay
@@ -54,13 +55,13 @@ async def test_junk_behind_a_proxy_concerns_no_other_client(url: str) -> None:
     # THREATS 95
     settings = Settings(trusted_proxies=LOOPBACK, proxy_protocol=True, max_refusals_per_address=5, **PATIENT)
     notes = Notes()
-    async with penstock.serve(service(), url, settings=settings, taps=[notes]) as server:
+    async with penstock.serve(service(), url, settings=fitting(settings, url, serving=True), taps=[notes]) as server:
         for _ in range(12):
             await send_junk(server, b"PROXY TCP4 192.0.2.66 192.0.2.200 1 2\r\n")
         await until(lambda: len(notes.of("refused")) == 12)
         assert {address for _, address, _ in notes.of("refused")} == {"192.0.2.66"}
         async with through_proxy(server, "192.0.2.1") as other:
-            async with penstock.connect(other, settings=ALONE, reconnect=False) as peer:
+            async with penstock.connect(other, settings=fitting(ALONE, other), reconnect=False) as peer:
                 assert await echo(peer) == b'"x"'
         assert [connection.address for connection in notes.connections] == ["192.0.2.1"]
 
@@ -69,10 +70,10 @@ async def test_junk_behind_a_proxy_concerns_no_other_client(url: str) -> None:
 async def test_junk_concerns_no_other_link_of_its_address(url: str, caplog: pytest.LogCaptureFixture) -> None:
     # THREATS 95: a port scan or a health probe from behind the same NAT.
     settings = Settings(max_refusals_per_address=5, **PATIENT)
-    async with penstock.serve(service(), url, settings=settings) as server:
+    async with penstock.serve(service(), url, settings=fitting(settings, url, serving=True)) as server:
         for _ in range(12):
             await send_junk(server)
-        async with penstock.connect(server.urls[0], settings=ALONE, reconnect=False) as peer:
+        async with penstock.connect(server.urls[0], settings=fitting(ALONE, server.urls[0]), reconnect=False) as peer:
             assert await echo(peer) == b'"x"'
     assert sum("127.0.0.1 refused" in message for message in caplog.messages) == 5
 
@@ -82,16 +83,23 @@ async def test_idle_links_behind_a_proxy_concern_no_other_client(url: str) -> No
     # THREATS 95
     settings = Settings(trusted_proxies=LOOPBACK, max_connections_per_address=2, first_frame_timeout=60.0, **PATIENT)
     service_ = service()
-    async with penstock.serve(service_, url, settings=settings) as server, AsyncExitStack() as stack:
+    async with (
+        penstock.serve(service_, url, settings=fitting(settings, url, serving=True)) as server,
+        AsyncExitStack() as stack,
+    ):
         hostile = Settings(headers=(("X-Forwarded-For", "192.0.2.1, 192.0.2.66"),), **PATIENT)
         for _ in range(2):
-            peer = await stack.enter_async_context(penstock.connect(server.urls[0], settings=hostile, reconnect=False))
+            peer = await stack.enter_async_context(
+                penstock.connect(server.urls[0], settings=fitting(hostile, server.urls[0]), reconnect=False)
+            )
             assert await echo(peer) == b'"x"'
         with pytest.raises(PenstockError, match=r"max_connections_per_address \(2\)"):
-            async with penstock.connect(server.urls[0], settings=hostile, reconnect=False) as peer:
+            async with penstock.connect(
+                server.urls[0], settings=fitting(hostile, server.urls[0]), reconnect=False
+            ) as peer:
                 await echo(peer)
         honest = Settings(headers=(("X-Forwarded-For", "192.0.2.1"),), **PATIENT)
-        async with penstock.connect(server.urls[0], settings=honest, reconnect=False) as peer:
+        async with penstock.connect(server.urls[0], settings=fitting(honest, server.urls[0]), reconnect=False) as peer:
             assert await echo(peer) == b'"x"'
 
 
@@ -111,16 +119,20 @@ async def test_guesses_lock_out_resumption_for_a_while(monkeypatch: pytest.Monke
     # THREATS 28, 95
     settings = Settings(max_refusals_per_address=3, **PATIENT)
     notes = Notes()
-    async with penstock.serve(service(), TCP[0], settings=settings, taps=[notes]) as server:
+    async with penstock.serve(
+        service(), TCP[0], settings=fitting(settings, TCP[0], serving=True), taps=[notes]
+    ) as server:
         async with Relay(server.urls[0]) as relay:
             patience = Reconnect(first_delay=0.01, longest_delay=0.05)
-            async with penstock.connect(relay.url, settings=CLIENT, reconnect=patience) as resuming:
+            async with penstock.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=patience) as resuming:
                 assert await echo(resuming) == b'"x"'
                 sessions = set(server._drivers)
                 answers = [await guess(server) for _ in range(5)]
                 assert [bool(answer) for answer in answers] == [True] * 3 + [False] * 2
                 # A new client of the address is served.
-                async with penstock.connect(server.urls[0], settings=CLIENT, reconnect=False) as other:
+                async with penstock.connect(
+                    server.urls[0], settings=fitting(CLIENT, server.urls[0]), reconnect=False
+                ) as other:
                     assert await echo(other) == b'"x"'
                 # A client that resumes is told nothing final, and retries until it may.
                 before = len(notes.of("refused"))
@@ -154,10 +166,14 @@ async def test_refused_link_receives_the_limit(url: str, tmp_path: Path) -> None
     url = f"{url}{tmp_path}/s" if "unix" in url else url
     settings = Settings(max_connections=2, first_frame_timeout=60.0, **PATIENT)
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(penstock.serve(service(), url, settings=settings))
+        server = await stack.enter_async_context(
+            penstock.serve(service(), url, settings=fitting(settings, url, serving=True))
+        )
         await open_idle(stack, server, 2)
         with pytest.raises(PenstockError) as refused:
-            async with penstock.connect(server.urls[0], settings=ALONE, reconnect=False) as peer:
+            async with penstock.connect(
+                server.urls[0], settings=fitting(ALONE, server.urls[0]), reconnect=False
+            ) as peer:
                 await echo(peer)
         cause = refused.value if isinstance(refused.value, SetupRejected) else refused.value.__cause__
         assert isinstance(cause, SetupRejected) and cause.temporary
@@ -172,8 +188,11 @@ async def test_refused_link_does_not_end_the_session_that_it_resumes(
     # THREATS 94
     settings = Settings(max_connections=2, first_frame_timeout=60.0, **PATIENT)
     patience = Reconnect(first_delay=0.01, longest_delay=0.05)
-    async with penstock.serve(service(), url, settings=settings) as server, Relay(server.urls[0]) as relay:
-        async with penstock.connect(relay.url, settings=CLIENT, reconnect=patience) as peer:
+    async with (
+        penstock.serve(service(), url, settings=fitting(settings, url, serving=True)) as server,
+        Relay(server.urls[0]) as relay,
+    ):
+        async with penstock.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=patience) as peer:
             assert await echo(peer) == b'"x"'
             sessions = set(server._drivers)
             async with AsyncExitStack() as stack:
@@ -188,7 +207,10 @@ async def test_refused_link_does_not_end_the_session_that_it_resumes(
 async def test_explained_refusals_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.aio.server.MAX_REFUSED_LINKS", 1)
     settings = Settings(max_connections=1, first_frame_timeout=60.0, **PATIENT)
-    async with penstock.serve(service(), TCP[0], settings=settings) as server, AsyncExitStack() as stack:
+    async with (
+        penstock.serve(service(), TCP[0], settings=fitting(settings, TCP[0], serving=True)) as server,
+        AsyncExitStack() as stack,
+    ):
         await open_idle(stack, server, 2)
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
         assert await reader.read() == b""
@@ -220,11 +242,14 @@ async def test_limits_count_principals_instead_of_addresses(url: str, acceptor: 
         seen.append(penstock.current_connection())
         return penstock.current_connection().counted_as
 
-    async with penstock.serve(made, url, settings=settings, acceptor=acceptor) as server, AsyncExitStack() as stack:
+    async with (
+        penstock.serve(made, url, settings=fitting(settings, url, serving=True), acceptor=acceptor) as server,
+        AsyncExitStack() as stack,
+    ):
 
         async def connected(name: str) -> penstock.Peer:
             return await stack.enter_async_context(
-                penstock.connect(server.urls[0], setup=name, settings=ALONE, reconnect=False)
+                penstock.connect(server.urls[0], setup=name, settings=fitting(ALONE, server.urls[0]), reconnect=False)
             )
 
         first = await connected("ann")
@@ -243,14 +268,18 @@ async def test_limits_count_principals_instead_of_addresses(url: str, acceptor: 
 async def test_session_that_resumes_keeps_its_principal() -> None:
     # THREATS 95
     settings = Settings(max_connections_per_address=1, **PATIENT)
-    async with penstock.serve(service(), TCP[0], settings=settings, acceptor=named) as server:
+    async with penstock.serve(
+        service(), TCP[0], settings=fitting(settings, TCP[0], serving=True), acceptor=named
+    ) as server:
         async with Relay(server.urls[0]) as relay:
-            async with penstock.connect(relay.url, setup="ann", settings=CLIENT) as first:
+            async with penstock.connect(relay.url, setup="ann", settings=fitting(CLIENT, relay.url)) as first:
                 await echo(first)
                 relay.cut()
                 await echo(first)
                 # Neither counts for the address.
-                async with penstock.connect(server.urls[0], setup="bob", settings=ALONE) as second:
+                async with penstock.connect(
+                    server.urls[0], setup="bob", settings=fitting(ALONE, server.urls[0])
+                ) as second:
                     assert await echo(second) == b'"x"'
                     assert set(server._limits._linked) == {"principal ann", "principal bob"}
         await until(lambda: not server._drivers)
@@ -259,7 +288,10 @@ async def test_session_that_resumes_keeps_its_principal() -> None:
 async def test_refused_links_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
     settings = Settings(max_connections=1, max_refusals_per_address=3, first_frame_timeout=60.0, **PATIENT)
     notes = Notes()
-    async with penstock.serve(service(), TCP[0], settings=settings, taps=[notes]) as server, AsyncExitStack() as stack:
+    async with (
+        penstock.serve(service(), TCP[0], settings=fitting(settings, TCP[0], serving=True), taps=[notes]) as server,
+        AsyncExitStack() as stack,
+    ):
         await open_idle(stack, server, 1)
         for _ in range(8):
             await send_junk(server)

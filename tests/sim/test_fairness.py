@@ -17,6 +17,9 @@ ITEM = b"x" * 1_000
 BURST_SECONDS = (QUANTUM / (len(ITEM) + 16) + 1) * ITEM_SECONDS
 
 
+# THREATS 89
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_no_stream_starves_another_nor_a_call(build: Build, scenario: str) -> None:
     assert list(breaches(build, scenario)) == []

@@ -216,7 +216,8 @@ async def test_a_ping_is_answered() -> None:
 
 async def test_ping_flood_costs_no_memory_when_peer_does_not_read() -> None:
     # THREATS 8
-    async with listening(WS, Settings(output_high_bytes=10_000)) as place, their_client(place) as client:
+    settings = Settings(output_high_bytes=10_000, max_control_frames=0)
+    async with listening(WS, settings) as place, their_client(place) as client:
         server = await place.linked()
         client.transport.pause_reading()
         flood = Frame(Opcode.PING, bytes(125)).serialize(mask=True) * 1_000
@@ -232,6 +233,16 @@ async def test_ping_flood_costs_no_memory_when_peer_does_not_read() -> None:
         assert peak < 3_000_000
         client.transport.resume_reading()
         await (await client.ping(b"last"))
+
+
+async def test_ping_flood_ends_the_link() -> None:
+    # THREATS 8
+    async with listening(WS, Settings(max_control_frames=10)) as place, their_client(place) as client:
+        server = await place.linked()
+        client.transport.write(Frame(Opcode.PING, b"").serialize(mask=True) * 11)
+        await client.wait_closed()
+        assert (client.close_code, client.close_reason) == (1008, "more pings and pongs than max_control_frames")
+        assert await server.lost() is not None
 
 
 async def test_the_last_ping_is_answered_once_the_peer_reads_again() -> None:

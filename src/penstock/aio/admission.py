@@ -280,7 +280,7 @@ class Admission:
         self._settle()
 
     def _reject(self, error: BaseException) -> None:
-        """Reject the client; only the text of a SetupRejected reaches it."""
+        """Reject the client; see `rejection`."""
         if not isinstance(error, PenstockError):
             logger.error("the acceptor failed", exc_info=error)
         self._give_up(rejection(error))

@@ -250,7 +250,7 @@ class Driver:
         # It may be early, because a timer that is postponed is not set again. The session checks what is due.
         self.flow.check_progress()
         if self.flow.account.paused:
-                self.session.progressed(self.loop.time())
+            self.session.progressed(self.loop.time())
         self.session.handle_timer(self.loop.time())
         self.flush()
 

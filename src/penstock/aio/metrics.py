@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from itertools import product
+from typing import Any
 
 from ..connection import Connection
 from ..errors import LimitExceeded, PeerClosed
@@ -87,7 +88,7 @@ class Metrics(Tap):
         """Return the current values of all counters."""
         # Ends are read before beginnings, so that concurrent events do not make a difference negative.
         ended, closed = self._streams_ended.copy(), self._counts["connections_closed"]
-        counts = self._counts | {"connections_closed": closed}
+        counts: dict[str, Any] = self._counts | {"connections_closed": closed}
         return MetricsSnapshot(**counts, streams_opened=self._streams_opened.copy(), streams_ended=ended)
 
     # Methods of Tap.

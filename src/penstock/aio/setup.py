@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from ..connection import Connection
-from ..errors import LocalError, SetupRejected
+from ..errors import ApplicationError, LocalError, SetupRejected
 from ..payload import Payload
 from ..transports import Link
 from .service import Service
@@ -77,10 +77,11 @@ def checked(verdict: Verdict) -> Verdict:
 
 
 Acceptor = Callable[[Setup], "Verdict | Awaitable[Verdict]"]
-"""Checks a set-up: a function or coroutine function, which raises to reject the client. The text of a SetupRejected is
-sent to the client; after any other error the client is told only that it was rejected. It may return the service for
-this connection, or an :class:`Admitted` with the identity of the client; None selects the server's service. A coroutine
-that takes longer than `Settings.acceptor_timeout` is canceled, and its connection is closed."""
+"""Checks a set-up: a function or coroutine function, which raises to reject the client. The text of a SetupRejected or
+an ApplicationError is sent to the client; after any other error the client is told only that it was rejected. It may
+return the service for this connection, or an :class:`Admitted` with the identity of the client; None selects the
+server's service. A coroutine that takes longer than `Settings.acceptor_timeout` is canceled, and its connection is
+closed."""
 
 
 ConnectionHook: TypeAlias = Callable[[Connection], AbstractAsyncContextManager[Any]]
@@ -99,9 +100,11 @@ def accept(setup: Setup) -> None:
 
 
 def rejection(error: BaseException) -> SetupRejected:
-    """Return the rejection to send when an acceptor raises `error`. It has a text only for a SetupRejected."""
-    if isinstance(error, SetupRejected):
-        return error if error.code is not None else SetupRejected(error.message, REJECTED)
+    """Return the rejection to send when an acceptor raises `error`, with the text of errors that peers may read."""
+    if isinstance(error, SetupRejected) and error.code is not None:
+        return error
+    if isinstance(error, SetupRejected | ApplicationError) and error.message:
+        return SetupRejected(error.message, REJECTED)
     return SetupRejected("the server rejected the set-up", REJECTED)
 
 

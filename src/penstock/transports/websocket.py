@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from websockets.datastructures import Headers
 from websockets.frames import OK_CLOSE_CODES, Close, CloseCode, Opcode
 
+from ..core.rates import Rate
 from ..errors import LimitExceeded, LinkLost, PenstockError, ProtocolError
 from ..networks import networks
 from ..protocols import spec_of
@@ -25,6 +26,7 @@ from . import tcp
 from .base import MAX_REFUSED_LINKS, Accept, Discard, Link, Listener, Receiver, Refused
 from .forwarded import client_address
 from .lingering import LINGER, MAX_LINGER, Linger
+from .streams import RATE_SECONDS
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
 from .websocket_runs import write_run
@@ -41,8 +43,8 @@ class WebSocketLink:
     """A link of messages, over the link of a socket whose handshake is complete."""
 
     __slots__ = (
-        "_client", "_closing", "_cutter", "_ending", "_large_at", "_link", "_paused", "_reader", "pause_reading",
-        "progress", "receiver", "resume_reading"
+        "_client", "_closing", "_controls", "_cutter", "_ending", "_large_at", "_link", "_paused", "_reader",
+        "pause_reading", "progress", "receiver", "resume_reading"
     )  # fmt: skip
 
     def __init__(self, link: tcp.SocketLink, receiver: Receiver, url: Url, settings: Settings, *, client: bool) -> None:
@@ -62,6 +64,7 @@ class WebSocketLink:
             skip_long=spec.skips_oversized,
             max_empty=settings.max_empty_fragments,
         )
+        self._controls = Rate(settings.max_control_frames, RATE_SECONDS)
         self._paused = False
         # True after we sent Close or aborted the link; and the limit for the time after that.
         self._closing = False
@@ -131,6 +134,8 @@ class WebSocketLink:
         self.receiver.received(messages)
         if reader.skipped is not None:
             self._deliver_skipped()
+        if reader.controls:
+            reader.limit_controls(self._controls, asyncio.get_running_loop().time())
         if reader.ping is not None:
             self._answer_ping()
         if reader.violation is not None or reader.close is not None:
@@ -166,10 +171,7 @@ class WebSocketLink:
     # Control frames.
 
     def _answer_ping(self) -> None:
-        """Answer only the last ping of a read, or of the time in which the peer did not read (RFC 6455, 5.5.3).
-
-        So a flood of pings uses no memory (THREATS 8).
-        """
+        """Answer only the last ping of a read, or while the peer did not read (RFC 6455, 5.5.3; THREATS 8)."""
         ping = self._reader.ping
         if ping is not None and not self._paused and not self._closing:
             self._reader.ping = None
@@ -383,7 +385,6 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> WebSocketListener:
     """Accept WebSockets. See :func:`penstock.transports.listen`."""
     handshakes: set[_Accepted] = set()
-
     proxies = networks(settings.trusted_proxies)
 
     def accept_socket(address: str) -> _Accepted | Refused:

@@ -13,6 +13,7 @@ from typing import Final
 from websockets.exceptions import ProtocolError as CloseError
 from websockets.frames import Close, CloseCode, Opcode
 
+from ..core.rates import Rate
 from ..wire.framing import LongMessage
 from .websocket_runs import read_run
 
@@ -57,6 +58,7 @@ class FrameReader:
 
     Attributes:
         skipped: A skipped message; reading stops until `take_skipped` is called.
+        controls: Control frames since the last :meth:`limit_controls`.
         ping: The data of the last unanswered ping. Earlier ones need no answer (RFC 6455, 5.5.3).
         close: The peer's Close; reading ends after it.
         violation: The Close to send for the peer's violation; reading ends after it.
@@ -65,7 +67,8 @@ class FrameReader:
 
     __slots__ = (
         "_empty", "_limit", "_mask_bit", "_mask_key", "_max_bytes", "_max_empty", "_max_skipped", "_need", "_oversized",
-        "_remaining", "_skipping_last", "_tail", "_unfinished", "_width", "close", "ping", "skipped", "violation",
+        "_remaining", "_skipping_last", "_tail", "_unfinished", "_width", "close", "controls", "ping", "skipped",
+        "violation",
     )  # fmt: skip
 
     def __init__(
@@ -99,6 +102,7 @@ class FrameReader:
         # How many consecutive fragments were empty.
         self._empty = 0
         self._max_empty = max_empty
+        self.controls = 0
         self.ping: bytes | None = None
         self.close: Close | None = None
         self.violation: Close | None = None
@@ -298,7 +302,14 @@ class FrameReader:
             yield message.size.to_bytes(self._width, "big")
             yield from message.pieces()
 
+    def limit_controls(self, rate: Rate, now: float) -> None:
+        """Count control frames, which an attacker sends by the million; above the limit they are a violation."""
+        count, self.controls = self.controls, 0
+        if rate.hit(now, count) and self.violation is None:
+            self._fail(CloseCode.POLICY_VIOLATION, "more pings and pongs than max_control_frames")
+
     def _control(self, opcode: int, payload: bytes) -> None:
+        self.controls += 1
         if opcode == Opcode.PING:
             self.ping = payload
         elif opcode == Opcode.CLOSE:
