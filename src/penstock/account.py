@@ -307,7 +307,7 @@ class Group:
         while isinstance(largest, Group) and largest.members:
             if size is _held and largest.parent is not None:
                 # What has no link is not in use now, and may never be again: the oldest goes first.
-                parked = [each for each in largest.members if each.unlinked_since and each.retained]
+                parked = [each for each in largest.accounts() if each.unlinked_since and each.retained]
                 if parked:
                     largest = min(parked, key=_unlinked_since)
                     break

@@ -249,11 +249,10 @@ class Driver:
 
     def _timer_fired(self) -> None:
         # It may be early, because a timer that is postponed is not set again. The session checks what is due.
-        self._timer = None
-        self._timer_due = inf
+        self._timer, self._timer_due = None, inf
         self.flow.check_progress()
         if self.flow.account.paused:
-                self.session.progressed(self.loop.time())
+            self.session.progressed(self.loop.time())
         self.session.handle_timer(self.loop.time())
         self.flush()
 
