@@ -47,7 +47,8 @@ async def test_upload_that_is_not_read(build: Build, where: str) -> None:
         assert said["payments"] == 1
         assert LIMITS["max_connection_bytes"] < said["booked"] <= LIMITS["max_connection_bytes"] + 2 * MIB
         assert said["grown"] <= LIMITS["max_connection_bytes"] + BESIDES
-        assert said["held"] == 0
+        # River keeps a few small messages until they are acknowledged.
+        assert said["held"] < 4096
 
 
 async def ask(build: Build, where: str, make: Callable[[Peer], Awaitable[object]]) -> None:

@@ -292,8 +292,9 @@ async def test_counters_are_observed() -> None:
     }
     assert found["penstock.connections",] == found["penstock.connections.opened",] == 1
     assert found["penstock.connections.closed",] == 0
-    assert found["penstock.ledger.held.bytes",] == found["penstock.ledger.payments",] == 0
-    assert found["penstock.ledger.limit.bytes",] == penstock.Settings().max_process_bytes
+    ledger = metrics.snapshot().ledger
+    assert found["penstock.ledger.payments",] == ledger.payments
+    assert found["penstock.ledger.peak.bytes",] == ledger.peak_bytes
     assert found["penstock.sent.items",] == 1
     assert found["penstock.sent.bytes",] == sent > 0
     assert found["penstock.streams.opened", "call", "remote"] == 1

@@ -89,7 +89,8 @@ class Metrics(Tap):
         # Ends are read before beginnings, so that concurrent events do not make a difference negative.
         ended, closed = self._streams_ended.copy(), self._counts["connections_closed"]
         counts: dict[str, Any] = self._counts | {"connections_closed": closed}
-        return MetricsSnapshot(**counts, streams_opened=self._streams_opened.copy(), streams_ended=ended)
+        opened = self._streams_opened.copy()
+        return MetricsSnapshot(**counts, streams_opened=opened, streams_ended=ended, ledger=LEDGER.snapshot())
 
     # Methods of Tap.
 
