@@ -17,7 +17,7 @@ from penstock.transports.reloading import Reloaded
 from penstock.transports.sockets import FileOfSocket
 from penstock.transports.tcp import SocketListener
 
-from .patching import edited, replaced, together
+from .patching import edited, replaced
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -66,10 +66,7 @@ def rejections_unread_by_river() -> Sabotage:
 
 
 def leases_ignored() -> Sabotage:
-    return together(
-        edited(Balanced, "fit", ("[node for node in ready if node.leased] or ready", "ready")),
-        replaced((Balanced, "reopen", Connector.reopen)),
-    )
+    return edited(Balanced, "fit", ("[node for node in ready if node.leased] or ready", "ready"))
 
 
 def queue_dropped() -> Sabotage:

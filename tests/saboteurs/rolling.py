@@ -31,7 +31,7 @@ from tests.transports.certificates import Certificates
 __all__ = ["certificates", "cuts", "leased_nodes", "restarts", "sockets"]
 
 PROTOCOLS = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
-SEEDS = 3
+SEEDS = 8
 CALLERS = 6
 STREAMS = 2
 ITEMS = 5

@@ -20,7 +20,7 @@ from h2.exceptions import ProtocolError
 from .. import errors
 from ..errors import ConnectError, LocalError
 from ..networks import networks
-from ..protocols import spec_of
+from ..protocols import PROTOCOLS, spec_of
 from ..settings import Settings
 from ..texts import shown
 from ..urls import Url
@@ -44,8 +44,8 @@ CLOSING: Final = Refused("the server is closing")
 REASON: Final = b"reason"
 """The header of a response that names the limit that was reached."""
 
-SHARED_TYPE: Final = "application/rsocket"
-"""The content type of older servers for every protocol."""
+TYPES: Final = frozenset({"", *(spec_of(protocol).content_type for protocol in PROTOCOLS)})
+"""The content types of servers. Older ones have that of one protocol for all of them, or none."""
 REDIRECTED: Final = "the server has moved ({status}); redirects are not followed, connect to the new address"
 REASONS: Final = {
     **{status: REDIRECTED.format(status=status.decode()) for status in (b"301", b"302", b"303", b"307", b"308")},
@@ -97,7 +97,7 @@ class ClientConnection(Http2Connection):
         status = headers.get(b":status", b"")
         spec = spec_of(self._url.protocol)
         type = headers.get(b"content-type", b"").partition(b";")[0].strip().decode(errors="replace").lower()
-        if status == b"200" and type not in ("", spec.content_type, SHARED_TYPE):
+        if status == b"200" and type not in TYPES:
             self._refused(f"the server answered with {shown(type)}, not {spec.content_type}; check the path of the URL")
         elif status != b"200":
             reason = REASONS.get(status, "").format(protocol=spec.name, type=spec.content_type)
