@@ -30,7 +30,7 @@ from .forwarded import client_address
 from .http2_connection import ALPN, Http2Connection, code_name
 from .origins import are_allowed
 from .streams import Slot, StreamLink, StreamListener
-from .tls import client_context, with_alpn
+from .tls import client_context, server_contexts, with_alpn
 
 __all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "listen"]
 
@@ -312,7 +312,9 @@ class Http2Listener(StreamListener[ServerConnection]):
 
     async def open(self, ssl: tls.SSLContext | None) -> None:
         """Start to listen."""
-        self._sockets = await tcp.listen(self.url, self._connected, self.settings, ssl, ALPN)
+        self._sockets = await tcp.listen_with(
+            self.url, self._connected, self.settings, server_contexts(self.url, ssl, ALPN)
+        )
         self.url = self._sockets.url
 
     async def close(self) -> None:

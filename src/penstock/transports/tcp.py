@@ -22,7 +22,7 @@ from .reading import ReadBuffer, Reading
 from .sockets import FileOfSocket, listening_sockets
 from .tls import Contexts, client_context, server_contexts, tls_arguments
 
-__all__ = ["LOOPBACK", "SocketLink", "SocketListener", "connect", "listen"]
+__all__ = ["LOOPBACK", "SocketLink", "SocketListener", "connect", "listen", "listen_with"]
 
 logger = logging.getLogger("penstock.transports")
 
@@ -276,11 +276,13 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
         _detach(loop, connection)
 
 
-async def listen(
-    url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None, alpn: str = ""
-) -> SocketListener:
-    """Accept links over sockets. See :func:`penstock.transports.listen`; for `alpn`, see :func:`server_contexts`."""
-    contexts = server_contexts(url, ssl, alpn)
+async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> SocketListener:
+    """Accept links over sockets. See :func:`penstock.transports.listen`."""
+    return await listen_with(url, accept, settings, server_contexts(url, ssl))
+
+
+async def listen_with(url: Url, accept: Accept, settings: Settings, contexts: Contexts | None) -> SocketListener:
+    """Accept links over sockets, each with its own TLS context if there is one; see :func:`server_contexts`."""
     sockets = await listening_sockets(url)
     if url.transport != "unix":
         url = url.with_port(sockets[0].getsockname()[1])
