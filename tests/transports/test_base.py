@@ -26,9 +26,10 @@ def tls_error(reason: str | None) -> ssl.SSLError:
     return error
 
 
-def untrusted() -> ssl.SSLCertVerificationError:
+def untrusted(code: int = 18) -> ssl.SSLCertVerificationError:
     error = ssl.SSLCertVerificationError(1, "certificate verify failed")
     error.verify_message = "self-signed certificate"
+    error.verify_code = code
     return error
 
 
@@ -55,9 +56,36 @@ def untrusted() -> ssl.SSLCertVerificationError:
         ),
         (
             tls_error("WRONG_VERSION_NUMBER"),
-            "TLS failed (WRONG_VERSION_NUMBER); check that the server uses TLS on this port",
+            "TLS failed (WRONG_VERSION_NUMBER); check that the server uses TLS there",
         ),
-        (tls_error(None), f"TLS failed ({tls_error(None)}); check that the server uses TLS on this port"),
+        (tls_error(None), f"TLS failed ({tls_error(None)}); check that the server uses TLS there"),
+        *[
+            (untrusted(code), f"the certificate is not trusted (self-signed certificate); {advice}")
+            for code, advice in (
+                (9, "renew the server's certificate, and check the clock of this machine"),
+                (10, "renew the server's certificate, and check the clock of this machine"),
+                (62, "connect to a name that the certificate has"),
+                (64, "connect to a name that the certificate has"),
+            )
+        ],
+        *[
+            (tls_error(reason), f"TLS failed ({reason}); {advice}")
+            for reason, advice in (
+                (
+                    "TLSV13_ALERT_CERTIFICATE_REQUIRED",
+                    "the server wants a certificate of this client; pass one that it trusts with ssl=...",
+                ),
+                (
+                    "TLSV1_ALERT_UNKNOWN_CA",
+                    "the server wants a certificate of this client; pass one that it trusts with ssl=...",
+                ),
+                ("TLSV1_ALERT_PROTOCOL_VERSION", "client and server have no version of TLS in common"),
+                (
+                    "SSLV3_ALERT_HANDSHAKE_FAILURE",
+                    "client and server have no cipher in common, or the server wants a certificate",
+                ),
+            )
+        ],
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, OSError) else "",
 )
@@ -120,3 +148,9 @@ def test_discard_aborts_the_link() -> None:
     receiver.writing_resumed()
     receiver.link_lost(None)
     assert told == ["abort"]
+
+
+def test_alert_on_a_link_says_what_the_server_wants() -> None:
+    error = link_error(tls_error("TLSV13_ALERT_CERTIFICATE_REQUIRED"))
+    assert isinstance(error, LinkLost)
+    assert "the server wants a certificate of this client" in str(error)

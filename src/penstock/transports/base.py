@@ -34,6 +34,19 @@ __all__ = [
     "listen_errors",
 ]
 
+# OpenSSL's X509_V_ERR_... codes, for which another CA does not help.
+_CLOCK: Final = "renew the server's certificate, and check the clock of this machine"
+_NAME: Final = "connect to a name that the certificate has"
+VERIFY_ADVICE: Final = {9: _CLOCK, 10: _CLOCK, 62: _NAME, 64: _NAME}
+"""What to do about a certificate: it is not valid yet, has expired, or is for another name or address."""
+TLS_ADVICE: Final = (
+    ("CERTIFICATE", "the server wants a certificate of this client; pass one that it trusts with ssl=..."),
+    ("UNKNOWN_CA", "the server wants a certificate of this client; pass one that it trusts with ssl=..."),
+    ("PROTOCOL", "client and server have no version of TLS in common"),
+    ("HANDSHAKE_FAILURE", "client and server have no cipher in common, or the server wants a certificate"),
+)
+"""What to do about an alert, by a part of its name."""
+
 
 class Link(Protocol):
     """A bidirectional connection to the peer."""
@@ -198,9 +211,12 @@ def _reason(error: OSError) -> str:
     if isinstance(error, socket.gaierror):
         return f"the host name is unknown ({error.strerror})"
     if isinstance(error, tls.SSLCertVerificationError):
-        return f"the certificate is not trusted ({error.verify_message}); pass its CA with ssl=... or ?ca=FILE"
+        advice = VERIFY_ADVICE.get(error.verify_code, "pass its CA with ssl=... or ?ca=FILE")
+        return f"the certificate is not trusted ({error.verify_message}); {advice}"
     if isinstance(error, tls.SSLError):
-        return f"TLS failed ({getattr(error, 'reason', None) or error}); check that the server uses TLS on this port"
+        reason = getattr(error, "reason", None) or str(error)
+        advice = next((advice for part, advice in TLS_ADVICE if part in reason), "check that the server uses TLS there")
+        return f"TLS failed ({reason}); {advice}"
     if isinstance(error, ConnectionRefusedError):
         return "connection refused; check that the server is running"
     if isinstance(error, FileNotFoundError):
@@ -228,6 +244,9 @@ def listen_errors(url: Url) -> Iterator[None]:
 
 def link_error(error: Exception | None) -> Exception | None:
     """Return the error for the session of a link that `error` has closed."""
+    if isinstance(error, tls.SSLError):
+        # With TLS 1.3, a server refuses the client's certificate after the handshake.
+        return LinkLost(f"the connection broke: {_reason(error)}")
     if isinstance(error, OSError):
         return LinkLost(f"the connection broke: {error.strerror or error}")
     return error
