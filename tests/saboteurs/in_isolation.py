@@ -55,7 +55,7 @@ def closed_transport_raises() -> Sabotage:
 
 
 def closed_transport_unreported() -> Sabotage:
-    return edited(Flow, "link_failed", ("        self.loop.call_soon(self._report_lost, receiver, lost)\n", ""))
+    return edited(Flow, "link_broken", ("        self.loop.call_soon(self._report_lost, receiver, lost)\n", ""))
 
 
 SABOTEURS: Sequence[Saboteur] = (

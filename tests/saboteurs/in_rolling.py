@@ -54,7 +54,7 @@ def no_word_of_a_close() -> Sabotage:
 
 
 def text_means_nothing() -> Sabotage:
-    return edited(Dialect, "code_of", ("if frame.data == CLOSING.encode():", "if False:"))
+    return edited(Dialect, "code_of", ("if frame.data == Rejected.CLOSING.encode():", "if False:"))
 
 
 def rejections_unread_by_rs0() -> Sabotage:
