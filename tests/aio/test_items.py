@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import penstock
 from penstock import Items, Payload, Service, Settings
+from penstock.wire.columns import ColumnBuilder
 from tests.aio.serving import world
 from tests.waiting import turns, until
 
@@ -169,3 +171,62 @@ async def test_stream_that_two_tasks_begin_is_opened_once() -> None:
         assert sorted(found) == list(range(50))
         await until(lambda: w.peer.outstanding == 0)
         assert w.seen == list(range(50))
+
+
+# Consumers that stop, and others that continue.
+
+
+async def test_arrival_sees_the_items_that_a_loop_has_left() -> None:
+    async with world() as w, w.peer.stream("count", b"100") as items:
+        found = []
+        async for item in items:
+            found.append(int(item.data))
+            if len(found) == 3:
+                break
+        builder = ColumnBuilder()
+        async with asyncio.timeout(5):
+            while await items.arrival():
+                items.take(builder)
+        found += [int(value) for value in builder.finish().column("data").to_pylist()]
+        assert found == list(range(100))
+
+
+@pytest.mark.parametrize("end", [False, True])
+async def test_canceled_batches_leave_their_rows_to_the_next_consumer(end: bool) -> None:
+    """A batch that waits for more rows is canceled, which costs neither rows nor credit."""
+    go = asyncio.Event()
+    service = Service()
+
+    @service.stream("paced")
+    async def paced(request: Payload) -> AsyncIterator[Payload]:
+        for number in range(20):
+            yield Payload(b"%d" % number, None if number % 2 else b"even")
+        await go.wait()
+        for number in range(20, 200):
+            yield Payload(b"%d" % number, None)
+
+    async with penstock.serve(service, "rsocket+memory://paced") as server, penstock.connect(server.urls[0]) as peer:
+        async with peer.stream("paced", credit=10) as items:
+            inbound = items._inbound
+            assert inbound is not None
+            for _ in range(5):
+                batches = asyncio.ensure_future(anext(items.batches()))
+                await until(lambda: len(inbound.pending) > 0 or inbound.builder is not None)
+                await turns(1)
+                batches.cancel()
+                await asyncio.gather(batches, return_exceptions=True)
+                assert batches.cancelled()
+            go.set()
+            if end:
+                items.cancel()
+            found = [(int(item.data), item.metadata) async for item in _before_error(items)]
+        count = len(found) if end else 200
+        assert count >= 10
+        assert found == [(number, b"even" if number < 20 and number % 2 == 0 else None) for number in range(count)]
+        assert inbound.account.held == 0
+
+
+async def _before_error(items: Any) -> AsyncIterator[Payload]:
+    with suppress(penstock.StreamClosed):
+        async for item in items:
+            yield item

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
+import penstock
+from penstock import Payload, Service, Settings
 from tests.aio.fakes import FakeLoop, Source, fake_exchanges
 from tests.builds import Build
 
@@ -301,3 +304,29 @@ def unpaid_turns(half: Any) -> int:
     while not half.step():
         count += 1
     return count
+
+
+@pytest.mark.parametrize("route", ["demo.plain", "demo.awaited"])
+async def test_streams_that_share_their_credit_wait_for_each_other(route: str) -> None:
+    """In River all streams of a session share what the peer must acknowledge."""
+    service = Service()
+
+    @service.stream("demo.plain")
+    def plain(request: Payload) -> Iterator[bytes]:
+        yield from numbers(0, 300)
+
+    @service.stream("demo.awaited")
+    async def awaited(request: Payload) -> AsyncIterator[bytes]:
+        for number in numbers(0, 300):
+            await asyncio.sleep(0)
+            yield number
+
+    few = Settings(max_unacked=20)
+    async with penstock.serve(service, "river+memory://shared", settings=few) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+
+            async def read() -> list[bytes]:
+                async with peer.stream(route, b"0") as items:
+                    return [item.data async for item in items]
+
+            assert await asyncio.gather(*(read() for _ in range(5))) == [numbers(0, 300)] * 5

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import penstock
-from penstock import Metrics, Payload, Rejected, Service, SessionClosed, SessionError, Settings
+from penstock import FixedLease, Metrics, Payload, Rejected, Service, SessionClosed, SessionError, Settings
 from penstock.aio.queueing import MAX_FRUITLESS, REST_SECONDS
 from tests.aio.serving import world
 from tests.builds import Build
@@ -346,3 +346,12 @@ def test_limit_grows_by_one_for_each_window_up_to_its_cap(build: Build) -> None:
     for _ in range(100):
         limit.sent()
     assert limit.value == 20
+
+
+async def test_refused_calls_use_the_lease_on_both_sides() -> None:
+    """Otherwise the client has used up a lease of which the server believes a part is left, and waits for its end."""
+    server = Settings(max_streams=8, lease=FixedLease(20, 3600.0))
+    async with service_of("rsocket", server=server, client=Settings(lease=True)) as (held, peer):
+        held.released.set()
+        answers = await gathered(peer, "demo.held", 200)
+        assert [getattr(answer, "data", answer) for answer in answers] == [b"%d" % number for number in range(200)]

@@ -58,7 +58,7 @@ cdef class ReceiveBuffer:
     @cython.locals(size=Py_ssize_t)
     cdef _release_ready(self)
     @cython.locals(items=list, used=Py_ssize_t)
-    cdef _put_back(self)
+    cpdef put_back(self, PayloadRun run=*)
 
 
 @cython.locals(size=Py_ssize_t, payload=Payload, run=PayloadRun)

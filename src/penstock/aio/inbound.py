@@ -306,8 +306,8 @@ class ReceiveBuffer:
         self.ready_bytes = 0
         self.account.release(size)
 
-    def _put_back(self) -> None:
-        """Move the items in `ready` that were not consumed back to `pending`."""
+    def put_back(self, run: PayloadRun | None = None) -> None:
+        """Move the items in `ready` that were not consumed back to `pending`, after the consumed items of `run`."""
         items: list[Payload | PayloadRun | MetadataPush] = list(self.ready)
         used = self.ready_count - len(items)
         self.ready_count = 0
@@ -315,6 +315,10 @@ class ReceiveBuffer:
         if self.offset:
             self._keep_rest(0, self.offset)
             self.offset = 0
+        if run is not None:
+            # They were requested again, so the next ones are requested later.
+            items.insert(0, run)
+            used -= len(run)
         for item in items:
             self.account.book(_size_of(item))
         self.pending[:0] = items
@@ -343,7 +347,7 @@ class ReceiveBuffer:
     def fill(self, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
         """Move pending items to `builder`; return True if it is full or the next entry would overfill it."""
         if self.ready_count or self.offset:
-            self._put_back()
+            self.put_back()
         rows = before = len(builder)
         full = rows >= max_rows or builder.size >= max_bytes
         taken = 0

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from operator import length_hint
 from typing import TYPE_CHECKING, Final
 
-from ..payload import Payload
+from ..payload import Payload, PayloadRun
 from ..settings import Settings
 from .inbound import NEVER, ReceiveBuffer
 
@@ -44,14 +44,13 @@ class Items:
     @property
     def ready(self) -> bool:
         """True if the next item has arrived."""
-        inbound = self._inbound
-        return inbound is not None and (length_hint(inbound.ready) > 0 or len(inbound.pending) > 0)
+        return self._inbound is not None and _has_items(self._inbound)
 
     def batches(self, max_rows: int | None = None, max_bytes: int | None = None) -> AsyncIterator[pyarrow.RecordBatch]:
         """Return the items as record batches with the columns `data` and `metadata`; needs pyarrow.
 
         No Python object is created for an item. A batch is yielded when it is full, when the stream ends, or when the
-        network pauses.
+        network pauses. If a task is canceled while it waits for a batch, the rows so far go to the next consumer.
 
         Args:
             max_rows: The maximum number of rows of a batch; `Settings.batch_rows` by default.
@@ -107,6 +106,9 @@ class Items:
                 await asyncio.sleep(0)
                 if inbound.over or inbound.pending or len(builder) > rows:
                     return True
+        except BaseException:
+            _restore(inbound, builder)
+            raise
         finally:
             inbound.stop_gathering(builder)
         return False
@@ -119,7 +121,7 @@ class Items:
 
         """
         inbound = await self._opened()
-        while not inbound.pending:
+        while not _has_items(inbound):
             if not inbound.over:
                 await inbound.arrival()
             elif inbound.error is None:
@@ -140,3 +142,20 @@ class Items:
     async def _open_again(self, ended: ReceiveBuffer, error: Exception) -> ReceiveBuffer:
         """Open the stream again if no item of `ended` was lost; otherwise raise `error`."""
         raise error
+
+
+def _has_items(inbound: ReceiveBuffer) -> bool:
+    """Return True if there are items that were not consumed, also those that a loop has prepared."""
+    return length_hint(inbound.ready) > 0 or len(inbound.pending) > 0
+
+
+def _restore(inbound: ReceiveBuffer, builder: ColumnBuilder) -> None:
+    """Put back the rows of a consumer that was canceled, so that the next one gets them."""
+    if not len(builder):
+        return
+    batch = builder.finish()
+    rows = zip(batch.column("data").to_pylist(), batch.column("metadata").to_pylist(), strict=True)
+    inbound.put_back(PayloadRun.of([Payload(data, metadata) for data, metadata in rows]))
+    if inbound.over:
+        inbound.exchanges.ended_unread(inbound)
+    inbound.wake_consumers()

@@ -9,7 +9,7 @@ from contextvars import Context, copy_context
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import StreamClosed
+from ..errors import CreditExceeded, StreamClosed
 from ..payload import MetadataPush, Payload, PayloadRun
 from .exchanges import FATAL, Exchanges
 from .handlers import close_items
@@ -82,7 +82,7 @@ class Half:
 
     Attributes:
         credit: Items that may be sent now.
-        put: The session's `send`; looked up once, because it is called for each item.
+        put: The session's `send`, which is called for each item.
         burst_left: Bytes that may be sent before other halves have their turn; negative: what was sent too much.
         given: The value of `burst_left` when this turn began.
         quantum: Bytes that each turn adds to it: less than `QUANTUM` if the source is slow.
@@ -146,7 +146,11 @@ class Half:
             self.send_many()
             return
         self.burst_left -= len(payload.data) + FRAME_BYTES
-        self.credit = self.put(self.stream_id, payload)
+        try:
+            self.credit = self.put(self.stream_id, payload)
+        except CreditExceeded:
+            # Another stream has used what all streams of a River session share.
+            self.many, self.credit = PayloadRun.of((payload,)), 0
 
     def send_many(self) -> None:
         """Send as much of `many` as credit allows; at most a chunk of a record batch."""
@@ -169,8 +173,7 @@ class Half:
                 self.burst_left -= self.fragment_bytes
                 self.part_bytes += self.fragment_bytes
         elif count:
-            # Only a chunk is encoded, and sent while it is in the processor's cache.
-            # The credit may be 2^63-1, so adding to it would overflow.
+            # Only a chunk is encoded, and sent while cached. Adding to the credit could overflow: it may be 2^63-1.
             stop = self.offset + min(self.credit, count - self.offset)
             run = many.run(self.offset, stop, QUANTUM, FRAME_BYTES)
             sent = session.send_run(self.stream_id, run)

@@ -168,15 +168,16 @@ class Inbound:
             self.strays.interrupt(stream_id)
         elif self.draining:
             self.strays.reject(frame, Rejected.CLOSING, now)
+        elif self._leases.responder is not None and not self._leases.responder.admit(now):
+            # RSocket 1.0, Lease Semantics: a request without a lease MUST be answered by ERROR[REJECTED].
+            # Requests that are refused below use the lease too, because the requester has counted them.
+            self.strays.reject(frame, "there is no lease for this request", now)
         elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
             self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
         elif self._max_open_rate and self._opens.hit(now):
             self.strays.reject(
                 frame, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)", now
             )
-        elif self._leases.responder is not None and not self._leases.responder.admit(now):
-            # RSocket 1.0, Lease Semantics: a request without a lease MUST be answered by ERROR[REJECTED].
-            self.strays.reject(frame, "there is no lease for this request", now)
         elif frame.flags & FOLLOWS:
             self._begin(stream_id, frame, now)
         else:
