@@ -333,6 +333,8 @@ class TaskAnswer:
 
     def _finished(self, task: asyncio.Future[Any]) -> None:
         """Send the response, or fail the stream."""
+        # The traceback of its exception refers to this answer: both would live until the next garbage collection.
+        self.task = None
         exchanges = self.exchanges
         handler = self.handler
         stream_id = self.stream_id

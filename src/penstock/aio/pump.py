@@ -309,12 +309,10 @@ class TaskPump(Half):
         super().__init__(exchanges, stream_id, credit, source, name, context)
         self.burst_left = self.given = FIRST_BYTES
         self.task: asyncio.Future[None] | None = None
-        # The number of the turn in which it was woken.
-        self.turn = -1
+        self.turn = -1  # The turn in which it was woken.
         # The task waits for it while it may not send.
         self.waiter: asyncio.Future[None] | None = None
-        # A plain pump has taken over.
-        self.replaced = False
+        self.replaced = False  # A plain pump has taken over.
 
     def start(self) -> None:
         """Begin."""
@@ -384,6 +382,8 @@ class TaskPump(Half):
     def _finished(self, task: asyncio.Future[None]) -> None:
         """Report a failure to the peer, and remove this half."""
         self.exchanges.tasks.discard(task)
+        # The traceback of its exception refers to this half: both would live until the next garbage collection.
+        self.task = None
         self.lane.remove(self)
         if isawaitable(self.source) and hasattr(self.source, "close"):
             # The coroutine is still open if the task was canceled before its first step.
