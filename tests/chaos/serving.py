@@ -14,7 +14,7 @@ from dataclasses import replace
 from penstock import Items, Payload, Service, Settings, serve
 from penstock.urls import fitting
 
-TOTAL = 50_000
+TOTAL = 200_000
 # No heartbeat is missed because this machine is slow.
 PATIENT = Settings(heartbeat_interval=20.0, handshake_timeout=20.0, session_grace=60.0)
 
