@@ -88,7 +88,8 @@ def _judge_proxy(content: bytes, address: str, _: bool, end: int) -> None:
         shown = _canonical(str(ip_address(content[16 : 16 + width]))) if width else ""
     else:
         line, _, _ = content.partition(b"\r\n")
-        words = line.decode().split(" ")
+        # What follows `UNKNOWN` is ignored, so it may be any bytes.
+        words = line.decode("latin-1").split(" ")
         size, shown = len(line) + 2, "" if words[1] == "UNKNOWN" else _canonical(words[2])
     if (shown, size) != (address, end):
         raise Difference(f"the client is {shown!r} after {size} bytes, not {address!r} after {end}")
