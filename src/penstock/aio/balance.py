@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ..errors import (
     ApplicationError,
+    ConnectError,
     LeaseMissing,
     LocalError,
     Rejected,
@@ -188,6 +189,11 @@ class Balancer(Peer):
                 return await self._timed(node, answer)
             except LeaseMissing:
                 await self._balanced.lease()
+            except ConnectError:
+                # It waited in the queue of a node that has disconnected.
+                refusals += 1
+                if refusals > MAX_REFUSALS:
+                    raise
             except (Rejected, SetupRejected) as error:
                 if error.closing and refusals < MAX_REFUSALS:
                     # The node is no longer connected.
@@ -203,16 +209,18 @@ class Balancer(Peer):
         began = clock()
         try:
             payload = await answer
+        except ConnectError:
+            # Nothing was sent.
+            raise
         except Rejected as error:
             if not error.closing:
-                node.rejected(clock())
+                node.rejected(began, clock())
             raise
         except (ApplicationError, SessionError):
             node.failed(began, clock())
             raise
         except asyncio.CancelledError:
-            now = clock()
-            node.latency.exceed(now - began, now)
+            node.canceled(began, clock())
             raise
         node.answered(began, clock())
         return payload
