@@ -211,6 +211,17 @@ def test_unmeasured_node_gets_one_request() -> None:
     assert [strategy.pick(nodes, 0.0) for _ in range(3)] == [0, 0, 0]
 
 
+def test_node_whose_first_request_failed_gets_another_chance() -> None:
+    strategy, bad, good = LeastLoaded(), Node(), Node.that_takes(0.1)
+    bad.failures.failed(0.0, 0.0)
+    good.outstanding = 1
+    now = 0.0
+    while strategy.pick([bad, good], now) != 0:
+        now += 1.0
+        good.latency.observe(0.1, now)
+    assert now < 20.0
+
+
 def test_a_slow_node_gets_another_chance() -> None:
     strategy, slow, fast = LeastLoaded(), Node.that_takes(1.0), Node.that_takes(0.1)
     now = 0.0

@@ -163,9 +163,9 @@ class RoundRobin:
 class LeastLoaded:
     """Selects the node with the lowest load: its latency times the requests in progress, including this one.
 
-    Recent failures multiply the load, so that a node is not preferred because it fails fast. So does a lease that allows
-    fewer requests than another one. A node that has not responded yet gets one request, to measure it. Nodes with equal
-    load take turns.
+    Recent failures multiply the load, so that a node is not preferred because it fails fast. So does a lease that
+    allows fewer requests than another one. A node that has not responded yet gets one request, to measure it; if that
+    fails, it is assumed to be as slow as the slowest one. Nodes with equal load take turns.
     """
 
     __slots__ = ("_last",)
@@ -177,7 +177,8 @@ class LeastLoaded:
         """Return the index of the node with the lowest load."""
         self._last = (self._last + 1) % len(candidates)
         largest = _largest_lease(candidates)
-        loads = [_load(candidate, now, largest) for candidate in candidates]
+        slowest = max([candidate.latency.seconds(now) for candidate in candidates])
+        loads = [_load(candidate, now, largest, slowest) for candidate in candidates]
         least = min(loads)
         return loads.index(least, self._last if least in loads[self._last :] else 0)
 
@@ -200,14 +201,16 @@ def _share(index: int, candidates: Sequence[Candidate], now: float) -> float:
     return weights[index] / max(weights)
 
 
-def _load(candidate: Candidate, now: float, largest: int) -> float:
+def _load(candidate: Candidate, now: float, largest: int, slowest: float) -> float:
     """Return the load of a node with one more request."""
     weight = _weight(candidate, now, largest)
     if not weight:
         return inf
     seconds = candidate.latency.seconds(now)
     if not seconds:
-        return UNKNOWN * (candidate.outstanding + 1.0 / weight - 1.0)
+        if candidate.outstanding or not slowest:
+            return UNKNOWN * (candidate.outstanding + 1.0 / weight - 1.0)
+        seconds = slowest if candidate.failures.factor(now) > 1.0 else 0.0
     return seconds * (candidate.outstanding + 1) / weight
 
 
