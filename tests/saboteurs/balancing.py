@@ -117,7 +117,7 @@ def bad_nodes(folder: Path) -> Iterator[str]:
         pair = Pair("")
         *_, back = run(pair.play(strategy, "", "restart"), limit=LIMIT)
         if back["bad"] * 5 < back["good"] or pair.failed > CALLERS:
-            yield f"{strategy}: a restarted node got {back['bad']} calls, the other one {back['good']}; {pair.failed} failed"
+            yield f"{strategy}: a restarted node got {back['bad']} of {back.total()} calls; {pair.failed} failed"
 
 
 def unequal_leases(folder: Path) -> Iterator[str]:
