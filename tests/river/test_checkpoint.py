@@ -339,6 +339,29 @@ def test_invalid_checkpoint_is_rejected() -> None:
         decode_checkpoint(join(msgspec.msgpack.encode(fields), private), "json")
     with pytest.raises(LocalError, match="not a checkpoint of a River session"):
         decode_checkpoint(join(b"junk", private), "json")
+    with pytest.raises(LocalError, match="not a checkpoint of a River session"):
+        decode_checkpoint(join(public.replace(b"SERVER", b"SERVE\xff"), private), "json")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        ("covered", -1, "not a checkpoint"),
+        ("seq", 1 << 53, "not a checkpoint"),
+        ("unacked", [b"message"] * 9, "9 messages before number"),
+        ("reserved", 10_001, "more than max_unacked"),
+        ("streams", [[1, "s", 9, 1, 2, 5, 0]], "not a checkpoint"),
+        ("streams", [[1, "s", 3, 3, 2, 5, 0]], "not a checkpoint"),
+        ("streams", [[1, "s", 3, 1, 2, -5, 0]], "not a checkpoint"),
+    ],
+)
+def test_impossible_numbers_in_a_checkpoint_are_rejected(field: str, value: object, why: str) -> None:
+    duo, ours, _ = opened()
+    public, private = split(duo.client.checkpoint(ours, 0) or b"")
+    fields = {**msgspec.msgpack.decode(public), field: value}
+    damaged = join(msgspec.msgpack.encode(fields), private)
+    with pytest.raises(LocalError, match=why):
+        restored_client(Settings(), Identity(), b"", AGAIN, damaged, duo.client.secret)
 
 
 def test_small_max_unacked_reserves_few_numbers() -> None:
