@@ -34,9 +34,7 @@ WORDS: Final = (
     b"?a",
     b"\0\0\0\1\4\0\0\0\1",
 )
-REQUEST: Final = (
-    f":method: POST\n:scheme: http\n:authority: localhost:80\n:path: /a%20b\ncontent-type: {TYPE}".encode()
-)
+REQUEST: Final = f":method: POST\n:scheme: http\n:authority: localhost:80\n:path: /a%20b\ncontent-type: {TYPE}".encode()
 RESPONSE: Final = f":status: 200\ncontent-type: {TYPE}".encode()
 
 
@@ -54,7 +52,11 @@ def seeds() -> Iterator[bytes]:
     for options in (0, 2):
         for size in (0, 9):
             yield bytes((options, size)) + REQUEST + b"\n\n" + b"".join(after[:3])
-    for more in (b"\norigin: http://localhost:80", b"\norigin: https://evil.example", b"\nforwarded: for=192.0.2.1, for=x"):
+    for more in (
+        b"\norigin: http://localhost:80",
+        b"\norigin: https://evil.example",
+        b"\nforwarded: for=192.0.2.1, for=x",
+    ):
         yield b"\2\0" + REQUEST + more + b"\n\n" + after[0]
     for old, new in ((b"POST", b"GET"), (b"/a", b"/b"), (b"rsocket", b"json"), (b"/a%20b", b"/a%20b?c=d")):
         yield b"\0\0" + REQUEST.replace(old, new) + b"\n\n"
@@ -83,18 +85,23 @@ class Socket:
         self.written = b""
 
     def write(self, data: bytes) -> None:
+        """Write down output."""
         self.written += data
 
     def close(self) -> None:
+        """Write down the call."""
         self.told.append("close")
 
     def abort(self) -> None:
+        """Write down the call."""
         self.told.append("abort")
 
     def progress(self) -> tuple[int, int]:
+        """Return that nothing waits."""
         return 0, 0
 
     def get_extra_info(self, name: str) -> None:
+        """Return nothing."""
         return None
 
 
@@ -106,22 +113,27 @@ class Receiver:
         self.link: Any = None
 
     def link_made(self, link: Any) -> None:
+        """Write down the address of the client."""
         self.told.append(("made", getattr(link, "address", "")))
         self.link = link
 
     def received(self, data: bytes) -> None:
+        """Send the data back; close the link if it says so."""
         self.told.append(data)
         self.link.write(data)
         if data.startswith(b"close"):
             self.link.close()
 
     def writing_paused(self) -> None:
+        """Write down the call."""
         self.told.append("paused")
 
     def writing_resumed(self) -> None:
+        """Write down the call."""
         self.told.append("resumed")
 
     def link_lost(self, error: Exception | None) -> None:
+        """Write down the error."""
         self.told.append(repr(error))
 
 

@@ -13,7 +13,19 @@ from fuzz.outcomes import VECTORS, pieces
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
 LIMITS: Final = {"fragment_bytes": 64, "max_reassembly_bytes": 100_000, "max_frame_bytes": 4_000}
-FIELDS: Final = ("stream_id", "kind", "route", "payload", "credit", "done", "run", "count", "metadata", "error", "requests")
+FIELDS: Final = (
+    "stream_id",
+    "kind",
+    "route",
+    "payload",
+    "credit",
+    "done",
+    "run",
+    "count",
+    "metadata",
+    "error",
+    "requests",
+)
 LEASE: Final = (4, 60.0)
 TIMERS: Final = 6
 

@@ -26,7 +26,16 @@ from .codes import Code
 from .dialect import deframer_of
 from .lifecycle import OPENED, Lifecycle
 
-__all__ = ["Checkpoint", "Position", "SessionStore", "StreamId", "decode_checkpoint", "encode_checkpoint", "restore", "take_checkpoint"]
+__all__ = [
+    "Checkpoint",
+    "Position",
+    "SessionStore",
+    "StreamId",
+    "decode_checkpoint",
+    "encode_checkpoint",
+    "restore",
+    "take_checkpoint",
+]
 
 SessionT = TypeVar("SessionT")
 
