@@ -151,15 +151,6 @@ def test_slow_source_gets_smaller_bursts(build: Build, exchanges: Any) -> None:
     assert source.taken >= first + 10
 
 
-def test_slow_moment_does_not_last(build: Build, exchanges: Any) -> None:
-    half = begin(build, exchanges, Source(100_000, 1_000), 100_000)
-    half.slow(10.0)
-    assert half.quantum == 3
-    for _ in range(15):
-        half.step()
-    assert half.quantum == quantum(build)
-
-
 def test_response_of_one_item_does_not_wait_for_its_turn(build: Build, exchanges: Any) -> None:
     exchanges.flow.lane.scheduler.spent = 1.0
     begin(build, exchanges, (b"answer",), 1)
@@ -188,13 +179,6 @@ def test_batches_are_split_by_credit(build: Build, exchanges: Any, kind: str) ->
     for _ in range(4):
         grant(exchanges, half, 1)
     assert sent(exchanges) == numbers(0, 7)
-    assert completed(exchanges)
-
-
-def test_empty_batches_are_skipped(build: Build, exchanges: Any) -> None:
-    empty = build.module("penstock.payload").PayloadRun.of([])
-    begin(build, exchanges, [empty, b"0", empty], 5)
-    assert sent(exchanges) == [b"0"]
     assert completed(exchanges)
 
 
