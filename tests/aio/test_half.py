@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from tests.aio.fakes import Source
 from tests.aio.test_pump import begin, completed, exchanges, quantum, sent
@@ -23,3 +26,21 @@ def test_slow_moment_does_not_last(build: Build, exchanges: Any) -> None:
     for _ in range(15):
         half.step()
     assert half.quantum == quantum(build)
+
+
+@pytest.mark.parametrize("kind", ["run", "push"])
+def test_what_needs_no_credit_is_sent_a_burst_at_a_time(build: Build, exchanges: Any, kind: str) -> None:
+    payload = build.module("penstock.payload")
+    nothing = payload.PayloadRun.of([]) if kind == "run" else payload.MetadataPush(b"")
+    taken = 0
+
+    def source() -> Iterator[object]:
+        nonlocal taken
+        for _ in range(3 * quantum(build)):
+            taken += 1
+            yield nothing
+
+    begin(build, exchanges, source(), 1)
+    assert taken == quantum(build) // 16
+    exchanges.flow.loop.turn()
+    assert completed(exchanges)

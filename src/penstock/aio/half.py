@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Half"]
 
 FRAME_BYTES: Final = 16
-"""The approximate overhead of an item on the wire."""
+"""The approximate overhead of an item on the wire. What is sent without credit, an empty batch or pushed metadata, costs
+as much: otherwise a source could yield it for ever in one burst."""
 
 
 class Half:
@@ -76,6 +77,7 @@ class Half:
             payload = Payload(item)
         elif type(item) is MetadataPush:
             self.session.push(item.metadata, self.stream_id)
+            self.burst_left -= len(item.metadata) + FRAME_BYTES
             return
         else:
             self.many = many_of(item)
@@ -123,7 +125,7 @@ class Half:
             self.burst_left -= run.size
         else:
             sent = 0
-        self.burst_left -= sent * FRAME_BYTES
+        self.burst_left -= max(sent, 1) * FRAME_BYTES
         self.offset += sent
         if self.offset == count:
             self.many = None
