@@ -136,21 +136,6 @@ def test_turn_ends_when_its_time_is_used(build: Build, exchanges: Any) -> None:
     assert completed(exchanges)
 
 
-def test_slow_source_gets_smaller_bursts(build: Build, exchanges: Any) -> None:
-    source = Source(10_000, 10)
-    seconds = 0.0011
-    exchanges.flow.lane.scheduler.clock = lambda: source.taken * seconds
-    begin(build, exchanges, source, 10_000)
-    # The first burst could not know it.
-    first = source.taken
-    assert first > 1_000
-    for _ in range(20):
-        before = source.taken
-        exchanges.flow.loop.turn()
-        assert 0 <= source.taken - before <= 3
-    assert source.taken >= first + 10
-
-
 def test_response_of_one_item_does_not_wait_for_its_turn(build: Build, exchanges: Any) -> None:
     exchanges.flow.lane.scheduler.spent = 1.0
     begin(build, exchanges, (b"answer",), 1)

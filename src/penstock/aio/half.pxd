@@ -17,6 +17,9 @@ cdef class Half:
     cdef public object many
     cdef public Py_ssize_t given
     cdef public Py_ssize_t held
+    cdef public Py_ssize_t items
+    cdef public Py_ssize_t look
+    cdef public double begun
     cdef public Py_ssize_t quantum
     cdef public Py_ssize_t part_bytes
     cdef public Py_ssize_t fragment_bytes
@@ -32,3 +35,4 @@ cdef class Half:
     @cython.locals(count=Py_ssize_t, sent=Py_ssize_t, stop=Py_ssize_t, run=PayloadRun)
     cpdef send_many(self)
     cdef bint begin_turn(self)
+    cdef limit_burst(self)

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["Half"]
 
 FRAME_BYTES: Final = 16
-"""The approximate overhead of an item on the wire. What is sent without credit, an empty batch or pushed metadata, costs
-as much: otherwise a source could yield it for ever in one burst."""
+"""The approximate overhead of an item on the wire. An empty batch or pushed metadata, which needs no credit, costs as
+much: otherwise a source could yield it for ever in one burst."""
+LOOK_ITEMS: Final = 32
+"""Items after which a burst looks at the clock, because its source may be slow. At its beginning it does so earlier."""
 
 
 class Half:
@@ -29,6 +31,9 @@ class Half:
         put: The session's `send`, which is called for each item.
         burst_left: Bytes that may be sent before other halves have their turn; negative: what was sent too much.
         given: The value of `burst_left` when this turn began.
+        begun: When this turn began.
+        items: Items that were sent in it.
+        look: The number of items after which it looks at the clock.
         quantum: Bytes that each turn adds to it: less than `QUANTUM` if the source is slow.
         many: Items that were yielded together, to be sent from index `offset` on before any others.
         part_bytes: The approximate size of the parts of the first of these items that were sent.
@@ -39,8 +44,9 @@ class Half:
     """
 
     __slots__ = (
-        "burst_left", "context", "credit", "exchanges", "flow", "fragment_bytes", "given", "held", "lane", "many",
-        "name", "offset", "over", "part_bytes", "put", "quantum", "session", "source", "stream_id"
+        "begun", "burst_left", "context", "credit", "exchanges", "flow", "fragment_bytes", "given", "held", "items",
+        "lane", "look", "many", "name", "offset", "over", "part_bytes", "put", "quantum", "session", "source",
+        "stream_id"
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +62,9 @@ class Half:
         self.source = source
         self.name = name
         self.context = context
-        self.burst_left = self.given = self.held = 0
+        self.burst_left = self.given = self.held = self.items = 0
+        self.look = 2
+        self.begun = self.lane.scheduler.begun
         self.quantum = QUANTUM
         self.many: PayloadRun | RowBuffers | WidthRows | None = None
         self.offset = 0
@@ -140,7 +148,18 @@ class Half:
         """Add the quantum of a turn; return False if it only pays for what was sent before."""
         self.quantum = min(2 * self.quantum, QUANTUM)
         self.burst_left = self.given = min(self.burst_left, 0) + self.quantum
+        self.items, self.look = 0, 2
+        self.begun = self.lane.scheduler.begun
         return self.burst_left > 0
+
+    def limit_burst(self) -> None:
+        """Count an item, and end the burst if it has used its time."""
+        self.items += 1
+        if self.items == self.look:
+            self.look += min(self.look, LOOK_ITEMS)
+            if self.burst_left > 0 and self.lane.scheduler.clock() - self.begun > SLOW_SECONDS:
+                self.given -= self.burst_left
+                self.burst_left = 0
 
     def slow(self, seconds: float) -> None:
         """Make the next burst smaller, because this one took long."""

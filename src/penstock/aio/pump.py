@@ -132,7 +132,7 @@ class Pump(Half):
         return self.given - self.burst_left
 
     def burst(self) -> None:
-        """Send items until a chunk of output is full, the credit is used, or the source ends."""
+        """Send items until a chunk of output is full, the credit or the time is used, or the source ends."""
         if self.many is not None:
             self.send_many()
         elif self.next_item is not _NOTHING:
@@ -144,6 +144,7 @@ class Pump(Half):
                 self._complete()
                 return
             self.send(item)
+            self.limit_burst()
         # One item is taken ahead of credit, so that a peer that requested exactly all items gets the completion.
         if self.credit <= 0 and self.many is None:
             self.next_item = next(self.source, _END)
@@ -177,6 +178,7 @@ class TaskPump(Half):
     ) -> None:
         super().__init__(exchanges, stream_id, credit, source, name, context)
         self.burst_left = self.given = FIRST_BYTES
+        self.begun = self.lane.scheduler.clock()
         self.task: asyncio.Future[None] | None = None
         self.turn = -1  # The turn in which it was woken.
         # The task waits for it while it may not send.
@@ -230,6 +232,7 @@ class TaskPump(Half):
                 if self.credit <= 0 or self.burst_left <= 0 or flow.paused:
                     await self._ready()
                 self.send(item)
+                self.limit_burst()
                 while self.many is not None:
                     await self._ready()
                     self.send_many()
