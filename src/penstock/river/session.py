@@ -316,7 +316,7 @@ class RiverSession:
             return 0
         room = self.sequence.room
         if room == 0:
-            self._outbound.starved.add(stream_id)
+            self._outbound.starved[stream_id] = None
         return room
 
     def streams(self) -> list[int]:
