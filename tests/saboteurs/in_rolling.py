@@ -20,7 +20,7 @@ from penstock.transports.reloading import Reloaded
 from penstock.transports.sockets import FileOfSocket
 from penstock.transports.tcp import SocketListener
 
-from .patching import edited, replaced
+from .patching import edited, replaced, together
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -48,7 +48,7 @@ def lost_is_asked_again() -> Sabotage:
 
 
 def items_read_at_once() -> Sabotage:
-    return edited(Outgoing, "begin", ("if isawaitable(self._source):", "if True:"))
+    return edited(Outgoing, "begin", ("isawaitable(self._source)", "True"))
 
 
 def spent_items_sent_again() -> Sabotage:
@@ -97,7 +97,8 @@ def rejections_unread_by_river() -> Sabotage:
 
 
 def leases_ignored() -> Sabotage:
-    return edited(Balanced, "fit", ("[node for node in ready if node.leased] or ready", "ready"))
+    filtered = edited(Balanced, "fit", ("[node for node in ready if node.leased] or ready", "ready"))
+    return together(filtered, leases_not_weighed())
 
 
 def queue_dropped() -> Sabotage:

@@ -46,8 +46,9 @@ class Outgoing:
         self._exchanges = exchanges
         self.stream_id = stream_id
         exchanges.outbound[stream_id] = self
-        if isawaitable(self._source):
-            # Its result may take long. A coroutine that is never awaited is a mistake, too.
+        if isawaitable(self._source) or exchanges.session.credit(stream_id) > 0:
+            # A result may take long, and a coroutine that is never awaited is a mistake. Without the peer's credit, as
+            # in River, a source starts before the request is written, so that no response overtakes its early failure.
             self._start(0)
 
     def granted(self) -> None:
