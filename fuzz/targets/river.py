@@ -64,8 +64,14 @@ def outcome(build: Build, data: bytes) -> object:
 
 
 def _plain(value: Any) -> Any:
-    """Return errors and floats in comparable form."""
-    return repr(value) if isinstance(value, Exception | float | dict) else value
+    """Return a value in comparable form. The representation of an extension has its address."""
+    if isinstance(value, msgspec.msgpack.Ext):
+        return value.code, bytes(value.data)
+    if isinstance(value, dict):
+        return [(_plain(name), _plain(inner)) for name, inner in value.items()]
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return repr(value) if isinstance(value, Exception | float) else value
 
 
 def judge(build: Build, data: bytes, found: Any) -> None:
