@@ -71,6 +71,10 @@ class Session(Protocol):
         """The number of open streams of both sides."""
 
     @property
+    def requests_left(self) -> int | None:
+        """How many requests the peer's current lease still allows; None if requests need no lease."""
+
+    @property
     def calls_by_streams(self) -> bool:
         """True if the protocol does not distinguish calls from streams: the peer's calls are reported as streams."""
 

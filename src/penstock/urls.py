@@ -63,7 +63,8 @@ class Url:
         transport: The transport, such as "tcp".
         host: A name, or an address without brackets; empty for all interfaces of this machine.
         port: The port; 0 on a server lets the system choose one. None for transports without ports.
-        path: A file for "unix", a name for "memory", otherwise the part after the port.
+        path: A file for "unix", or a null character and the name of an abstract socket; a name for "memory"; otherwise
+            the part after the port.
         options: The query parameters.
 
     """
@@ -129,8 +130,10 @@ def parse_url(text: str) -> Url:
         port = _port(parts.netloc, text, refusal)
         return Url(protocol, transport, parts.hostname or "", port, unquote(parts.path), options)
     path = unquote(parts.netloc + parts.path)
-    if "\0" in path:
-        raise UrlError(f"{shown!r}: the path has a null character; abstract sockets are not supported, choose a file")
+    if "\0" in path[transport == "unix" :] or path == "\0":
+        raise UrlError(
+            f"{shown!r}: the path has a null character; only an abstract socket begins with one (unix://%00x)"
+        )
     if not path:
         raise UrlError(f"{shown!r} has no path; write one like {PROTOCOLS[0]}+{transport}:///tmp/penstock.sock")
     return Url(protocol, transport, path=path, options=options)

@@ -81,3 +81,24 @@ async def test_async_source_that_computes_for_long_yields_to_others(build: Build
         before = source.taken
         await turns(1)
         assert source.taken - before <= 3
+
+
+def test_run_that_finds_no_credit_does_not_cost_later_turns(build: Build, exchanges: Any) -> None:
+    payload = build.module("penstock.payload")
+    half = begin(build, exchanges, Source(1), 0)
+    half.many, half.burst_left = payload.PayloadRun.of([payload.Payload(b"0")]), 100
+    half.send_many()
+    assert half.burst_left == 0
+
+
+def test_item_without_credit_costs_no_part_of_the_burst(build: Build, exchanges: Any) -> None:
+    """Another stream of a River session may have used the credit that they share."""
+    exceeded = build.module("penstock.errors").CreditExceeded("used")
+
+    def put(stream_id: int, payload: object) -> int:
+        raise exceeded
+
+    half = begin(build, exchanges, Source(1), 0)
+    half.put, half.burst_left = put, 100
+    half.send(b"item")
+    assert (half.burst_left, half.credit, len(half.many)) == (100, 0, 1)

@@ -98,9 +98,9 @@ class Half:
             self.many = PayloadRun.of((payload,))
             self.send_many()
             return
-        self.burst_left -= len(payload.data) + FRAME_BYTES
         try:
             self.credit = self.put(self.stream_id, payload)
+            self.burst_left -= len(payload.data) + FRAME_BYTES
         except CreditExceeded:
             # Another stream has used what all streams of a River session share.
             self.many, self.credit = PayloadRun.of((payload,)), 0
@@ -121,8 +121,8 @@ class Half:
             if sent:
                 self.burst_left -= max(many.size * sent // count - self.part_bytes, 0)
                 self.part_bytes = 0
-            elif count:
-                # A part of a large item.
+            elif count and session.credit(self.stream_id) > 0:
+                # A part of a large item. Without credit, nothing was sent.
                 self.burst_left -= self.fragment_bytes
                 self.part_bytes += self.fragment_bytes
         elif count:

@@ -250,6 +250,8 @@ class TaskPump(Half):
             if self.credit > 0:
                 self.lane.queue(self, self.turn < 0)
             await self.waiter
+            # Other tasks that were woken with this one may have run first.
+            self.begun = self.lane.scheduler.clock()
 
     def _finished(self, task: asyncio.Future[None]) -> None:
         """Report a failure to the peer, and remove this half."""
