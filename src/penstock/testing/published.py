@@ -86,9 +86,7 @@ async def misdescribed(published: Published) -> str:
     unknown = await _first(published, (UNKNOWN_ROUTE, b""), lambda stream: True)
     if not unknown.over and not unknown.items:
         place = parse_url(published.url)
-        raise ConnectError(
-            f"{place.place} has not answered a request within {published.patience:g} s; does it speak {place.protocol}?"
-        )
+        raise ConnectError(f"{place.place} answers no request; does it speak {place.protocol} there?")
     for name in ("finite", "failing", "endless", "empty"):
         what: tuple[str, bytes] | None = getattr(published, name)
         if what is not None:
