@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.aio.fakes import Source, fake_exchanges
-from tests.aio.test_pump import begin, completed, exchanges, quantum, sent
+from tests.aio.test_pump import STREAM, begin, completed, exchanges, numbers, quantum, sent
 from tests.builds import Build
 from tests.waiting import turns
 
@@ -102,3 +102,36 @@ def test_item_without_credit_costs_no_part_of_the_burst(build: Build, exchanges:
     half.put, half.burst_left = put, 100
     half.send(b"item")
     assert (half.burst_left, half.credit, len(half.many)) == (100, 0, 1)
+
+
+@pytest.mark.parametrize("kind", ["items", "run", "numbers", "record batch", "slow items"])
+def test_step_returns_the_bytes_that_it_has_sent(build: Build, exchanges: Any, kind: str) -> None:
+    payload = build.module("penstock.payload")
+    data = numbers(0, 200, 1_000)
+    source: Any = [*data, *data]
+    if kind == "run":
+        run = payload.PayloadRun.of([payload.Payload(each) for each in data])
+        source = [run, run]
+    elif kind == "numbers":
+        source = [payload.PayloadRun.fixed(b"".join(data), 8)] * 2
+    elif kind == "record batch":
+        pyarrow = pytest.importorskip("pyarrow")
+        source = [pyarrow.record_batch({"data": pyarrow.array(data, pyarrow.binary())})] * 2
+    half = begin(build, exchanges, source, 0)
+    exchanges.flow.lane.scheduler.clock = lambda: 0.1 * len(sent(exchanges)) if kind == "slow items" else 0.0
+    exchanges.session.left[STREAM] = half.credit = 1 << 40
+    counted = 0
+    for _ in range(4):
+        exchanges.flow.lane.scheduler.begun = exchanges.flow.lane.scheduler.clock()
+        counted += half.step()
+        expected = sum(len(each) + 16 for each in sent(exchanges))
+        assert counted == expected
+        if kind != "run":
+            assert expected <= 6 * quantum(build)
+
+
+def test_quick_burst_is_not_cut_whatever_the_time_is(build: Build, exchanges: Any) -> None:
+    source = Source(1_000, 1_000)
+    exchanges.flow.lane.scheduler.clock = lambda: 1e6 + source.taken * 1e-6
+    begin(build, exchanges, source, 1_000)
+    assert source.taken == quantum(build) // 1_016 + 1

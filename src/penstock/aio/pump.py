@@ -144,7 +144,8 @@ class Pump(Half):
                 self._complete()
                 return
             self.send(item)
-            self.limit_burst()
+            if self.credit > 0:
+                self.limit_burst()
         # One item is taken ahead of credit, so that a peer that requested exactly all items gets the completion.
         if self.credit <= 0 and self.many is None:
             self.next_item = next(self.source, _END)
