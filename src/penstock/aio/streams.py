@@ -61,8 +61,8 @@ class Stream(Items):
     """
 
     __slots__ = (
-        "_chain", "_connector", "_credit", "_entered", "_limit", "_opening", "_plain", "_refusals", "_request",
-        "_wanted", "_wrapped"
+        "_again", "_chain", "_connector", "_credit", "_entered", "_limit", "_opening", "_plain", "_refusals",
+        "_request", "_wanted", "_wrapped"
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +90,8 @@ class Stream(Items):
         # Futures of tasks that wait while another one opens the stream; None if none does.
         self._opening: list[asyncio.Future[None]] | None = None
         self._refusals = 0
+        # The exchanges in whose queue to wait after a refusal, and the first stream id there; see `RequestQueue.add`.
+        self._again: tuple[Exchanges | None, int] = None, 0
         self._request = request
         self._chain = None if request is None else chain(interceptors, self._open_plain)
         # The stream that the last interceptor opened, and its items if an interceptor has wrapped them.
@@ -231,13 +233,16 @@ class Stream(Items):
         outgoing = wanted.outgoing
         route = "" if wanted.routed else wanted.route
         opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
+        refused_by, order = self._again
         try:
             try:
-                return self._own(driver.exchanges, driver.session.open(*opening))
+                if refused_by is not driver.exchanges:
+                    order = 0
+                    return self._own(driver.exchanges, driver.session.open(*opening))
             except (LeaseMissing, SessionClosed) as error:
                 driver = await self._connector.another(driver, error)
-                inbound: ReceiveBuffer = await self._connector.opened(driver, opening, self._own)
-                return inbound
+            inbound: ReceiveBuffer = await self._connector.opened(driver, opening, self._own, order)
+            return inbound
         except asyncio.CancelledError:
             # The lease may have arrived just before.
             self.cancel()
@@ -251,11 +256,14 @@ class Stream(Items):
         self._inbound = exchanges.inbound[stream_id] = inbound
         if wanted.outgoing is not None:
             pump(exchanges, stream_id, 0, wanted.outgoing)
-        exchanges.flow.schedule_write()
+        exchanges.flow.schedule_write(len(wanted.payload.data))
         return inbound
 
     async def _open_again(self, ended: ReceiveBuffer, error: Exception) -> ReceiveBuffer:
-        """Open the stream on another connection if a closing server has refused it; otherwise raise `error`."""
+        """Open the stream again if the peer has refused it for the time being; otherwise raise `error`.
+
+        It is opened when it is its turn, or on another connection if the server is closing.
+        """
         if self._plain is not None:
             self._inbound = await self._plain._open_again(ended, error)
             return self._inbound
@@ -264,7 +272,12 @@ class Stream(Items):
             wanted = self._wanted
             # Sent items may be spent, and what a user has granted was for the earlier stream.
             spent = ended.began or wanted.outgoing is not None or wanted.manual
-            if spent or self._refusals > MAX_REFUSALS or not self._connector.replaces(ended.exchanges, error):
+            if spent or self._refusals > MAX_REFUSALS:
+                raise error
+            if ended.refused:
+                exchanges, order = self._again
+                self._again = ended.exchanges, order if exchanges is ended.exchanges else ended.stream_id
+            elif not self._connector.replaces(ended.exchanges, error):
                 raise error
             self._inbound = None
         # Another task may have opened it meanwhile, or be opening it.
