@@ -57,7 +57,7 @@ def _ready(connector: Connector, kind: Kind) -> Driver | None:
 
 
 def _pending(
-    driver: Driver, future: Future[Payload], stream_id: int, outgoing: Source | None = None
+    driver: Driver, future: Future[Payload], stream_id: int, outgoing: Source | None = None, size: int = 0
 ) -> Future[Payload]:
     """Make `future` that of a call that was opened, start its source, and schedule the write of its request.
 
@@ -66,7 +66,7 @@ def _pending(
     driver.exchanges.calls[stream_id] = future
     if outgoing is not None:
         pump(driver.exchanges, stream_id, 0, outgoing)
-    driver.flow.schedule_write()
+    driver.flow.schedule_write(size)
     return future
 
 
@@ -326,9 +326,9 @@ class Peer:
         except (LeaseMissing, SessionClosed) as error:
             return await self._queued(await connector.another(driver, error), kind, route, payload, outgoing)
         if kind is _FIRE:
-            driver.flow.schedule_write()
+            driver.flow.schedule_write(len(payload.data))
             return None
-        future = _pending(driver, driver.loop.create_future(), stream_id, outgoing)
+        future = _pending(driver, driver.loop.create_future(), stream_id, outgoing, len(payload.data))
         try:
             return await future
         except CancelledError:
