@@ -15,7 +15,6 @@ from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..session import Session
 from ..tap import Outcome, Tap
-from .exchanges import FATAL
 
 __all__ = ["TappedSession", "Taps"]
 
@@ -56,8 +55,6 @@ class Taps:
         for method in self._methods[what]:
             try:
                 method(*arguments)
-            except FATAL:
-                raise
             except BaseException:
                 tap = getattr(method, "__self__", method)
                 logger.exception("the tap %r failed; it is disabled for this connection", tap)
