@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -13,7 +12,7 @@ import pytest
 import uvloop
 
 import penstock
-from penstock import ApplicationError, Items, Payload, PenstockError, Service, current_connection
+from penstock import ApplicationError, Items, Payload, Service, current_connection
 from tests.waiting import until
 
 PLACES = [
@@ -341,72 +340,6 @@ async def test_base_exception_of_a_source_reaches_its_consumer_as_an_error(boom:
             [item async for item in peer.channel("echo", b"1", items())]
         assert (await peer.upload("t.count", b"1", [b"2"])).data == b"1"
         assert peer.outstanding == 0
-
-
-@pytest.mark.parametrize("error", [Panic, SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
-async def test_base_exception_of_an_acceptor_rejects_its_client(
-    error: type[BaseException], caplog: pytest.LogCaptureFixture
-) -> None:
-    def accept(setup: penstock.Setup) -> None:
-        raise error("a secret")
-
-    async def accept_later(setup: penstock.Setup) -> None:
-        await asyncio.sleep(0)
-        raise error("a secret")
-
-    for acceptor in (accept, accept_later):
-        caplog.clear()
-        async with penstock.serve(service_of(lambda name: None), PLACES[0], acceptor=acceptor) as server:
-            async with penstock.connect(server.urls[0]) as peer:
-                with pytest.raises(PenstockError, match="the server rejected the set-up"):
-                    await peer.call("call.plain")
-        assert "the acceptor failed" in [record.getMessage() for record in caplog.records]
-
-
-@pytest.mark.parametrize("error", [Panic, SystemExit, KeyboardInterrupt])
-async def test_base_exception_of_a_hook_refuses_its_connection(
-    error: type[BaseException], caplog: pytest.LogCaptureFixture
-) -> None:
-    @asynccontextmanager
-    async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
-        raise error("a secret")
-        yield
-
-    @asynccontextmanager
-    async def late(connection: penstock.Connection) -> AsyncIterator[None]:
-        yield
-        raise error("a secret")
-
-    service = service_of(lambda name: None)
-    async with penstock.serve(service, PLACES[0], on_connection=hook) as server:
-        async with penstock.connect(server.urls[0]) as peer:
-            with pytest.raises(PenstockError, match="refused the connection"):
-                await peer.call("call.plain")
-    async with penstock.serve(service, PLACES[0], on_connection=late) as server:
-        async with penstock.connect(server.urls[0]) as peer:
-            await peer.call("call.plain")
-        with pytest.raises(RuntimeError, match=f"on_connection raised {error.__name__}"):
-            await penstock.connect(server.urls[0], on_connection=hook)
-    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
-    assert [message.partition(": ")[2] for message in said] == [
-        "on_connection failed",
-        "on_connection failed when it exited",
-    ]
-
-
-@pytest.mark.parametrize("error", [Panic, SystemExit, KeyboardInterrupt])
-async def test_base_exception_of_a_tap_disables_it(
-    error: type[BaseException], caplog: pytest.LogCaptureFixture
-) -> None:
-    class Broken(penstock.Tap):
-        def stream_opened(self, *arguments: object) -> None:
-            raise error("boom")
-
-    service = service_of(lambda name: None)
-    async with penstock.serve(service, PLACES[0], taps=[Broken()]) as server:
-        async with penstock.connect(server.urls[0]) as peer:
-            await peer.call("call.plain")
-    assert "it is disabled for this connection" in caplog.text
 
 
 async def test_handler_that_is_canceled_before_its_first_step_is_closed() -> None:
