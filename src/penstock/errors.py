@@ -51,6 +51,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import ClassVar, Final
 
@@ -156,6 +157,7 @@ class ApplicationError(PenstockError):
 # Parts of the messages of temporary rejections of requests by Penstock. The protocols have no code for them.
 _TOO_MANY: Final = "max_streams ("
 _NO_LEASE: Final = "there is no lease for this request"
+_TOO_FAST: Final = re.compile(r"max_open_rate \((\d{1,9})/s\)")
 
 
 class Rejected(ApplicationError):
@@ -176,13 +178,22 @@ class Rejected(ApplicationError):
 
     @property
     def temporary(self) -> bool:
-        """True if the peer has too many open streams, or a lease expired on the way: a retry may succeed."""
-        return self.too_many or _NO_LEASE in self.message
+        """True if the peer has too many open streams, or they come too fast, or a lease expired on the way.
+
+        A later retry may succeed.
+        """
+        return self.too_many or self.open_rate > 0 or _NO_LEASE in self.message
 
     @property
     def too_many(self) -> bool:
         """True if the peer has too many open streams of this side."""
         return _TOO_MANY in self.message
+
+    @property
+    def open_rate(self) -> int:
+        """How many streams the peer lets this side open per second if there were more; otherwise 0."""
+        found = _TOO_FAST.search(self.message)
+        return int(found[1]) if found else 0
 
 
 class Canceled(ApplicationError):

@@ -112,7 +112,8 @@ class Settings:
     max_keepalive_bytes: int = 16 * KIB
     """Data of a KEEPALIVE, which must be sent back."""
     max_output_bytes: int = 64 * MIB
-    """Output waiting for a peer that does not read; beyond it, the connection ends."""
+    """Output waiting for a peer that does not read; beyond it, and an eighth for headers, the connection ends. An item
+    or a request that is larger is not sent: it fails with LocalError, and costs only its own stream."""
     output_high_bytes: int = 256 * KIB
     """Output waiting in a link at which producers pause: a few write calls, so that the socket never runs dry; at four
     times as much, no more requests are read."""

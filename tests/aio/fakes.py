@@ -157,7 +157,7 @@ def fake_exchanges(build: Build, loop: asyncio.AbstractEventLoop | FakeLoop) -> 
         def write(self) -> None:
             self.writes += 1
 
-        def schedule_write(self) -> None:
+        def schedule_write(self, size: int = 0) -> None:
             """Do nothing."""
 
         def fire_started(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -13,8 +12,7 @@ import pytest
 import uvloop
 
 import penstock
-from penstock import ApplicationError, Items, Payload, PenstockError, Service, current_connection
-from penstock.aio.loop import run
+from penstock import ApplicationError, Items, Payload, Service, current_connection
 from tests.waiting import until
 
 PLACES = [
@@ -237,7 +235,7 @@ async def test_source_of_a_request_runs_in_the_context_of_its_caller(url: str) -
 
 @pytest.mark.parametrize("new_loop", LOOPS)
 @pytest.mark.parametrize("url", PLACES)
-@pytest.mark.parametrize("error", [Panic, GeneratorExit])
+@pytest.mark.parametrize("error", [Panic, GeneratorExit, SystemExit, KeyboardInterrupt])
 def test_base_exception_costs_its_own_stream(
     url: str, new_loop: Any, error: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -289,10 +287,39 @@ async def test_base_exception_of_a_push_handler_is_logged(caplog: pytest.LogCapt
     assert [record.getMessage() for record in caplog.records] == ["the push handler failed"]
 
 
-async def test_base_exception_of_a_source_reaches_its_consumer_as_an_error() -> None:
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        (PLACES[2], 0x301),
+        ("reactivesocket-0.0+memory://isolated", 0x301),
+        ("reactive-streams+memory://isolated", 0x201),
+        ("river+memory://isolated", object()),
+    ],
+)
+async def test_error_that_cannot_be_sent_costs_its_own_stream(
+    url: str, code: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def work(name: str) -> None:
+        error: Any = ApplicationError(0x301, "a secret")
+        error.code, error.data, error.message = code, object(), object()
+        raise error
+
+    async with serving(url, service_of(work)) as peer:
+        for kind, how in asked(url):
+            if kind in ("call", "stream"):
+                caplog.clear()
+                with pytest.raises(ApplicationError):
+                    await ask(peer, kind, f"{kind}.{how}")
+                (record,) = caplog.records
+                assert "failed, and its error cannot be sent" in record.getMessage()
+        assert peer.outstanding == 0
+
+
+@pytest.mark.parametrize("boom", [GeneratorExit, SystemExit, KeyboardInterrupt])
+async def test_base_exception_of_a_source_reaches_its_consumer_as_an_error(boom: type[BaseException]) -> None:
     def items() -> Iterator[bytes]:
         yield b"1"
-        raise GeneratorExit("boom")
+        raise boom("boom")
 
     service = Service()
 
@@ -306,80 +333,20 @@ async def test_base_exception_of_a_source_reaches_its_consumer_as_an_error() -> 
             yield item.data
 
     async with serving(PLACES[0], service) as peer:
-        with pytest.raises(RuntimeError, match="GeneratorExit") as raised:
+        with pytest.raises(RuntimeError, match=boom.__name__) as raised:
             await peer.upload("t.count", b"1", items())
-        assert isinstance(raised.value.__cause__, GeneratorExit)
-        with pytest.raises(RuntimeError, match="GeneratorExit"):
+        assert isinstance(raised.value.__cause__, boom)
+        with pytest.raises(RuntimeError, match=boom.__name__):
             [item async for item in peer.channel("echo", b"1", items())]
         assert (await peer.upload("t.count", b"1", [b"2"])).data == b"1"
         assert peer.outstanding == 0
 
 
-async def test_base_exception_of_an_acceptor_rejects_its_client(caplog: pytest.LogCaptureFixture) -> None:
-    def accept(setup: penstock.Setup) -> None:
-        raise Panic("a secret")
-
-    async def accept_later(setup: penstock.Setup) -> None:
-        await asyncio.sleep(0)
-        raise Panic("a secret")
-
-    for acceptor in (accept, accept_later):
-        caplog.clear()
-        async with penstock.serve(service_of(lambda name: None), PLACES[0], acceptor=acceptor) as server:
-            async with penstock.connect(server.urls[0]) as peer:
-                with pytest.raises(PenstockError, match="the server rejected the set-up"):
-                    await peer.call("call.plain")
-        assert "the acceptor failed" in [record.getMessage() for record in caplog.records]
-
-
-async def test_base_exception_of_a_hook_refuses_its_connection(caplog: pytest.LogCaptureFixture) -> None:
-    @asynccontextmanager
-    async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
-        raise Panic("a secret")
-        yield
-
-    @asynccontextmanager
-    async def late(connection: penstock.Connection) -> AsyncIterator[None]:
-        yield
-        raise Panic("a secret")
-
-    service = service_of(lambda name: None)
-    async with penstock.serve(service, PLACES[0], on_connection=hook) as server:
-        async with penstock.connect(server.urls[0]) as peer:
-            with pytest.raises(PenstockError, match="refused the connection"):
-                await peer.call("call.plain")
-    async with penstock.serve(service, PLACES[0], on_connection=late) as server:
-        async with penstock.connect(server.urls[0]) as peer:
-            await peer.call("call.plain")
-        with pytest.raises(RuntimeError, match="on_connection raised Panic"):
-            await penstock.connect(server.urls[0], on_connection=hook)
-    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
-    assert [message.partition(": ")[2] for message in said] == [
-        "on_connection failed",
-        "on_connection failed when it exited",
-    ]
-
-
-async def test_base_exception_of_a_tap_disables_it(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(penstock.Tap):
-        def stream_opened(self, *arguments: object) -> None:
-            raise Panic("boom")
-
-    service = service_of(lambda name: None)
-    async with penstock.serve(service, PLACES[0], taps=[Broken()]) as server:
-        async with penstock.connect(server.urls[0]) as peer:
-            await peer.call("call.plain")
-    assert "it is disabled for this connection" in caplog.text
-
-
-@pytest.mark.parametrize("fatal", [SystemExit, KeyboardInterrupt])
-def test_what_ends_the_process_is_not_caught(fatal: type[BaseException]) -> None:
-    def work(name: str) -> None:
-        raise fatal
-
-    async def main() -> None:
-        async with serving(PLACES[2], service_of(work)) as peer:
-            await peer.call("call.plain")
-
-    with pytest.raises(fatal):
-        run(main())
+async def test_handler_that_is_canceled_before_its_first_step_is_closed() -> None:
+    # A coroutine that is never awaited warns, and warnings are errors.
+    async with serving(PLACES[2], service_of(lambda name: None)) as peer:
+        call = asyncio.ensure_future(peer.call("call.coroutine", b"1"))
+        await until(lambda: peer.outstanding == 1)
+        call.cancel()
+        await until(lambda: peer.outstanding == 0)
+        assert (await peer.call("call.coroutine", b"1")).data == b"1"

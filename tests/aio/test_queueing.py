@@ -12,7 +12,7 @@ import pytest
 
 import penstock
 from penstock import FixedLease, Metrics, Payload, Rejected, Service, SessionClosed, SessionError, Settings
-from penstock.aio.queueing import MAX_FRUITLESS, REST_SECONDS
+from penstock.aio.queueing import MAX_FRUITLESS, MAX_LEASES, REST_SECONDS
 from tests.aio.serving import world
 from tests.builds import Build
 from tests.sim.clockwork import run
@@ -20,8 +20,7 @@ from tests.waiting import turns, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
-CODED = ("rsocket", "reactivesocket-0.2", "river", "reactive-streams")
-"""Protocols that have a code for a rejected request."""
+PROTOCOLS = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "river", "reactive-streams")
 SMALL = Settings(max_streams=8)
 
 
@@ -79,11 +78,17 @@ async def gathered(peer: penstock.Peer, route: str, count: int) -> list[Any]:
     return await asyncio.gather(*calls, return_exceptions=True)
 
 
+def refuse(exchanges: Any, stream_id: int) -> None:
+    """Let it seem that the peer has refused a call that it has begun."""
+    exchanges.session.cancel(stream_id)
+    exchanges.end_inbound(stream_id, Rejected(message="more than max_streams (1) streams are open"))
+
+
 # Answers to all.
 
 
 @pytest.mark.parametrize("route", ["demo.echo", "demo.held"])
-@pytest.mark.parametrize("protocol", CODED)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_gathered_calls_are_answered_above_the_peers_limit(protocol: str, route: str) -> None:
     async with service_of(protocol, server=SMALL) as (held, peer):
         held.released.set()
@@ -92,9 +97,8 @@ async def test_gathered_calls_are_answered_above_the_peers_limit(protocol: str, 
     assert held.most <= 8
 
 
-@pytest.mark.parametrize("protocol", [*CODED, "reactivesocket-0.0"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_own_limit_alone_keeps_a_client_below_that_of_its_peer(protocol: str) -> None:
-    # ReactiveSocket 0.0 has no codes, so a client does not know why a request failed.
     async with service_of(protocol, server=SMALL, client=Settings(max_calls=8)) as (held, peer):
         held.released.set()
         answers = await gathered(peer, "demo.held", 100)
@@ -102,7 +106,7 @@ async def test_own_limit_alone_keeps_a_client_below_that_of_its_peer(protocol: s
     assert held.begun == list(range(100))
 
 
-@pytest.mark.parametrize("protocol", [*CODED, "reactivesocket-0.0"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_many_gathered_calls_are_answered_with_default_settings(protocol: str) -> None:
     async with service_of(protocol) as (held, peer):
         answering = asyncio.ensure_future(gathered(peer, "demo.held", 10_000))
@@ -144,6 +148,34 @@ async def test_waiting_and_repeated_requests_are_counted() -> None:
             assert (snapshot.requests_queued, snapshot.requests_repeated) == (30, 10)
             held.released.set()
             await asyncio.gather(*calls)
+
+
+async def test_refused_call_precedes_one_whose_turn_was_scheduled_before() -> None:
+    # The refusal arrives in a turn of the loop at whose end other calls were to be sent.
+    async with service_of("rsocket", client=Settings(max_calls=1)) as (held, peer):
+        first, second = (asyncio.ensure_future(peer.call("demo.held", b"%d" % each)) for each in range(2))
+        await until(lambda: held.begun == [0])
+        exchanges = peer._connector.current.exchanges  # type: ignore[union-attr]
+        (stream_id,) = exchanges.calls
+        exchanges.queue.schedule()
+        refuse(exchanges, stream_id)
+        third = asyncio.ensure_future(peer.call("demo.held", b"2"))
+        held.released.set()
+        assert [(await call).data for call in (first, second, third)] == [b"0", b"1", b"2"]
+        assert held.begun == [0, 0, 1, 2]
+
+
+async def test_new_call_does_not_overtake_one_that_was_just_refused() -> None:
+    async with service_of("rsocket") as (held, peer):
+        first = asyncio.ensure_future(peer.call("demo.held", b"0"))
+        await until(lambda: held.begun == [0])
+        exchanges = peer._connector.current.exchanges  # type: ignore[union-attr]
+        # Its first step comes before that of the refused call.
+        second = asyncio.ensure_future(peer.call("demo.held", b"1"))
+        refuse(exchanges, *exchanges.calls)
+        held.released.set()
+        await asyncio.gather(first, second)
+        assert held.begun == [0, 0, 1]
 
 
 # Waiting.
@@ -296,7 +328,7 @@ async def test_call_whose_lease_expired_on_the_way_is_repeated() -> None:
         assert len(asked) == 2 and queue_of(peer).limit.value == 4_096
         with pytest.raises(Rejected, match="no lease"):
             await peer.call("late", b"always")
-        assert len(asked) == 4
+        assert len(asked) == 2 + 2 + MAX_LEASES
 
 
 def test_peer_that_admits_no_call_is_asked_a_few_times() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.sim.crowd import CODED, Crowd, Shared
+from tests.sim.crowd import PROTOCOLS, Crowd, Shared
 
 __all__ = ["crowds", "shared_limits"]
 
@@ -15,7 +15,7 @@ WORLDS = ((1, 0.01, 0.001, 0.0), (8, 0.05, 0.01, 0.2), (100, 0.01, 0.05, 0.1), (
 
 def crowds(folder: Path) -> Iterator[str]:
     """Make more calls at once than the server admits; each is answered, once, in order, and soon (RS2, RV8)."""
-    for protocol in CODED:
+    for protocol in PROTOCOLS:
         for limit, seconds, delay, cancels in WORLDS:
             crowd = Crowd(protocol, limit, seconds, delay, cancels=cancels, seed=limit)
             yield from (f"{protocol}, a limit of {limit}: {wrong}" for wrong in crowd.breaches())

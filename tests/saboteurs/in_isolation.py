@@ -18,7 +18,7 @@ __all__ = ["SABOTEURS"]
 
 Sabotage = AbstractContextManager[object]
 
-CATCH = "    except FATAL:\n        raise\n    except BaseException as error:"
+CATCH = "    except BaseException as error:"
 CATCH_ERRORS = "    except (Exception, asyncio.CancelledError) as error:"
 
 

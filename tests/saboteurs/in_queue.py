@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 
 from penstock.aio.connectors import Connector
 from penstock.aio.queueing import CallLimit
+from penstock.rsocket import inbound
 
 from .patching import edited, replaced
 from .saboteur import Saboteur
@@ -31,7 +32,18 @@ def refused_calls_wait_at_the_end() -> Sabotage:
     return edited(Connector, "queued", ("order = order or request.stream_id", "order = 0"))
 
 
+def refusals_without_codes_unknown() -> Sabotage:
+    return replaced((inbound, "REFUSALS", ()))
+
+
 SABOTEURS = (
+    Saboteur(
+        "refusals without codes unknown",
+        "a client of ReactiveSocket 0.0 takes a refusal for a failure of the handler",
+        "RS2",
+        "crowds",
+        refusals_without_codes_unknown,
+    ),
     Saboteur(
         "refusals teach nothing",
         "a refused call is sent again at once, and again",

@@ -13,10 +13,9 @@ from penstock import Kind, Metrics, Outcome, Payload, Rejected, Service, Setting
 from .clockwork import network, run
 from .links import Road
 
-__all__ = ["CODED", "Crowd", "Shared"]
+__all__ = ["PROTOCOLS", "Crowd", "Shared"]
 
-CODED = ("rsocket", "reactivesocket-0.2", "river", "reactive-streams")
-"""Protocols that have a code for a rejected request."""
+PROTOCOLS = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "river", "reactive-streams")
 
 
 @dataclass

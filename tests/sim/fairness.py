@@ -85,7 +85,7 @@ class Client:
             def write(self) -> None:
                 client.written()
 
-            def schedule_write(self) -> None:
+            def schedule_write(self, size: int = 0) -> None:
                 """Do nothing."""
 
         settings = build.module("penstock.settings").Settings()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from .crowd import CODED, Crowd, Shared
+from .crowd import PROTOCOLS, Crowd, Shared
 
 
-@pytest.mark.parametrize("protocol", CODED)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_call_of_a_crowd_is_answered_in_order_and_soon(protocol: str) -> None:
     crowd = Crowd(protocol, limit=20, seconds=0.05, cancels=0.1, seed=3)
     assert list(crowd.breaches()) == []

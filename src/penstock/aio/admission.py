@@ -14,7 +14,7 @@ from ..events import Closed, Draining, Established, Event, MetadataPushed, Reque
 from ..transports import Link
 from .dispatch import without_requests
 from .driver import Driver
-from .exchanges import ENDS_TASK, FATAL
+from .exchanges import ends_task
 from .flow import ADMISSION, HOOK
 from .intercept import bound
 from .setup import Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, checked, rejection
@@ -216,8 +216,6 @@ class Admission:
             answer = driver.dispatch.context.run(self._acceptor, setup)
             if not inspect.isawaitable(answer):
                 self._count(checked(answer))
-        except FATAL:
-            raise
         except BaseException as error:
             self._reject(error)
             return False
@@ -236,9 +234,9 @@ class Admission:
             async with timeout:
                 verdict = await answer
             self._count(checked(verdict))
-        except ENDS_TASK:
-            raise
         except BaseException as error:
+            if ends_task(error):
+                raise
             self._acceptor_task = None
             if isinstance(error, TimeoutError) and timeout.expired():
                 # Not a rejection: the client may retry successfully.
@@ -327,16 +325,14 @@ class Admission:
             async with AsyncExitStack() as stack:
                 try:
                     await stack.enter_async_context(hook(connection))
-                except (GeneratorExit, *FATAL):
-                    raise
                 except BaseException as error:
                     self._refuse(error)
                     return
                 self._admit()
                 await self._closed
-        except ENDS_TASK:
-            raise
-        except BaseException:
+        except BaseException as error:
+            if ends_task(error):
+                raise
             logger.exception("%r: on_connection failed when it exited", connection)
 
     def _admit(self) -> None:

@@ -79,7 +79,7 @@ class Connector:
             order: The id of its first stream, if the peer has refused it; otherwise 0.
 
         """
-        refusals = 0
+        refusals = repeated = 0
         while True:
             exchanges = driver.exchanges
             queue = exchanges.queue
@@ -94,8 +94,9 @@ class Connector:
             except (Rejected, SetupRejected) as error:
                 if items is not None and not items.repeatable:
                     raise
-                if queue.repeats(error, order):
+                if queue.repeats(error, repeated):
                     order = order or request.stream_id
+                    repeated += 1
                 elif refusals < MAX_REFUSALS and self.replaces(exchanges, error):
                     refusals += 1
                     driver, order = await self.driver(), 0
@@ -110,14 +111,16 @@ class Connector:
                     # The response to an upload may arrive before the end of its items.
                     exchanges.cancel_stream(request.stream_id)
 
-    async def opened(self, driver: Driver, opening: Opening, own: Callable[[Exchanges, int], Any]) -> Any:
+    async def opened(
+        self, driver: Driver, opening: Opening, own: Callable[[Exchanges, int], Any], order: int = 0
+    ) -> Any:
         """Send a request that is not a call when it is its turn; return the result of `own`. See :meth:`queued`."""
         while True:
             exchanges = driver.exchanges
             try:
-                return await exchanges.queue.opened(opening, partial(own, exchanges))
+                return await exchanges.queue.opened(opening, partial(own, exchanges), order)
             except (LeaseMissing, SessionClosed) as error:
-                driver = await self.another(driver, error, True)
+                driver, order = await self.another(driver, error, True), 0
 
     async def another(self, driver: Driver, error: LeaseMissing | SessionClosed, waited: bool = False) -> Driver:
         """Return the driver in whose queue to put a request that `driver` could not send because of `error`.

@@ -30,7 +30,15 @@ cdef class Dispatch:
 
 cdef _payload(result)
 cdef Py_ssize_t _memory_of(Payload request) except -1
-cdef _reply(Exchanges exchanges, stream_id, payload, handler)
+cdef _reply(Exchanges exchanges, stream_id, Payload payload, handler)
+
+
+cdef class LateAnswer:
+    cdef public Py_ssize_t held
+    cdef public Exchanges exchanges
+    cdef public object handler
+    cdef public Payload payload
+    cdef public object stream_id
 
 
 cdef class TaskAnswer:
@@ -40,3 +48,4 @@ cdef class TaskAnswer:
     cdef public bint over
     cdef public object stream_id
     cdef public object task
+    cdef public object work

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from asyncio import isfuture
 from collections.abc import Awaitable, Callable, Generator
 from contextvars import Context
 from inspect import isawaitable
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 from .. import events
 from ..account import ITEM_BYTES
-from ..errors import Canceled, Rejected, StreamClosed
+from ..errors import Canceled, LocalError, Rejected, StreamClosed
 from ..events import (
     Completed,
     CreditGranted,
@@ -26,7 +27,7 @@ from ..events import (
 )
 from ..kinds import Kind
 from ..payload import Payload
-from .exchanges import FATAL, Exchanges
+from .exchanges import Exchanges, contained, failure_of
 from .handlers import Handler
 from .inbound import ReceiveBuffer
 from .items import Items
@@ -139,8 +140,6 @@ class Dispatch:
             # A responder does not receive pushed metadata in order with items.
             try:
                 self.context.copy().run(self.service.pushed, event.metadata)
-            except FATAL:
-                raise
             except BaseException:
                 logger.exception("the push handler failed")
 
@@ -186,8 +185,6 @@ class Dispatch:
                 self._hold(event)
             else:
                 self._begin_channel(event, handler, context)
-        except FATAL:
-            raise
         except BaseException as error:
             self.exchanges.fail(event.stream_id, error, handler.name)
 
@@ -273,12 +270,15 @@ def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Hand
     """Send the single item of a response, unless the peer has canceled."""
     if handler.kind == _FIRE:
         return
+    if exchanges.flow.paused and len(payload.data) > exchanges.flow.part_bytes:
+        exchanges.outbound[stream_id] = LateAnswer(exchanges, stream_id, payload, handler)
+        return
     try:
         exchanges.session.send(stream_id, payload, True)
     except StreamClosed:
         pass
     else:
-        exchanges.flow.schedule_write()
+        exchanges.flow.schedule_write(len(payload.data))
     if handler.kind == _UPLOAD:
         exchanges.release(stream_id)
 
@@ -296,13 +296,49 @@ class SingleItem:
         return (_payload(result),)
 
 
+class LateAnswer:
+    """A large response that waits until the link accepts output: many at once must not look like an idle peer."""
+
+    __slots__ = ("exchanges", "handler", "held", "payload", "stream_id")
+
+    def __init__(self, exchanges: Exchanges, stream_id: int, payload: Payload, handler: Handler) -> None:
+        self.exchanges = exchanges
+        self.stream_id = stream_id
+        self.handler = handler
+        self.payload: Payload | None = payload
+        self.held = 0
+        exchanges.flow.writable().add_done_callback(self._writable)
+
+    def granted(self) -> None:
+        """Do nothing: the request included the demand for the item."""
+
+    def canceled(self, metadata: bytes | None = None) -> None:
+        """Drop the response. The half is no longer in the table."""
+        self.payload = None
+
+    def _writable(self, waiter: asyncio.Future[None]) -> None:
+        """Send the response, unless another one has filled the link again."""
+        payload = self.payload
+        if payload is None:
+            return
+        exchanges = self.exchanges
+        if exchanges.flow.paused:
+            exchanges.flow.writable().add_done_callback(self._writable)
+            return
+        try:
+            _reply(exchanges, self.stream_id, payload, self.handler)
+        except LocalError as error:
+            exchanges.fail(self.stream_id, error, self.handler.name)
+        exchanges.half_ended(self, self.stream_id, self.handler.name)
+
+
 class TaskAnswer:
     """A handler that runs in a task, and responds with one item or none.
 
     The table of sending halves contains it, so that the peer can cancel it. It holds the request until it has ended.
     """
 
-    __slots__ = ("exchanges", "handler", "held", "over", "stream_id", "task")
+    __slots__ = ("exchanges", "handler", "held", "over", "stream_id", "task", "work")
 
     def __init__(self, exchanges: Exchanges, stream_id: int, handler: Handler, request: Payload) -> None:
         self.held = _memory_of(request)
@@ -312,6 +348,7 @@ class TaskAnswer:
         self.handler = handler
         self.over = False
         self.task: asyncio.Future[Any] | None = None
+        self.work: Any = None
 
     def start(self, work: Any, context: Context) -> None:
         """Run `work`, which returns the response, in the context of its request."""
@@ -320,6 +357,9 @@ class TaskAnswer:
             self.exchanges.fires.add(self)
         else:
             self.exchanges.outbound[self.stream_id] = self
+        if not isfuture(work):
+            self.work = work
+            work = contained(work)
         self.task = self.exchanges.start(work, self._finished, context)
 
     def granted(self) -> None:
@@ -338,11 +378,15 @@ class TaskAnswer:
         exchanges = self.exchanges
         handler = self.handler
         stream_id = self.stream_id
+        if task.cancelled() and hasattr(self.work, "close"):
+            # The coroutine is still open if the task was canceled before its first step.
+            self.work.close()
+        self.work = None
         exchanges.tasks.discard(task)
         if handler.kind == _FIRE:
             exchanges.flow.fire_ended()
             exchanges.fires.discard(self)
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        error = failure_of(task)
         if error is not None:
             # If the peer has canceled, it needs no error.
             if not (self.over and task.cancelled()):
@@ -350,6 +394,6 @@ class TaskAnswer:
         elif not self.over:
             try:
                 _reply(exchanges, stream_id, _payload(task.result()), handler)
-            except Exception as wrong:
+            except BaseException as wrong:
                 exchanges.fail(stream_id, wrong, handler.name)
         exchanges.half_ended(self, stream_id, handler.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context
 from functools import partial
 from inspect import iscoroutine
@@ -20,20 +20,48 @@ from .flow import Flow
 from .ports import Holding, ReceivingHalf, SendingHalf
 from .queueing import RequestQueue
 
-__all__ = ["ENDS_TASK", "FATAL", "Exchanges"]
+__all__ = ["Exchanges", "contained", "ends_task", "failure_of"]
 
 logger = logging.getLogger("penstock.aio")
 
 EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 """A handler that does not wait ends without a turn of the loop."""
 FATAL: Final = (SystemExit, KeyboardInterrupt)
-"""Exceptions that end the process. Any other exception of a handler fails only its stream."""
-ENDS_TASK: Final = (asyncio.CancelledError, GeneratorExit, *FATAL)
-"""Exceptions that end a task without being failures of the code that it runs."""
+"""Exceptions with which a task ends its event loop, so they must not leave it: a request must not end the process."""
 UNREAD_HALVES: Final = 64
 """Halves in `unread` after which those without items are removed, beyond twice as many as were left the last time."""
 MAX_ABANDONED: Final = 1_024
 """Streams in `abandoned` after which those whose last event was delivered are removed."""
+
+
+class Contained(Exception):
+    """Carries an exception of `FATAL`, its cause, out of the task of a handler."""
+
+
+async def contained(work: Awaitable[Any]) -> Any:
+    """Await `work`, without letting it end the event loop."""
+    try:
+        return await work
+    except FATAL as error:
+        raise Contained from error
+
+
+def failure_of(task: asyncio.Future[Any]) -> BaseException | None:
+    """Return the exception of the handler or source that ran in `task`, which has ended."""
+    if task.cancelled():
+        return asyncio.CancelledError()
+    error = task.exception()
+    return error.__cause__ if type(error) is Contained else error
+
+
+def ends_task(error: BaseException) -> bool:
+    """Return True if `error` was thrown into the current task to end it, and not raised by the code that it runs."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        # It is closed after its event loop.
+        return True
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 class Exchanges:
@@ -113,7 +141,10 @@ class Exchanges:
     def start(
         self, work: Any, finished: Callable[[asyncio.Future[Any]], None], context: Context
     ) -> asyncio.Future[Any]:
-        """Run `work` in a task in `context`, and call `finished` at its end; it must remove the task from `tasks`."""
+        """Run `work` in a task in `context`, and call `finished` at its end; it must remove the task from `tasks`.
+
+        Code of users must be :func:`contained`.
+        """
         loop = self.flow.loop
         if iscoroutine(work):
             task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, context=context, **EAGER)
@@ -145,9 +176,10 @@ class Exchanges:
             error.__cause__ = cause
         try:
             self.session.fail(stream_id, error)
-        except LocalError as wrong:
+        except Exception as wrong:
+            # Handlers may raise errors with anything in them.
             logger.error("%s failed, and its error cannot be sent: %s", name, wrong)
-            self.session.fail(stream_id, wrong)
+            self.session.fail(stream_id, LocalError(f"the error cannot be sent: {wrong}"))
         self.abandoned.add(stream_id)
         self.end_inbound(stream_id, error)
         self.flow.schedule_write()
@@ -234,6 +266,8 @@ class Exchanges:
                 future.set_exception(error)
         inbound = self.inbound.pop(stream_id, None)
         if inbound is not None:
+            if isinstance(error, Rejected) and self.session.is_ours(stream_id):
+                inbound.refused = self.queue.crowded_out(error)
             inbound.ended(error)
         return inbound is not None or future is not None
 

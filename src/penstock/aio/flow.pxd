@@ -22,12 +22,14 @@ cdef class Flow:
     cdef bint _storage_full
     cdef list _waiters
     cdef public Py_ssize_t unsent
+    cdef public Py_ssize_t max_backlog
+    cdef public Py_ssize_t part_bytes
     cdef public int holds
     cdef Py_ssize_t _fires
     cdef bint _backlogged
     cdef long long _taken_bytes
 
-    cpdef schedule_write(self)
+    cpdef schedule_write(self, Py_ssize_t size=*)
     cpdef write(self)
     cpdef stop_reading(self, int why)
     cpdef resume_reading(self, int why)

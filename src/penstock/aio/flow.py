@@ -23,6 +23,9 @@ FLUSH_AFTER: Final = 32
 """Calls to `schedule_write` after which a batch is written before its end. Otherwise two peers with many calls would
 take turns, and one of two processors would always wait."""
 
+HEADERS_RATIO: Final = 8
+"""The part of an item's size that the headers of its fragments may add."""
+
 READ_STOP: Final = 4
 """The multiple of `output_high_bytes` at which reading stops. It is well above the mark at which producers pause: two
 peers that are both full must continue reading, or both would wait for ever."""
@@ -54,14 +57,16 @@ class Flow:
         holds: A bit set of the reasons not to read.
         senders: The sending half of each stream.
         lane: The senders that have items and credit.
-        unsent: Calls to `schedule_write` since the last write.
+        unsent: Calls to `schedule_write` since the last write; a large one counts as several.
+        part_bytes: Bytes of output that count as one call more: what fills the link is written before the next request.
+        max_backlog: Bytes of output that may wait in the link: the largest item with its headers, and what is before.
 
     """
 
     __slots__ = (
         "_backlogged", "_fires", "_link_full", "_storage_full", "_taken_bytes", "_waiters", "account", "batching",
-        "connection", "flush", "holds", "lane", "link", "loop", "name", "paused", "senders", "session", "settings",
-        "unsent", "withheld"
+        "connection", "flush", "holds", "lane", "link", "loop", "max_backlog", "name", "part_bytes", "paused",
+        "senders", "session", "settings", "unsent", "withheld"
     )  # fmt: skip
 
     def __init__(
@@ -89,6 +94,9 @@ class Flow:
         self._storage_full = False
         self._waiters: list[asyncio.Future[None]] = []
         self.unsent = 0
+        self.part_bytes = settings.output_high_bytes // FLUSH_AFTER + 1
+        limit = settings.max_output_bytes
+        self.max_backlog = limit + limit // HEADERS_RATIO + settings.output_high_bytes
         self.holds = 0
         self._fires = 0
         # At the last call of `check_progress`: whether the link had a backlog, and the bytes that it had passed on.
@@ -172,9 +180,12 @@ class Flow:
 
     # Writing.
 
-    def schedule_write(self) -> None:
-        """Schedule a write of new output: at the end of the batch, or of this turn of the loop."""
-        self.unsent += 1
+    def schedule_write(self, size: int = 0) -> None:
+        """Schedule a write of new output: at the end of the batch, or of this turn of the loop.
+
+        Output of a large `size` is written at once, so that more of it waits for the link.
+        """
+        self.unsent += 1 + size // self.part_bytes
         if self.unsent >= FLUSH_AFTER:
             self.write()
         if not self.batching:
@@ -232,7 +243,7 @@ class Flow:
         """
         settings = self.settings
         backlog = link.get_write_buffer_size()
-        if backlog > settings.max_output_bytes:
+        if backlog > self.max_backlog:
             limit = settings.max_output_bytes
             error = LimitExceeded(f"{self.name} does not read: more than max_output_bytes ({limit}) wait for it")
             logger.warning("%s", error)

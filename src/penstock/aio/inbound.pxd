@@ -37,6 +37,7 @@ cdef class ReceiveBuffer:
     cdef public Py_ssize_t max_rows
     cdef public Py_ssize_t max_bytes
     cdef public bint over
+    cdef public bint refused
     cdef public object error
     cdef public list waiters
 

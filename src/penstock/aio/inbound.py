@@ -63,6 +63,7 @@ class ReceiveBuffer:
         on_push: Called with metadata that was pushed between the items, in order; None ignores it.
         pushed: Bytes of such metadata that waits.
         over: No more items will arrive.
+        refused: The peer has refused the stream for the time being.
         error: The error that ended the stream; None if it completed.
 
     """
@@ -70,8 +71,8 @@ class ReceiveBuffer:
     __slots__ = (
         "__weakref__", "_items", "account", "began", "builder", "consumed", "deferred", "error", "exchanges",
         "expected", "flow", "max_bytes", "max_rows", "max_window", "min_window", "offset", "on_push", "over", "pending",
-        "pushed", "ready", "ready_bytes", "ready_count", "received_bytes", "requested_at", "stream_id", "threshold",
-        "waiters", "window"
+        "pushed", "ready", "ready_bytes", "ready_count", "received_bytes", "refused", "requested_at", "stream_id",
+        "threshold", "waiters", "window"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, stream_id: int, window: int, max_window: int, manual: bool) -> None:
@@ -99,9 +100,8 @@ class ReceiveBuffer:
         self.on_push: Callable[[bytes], None] | None = None
         self.pushed = 0
         self.builder: ColumnBuilder | None = None
-        self.max_rows = 0
-        self.max_bytes = 0
-        self.over = False
+        self.max_rows = self.max_bytes = 0
+        self.over = self.refused = False
         self.error: Exception | None = None
         # Of consumers that wait for items: one, unless several tasks consume the stream.
         self.waiters: list[Future[None]] = []

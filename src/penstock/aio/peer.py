@@ -56,12 +56,14 @@ def _ready(connector: Connector, kind: Kind) -> Driver | None:
     return driver
 
 
-def _pending(driver: Driver, future: Future[Payload], stream_id: int, items: Outgoing | None = None) -> Future[Payload]:
+def _pending(
+    driver: Driver, future: Future[Payload], stream_id: int, items: Outgoing | None = None, size: int = 0
+) -> Future[Payload]:
     """Make `future` that of a call that was opened, prepare its items, and schedule the write of its request."""
     driver.exchanges.calls[stream_id] = future
     if items is not None:
         items.begin(driver.exchanges, stream_id)
-    driver.flow.schedule_write()
+    driver.flow.schedule_write(size)
     return future
 
 
@@ -322,9 +324,9 @@ class Peer:
         except (LeaseMissing, SessionClosed) as error:
             return await self._queued(await connector.another(driver, error), kind, route, payload, items)
         if kind is _FIRE:
-            driver.flow.schedule_write()
+            driver.flow.schedule_write(len(payload.data))
             return None
-        future = _pending(driver, driver.loop.create_future(), stream_id, items)
+        future = _pending(driver, driver.loop.create_future(), stream_id, items, len(payload.data))
         try:
             return await future
         except CancelledError:

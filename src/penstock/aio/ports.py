@@ -61,11 +61,13 @@ class ReceivingHalf(Protocol):
     Attributes:
         stream_id: The stream.
         account: The bytes of items that were not consumed.
+        refused: The peer has refused the stream for the time being: it may be opened again.
 
     """
 
     stream_id: int
     account: Account
+    refused: bool
 
     @abstractmethod
     def discard(self, error: Exception) -> None:

@@ -10,7 +10,7 @@ from inspect import isawaitable
 from typing import Any, Final
 
 from ..errors import StreamClosed
-from .exchanges import FATAL, Exchanges
+from .exchanges import Exchanges, contained, failure_of
 from .half import Half
 from .handlers import close_items
 from .sources import Source, check_source
@@ -57,8 +57,6 @@ def pump(
             check_source(source)
         try:
             items = context.run(iter, source)
-        except FATAL:
-            raise
         except BaseException as error:
             exchanges.fail(stream_id, error, name)
             return
@@ -118,8 +116,6 @@ class Pump(Half):
                 flow.write()
         except StreamClosed:
             self.over = True
-        except FATAL:
-            raise
         except BaseException as error:
             self.over = True
             self.exchanges.fail(self.stream_id, error, self.name)
@@ -163,8 +159,6 @@ class Pump(Half):
             return
         try:
             self.context.run(close)
-        except FATAL:
-            raise
         except BaseException:
             logger.exception("%s failed while its items were closed", self.name or "the source of a stream")
 
@@ -221,6 +215,9 @@ class TaskPump(Half):
         return sent
 
     async def _run(self) -> None:
+        await contained(self._send_all())
+
+    async def _send_all(self) -> None:
         flow = self.flow
         source = await self.source if isawaitable(self.source) else self.source
         if not isinstance(source, AsyncIterable):
@@ -232,12 +229,14 @@ class TaskPump(Half):
             async for item in items:
                 if self.credit <= 0 or self.burst_left <= 0 or flow.paused:
                     await self._ready()
+                left = self.burst_left
                 self.send(item)
                 self.limit_burst()
+                flow.schedule_write(left - self.burst_left)
                 while self.many is not None:
                     await self._ready()
                     self.send_many()
-                flow.schedule_write()
+                    flow.schedule_write()
         finally:
             await close_items(items)
         self.session.complete(self.stream_id)
@@ -263,7 +262,7 @@ class TaskPump(Half):
         if isawaitable(self.source) and hasattr(self.source, "close"):
             # The coroutine is still open if the task was canceled before its first step.
             self.source.close()
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        error = failure_of(task)
         # The peer has canceled, so it needs no error.
         expected = isinstance(error, StreamClosed) or (self.over and task.cancelled())
         if error is not None and not expected:

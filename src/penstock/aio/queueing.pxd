@@ -14,6 +14,7 @@ cdef class QueuedRequest:
     cdef public object order
     cdef public double since
     cdef public bint is_call
+    cdef public bint needs_place
     cdef public object stream_id
 
 
@@ -31,3 +32,6 @@ cdef class RequestQueue:
     cdef object _timer
     cdef Py_ssize_t _fruitless
     cdef bint _refusal
+    cdef bint _too_early
+    cdef double _interval
+    cdef double _due

@@ -21,6 +21,14 @@ REST_SECONDS: Final = 0.01
 """The first pause after a refusal by a peer that has no call of this side; each further one doubles it."""
 MAX_FRUITLESS: Final = 8
 """Such refusals in a row after which calls fail: the pauses add up to about 2.5 s."""
+MAX_LEASES: Final = 16
+"""Refusals of one request for want of a lease after which it fails: leases end before its requests arrive."""
+RATE_SECONDS: Final = 1.0
+"""The pause after a refusal by a peer that limits how fast streams are opened."""
+RATE_FACTOR: Final = 0.9
+"""What is used of that rate: fires and streams are not counted here."""
+CATCH_UP_SECONDS: Final = 0.01
+"""How far the pace may lag behind, because timers are late, and catch up in a burst."""
 
 CLOSED: Final = "the connection was closed before the request was sent"
 
@@ -67,15 +75,16 @@ class QueuedRequest:
         future: Done when the caller need not wait: for a call, when it has its response.
         opening: The arguments of `Session.open`.
         own: Called with the stream id when the request was sent; it makes the caller the owner of the stream.
-        order: The id of the call's first stream, if the peer has refused it; otherwise 0.
+        order: The id of the request's first stream, if the peer has refused it; otherwise 0.
         since: When it arrived.
 
     Attributes:
+        needs_place: It waits until a place among the open calls is free.
         stream_id: The stream id; 0 if it was not sent.
 
     """
 
-    __slots__ = ("future", "is_call", "opening", "order", "own", "since", "stream_id")
+    __slots__ = ("future", "is_call", "needs_place", "opening", "order", "own", "since", "stream_id")
 
     def __init__(
         self,
@@ -91,6 +100,7 @@ class QueuedRequest:
         self.order = order
         self.since = since
         self.is_call = opening[0] is Kind.CALL or opening[0] is Kind.UPLOAD
+        self.needs_place = self.is_call or order != 0
         self.stream_id = 0
 
     def sent(self, stream_id: int) -> None:
@@ -107,14 +117,14 @@ class QueuedRequest:
 
 
 class RequestQueue:
-    """The requests of a session that wait, in order of arrival; refused calls precede those that were never sent.
+    """The requests of a session that wait, in order of arrival; refused ones precede those that were never sent.
 
     Args:
         flow: The flow of the session.
         calls: The future of each pending call, by stream.
 
     Attributes:
-        busy: Requests wait, so another call must not overtake them.
+        busy: Requests wait, so another call must not overtake them; or calls are sent at a limited pace.
         limit: The limit of open calls.
         unleased: True before the first lease, and after a request that had none, until the next lease.
         on_wait: Called with ``request_queued`` or ``request_repeated`` for each request that has to wait, or None.
@@ -122,8 +132,8 @@ class RequestQueue:
     """
 
     __slots__ = (
-        "_calls", "_closed", "_flow", "_fruitless", "_refusal", "_refused", "_scheduled", "_timer", "_waiting",
-        "busy", "limit", "on_wait", "unleased"
+        "_calls", "_closed", "_due", "_flow", "_fruitless", "_interval", "_refusal", "_refused", "_scheduled", "_timer",
+        "_too_early", "_waiting", "busy", "limit", "on_wait", "unleased"
     )  # fmt: skip
 
     def __init__(self, flow: Flow, calls: dict[int, Future[Payload]]) -> None:
@@ -134,7 +144,7 @@ class RequestQueue:
         self.unleased = bool(flow.settings.lease)
         self.on_wait: Callable[[str], None] | None = None
         self._waiting: OrderedDict[QueuedRequest, None] = OrderedDict()
-        # Calls to repeat, by their first stream ids, which grow. At most the calls that were open at once.
+        # Requests to repeat, by their first stream ids, which grow. At most those that were open at once.
         self._refused: list[tuple[int, QueuedRequest]] = []
         self._closed = self._scheduled = False
         # Set while the next request needs a lease.
@@ -142,6 +152,10 @@ class RequestQueue:
         # Refusals in a row while no call was open; and whether one came since requests were last sent.
         self._fruitless = 0
         self._refusal = False
+        # A refusal came after the next turn was scheduled.
+        self._too_early = False
+        # Seconds between two requests, if the peer limits their rate; otherwise 0. And when the next one is due.
+        self._interval = self._due = 0.0
 
     def __len__(self) -> int:
         """Return the number of requests that wait."""
@@ -168,9 +182,9 @@ class RequestQueue:
         self.schedule()
         return request
 
-    async def opened(self, opening: tuple[Any, ...], own: Callable[[int], object]) -> Any:
+    async def opened(self, opening: tuple[Any, ...], own: Callable[[int], object], order: int = 0) -> Any:
         """Wait until a request that is not a call was sent; return the result of `own`. See :meth:`add`."""
-        request = self.add(self._flow.loop.create_future(), opening, own)
+        request = self.add(self._flow.loop.create_future(), opening, own, order)
         try:
             return await request.future
         finally:
@@ -178,29 +192,45 @@ class RequestQueue:
 
     def remove(self, request: QueuedRequest) -> None:
         """Remove a request whose caller was canceled."""
-        # A refused call is skipped when it is its turn.
+        # A refused one is skipped when it is its turn.
         self._waiting.pop(request, None)
 
-    def repeats(self, error: Rejected | SetupRejected, order: int = 0) -> bool:
-        """Return True if a call that failed with `error` should be sent again; `order` is as for :meth:`add`."""
+    def repeats(self, error: Rejected | SetupRejected, before: int = 0) -> bool:
+        """Return True if a call that failed with `error` should be sent again; it was `before` times already."""
         if isinstance(error, SetupRejected):
             return False
         if error.too_many:
             return self._fruitless < MAX_FRUITLESS
-        # A lease may expire on the way, but not twice: the next one is new.
-        return error.temporary and not order
+        if error.temporary:
+            return error.open_rate > 0 or before < MAX_LEASES
+        # RSocket 1.0, Lease Semantics: so is a request answered whose lease expired on the way, with any text.
+        return bool(self._flow.settings.lease) and not error.closing and before == 0
 
     # For the driver.
 
     def refused(self, error: Rejected) -> None:
-        """Adapt the limit to the refusal of a call, which is no longer in the table of calls."""
+        """Adapt to the refusal of a call, which is no longer in the table of calls."""
+        if not error.temporary:
+            return
+        # It will be added again, and another call must not overtake it before.
+        self.busy = self._refusal = True
+        self._too_early = self._scheduled
+        if error.open_rate:
+            self._interval = 1 / (RATE_FACTOR * error.open_rate)
+            self._due = self._flow.loop.time() + RATE_SECONDS
         if not error.too_many:
             return
         self.limit.refused(len(self._calls))
-        self._refusal = True
         self._fruitless = 0 if self._calls else self._fruitless + 1
         if self._fruitless >= MAX_FRUITLESS:
             self._fail_all(lambda: Rejected(error.code, error.message, error.data, error.metadata))
+
+    def crowded_out(self, error: Rejected) -> bool:
+        """Adapt to the refusal of a stream; return True if it may wait for its turn: not if other streams are open."""
+        if error.too_many and not self._calls:
+            return False
+        self.refused(error)
+        return error.temporary
 
     def schedule(self) -> None:
         """Send requests in the next turn of the loop: calls that were refused in this one are queued before."""
@@ -231,20 +261,37 @@ class RequestQueue:
 
     def _advance(self) -> None:
         """Send what the limit, the lease and the link allow."""
-        self._scheduled = self._refusal = False
-        self._stop_timer()
         flow = self._flow
+        self._scheduled = False
+        if self._too_early:
+            # The callers of refused requests add them in this turn, perhaps after this.
+            self._too_early = False
+            self.schedule()
+            return
+        self._refusal = False
+        self._stop_timer()
         while (request := self._first()) is not None:
             if flow.paused:
                 # Nothing can be sent before.
                 self._scheduled = True
                 flow.writable().add_done_callback(lambda _: self._advance())
                 break
-            if request.is_call and len(self._calls) >= self.limit.value:
+            if request.needs_place and len(self._calls) >= self.limit.value:
                 break
-            if not self._open(request):
+            if (self._interval and not self._due_now()) or not self._open(request):
                 break
-        self.busy = request is not None
+        self.busy = request is not None or self._interval > 0
+
+    def _due_now(self) -> bool:
+        """Return True if the pace lets a request be sent now; otherwise continue when it does."""
+        loop = self._flow.loop
+        now = loop.time()
+        if now < self._due:
+            self._scheduled = True
+            loop.call_at(self._due, self._advance)
+            return False
+        self._due = max(self._due, now - CATCH_UP_SECONDS) + self._interval
+        return True
 
     def _first(self) -> QueuedRequest | None:
         """Return the next request. Removes those whose callers were canceled."""
@@ -281,7 +328,7 @@ class RequestQueue:
             self._take(request)
             self.limit.sent()
             request.sent(stream_id)
-            flow.schedule_write()
+            flow.schedule_write(len(request.opening[2].data))
         return True
 
     def _take(self, request: QueuedRequest) -> None:
@@ -297,7 +344,7 @@ class RequestQueue:
         requests = [request for _, request in sorted(self._refused)] + list(self._waiting)
         self._refused.clear()
         self._waiting.clear()
-        self.busy = False
+        self.busy = self._interval > 0
         for request in requests:
             request.fail(error())
 
@@ -318,7 +365,7 @@ class RequestQueue:
                 break
             self._take(request)
             request.fail(LeaseMissing(f"{flow.name} did not grant a lease for another request within {timeout:g} s"))
-        self.busy = request is not None
+        self.busy = request is not None or self._interval > 0
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

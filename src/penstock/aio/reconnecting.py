@@ -12,7 +12,7 @@ from ..errors import ConnectError, LeaseMissing, PenstockError, SessionClosed, S
 from .connectors import Connector
 from .dialer import Dialer
 from .driver import DRAINING, Driver
-from .exchanges import ENDS_TASK, Exchanges
+from .exchanges import Exchanges, ends_task
 from .peer import Peer
 from .reconnect import Reconnect
 
@@ -329,9 +329,9 @@ class Reconnecting(Connector):
         assert self._policy.on_connect is not None
         try:
             await self._policy.on_connect(self.peer)
-        except ENDS_TASK:
-            raise
-        except BaseException:
+        except BaseException as error:
+            if ends_task(error):
+                raise
             logger.exception("%s: on_connect failed", self.latest.flow.name)
 
     # The end.

@@ -61,8 +61,8 @@ class Stream(Items):
     """
 
     __slots__ = (
-        "_chain", "_connector", "_credit", "_entered", "_limit", "_opening", "_outgoing", "_plain", "_refusals",
-        "_request", "_wanted", "_wrapped"
+        "_again", "_chain", "_connector", "_credit", "_entered", "_limit", "_opening", "_outgoing", "_plain",
+        "_refusals", "_request", "_wanted", "_wrapped"
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +91,8 @@ class Stream(Items):
         self._opening: list[asyncio.Future[None]] | None = None
         self._refusals = 0
         self._outgoing: Outgoing | None = None
+        # The exchanges in whose queue to wait after a refusal, and the first stream id there; see `RequestQueue.add`.
+        self._again: tuple[Exchanges | None, int] = None, 0
         self._request = request
         self._chain = None if request is None else chain(interceptors, self._open_plain)
         # The stream that the last interceptor opened, and its items if an interceptor has wrapped them.
@@ -234,13 +236,16 @@ class Stream(Items):
             self._outgoing = Outgoing(source)
         route = "" if wanted.routed else wanted.route
         opening = (wanted.kind, route, wanted.payload, self._credit, source is None, wanted.endless)
+        refused_by, order = self._again
         try:
             try:
-                return self._own(driver.exchanges, driver.session.open(*opening))
+                if refused_by is not driver.exchanges:
+                    order = 0
+                    return self._own(driver.exchanges, driver.session.open(*opening))
             except (LeaseMissing, SessionClosed) as error:
                 driver = await self._connector.another(driver, error)
-                inbound: ReceiveBuffer = await self._connector.opened(driver, opening, self._own)
-                return inbound
+            inbound: ReceiveBuffer = await self._connector.opened(driver, opening, self._own, order)
+            return inbound
         except asyncio.CancelledError:
             # The lease may have arrived just before.
             self.cancel()
@@ -254,11 +259,14 @@ class Stream(Items):
         self._inbound = exchanges.inbound[stream_id] = inbound
         if self._outgoing is not None:
             self._outgoing.begin(exchanges, stream_id)
-        exchanges.flow.schedule_write()
+        exchanges.flow.schedule_write(len(wanted.payload.data))
         return inbound
 
     async def _open_again(self, ended: ReceiveBuffer, error: Exception) -> ReceiveBuffer:
-        """Open the stream on another connection if a closing server has refused it; otherwise raise `error`."""
+        """Open the stream again if the peer has refused it for the time being; otherwise raise `error`.
+
+        It is opened when it is its turn, or on another connection if the server is closing.
+        """
         if self._plain is not None:
             self._inbound = await self._plain._open_again(ended, error)
             return self._inbound
@@ -267,7 +275,12 @@ class Stream(Items):
             # Items that were sent are gone, and what a user has granted was for the earlier stream.
             gone = self._outgoing is not None and not self._outgoing.repeatable
             spent = ended.began or gone or self._wanted.manual
-            if spent or self._refusals > MAX_REFUSALS or not self._connector.replaces(ended.exchanges, error):
+            if spent or self._refusals > MAX_REFUSALS:
+                raise error
+            if ended.refused:
+                exchanges, order = self._again
+                self._again = ended.exchanges, order if exchanges is ended.exchanges else ended.stream_id
+            elif not self._connector.replaces(ended.exchanges, error):
                 raise error
             self._inbound = None
         # Another task may have opened it meanwhile, or be opening it.

@@ -16,7 +16,6 @@ from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..session import Session
 from ..tap import Outcome, Refusal, RefusalCause, Tap
-from .exchanges import FATAL
 
 __all__ = ["TappedSession", "Taps", "cause_of"]
 
@@ -59,8 +58,6 @@ class Taps:
         for method in self._methods[what]:
             try:
                 method(*arguments)
-            except FATAL:
-                raise
             except BaseException:
                 tap = getattr(method, "__self__", method)
                 logger.exception("the tap %r failed; it is disabled for this connection", tap)

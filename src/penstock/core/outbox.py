@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["BY_REFERENCE_BYTES", "WRITE_BYTES", "Outbox"]
+from ..errors import LocalError
+
+__all__ = ["BY_REFERENCE_BYTES", "WRITE_BYTES", "Outbox", "too_large"]
 
 WRITE_BYTES: Final = 60_000
 """Maximum size of one write. 64 KiB cost four times as much on loopback, whose segments have 65,483 bytes."""
 BY_REFERENCE_BYTES: Final = 32_768
 """Pieces of at least this size are not copied: copying costs more than a separate write."""
+
+
+def too_large(what: str, size: int, setting: str, limit: int) -> LocalError:
+    """Return the error for an item or a request that is not sent, because of a setting."""
+    return LocalError(f"{what} of {size} bytes exceeds {setting} ({limit}); send less at once")
 
 
 class Outbox:

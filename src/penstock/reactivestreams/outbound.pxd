@@ -10,6 +10,7 @@ from .streams cimport Publication
 cdef class Outbound:
     cdef Py_ssize_t _fragment_bytes
     cdef Py_ssize_t _max_small
+    cdef Py_ssize_t _max_bytes
     cdef list _pack
     cdef Publication _packing
     cdef Py_ssize_t _pack_room
@@ -32,6 +33,8 @@ cdef class Outbound:
     cdef Py_ssize_t _send_packed(
         self, Publication publication, PayloadRun run, Py_ssize_t start, Py_ssize_t stop
     ) except -1
+    cpdef check_metadata(self, metadata)
+    cdef _check_size(self, what, Py_ssize_t size)
     cdef _add_to_pack(self, Publication publication, bytes data)
     @cython.locals(publication=Publication, items=list)
     cdef _send_pack(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..core.outbox import BY_REFERENCE_BYTES, WRITE_BYTES, Outbox
+from ..core.outbox import BY_REFERENCE_BYTES, WRITE_BYTES, Outbox, too_large
 from ..errors import LocalError
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
@@ -41,11 +41,12 @@ class Outbound:
 
     """
 
-    __slots__ = ("_fragment_bytes", "_max_small", "_pack", "_pack_room", "_packing", "metadata", "outbox")
+    __slots__ = ("_fragment_bytes", "_max_bytes", "_max_small", "_pack", "_pack_room", "_packing", "metadata", "outbox")
 
     def __init__(self, settings: Settings) -> None:
         self._fragment_bytes = settings.fragment_bytes
         self._max_small = min(settings.fragment_bytes, BY_REFERENCE_BYTES)
+        self._max_bytes = settings.max_output_bytes
         self.outbox = Outbox()
         self.metadata = False
         # The items of the pack, their stream, and the bytes that it may still grow by.
@@ -76,9 +77,26 @@ class Outbound:
         if size and payload.metadata is None and len(payload.data) == size <= self._max_small:
             self._add_to_pack(publication, payload.data)
             return
+        self._check_size("an item", len(payload.data))
         self._begin(publication, payload)
         while publication.unsent is not None:
             self.part(publication)
+
+    def check_metadata(self, metadata: bytes | None) -> None:
+        """Raise LocalError if metadata cannot be sent."""
+        if metadata is None:
+            return
+        if not self.metadata:
+            raise LocalError(
+                "reactive-streams carries metadata only if both sides list it in Settings.extensions, "
+                "and only after the peer's hello; connect with confirm=True"
+            )
+        self._check_size("metadata", len(metadata))
+
+    def _check_size(self, what: str, size: int) -> None:
+        """Raise LocalError if what is not sent in parts is too large: it would end the connection."""
+        if size > self._max_bytes:
+            raise too_large(what, size, "max_output_bytes", self._max_bytes)
 
     def run(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
         """Send items of `run` from `start` up to `stop`, and return how many were sent.
@@ -201,11 +219,7 @@ class Outbound:
 
     def _begin(self, publication: Publication, payload: Payload) -> bool:
         """Send a small item and return True; of a large one, prepare the parts and return False."""
-        if payload.metadata is not None and not self.metadata:
-            raise LocalError(
-                "reactive-streams carries metadata only if both sides list it in Settings.extensions, "
-                "and only after the peer's hello"
-            )
+        self.check_metadata(payload.metadata)
         if publication.element_size and len(payload.data) != publication.element_size:
             raise LocalError(_wrong_size(publication, len(payload.data)))
         if payload.metadata is not None:

@@ -124,11 +124,7 @@ class ReactiveStreamsSession:
         if credit < 0:
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 0, not {credit}")
         demand = 1 if kind == Kind.CALL else min(credit, UNBOUNDED)
-        if payload.metadata is not None and not self._outbound.metadata:
-            raise LocalError(
-                "reactive-streams carries metadata only if both sides list it in Settings.extensions, "
-                "and only after the peer's hello; connect with confirm=True"
-            )
+        self._outbound.check_metadata(payload.metadata)
         publisher = publisher_of(route, payload.data, self._settings.max_string_bytes)
         subscription = self._inbound.subscriptions.open(kind, demand)
         if payload.metadata is not None:

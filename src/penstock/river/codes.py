@@ -10,13 +10,14 @@ from typing import Any, Final
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, to_builtins
 
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
+from ..settings import Settings
 from ..texts import shown
 from ..wire.river.codec import CANCEL, CLOSE, RiverCodec
 from ..wire.river.values import encode_value
 
 __all__ = [
     "CANCELED", "INVALID", "UNCAUGHT", "UNEXPECTED_DISCONNECT", "Result", "TooLarge", "disconnected", "error_of",
-    "failure_of", "refusal", "rejection", "too_large",
+    "failure_of", "refusal", "rejection", "size_limit", "too_large",
 ]  # fmt: skip
 
 UNCAUGHT: Final = "UNCAUGHT_ERROR"
@@ -34,11 +35,24 @@ class TooLarge(LocalError):
     """A message is larger than this side may send, or than the peer accepts. Its text contains no secrets."""
 
 
-def too_large(size: int, limit: int, is_client: bool, peer: str, refused_above: int) -> TooLarge:
+def size_limit(settings: Settings) -> tuple[int, str]:
+    """Return the maximum size of a message, and its name. A larger one would end the session.
+
+    While there is room for an item, less than half of `resume_bytes` is unacknowledged.
+    """
+    return min(
+        (settings.max_frame_bytes, "max_frame_bytes"),
+        (settings.max_output_bytes, "max_output_bytes"),
+        (settings.resume_bytes // 2, "half of resume_bytes"),
+    )
+
+
+def too_large(size: int, settings: Settings, is_client: bool, peer: str, refused_above: int) -> TooLarge:
     """Return the error for a message that exceeds our limit, or a size that the peer has rejected."""
+    limit, name = size_limit(settings)
     if size > limit:
         side = "client" if is_client else "server"
-        return TooLarge(f"a message of {size} bytes exceeds the {side}'s max_frame_bytes ({limit}); send less at once")
+        return TooLarge(f"a message of {size} bytes exceeds the {side}'s {name} ({limit}); send less at once")
     return TooLarge(
         f"a message of {size} bytes is not sent: {peer} rejected one of {refused_above + 1} bytes as"
         " too large; send less at once"

@@ -30,7 +30,7 @@ from ..wire.river.codec import OPEN as OPENS
 from ..wire.river.message import Message
 from ..wire.river.scanning import is_body
 from ..wire.river.writing import Writer
-from .codes import CANCELED, UNCAUGHT, failure_of, refusal, too_large
+from .codes import CANCELED, UNCAUGHT, failure_of, refusal, size_limit, too_large
 from .identity import Side
 from .streams import RiverStream
 from .tracing import tracing_of
@@ -196,7 +196,7 @@ class Outbound:
         self.outbox = Outbox()
         self.linked = self.v1_1 = False
         self.starved: dict[int, None] = {}
-        self.max_sent_bytes = settings.max_frame_bytes
+        self.max_sent_bytes = size_limit(settings)[0]
 
     # The link.
 
@@ -241,7 +241,7 @@ class Outbound:
         data = self.writer.message(sequence.seq, sequence.reported(), name, flags, body, wrap_ok, route, tracing)
         size = len(data) - PREFIX_BYTES
         if size > self.max_sent_bytes:
-            raise too_large(size, self._settings.max_frame_bytes, self._is_client, self._peer, self.max_sent_bytes)
+            raise too_large(size, self._settings, self._is_client, self._peer, self.max_sent_bytes)
         sequence.sent(data)
         if flags != ACK:
             sequence.private = sequence.seq

@@ -27,6 +27,11 @@ KINDS: Final[dict[int, Kind]] = {
     FrameType.REQUEST_SUB: Kind.STREAM,
 }
 
+NO_LEASE: Final = "there is no lease for this request"
+REFUSALS: Final = tuple(
+    text.encode() for text in (NO_LEASE, "more than max_streams (", "streams are opened faster than max_open_rate (")
+)
+"""How refusals begin that may be repeated: ReactiveSocket 0.0 has no code for them."""
 RAPID_RESET_SECONDS: Final = 1.0
 """A stream that the peer opens and cancels within this time counts as a rapid reset."""
 
@@ -172,7 +177,7 @@ class Inbound:
         elif self._leases.responder is not None and not self._leases.responder.admit(now):
             # RSocket 1.0, Lease Semantics: a request without a lease MUST be answered by ERROR[REJECTED].
             # Requests that are refused below use the lease too, because the requester has counted them.
-            self.strays.reject(frame, "there is no lease for this request", now)
+            self.strays.reject(frame, NO_LEASE, now)
         elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
             self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
         elif self._max_open_rate and self._opens.hit(now):
@@ -345,7 +350,7 @@ class Inbound:
             self.strays.stray(now)
             return
         code = frame.code
-        if self.first_draft and frame.data == Rejected.CLOSING.encode():
+        if self.first_draft and (frame.data == Rejected.CLOSING.encode() or frame.data.startswith(REFUSALS)):
             # ReactiveSocket 0.0, Error Frame: it has no code.
             code = Code.REJECTED
         error = error_of(code, frame.data, frame.metadata)

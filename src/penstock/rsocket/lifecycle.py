@@ -21,6 +21,10 @@ __all__ = ["CLOSED", "DRAINING", "LEAVING", "NEW", "OPENED", "TRANSITIONS", "Lif
 Finish = Callable[[Exception | None], None]
 
 
+FIELD_BYTES: Final = 64
+"""More than all fields of a request take in its frame."""
+
+
 class SessionState(IntEnum):
     """The states of a session."""
 
@@ -92,7 +96,13 @@ class Lifecycle:
         self.timers = TimerTable()
         first_id = 1 if is_client == (settings.client_ids == "odd") else 2
         self.streams = StreamTable(first_id, dialect.own_ids, dialect.half_close)
-        self.outbound = Outbound(dialect.codec(), settings.fragment_bytes, dialect.fragments_requests)
+        self.outbound = Outbound(
+            dialect.codec(),
+            settings.fragment_bytes,
+            dialect.fragments_requests,
+            settings.max_output_bytes,
+            settings.max_frame_bytes - FIELD_BYTES,
+        )
         self.leases = Leases(self.timers)
         self.state = NEW
         self.token = token

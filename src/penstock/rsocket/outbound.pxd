@@ -11,6 +11,9 @@ cdef class Outbound:
     cdef public Codec codec
     cdef public Py_ssize_t fragment_bytes
     cdef public bint fragments_requests
+    cdef public Py_ssize_t max_item_bytes
+    cdef public Py_ssize_t max_request_bytes
+    cdef Py_ssize_t _whole_bytes
     cdef public Outbox outbox
     cdef public bint linked
     cdef public long long position
@@ -18,6 +21,8 @@ cdef class Outbound:
     cdef public Replay replay
 
     cpdef control(self, frame)
+    @cython.locals(size=Py_ssize_t)
+    cpdef check_request(self, Payload payload)
     @cython.locals(first=bint, begun=int, size=Py_ssize_t)
     cpdef request(self, int type, long long stream_id, int flags, long long request_n, Payload payload)
     @cython.locals(complete=int, size=Py_ssize_t, data=bytes)

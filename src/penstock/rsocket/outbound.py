@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..core.fragments import fragments
-from ..core.outbox import BY_REFERENCE_BYTES, Outbox
+from ..core.outbox import BY_REFERENCE_BYTES, Outbox, too_large
 from ..core.replay import Replay
 from ..payload import Payload, PayloadRun
 from ..wire.rsocket.codec import Codec
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, METADATA, NEXT, ErrorFrame, Frame, FrameType
 
 __all__ = ["Outbound"]
+
+UNLIMITED: Final = 1 << 62
 
 
 class Outbound:
@@ -19,6 +23,8 @@ class Outbound:
         codec: The codec of the dialect.
         fragment_bytes: The maximum size of metadata and data of a frame together.
         fragments_requests: Whether requests may be fragmented too.
+        max_item_bytes: The maximum size of an item; see `Settings.max_output_bytes`.
+        max_frame_bytes: The maximum size of a request that must not be fragmented.
 
     Attributes:
         outbox: Frames that wait for the link.
@@ -28,12 +34,23 @@ class Outbound:
 
     """
 
-    def __init__(self, codec: Codec, fragment_bytes: int, fragments_requests: bool = True) -> None:
+    def __init__(
+        self,
+        codec: Codec,
+        fragment_bytes: int,
+        fragments_requests: bool = True,
+        max_item_bytes: int = UNLIMITED,
+        max_frame_bytes: int = UNLIMITED,
+    ) -> None:
         self.codec = codec
         # Positions do not count length prefixes.
         self.prefix_bytes = codec.prefix_bytes
         self.fragment_bytes = fragment_bytes
         self.fragments_requests = fragments_requests
+        self.max_item_bytes = max_item_bytes
+        self.max_request_bytes = max_item_bytes if fragments_requests else min(max_item_bytes, max_frame_bytes)
+        # Larger items are fragmented, or not sent.
+        self._whole_bytes = min(fragment_bytes, max_item_bytes)
         self.outbox = Outbox()
         self.linked = False
         self.position = 0
@@ -44,8 +61,15 @@ class Outbound:
         if self.linked:
             self.outbox.write(self.codec.frame(frame))
 
+    def check_request(self, payload: Payload) -> None:
+        """Raise LocalError if a request is too large to be sent."""
+        size = len(payload.data) + (0 if payload.metadata is None else len(payload.metadata))
+        if size > self.max_request_bytes:
+            setting = "max_output_bytes" if self.max_request_bytes == self.max_item_bytes else "max_frame_bytes"
+            raise too_large("a request", size, setting, self.max_request_bytes)
+
     def request(self, type: int, stream_id: int, flags: int, request_n: int, payload: Payload) -> None:
-        """Send a REQUEST_* frame; a large payload continues in PAYLOAD frames."""
+        """Send a REQUEST_* frame that `check_request` permits; a large payload continues in PAYLOAD frames."""
         size = len(payload.data) + (0 if payload.metadata is None else len(payload.metadata))
         if not self.fragments_requests or size <= self.fragment_bytes:
             self._count(self.codec.request_frame(type, stream_id, flags, request_n, payload.metadata, payload.data), 1)
@@ -61,13 +85,15 @@ class Outbound:
             first = False
 
     def item(self, stream_id: int, payload: Payload, done: bool) -> None:
-        """Send an item; `done` sets COMPLETE."""
+        """Send an item; `done` sets COMPLETE. Raises LocalError if it is too large; nothing was sent."""
         complete = COMPLETE if done else 0
         data = payload.data
         size = len(data)
         if payload.metadata is not None:
             size += len(payload.metadata)
-        if size > self.fragment_bytes:
+        if size > self._whole_bytes:
+            if size > self.max_item_bytes:
+                raise too_large("an item", size, "max_output_bytes", self.max_item_bytes)
             for metadata, piece, follows in fragments(payload, self.fragment_bytes):
                 self._fragment(stream_id, complete, metadata, piece, follows)
         elif len(data) < BY_REFERENCE_BYTES:
@@ -76,10 +102,10 @@ class Outbound:
             self._by_reference(stream_id, NEXT | complete, payload.metadata, data)
 
     def run(self, stream_id: int, run: PayloadRun, start: int, stop: int) -> None:
-        """Send the items of `run` from index `start` to `stop`."""
+        """Send the items of `run` from index `start` to `stop`. Raises LocalError at one that is too large."""
         at = start
         while at < stop:
-            fitting = at + self.codec.fits(run, at, stop, self.fragment_bytes)
+            fitting = at + self.codec.fits(run, at, stop, self._whole_bytes)
             if fitting > at:
                 pieces = self.codec.run_frames(stream_id, run, at, fitting)
                 frames = fitting - at

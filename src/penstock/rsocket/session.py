@@ -202,11 +202,12 @@ class RSocketSession:
             raise UnsupportedKind(f"{self._dialect.name} does not support {kind.name.lower()} requests")
         if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
-        if self._leases.requester is not None and not self._leases.requester.take():
-            raise LeaseMissing("the peer has not granted a lease for another request; wait for its next lease")
         metadata = self._inbound.router.metadata(route, payload.metadata)
         if metadata is not payload.metadata:
             payload = Payload(payload.data, metadata)
+        self._outbound.check_request(payload)
+        if self._leases.requester is not None and not self._leases.requester.take():
+            raise LeaseMissing("the peer has not granted a lease for another request; wait for its next lease")
         stream = self._streams.open_ours(kind)
         stream_id = stream.id
         if kind == _CALL or kind == _UPLOAD:
@@ -232,15 +233,16 @@ class RSocketSession:
         stream = self._sending(stream_id)
         if stream.credit == 0:
             raise CreditExceeded(f"stream {stream_id}: the peer has not requested another item; wait for CreditGranted")
-        stream.credit -= 1
         if stream.kind == _CALL:
             done = True
         elif done and self._own_ids and not payload.data and payload.metadata is None:
             # ReactiveSocket 0.0, Response Frame: an empty response with the complete bit is not an item.
             self._outbound.item(stream_id, payload, False)
+            stream.credit -= 1
             self.complete(stream_id)
             return stream.credit
         self._outbound.item(stream_id, payload, done)
+        stream.credit -= 1
         if done:
             self._end(stream, _COMPLETE)
         return stream.credit
