@@ -1,12 +1,13 @@
-"""A ledger, for tests of accounts."""
+"""A ledger, for tests of accounts; and a check of the one of the process, after every test."""
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from tests.builds import Build
 
-__all__ = ["World"]
+__all__ = ["World", "check_ledger"]
 
 
 class World:
@@ -49,3 +50,22 @@ class World:
 
     def stream(self, connection: Any, limit: int = 50) -> Any:
         return self.module.Account(limit, connection)
+
+
+def check_ledger(ledger: Any) -> None:
+    """Check that no connection holds anything in the ledger of a build after a test.
+
+    Production has no second chance: what a connection never gives back is missing for ever.
+    """
+    if not ledger.process.held and not ledger.process.incomplete:
+        return
+    # A test may leave connections to the garbage collector.
+    gc.collect()
+    process = ledger.process
+    holding = [account for account in process.accounts() if account.held]
+    left = [account.held for account in holding]
+    for account in holding:
+        # It must not fail the next test as well.
+        ledger.leave(account)
+    assert not left, f"connections hold {left} bytes in the ledger after the test"
+    assert (process.held, process.incomplete) == (0, 0), "the ledger counts what no connection holds"

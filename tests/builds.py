@@ -34,7 +34,7 @@ from types import ModuleType
 
 from penstock import _build
 
-__all__ = ["Build", "available", "load"]
+__all__ = ["Build", "available", "imported", "load"]
 
 
 class Build:
@@ -81,10 +81,19 @@ class Build:
             self._is_active = False
 
 
+_copies: list[Build] = []
+
+
 def _take_modules() -> dict[str, ModuleType]:
     """Remove the package from `sys.modules` and return its modules."""
     names = [name for name in sys.modules if name == "penstock" or name.startswith("penstock.")]
     return {name: sys.modules.pop(name) for name in names}
+
+
+def imported(name: str) -> list[ModuleType]:
+    """Return the module of each build that has imported it, such as "penstock.wire.framing"."""
+    copies = (sys.modules, *(build._modules for build in _copies))
+    return [modules[name] for modules in copies if name in modules]
 
 
 def available() -> list[str]:
@@ -102,4 +111,6 @@ def load(name: str) -> Build:
     """
     if name == "compiled" and not _build.compiled_modules():
         raise RuntimeError("PENSTOCK_REQUIRE_EXTENSIONS=1, but no module is compiled; run: make clean install")
-    return Build(name, own_copy=name == "plain" and bool(_build.compiled_modules()))
+    build = Build(name, own_copy=name == "plain" and bool(_build.compiled_modules()))
+    _copies.append(build)
+    return build

@@ -7,16 +7,20 @@ import inspect
 import os
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
 from tests import builds as both_builds
+from tests.accounts import check_ledger
 from tests.builds import Build
 from tests.once import mark_once
 
 ASYNC_TEST_SECONDS = 60.0
 """The time limit of a coroutine test, which is canceled then and fails where it waits."""
+
+PASSED = pytest.StashKey[bool]()
 
 # Test machines are shared, so no example has a deadline. CI uses the same examples each time.
 hypothesis.settings.register_profile("local", deadline=None)
@@ -41,6 +45,25 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     mark_once(item, item.path.relative_to(Path(__file__).parent).as_posix())
     if item.get_closest_marker("spark"):
         item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Check after each test that passed that no connection has left bytes in the ledger of the process."""
+    result = yield
+    if item.stash.get(PASSED, False):
+        for module in both_builds.imported("penstock.ledger"):
+            check_ledger(module.LEDGER)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Note whether the test has passed. The traceback of one that has failed keeps its connections."""
+    report = yield
+    if report.when == "call":
+        item.stash[PASSED] = report.passed
+    return report
 
 
 @pytest.hookimpl(wrapper=True)

@@ -147,13 +147,15 @@ def test_one_connection_pays_at_a_time(world: World) -> None:
     second.book(80)
     for connection in (first, second, first, second):
         connection.settle()
-    assert world.debts == [first]
+    # It is reminded, because its loop may be closed.
+    assert world.debts == [first, first, first]
+    world.debts.clear()
     first.release(90)
     first.indebted = False
     first.settle()
     second.book(30)
     second.settle()
-    assert world.debts == [first, second]
+    assert world.debts == [second]
 
 
 def test_connection_that_leaves_instead_of_paying_blocks_no_other(world: World) -> None:

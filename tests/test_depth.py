@@ -186,3 +186,15 @@ def test_depth_checks_its_arguments(build: Build, depth: Any) -> None:
             depth.skip_json(b"1", -1)
         with pytest.raises(ValueError, match="depth limit is 300"):
             depth.msgpack_too_deep(b"", 300)
+
+
+@given(VALUES)
+def test_builds_count_the_values_of_messagepack(builds: dict[str, Build], value: Any) -> None:
+    data = msgspec.msgpack.encode(value)
+
+    def count(value: Any) -> int:
+        if isinstance(value, dict):
+            return 2 + sum(1 + count(each) for each in value.values())
+        return 2 + sum(map(count, value)) if isinstance(value, list) else 1
+
+    assert {build.module("penstock.depth").count_msgpack(data) for build in builds.values()} == {count(value)}

@@ -122,8 +122,32 @@ def test_another_connection_pays_when_the_payer_has_left(world: World) -> None:
     for account, size in zip(accounts, (450, 440, 430), strict=True):
         account.book_incomplete(size)
         account.settle()
-    assert world.debts == [accounts[0]]
+    assert set(world.debts) == {accounts[0]}
+    world.debts.clear()
     world.ledger.leave(accounts[0])
-    assert world.debts == accounts[:2]
+    assert world.debts == [accounts[1]]
     world.ledger.leave(accounts[1])
-    assert world.debts == accounts[:2]
+    assert world.debts == [accounts[1]]
+
+
+def test_unclaimed_bytes_count_for_their_address(build: Build) -> None:
+    # THREATS 86
+    ledger = build.module("penstock.ledger")
+    settings = build.module("penstock.settings").Settings(max_connection_bytes=100)
+    dropped: list[int] = []
+    held = [ledger.Unclaimed("192.0.2.1", settings, lambda number=number: dropped.append(number)) for number in (0, 1)]
+    before = ledger.LEDGER.process.held
+    held[0].count(0)
+    assert "192.0.2.1" not in ledger.LEDGER.identities
+    held[0].count(60)
+    held[1].count(30)
+    held[0].count(50)
+    group = ledger.LEDGER.identities["192.0.2.1"]
+    assert (held[0].size, group.held, group.incomplete, ledger.LEDGER.process.held - before) == (50, 80, 80, 80)
+    held[0].count(101)
+    assert dropped == [0]
+    payments = ledger.LEDGER.payments
+    held[0].count(0)
+    assert ledger.LEDGER.payments == payments + 1
+    del held
+    assert "192.0.2.1" not in ledger.LEDGER.identities and ledger.LEDGER.process.held == before

@@ -14,6 +14,7 @@ cdef class Account:
     cdef public Py_ssize_t held
     cdef public Py_ssize_t incomplete
     cdef public Py_ssize_t of_link
+    cdef public Py_ssize_t unread
     cdef public Py_ssize_t waiting
     cdef public Py_ssize_t retained
     cdef public double unlinked_since
@@ -35,6 +36,7 @@ cdef class Account:
     cpdef book_retained(self, Py_ssize_t size)
     cpdef book_waiting(self, Py_ssize_t size)
     cpdef book_link(self, Py_ssize_t size)
+    cpdef book_unread(self, Py_ssize_t size)
     cpdef lose_link(self, double now=*)
     cpdef Py_ssize_t room(self)
     @cython.locals(largest=Py_ssize_t, room=Py_ssize_t, most=Py_ssize_t, connection=Account)

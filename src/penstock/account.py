@@ -44,6 +44,7 @@ class Account:
         held: The bytes that it holds.
         incomplete: Of a connection: the part of `held` that nobody can consume before more arrives.
         of_link: Of a connection: the part of `incomplete` that its link holds.
+        unread: Of a connection: the part of `held` that its link holds, because reading is paused.
         waiting: Of a connection: the part of `retained` that waits in its link, because the peer does not read.
         retained: Of a connection: the part of `held` that was sent, and that the peer has not confirmed. It has a limit
             of its own, so that of the connection does not apply to it.
@@ -55,20 +56,21 @@ class Account:
         paused: Of a connection: whether the last call of `settle` has found a limit exceeded.
         indebted: Of a connection: whether it was told to pay and has not done so.
         on_room: Called from any thread when a paused connection should settle again.
-        on_debt: Called from any thread when the connection must release what its largest stream holds.
+        on_debt: Called from any thread when the connection must release what its largest stream holds, and again as a
+            reminder.
 
     """
 
     __slots__ = (
         "group", "held", "incomplete", "indebted", "largest", "limit", "of_link", "on_debt", "on_room", "parent",
-        "paused", "retained", "settled", "settled_incomplete", "unlinked_since", "waiting"
+        "paused", "retained", "settled", "settled_incomplete", "unlinked_since", "unread", "waiting"
     )  # fmt: skip
 
     def __init__(self, limit: int, parent: Account | None = None) -> None:
         self.limit = limit
         self.parent = parent
         self.held = 0
-        self.incomplete = self.of_link = self.retained = self.waiting = 0
+        self.incomplete = self.of_link = self.retained = self.unread = self.waiting = 0
         self.unlinked_since = 0.0
         self.largest = 0
         self.group: Group | None = None
@@ -150,11 +152,17 @@ class Account:
         self.book_incomplete(size - self.of_link)
         self.of_link = size
 
+    def book_unread(self, size: int) -> None:
+        """Count `size` bytes that wait in the link until it is read, instead of the earlier number."""
+        self.held += size - self.unread
+        self.unread = size
+
     def lose_link(self, now: float = 0.0) -> None:
         """Uncount what its link has held. At `now` the session begins to wait for another one; 0: it has one."""
         self.unlinked_since = now
         self.book_waiting(0)
         self.book_link(0)
+        self.book_unread(0)
 
     def room(self) -> int:
         """Return how much more may arrive; negative if the limit is exceeded."""
@@ -299,8 +307,11 @@ class Group:
             connection.on_room()
 
     def charge(self) -> None:
-        """Make the largest connection pay. Does nothing while one is paying."""
-        if (self._payer is not None and self._payer.indebted) or self._is_stale():
+        """Make the largest connection pay. While one is paying, only remind it: its loop may be closed."""
+        if self._payer is not None and self._payer.indebted:
+            self._payer.on_debt()
+            return
+        if self._is_stale():
             return
         size = _held if self.held > self.limit else _incomplete
         largest: Group | Account = self
@@ -314,9 +325,8 @@ class Group:
             largest = max(largest.members, key=size)
         if isinstance(largest, Account):
             self._payer = largest
-            if not largest.indebted:
-                largest.indebted = True
-                largest.on_debt()
+            largest.indebted = True
+            largest.on_debt()
 
     def accounts(self) -> list[Account]:
         """Return the accounts of all its connections."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["MAX_DEPTH", "json_too_deep", "msgpack_too_deep", "skip_json", "skip_msgpack"]
+__all__ = ["MAX_DEPTH", "count_msgpack", "json_too_deep", "msgpack_too_deep", "skip_json", "skip_msgpack"]
 
 MAX_DEPTH: Final = 128
 """Levels of nested containers: more than real data needs, and few enough for the stack of any thread."""
@@ -99,6 +99,16 @@ def skip_msgpack(data: bytes, at: int, count: int = 1) -> int:
         at, inner = _skip(data, at)
         count += max(inner, 0) - 1
     return at if at <= size else -1
+
+
+def count_msgpack(data: bytes) -> int:
+    """Return the number of values, of which each container counts twice: it and its table."""
+    at = count = 0
+    size = len(data)
+    while at < size:
+        at, inner = _skip(data, at)
+        count += 2 if inner >= 0 else 1
+    return count
 
 
 def _skip(data: bytes, at: int) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t
 
-__all__ = ["MAX_DEPTH", "json_too_deep", "msgpack_too_deep", "skip_json", "skip_msgpack"]
+__all__ = ["MAX_DEPTH", "count_msgpack", "json_too_deep", "msgpack_too_deep", "skip_json", "skip_msgpack"]
 
 ctypedef const unsigned char* Bytes
 
@@ -88,6 +88,16 @@ def skip_msgpack(bytes data not None, Py_ssize_t at, Py_ssize_t count=1):
         at = _skip(p, at, end, &inner)
         count += (inner if inner > 0 else 0) - 1
     return at if at <= end else -1
+
+
+def count_msgpack(bytes data not None):
+    cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
+    cdef Py_ssize_t at = 0, end = len(data), count = 0
+    cdef int64_t inner
+    while at < end:
+        at = _skip(p, at, end, &inner)
+        count += 2 if inner >= 0 else 1
+    return count
 
 
 cdef inline bint _is_mark(unsigned char byte) noexcept nogil:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from .account import Account, Group
+from .account import CONNECTION, Account, Group
 from .settings import Settings
 
-__all__ = ["LEDGER", "LIMITS", "Ledger", "LedgerSnapshot"]
+__all__ = ["LEDGER", "LIMITS", "Ledger", "LedgerSnapshot", "Unclaimed"]
 
 LIMITS: Final = (
     "max_connection_bytes", "max_identity_bytes", "max_process_bytes", "max_process_reassembly_bytes", "unread_timeout"
@@ -160,3 +160,52 @@ class Ledger:
 
 LEDGER: Final = Ledger()
 """The accounts of this process."""
+
+
+class Unclaimed:
+    """Counts the bytes of a peer that belong to no session.
+
+    A link holds some before its first message is complete, and a connection of many links may hold others.
+
+    Args:
+        identity: The peer's address.
+        settings: The limits.
+        drop: Called from any thread if the peer must release them, perhaps several times: close its connection.
+
+    """
+
+    __slots__ = ("_account", "_drop", "_identity", "_settings")
+
+    def __init__(self, identity: str, settings: Settings, drop: Callable[[], None]) -> None:
+        self._identity = identity
+        self._settings = settings
+        self._drop = drop
+        self._account: Account | None = None
+
+    def __del__(self) -> None:
+        self.count(0)
+
+    @property
+    def size(self) -> int:
+        """The bytes at the last call of `count`."""
+        return 0 if self._account is None else self._account.incomplete
+
+    def count(self, size: int) -> None:
+        """Count `size` bytes, instead of the earlier number."""
+        account = self._account
+        if not size:
+            if account is not None:
+                self._account = None
+                if account.indebted:
+                    LEDGER.payments += 1
+                LEDGER.leave(account)
+            return
+        if account is None:
+            # Most peers never hold anything here, so that only the others join.
+            account = self._account = Account(self._settings.max_connection_bytes)
+            account.on_debt = self._drop
+            LEDGER.join(account, self._identity, self._settings)
+        account.book_incomplete(size - account.incomplete)
+        if account.settle() == CONNECTION:
+            account.indebted = True
+            self._drop()

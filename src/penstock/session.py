@@ -260,6 +260,11 @@ class Detector(ABC):
         """Return when to close the link if it has no session yet."""
         return self._since + self._timeout
 
+    @property
+    def held(self) -> int:
+        """The bytes that it holds of a first message that is not complete."""
+        return 0
+
     @abstractmethod
     def receive(self, data: bytes, now: float) -> Session | None:
         """Return the session that the link belongs to, or None while that is unknown.

@@ -41,6 +41,8 @@ class RefusalCause(StrEnum):
     """The server's acceptor, or the protocol, rejected the set-up."""
     TIMEOUT = "timeout"
     """The first message was not complete in time."""
+    MEMORY = "memory"
+    """The first message was not complete, and a limit of bytes was reached."""
     CLOSING = "closing"
     """The server is closing."""
     LOST = "lost"

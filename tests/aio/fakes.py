@@ -211,6 +211,8 @@ class FakeLink:
 
     Attributes:
         unfinished: Bytes of an incomplete message; set by a test.
+        unread: Bytes that wait because reading is paused; set by a test.
+        closing: Whether output is discarded; set by a test.
         written: What was written, in order.
         waiting: Bytes that the network has not accepted; set by a test.
         taken: Bytes that it has accepted; set by a test.
@@ -221,13 +223,17 @@ class FakeLink:
     def __init__(self, receiver: Any = None) -> None:
         self.receiver = receiver
         self.written: list[bytes] = []
-        self.unfinished = 0
+        self.unfinished = self.unread = 0
+        self.closing = False
         self.waiting = 0
         self.taken = 0
         self.told: list[str] = []
 
     def write(self, data: bytes) -> None:
         self.written.append(data)
+
+    def is_closing(self) -> bool:
+        return self.closing
 
     def get_extra_info(self, name: str) -> None:
         """Return None, because the link is not encrypted."""

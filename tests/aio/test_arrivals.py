@@ -10,9 +10,11 @@ import pytest
 from penstock import Settings
 from penstock.aio.arrivals import Arrival
 from penstock.aio.limits import Limits
+from penstock.ledger import LEDGER
 from penstock.protocols import client_session, detectors
 from penstock.transports import Discard
 from tests.aio.fakes import FakeLink
+from tests.waiting import until
 
 
 class Place:
@@ -71,3 +73,33 @@ async def test_link_that_is_lost_is_reported() -> None:
     arrival.link_lost(None)
     assert place.gone == ["the link was closed before its first message was complete"]
     assert arrival._timer is None
+
+
+async def test_incomplete_first_message_is_counted_and_pays() -> None:
+    # THREATS 86, 87
+    settings = Settings(max_identity_bytes=1_000)
+    place = Place()
+    arrival = Arrival(place, Limits(settings), detectors("river", settings)(), "192.0.2.7", "river")
+    link = FakeLink()
+    arrival.link_made(link)
+    arrival.received((600).to_bytes(4, "big") + bytes(396))
+    link.unfinished = 50
+    arrival.received(bytes(100))
+    assert LEDGER.identities["192.0.2.7"].held == 550
+    link.unfinished = 600
+    arrival.received(bytes(1))
+    await until(lambda: place.gone != [])
+    assert place.gone == ["its first message has 1101 bytes so far, and a limit of bytes is reached"]
+    assert link.told[-1] == "abort" and "192.0.2.7" not in LEDGER.identities
+
+
+async def test_first_message_that_is_complete_is_not_counted() -> None:
+    place = Place()
+    arrival, _ = arrive(place)
+    client = client_session("rsocket", Settings())
+    client.link_up(0.0)
+    hello = b"".join(client.take_output())
+    arrival.received(hello[:7])
+    assert LEDGER.identities["192.0.2.7"].held == 7
+    arrival.received(hello[7:])
+    assert "192.0.2.7" not in LEDGER.identities

@@ -12,6 +12,7 @@ import pytest
 import penstock
 from penstock import Admitted, Items, LimitExceeded, Payload, Rejected, Service, Settings, Setup
 from penstock.ledger import LEDGER
+from penstock.transports import memory
 from tests.waiting import until
 
 URL = "rsocket+memory://requests"
@@ -159,3 +160,52 @@ async def test_consumer_learns_why_its_stream_has_failed() -> None:
             await until(lambda: LEDGER.payments > before)
             with pytest.raises(LimitExceeded, match="consume items faster"):
                 [item async for item in stream]
+
+
+def test_handlers_that_a_closed_loop_leaves_behind_hold_nothing() -> None:
+    # Their tasks never end, so nobody releases what they hold.
+    before = LEDGER.process.held
+
+    async def begin() -> list[object]:
+        server = await penstock.serve(make_service(), URL, settings=QUICK)
+        peer = await penstock.connect(URL)
+        asked = [ask(peer, "call"), ask(peer, "fire")]
+        await until(lambda: server.metrics().held_bytes - before >= 2 * SIZE)
+        return [server, peer, asked]
+
+    loop = asyncio.new_event_loop()
+    kept = loop.run_until_complete(begin())
+    for task in asyncio.all_tasks(loop):
+        # Nobody wants to know of them.
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+    loop.close()
+    assert LEDGER.process.held - before >= 2 * SIZE
+    # The listener would be found by others in its loop.
+    memory._listeners.clear()
+    del kept, task
+    gc.collect()
+    assert LEDGER.process.held == before
+
+
+class Broken:
+    """Items that cannot be iterated over."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        raise ValueError("broken")
+
+
+async def test_request_is_released_when_awaited_items_are_broken() -> None:
+    service = Service()
+
+    @service.stream("broken")
+    async def broken(request: Payload) -> Any:
+        await asyncio.sleep(0)
+        return Broken()
+
+    before = LEDGER.process.held
+    async with penstock.serve(service, URL, settings=QUICK), penstock.connect(URL) as peer:
+        for _ in range(3):
+            with pytest.raises(penstock.ApplicationError):
+                async for _ in peer.stream("broken", bytes(SIZE)):
+                    pass
+        await until(lambda: LEDGER.process.held - before < SIZE)

@@ -12,7 +12,8 @@ import pytest
 from penstock import Payload, Settings
 from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.handshake import setup_frame
-from penstock.wire.rsocket.frames import FOLLOWS, METADATA, Frame, FrameType
+from penstock.urls import parse_url
+from penstock.wire.rsocket.frames import FOLLOWS, METADATA, NEXT, Frame, FrameType
 from tests.floods.flooding import Victim
 
 ATTACKER = "127.0.0.2"
@@ -52,6 +53,13 @@ def stream(route: str, count: int = 0x7FFF_FFFF) -> bytes:
     return CODEC.request_frame(FrameType.REQUEST_STREAM, 1, 0, count, bytes([len(name)]) + name, b"")
 
 
+def channel(route: str, *sizes: int) -> bytes:
+    """Return the beginning of a channel, and items of these sizes."""
+    name = route.encode()
+    begun = CODEC.request_frame(FrameType.REQUEST_CHANNEL, 1, 0, 1, bytes([len(name)]) + name, b"")
+    return begun + b"".join(CODEC.frame(Frame(FrameType.PAYLOAD, 1, NEXT, 0, None, bytes(size))) for size in sizes)
+
+
 def upgrade(path: str) -> bytes:
     """Return the request that opens a WebSocket."""
     lines = (
@@ -68,11 +76,12 @@ def upgrade(path: str) -> bytes:
 @asynccontextmanager
 async def links(flooded: Victim, *hellos: bytes) -> AsyncIterator[list[socket.socket]]:
     """Open a link of the attacker for each of `hellos`, with which it begins."""
-    port = int(flooded.url.rpartition("/feed")[0].rpartition(":")[2] or flooded.url.rpartition(":")[2])
     opened: list[socket.socket] = []
     try:
         for hello in hellos:
-            opened.append(socket.create_connection(("127.0.0.1", port), source_address=(ATTACKER, 0)))
+            opened.append(
+                socket.create_connection(("127.0.0.1", parse_url(flooded.url).port), source_address=(ATTACKER, 0))
+            )
             opened[-1].setblocking(False)
             await asyncio.get_running_loop().sock_sendall(opened[-1], hello)
         yield opened

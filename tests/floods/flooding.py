@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
 import os
+import signal
+import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +23,10 @@ ROOT = Path(__file__).parent.parent.parent
 MIB = 1 << 20
 
 LIMITS = {
-    "max_stream_bytes": 4 * MIB,
-    "max_connection_bytes": 16 * MIB,
-    "max_identity_bytes": 24 * MIB,
-    "max_process_bytes": 32 * MIB,
+    "max_stream_bytes": 2 * MIB,
+    "max_connection_bytes": 8 * MIB,
+    "max_identity_bytes": 12 * MIB,
+    "max_process_bytes": 16 * MIB,
 }
 """The limits of a process that is flooded: small, so that a flood is short."""
 BESIDES = 16 * MIB
@@ -38,25 +41,84 @@ def quiet(url: str, *, serving: bool = False, **settings: Any) -> Settings:
     return fitting(Settings(**QUIET, **settings), url, serving=serving)
 
 
-@dataclass
 class Victim:
-    """A process that is flooded."""
+    """A process that is flooded.
 
-    url: str
-    process: asyncio.subprocess.Process
+    Attributes:
+        url: Where it listens, or is connected to.
+
+    """
+
+    def __init__(self, pid: int, requests: int, answers: asyncio.StreamReader) -> None:
+        self.url = ""
+        self.pid = pid
+        self._requests = requests
+        self._answers = answers
 
     async def report(self) -> dict[str, int]:
         """Return what it says of its memory."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"\n")
-        return await answer(self.process)
+        os.write(self._requests, b"\n")
+        return await self.answer()
+
+    async def answer(self) -> dict[str, Any]:
+        """Return its next answer."""
+        line = await self._answers.readline()
+        assert line, "the flooded process has ended"
+        return json.loads(line)  # type: ignore[no-any-return]
+
+    async def ended(self) -> None:
+        """Let it end, and wait for that."""
+        os.close(self._requests)
+        self._requests = -1
+        assert not await self._answers.read()
+
+    def kill(self) -> None:
+        """End it now."""
+        if self._requests >= 0:
+            os.close(self._requests)
+        if not self._answers.at_eof():
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
 
-async def answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
-    assert process.stdout is not None
-    line = await process.stdout.readline()
-    assert line, "the flooded process has ended"
-    return json.loads(line)  # type: ignore[no-any-return]
+class Template:
+    """A process of one build, which forks those that are flooded."""
+
+    def __init__(self, build: Build) -> None:
+        environment = {**os.environ, "PENSTOCK_PURE": "1" if build.name == "plain" else ""}
+        environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+        # Large items are allocated separately, so that the memory of those that are released is returned.
+        environment["MALLOC_MMAP_THRESHOLD_"] = "65536"
+        self._socket, theirs = socket.socketpair()
+        command = [sys.executable, "-m", "tests.floods.victim"]
+        self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=theirs)
+        theirs.close()
+
+    def fork(self, setup: dict[str, Any]) -> tuple[int, int, int]:
+        """Return the id of a new process, where to write its input, and where to read its output."""
+        reads, requests = os.pipe()
+        answers, writes = os.pipe()
+        socket.send_fds(self._socket, [json.dumps(setup).encode()], [reads, writes])
+        os.close(reads)
+        os.close(writes)
+        return int(self._socket.recv(64)), requests, answers
+
+    def close(self) -> None:
+        """End it."""
+        self._socket.close()
+        self._process.wait()
+
+
+_templates: dict[str, Template] = {}
+
+
+def template(build: Build) -> Template:
+    """Return the process of a build, which lives until the end of the tests."""
+    found = _templates.get(build.name)
+    if found is None:
+        found = _templates[build.name] = Template(build)
+        atexit.register(found.close)
+    return found
 
 
 @asynccontextmanager
@@ -70,30 +132,19 @@ async def victim(build: Build, role: str, url: str, **settings: Any) -> AsyncIte
         settings: Changes to the limits.
 
     """
-    environment = {**os.environ, "PENSTOCK_PURE": "1" if build.name == "plain" else ""}
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    # Large items are allocated separately, so that the memory of those that are released is returned.
-    environment["MALLOC_MMAP_THRESHOLD_"] = "65536"
     setup = {"role": role, "url": url, "settings": {**LIMITS, **QUIET, **settings}}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.floods.victim",
-        json.dumps(setup),
-        cwd=ROOT,
-        env=environment,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+    pid, requests, answers = template(build).fork(setup)
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(answers, "rb", 0)
     )
+    flooded = Victim(pid, requests, reader)
     try:
-        started = await answer(process)
-        said = await answer(process)
+        flooded.url = (await flooded.answer())["url"]
+        said = await flooded.answer()
         assert said["accelerated"] == (build.name == "compiled")
-        yield Victim(started["url"], process)
-        assert process.stdin is not None
-        process.stdin.close()
-        await process.wait()
+        yield flooded
+        await flooded.ended()
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        flooded.kill()
+        transport.close()

@@ -8,7 +8,7 @@ from tests.floods.attackers import links, needs_second_address, read, resumable,
 from tests.floods.flooding import BESIDES, LIMITS, MIB, quiet, victim
 
 SESSIONS = 12
-READ_BYTES = 8 * MIB
+READ_BYTES = 4 * MIB
 """What each client reads: together, four times what one identity may hold."""
 REPLIES = 512 << 10
 """Output that may be kept for each session before the ledger sees it: that of one batch."""

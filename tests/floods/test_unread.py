@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,10 @@ import penstock
 from penstock import Payload, Peer, PenstockError, Service
 from tests.builds import Build
 from tests.floods.flooding import BESIDES, LIMITS, MIB, quiet, victim
+from tests.floods.victim import to_client
+from tests.transports.certificates import Certificates
 
-ITEM = b'"' + bytes(MIB - 2).replace(b"\0", b"x") + b'"'
+ITEM = b'"' + bytes(MIB // 2 - 2).replace(b"\0", b"x") + b'"'
 """Also valid as the body of a River message."""
 ITEMS = 96
 """Together, three times what the process may hold."""
@@ -25,10 +28,23 @@ PLACES = [
 
 # ReactiveSocket 0.0 has no uploads.
 UPLOADING = [place for place in PLACES if "0.0" not in place]
+# Their links differ, not the protocols: two protocols are enough.
+OTHERS = [f"{protocol}+{transport}" for protocol in ("rsocket", "river") for transport in ("tls", "unix", "quic")]
 
 
-def place(name: str) -> str:
-    return f"{name}://127.0.0.1:0{'' if name.endswith('tcp') else '/feed'}"
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def url(request: pytest.FixtureRequest, where: str, certificates: Certificates, tmp_path: Path) -> str:
+    """Where to listen."""
+    transport = where.rpartition("+")[2]
+    if transport == "unix":
+        return f"{where}://{tmp_path}/socket"
+    options = f"?{certificates.server_options}" if transport in ("tls", "quic") else ""
+    return f"{where}://127.0.0.1:0{'/feed' if transport in ('ws', 'h2c') else ''}{options}"
 
 
 async def items() -> AsyncIterator[bytes]:
@@ -36,10 +52,11 @@ async def items() -> AsyncIterator[bytes]:
         yield ITEM
 
 
-@pytest.mark.parametrize("where", UPLOADING)
-async def test_upload_that_is_not_read(build: Build, where: str) -> None:
-    async with victim(build, "server", place(where), unread_timeout=0.5) as flooded:
-        async with penstock.connect(flooded.url, settings=quiet(flooded.url, close_grace=0.0)) as peer:
+@pytest.mark.parametrize("where", UPLOADING + OTHERS)
+async def test_upload_that_is_not_read(build: Build, url: str) -> None:
+    async with victim(build, "server", url, unread_timeout=0.5) as flooded:
+        address = to_client(flooded.url)
+        async with penstock.connect(address, settings=quiet(address, close_grace=0.0)) as peer:
             with pytest.raises(PenstockError):
                 await peer.upload("flood.unread", ITEM, items())
             assert (await peer.call("flood.echo", b"1")).data == b"1"
@@ -51,45 +68,54 @@ async def test_upload_that_is_not_read(build: Build, where: str) -> None:
         assert said["held"] < 4096
 
 
-async def ask(build: Build, where: str, make: Callable[[Peer], Awaitable[object]]) -> None:
+async def ask(build: Build, url: str, make: Callable[[Peer], Awaitable[object]], besides: int = 2 * MIB) -> None:
     """Make requests whose handlers wait; the largest pay, and a client that comes later is served."""
-    async with victim(build, "server", place(where), unread_timeout=0.2) as flooded:
-        async with penstock.connect(flooded.url, settings=quiet(flooded.url, close_grace=0.0)) as peer:
+    async with victim(build, "server", url, unread_timeout=0.2) as flooded:
+        address = to_client(flooded.url)
+        async with penstock.connect(address, settings=quiet(address, close_grace=0.0)) as peer:
             requests = [asyncio.ensure_future(make(peer)) for _ in range(ITEMS // 2)]
             done, pending = await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
             assert all(isinstance(each.exception(), PenstockError) for each in done)
-            async with penstock.connect(flooded.url) as innocent:
+            async with penstock.connect(address) as innocent:
                 assert (await innocent.call("flood.echo", ITEM)).data == ITEM
             for request in pending:
                 request.cancel()
             await asyncio.gather(*requests, return_exceptions=True)
         said = await flooded.report()
-        assert said["booked"] <= LIMITS["max_connection_bytes"] + 2 * MIB
+        assert said["booked"] <= LIMITS["max_connection_bytes"] + besides
         assert said["grown"] <= LIMITS["max_connection_bytes"] + BESIDES
 
 
-@pytest.mark.parametrize("where", PLACES)
-async def test_requests_of_handlers_that_wait(build: Build, where: str) -> None:
-    await ask(build, where, lambda peer: peer.call("flood.waits", ITEM))
+@pytest.mark.parametrize("where", PLACES + OTHERS)
+async def test_requests_of_handlers_that_wait(build: Build, url: str) -> None:
+    await ask(build, url, lambda peer: peer.call("flood.waits", ITEM))
 
 
 @pytest.mark.parametrize("where", PLACES)
-async def test_requests_of_streams_that_wait(build: Build, where: str) -> None:
+async def test_requests_of_streams_that_wait(build: Build, url: str) -> None:
     async def stream(peer: Peer) -> None:
         async for _ in peer.stream("flood.sleeps", ITEM):
             pass
 
-    await ask(build, where, stream)
+    await ask(build, url, stream)
 
 
 @pytest.mark.parametrize("where", ["rsocket+tcp", "river+tcp", "river+ws"])
-async def test_requests_that_are_decoded(build: Build, where: str) -> None:
+async def test_requests_that_are_decoded(build: Build, url: str) -> None:
     # Decoded, it takes little more than its bytes.
-    await ask(build, where, lambda peer: peer.call("flood.typed", b"[" + ITEM + b"]"))
+    await ask(build, url, lambda peer: peer.call("flood.typed", b"[" + ITEM + b"]"))
 
 
-@pytest.mark.parametrize("where", ["reactive-streams+tcp", *PLACES])
-async def test_stream_whose_consumer_sleeps(build: Build, where: str) -> None:
+@pytest.mark.parametrize("where", ["rsocket+tcp", "rsocket+ws"])
+async def test_requests_that_grow_when_they_are_decoded(build: Build, url: str) -> None:
+    # Decoded, each takes thirty times as much as its bytes.
+    small = b"[" + b"[]," * (MIB // 64) + b"[]]"
+    # One read has several of them.
+    await ask(build, url, lambda peer: peer.call("flood.lists", small), 8 * MIB)
+
+
+@pytest.mark.parametrize("where", ["reactive-streams+tcp", *PLACES, *OTHERS])
+async def test_stream_whose_consumer_sleeps(build: Build, url: str) -> None:
     service = Service()
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -101,9 +127,8 @@ async def test_stream_whose_consumer_sleeps(build: Build, where: str) -> None:
         finally:
             ended.set_result(None)
 
-    url = place(where)
     async with penstock.serve(service, url, settings=quiet(url, serving=True, close_grace=0.0)) as server:
-        async with victim(build, "client", server.urls[0], unread_timeout=0.5) as flooded:
+        async with victim(build, "client", to_client(server.urls[0]), unread_timeout=0.2) as flooded:
             await ended
             said = await flooded.report()
             assert said["booked"] <= LIMITS["max_connection_bytes"] + 2 * MIB

@@ -1,23 +1,37 @@
 """A process that is flooded: a server whose handlers wait, or a client whose consumer does.
 
-Run it with one argument, an object of JSON: `role`, `url` and `settings`. It answers in lines of JSON: first its URL,
-and after each line of input how much memory it has used at most, beyond what it used before the flood.
+Run as a program, it imports all that floods need, and waits for requests at its standard input, a socket. Each one has
+two descriptors and an object of JSON: `role`, `url` and `settings`. A fork of this process, which saves the imports, is
+the flooded one. It answers in lines of JSON: first its URL, and after each line of input how much memory it has used at
+most, beyond what it used before the flood.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import socket
 import sys
+import traceback
 from collections.abc import AsyncIterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import penstock
 from penstock import Items, Payload, Service, Settings, _build
 from penstock.ledger import LEDGER
 from penstock.urls import fitting
 
+IMPORTS = [
+    *[f"penstock.transports.{name}" for name in ("tcp", "websocket", "http2", "quic")],
+    *[f"penstock.{family}.accept" for family in ("rsocket", "river", "reactivestreams")],
+    "penstock.aio.server",
+    "penstock.aio.client",
+]
 PROCESS = Path("/proc/self")
 ITEM_BYTES = 256 << 10
 
@@ -50,6 +64,11 @@ def make_service() -> Service:
         await asyncio.get_running_loop().create_future()
         return len(request)
 
+    @service.call("flood.lists")
+    async def lists(request: list[list[int]]) -> int:
+        await asyncio.get_running_loop().create_future()
+        return len(request)
+
     @service.upload("flood.unread")
     async def unread(request: Payload, items: Items) -> bytes:
         await asyncio.get_running_loop().create_future()
@@ -61,6 +80,13 @@ def make_service() -> Service:
         await asyncio.get_running_loop().create_future()
 
     return service
+
+
+def to_client(url: str) -> str:
+    """Return the URL with which a client reaches the server at `url`; its CA is beside its certificate."""
+    place, _, options = url.partition("?")
+    certificate = dict(parse_qsl(options)).get("cert")
+    return place if certificate is None else f"{place}?ca={Path(certificate).parent / 'ca.pem'}"
 
 
 def resident(name: str) -> int:
@@ -96,7 +122,7 @@ async def report_on_request() -> None:
 async def serve(url: str, settings: Settings) -> None:
     async with penstock.serve(make_service(), url, settings=settings) as server:
         say(url=server.urls[0])
-        async with penstock.connect(server.urls[0]) as peer:
+        async with penstock.connect(to_client(server.urls[0])) as peer:
             await peer.call("flood.echo", b"1")
         await report_on_request()
 
@@ -117,5 +143,32 @@ async def main(role: str, url: str, settings: dict[str, Any]) -> None:
     await {"server": serve, "client": consume}[role](url, fit)
 
 
+def fork(requests: socket.socket) -> None:
+    """Fork a flooded process for each request, until there are no more; answer its id."""
+    for name in IMPORTS:
+        import_module(name)
+    # Nobody waits for the forks.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(requests, 65_536, 2)
+        if not data:
+            return
+        child = os.fork()
+        if child == 0:
+            for number, descriptor in enumerate(descriptors):
+                os.dup2(descriptor, number)
+            requests.close()
+            try:
+                asyncio.run(main(**json.loads(data)))
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                os._exit(0)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        requests.sendall(b"%d\n" % child)
+
+
 if __name__ == "__main__":
-    asyncio.run(main(**json.loads(sys.argv[1])))
+    fork(socket.socket(fileno=os.dup(0)))

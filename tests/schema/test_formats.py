@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from penstock.schema.formats import JSON, KNOWN, MSGPACK, Format, format_of
+from penstock.schema.formats import FORMATS, JSON, KNOWN, MSGPACK, Format, format_of
 
 
 @pytest.mark.parametrize(
@@ -37,3 +39,37 @@ def test_both_formats_round_trip() -> None:
     for form in (JSON, MSGPACK):
         assert form.decoder(list[int]).decode(form.encode([1, 2])) == [1, 2]
         assert form.name in KNOWN
+
+
+def size_of(value: object) -> int:
+    """Return the memory of a decoded value, as the allocator rounds it."""
+    header = 16 if isinstance(value, list | dict) else 0
+    size = (sys.getsizeof(value) + header + 15) // 16 * 16
+    if isinstance(value, list):
+        size += sum(map(size_of, value))
+    elif isinstance(value, dict):
+        size += sum(size_of(key) + size_of(each) for key, each in value.items())
+    return size
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[] for _ in range(1_000)],
+        [{} for _ in range(1_000)],
+        [[0] for _ in range(1_000)],
+        [{f"k{number}": number} for number in range(1_000)],
+        {f"key {number}": "v" * 20 for number in range(1_000)},
+        [number / 7 for number in range(1_000)],
+        [f"{number}" for number in range(1_000)],
+        "x" * 10_000,
+        "x" * 10_000 + "\U0001f600",
+    ],
+    ids=["lists", "dicts", "filled lists", "filled dicts", "large dict", "floats", "strings", "text", "wide text"],
+)
+def test_memory_of_decoded_data_is_bounded(form: Format, value: object) -> None:
+    # THREATS 84
+    data = form.encode(value)
+    actual = size_of(form.decoder().decode(data))
+    assert 0.9 * actual <= form.memory(data) <= 5 * actual

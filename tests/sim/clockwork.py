@@ -203,6 +203,9 @@ class NetworkLink:
             self.receiver.writing_paused()
         self._schedule()
 
+    def is_closing(self) -> bool:
+        return self._closing
+
     def get_write_buffer_size(self) -> int:
         return self._out.waiting(self._loop.time())
 

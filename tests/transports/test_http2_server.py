@@ -9,6 +9,7 @@ import pytest
 from h2 import events
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
+from hyperframe.frame import ContinuationFrame, HeadersFrame
 
 import penstock
 from penstock import ConnectError, Kind, Payload, Service, Settings, UrlError
@@ -295,3 +296,14 @@ async def test_encryption_that_the_url_does_not_ask_for_is_wrong_use(certificate
         await connected("rsocket+h2c://localhost:1", ssl=certificates.client)
     with pytest.raises(UrlError, match="needs a certificate"):
         await penstock.serve(Service(), H2)
+
+
+async def test_header_block_without_end_ends_the_connection() -> None:
+    # THREATS 86: h2 would keep 64 frames of it.
+    async with listening(H2C) as place, raw_client(place.port) as raw:
+        await raw.next(events.RemoteSettingsChanged)
+        for kind in (HeadersFrame, *[ContinuationFrame] * 4):
+            raw.send(kind(1, bytes(16_000)).serialize())
+        terminated = await raw.next(events.ConnectionTerminated)
+        assert terminated.error_code == ErrorCodes.ENHANCE_YOUR_CALM
+        assert b"an incomplete header block of 80000 bytes" in (terminated.additional_data or b"")

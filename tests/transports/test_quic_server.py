@@ -6,8 +6,10 @@ import pytest
 from aioquic.quic import events
 
 from penstock import ConnectError, Settings
+from penstock.ledger import LEDGER
+from penstock.transports.quic_connection import RANGE_BYTES
 from tests.transports.certificates import Certificates
-from tests.transports.raw_quic import met, quic_link, raw_client
+from tests.transports.raw_quic import Raw, met, quic_link, raw_client
 from tests.transports.recording import connected, listening
 from tests.waiting import until
 
@@ -123,3 +125,44 @@ async def test_a_client_of_something_else_is_refused(url: str, certificates: Cer
         error = await server.lost()
         assert "No common ALPN protocols" in str(error)
         assert server.told == ["lost"]
+
+
+async def test_bytes_out_of_order_are_counted_and_pay(certificates: Certificates) -> None:
+    # THREATS 86: aioquic fills the gaps with zeros.
+    settings = Settings(max_identity_bytes=5 << 20)
+    async with listening(f"rsocket+quic://127.0.0.1:0?{certificates.server_options}", settings) as place:
+        async with raw_client(place, certificates) as raw:
+            for number in range(4):
+                skip(raw, 4 * number)
+            await until(lambda: held_by("127.0.0.1") > 4 << 20)
+            assert held_by("127.0.0.1") == 4 * ((1 << 20) + RANGE_BYTES)
+            for number in range(4, 6):
+                skip(raw, 4 * number)
+            terminated = await raw.next(events.ConnectionTerminated)
+            assert "arrived out of order" in terminated.reason_phrase
+            assert held_by("127.0.0.1") == 0
+
+
+async def test_gaps_that_are_filled_are_not_counted(url: str, certificates: Certificates) -> None:
+    async with listening(url) as place, raw_client(place, certificates) as raw:
+        skip(raw, 0)
+        await until(lambda: held_by("127.0.0.1") > 0)
+        sender = raw._quic._streams[0].sender
+        sender._buffer_start = sender._buffer_stop = 0
+        raw.say(0, bytes((1 << 20) - 1))
+        server = await place.linked()
+        await until(lambda: len(server.data) == 1 << 20)
+        assert held_by("127.0.0.1") == 0
+        server.link.abort()
+
+
+def skip(raw: Raw, stream_id: int) -> None:
+    """Send only the last byte that the window of a stream allows."""
+    sender = raw._quic._get_or_create_stream_for_send(stream_id).sender
+    sender._buffer_start = sender._buffer_stop = (1 << 20) - 1
+    raw.say(stream_id, b"x")
+
+
+def held_by(identity: str) -> int:
+    group = LEDGER.identities.get(identity)
+    return 0 if group is None else group.held

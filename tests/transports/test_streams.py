@@ -15,6 +15,7 @@ class Carrier:
     Attributes:
         room: How many bytes the peer takes.
         sent: What it has taken.
+        taken: How much of it the connection still holds.
         allowed: By how much its window was opened.
         asked: What else was asked for.
 
@@ -23,6 +24,7 @@ class Carrier:
     def __init__(self) -> None:
         self.room = 0
         self.sent = b""
+        self.taken = 0
         self.allowed = 0
         self.asked: list[str] = []
 
@@ -34,6 +36,9 @@ class Carrier:
 
     def extend_window(self, link: StreamLink, count: int) -> None:
         self.allowed += count
+
+    def waiting(self, link: StreamLink) -> int:
+        return self.taken
 
     def progress(self, link: StreamLink) -> tuple[int, int]:
         return 0, len(self.sent)
@@ -80,14 +85,30 @@ async def test_paused_reader_does_not_extend_the_window() -> None:
     link.received(half, len(half))
     link.received(half, len(half))
     await turns(2)
-    assert (recorder.reads, carrier.allowed) == (0, 0)
+    # The receiver is told each time, and counts what waits. THREATS 84
+    assert (recorder.data, recorder.reads, link.unread, carrier.allowed) == (b"", 2, WINDOW_BYTES, 0)
     link.resume_reading()
     # In a turn of its own, and what comes until then stays behind it.
     link.received(b"later", 5)
-    assert recorder.reads == 0
+    assert recorder.data == b""
     await turns(1)
-    assert recorder.data == half + half + b"later"
+    assert (recorder.data, link.unread) == (half + half + b"later", 0)
     assert carrier.allowed == WINDOW_BYTES
+
+
+async def test_padding_that_is_not_read_takes_no_memory() -> None:
+    carrier, link, _ = made()
+    link.pause_reading()
+    for _ in range(WINDOW_BYTES // 512):
+        link.received(b"x", 257)
+    assert (link.unread, carrier.allowed) == (WINDOW_BYTES // 512, WINDOW_BYTES // 2)
+
+
+async def test_output_that_the_connection_holds_counts_for_its_link() -> None:
+    carrier, link, _ = made()
+    link.write(b"x" * 500)
+    carrier.taken = 70
+    assert (link.get_write_buffer_size(), link.unsent) == (570, 500)
 
 
 async def test_the_window_opens_in_large_steps_padding_included() -> None:

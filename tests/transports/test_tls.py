@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock import ConnectError, LinkLost, UrlError
+from penstock import ConnectError, LinkLost, Settings, UrlError
 from tests.transports.certificates import Certificates
 from tests.transports.recording import SHORT_TIMEOUT, TCP, connected, listening, raw_connection
 from tests.waiting import turns
@@ -33,6 +33,15 @@ async def test_bytes_travel_encrypted_and_a_close_loses_none(certificates: Certi
         await server.has(data)
         assert await server.lost() is None
         await client.lost()
+
+
+async def test_tls_works_without_time_to_close(certificates: Certificates) -> None:
+    settings = Settings(close_grace=0.0)
+    async with listening(TLS, settings, ssl=certificates.server) as place:
+        client = await connected(place.url, settings, ssl=certificates.client)
+        client.link.write(b"hello")
+        await (await place.next()).has(b"hello")
+        client.link.abort()
 
 
 async def test_link_has_the_certificate_of_its_peer(certificates: Certificates) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Protocol
 
 from ..errors import ProtocolError
+from ..ledger import Unclaimed
 from ..session import Detector, Session
 from ..tap import Refusal, RefusalCause
 from ..transports import Discard, Link
@@ -55,17 +57,18 @@ class Arrival:
         self._detector = detector
         self._link: Link | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._unclaimed = Unclaimed(address, limits.settings, self._must_release)
 
     def link_made(self, link: Link) -> None:
         """Start the timer for the peer's first message."""
         self._link = link
-        loop = asyncio.get_running_loop()
         self._detector.identity = certificate_of(link) or b""
-        self._detector.link_up(loop.time())
+        self._detector.link_up(self._loop.time())
         due = self._detector.next_timer()
         if due is not None:
             late = Refusal(RefusalCause.TIMEOUT, "no complete first message arrived in time")
-            self._timer = loop.call_at(due, self.refuse, late)
+            self._timer = self._loop.call_at(due, self.refuse, late)
 
     def received(self, data: bytes) -> None:
         """Pass data to the detector until the session is known."""
@@ -75,7 +78,7 @@ class Arrival:
         if self._place.tapped:
             self.read.append(data)
         # A refused link must not take a session from another one.
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         self._detector.locked_out = self.refusal or self._limits.locked_out(self.address, now)
         try:
             session = self._detector.receive(data, now)
@@ -86,6 +89,8 @@ class Arrival:
         if session is not None:
             self._stop()
             self._place.arrived(self, session, link)
+        else:
+            self._unclaimed.count(self._detector.held + link.unfinished)
 
     def writing_paused(self) -> None:
         """Nothing is written yet."""
@@ -118,7 +123,20 @@ class Arrival:
             return RefusalCause.LOCKED_OUT
         return RefusalCause.UNKNOWN_SESSION if self._detector.guessed else RefusalCause.INVALID
 
+    def _must_release(self) -> None:
+        """Give up a link whose first message takes too much memory. From the ledger, in any thread."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._release)
+
+    def _release(self) -> None:
+        link = self._link
+        if link is not None and self._unclaimed.size:
+            reason = f"its first message has {self._unclaimed.size} bytes so far, and a limit of bytes is reached"
+            self.refuse(Refusal(RefusalCause.MEMORY, reason))
+            link.abort()
+
     def _stop(self) -> None:
+        self._unclaimed.count(0)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

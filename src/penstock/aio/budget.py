@@ -27,8 +27,8 @@ class Budget:
     """
 
     __slots__ = (
-        "__weakref__", "_account", "_closed", "_exchanges", "_flow", "_grown_at", "_held", "_identity", "_is_alone",
-        "_timer", "_watch", "_woken"
+        "__weakref__", "_account", "_asked", "_closed", "_exchanges", "_flow", "_grown_at", "_held", "_identity",
+        "_is_alone", "_timer", "_watch", "_woken"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges) -> None:
@@ -41,7 +41,7 @@ class Budget:
         self._grown_at = 0.0
         # What was held when the timer was set.
         self._held = 0
-        self._woken = self._closed = False
+        self._woken = self._asked = self._closed = False
         # Whether the connection has exceeded its own limit.
         self._is_alone = False
         # The ledger must not keep a connection alive that nobody has closed.
@@ -51,7 +51,9 @@ class Budget:
         self.identify()
 
     def __del__(self) -> None:
-        LEDGER.retire(self._account)
+        # Whoever holds something of the connection refers to it, so nobody does. Handlers that a closed loop has left
+        # behind have released nothing.
+        LEDGER.leave(self._account)
 
     def identify(self) -> None:
         """Count the connection for its principal, or else for its address. Call it again when that has changed."""
@@ -72,18 +74,18 @@ class Budget:
             self._flow.stop_reading(UNREAD)
             self._is_alone = level == CONNECTION
             if self._is_alone and self._account.is_stuck:
-                if not self._account.indebted:
-                    self._account.indebted = True
-                    self._debt()
+                self._account.indebted = True
+                self._debt()
             elif self._timer is None:
                 self._start_timer()
 
     def count_link(self) -> None:
-        """Count the incomplete message that the link holds after a read, and watch that it grows (THREATS 86)."""
+        """Count what the link holds after a read, and watch that an incomplete message grows (THREATS 86)."""
         flow = self._flow
         link = flow.link
         held = 0 if link is None else link.unfinished
         self._account.book_link(held)
+        self._account.book_unread(0 if link is None else link.unread)
         self._grown_at = flow.loop.time()
         if held and self._watch is None:
             self._watch = flow.loop.call_later(flow.settings.frame_timeout, self._check_growth)
@@ -120,7 +122,10 @@ class Budget:
             self._woken = self._later(self._try_again)
 
     def _debt(self) -> None:
-        if not self._later(self._pay_debt):
+        if self._asked and not self._flow.loop.is_closed():
+            return
+        self._asked = self._later(self._pay_debt)
+        if not self._asked:
             # Nobody reads or consumes any more in a loop that is closed.
             LEDGER.leave(self._account)
 
@@ -164,7 +169,7 @@ class Budget:
 
     def _pay_debt(self) -> None:
         account = self._account
-        account.indebted = False
+        self._asked = account.indebted = False
         group = account.group
         if account.room() < 0:
             limit = f"the connection holds more than max_connection_bytes ({account.limit})"

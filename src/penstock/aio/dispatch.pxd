@@ -24,12 +24,12 @@ cdef class Dispatch:
     cdef _end(self, event)
     cdef _begin(self, event)
     cdef _begin_channel(self, event, handler, context)
-    cdef _hold(self, event)
+    cdef _hold(self, event, handler)
     cdef _answer(self, event, result, handler, context)
 
 
 cdef _payload(result)
-cdef Py_ssize_t _memory_of(Payload request) except -1
+cdef Py_ssize_t _memory_of(Payload request, handler) except -1
 cdef _reply(Exchanges exchanges, stream_id, Payload payload, handler)
 
 

@@ -182,7 +182,7 @@ class Dispatch:
                 result = context.run(handler.function, event.payload)
                 source = result if handler.kind == _STREAM else _single(result)
                 pump(self.exchanges, event.stream_id, event.credit, source, handler.name, context)
-                self._hold(event)
+                self._hold(event, handler)
             else:
                 self._begin_channel(event, handler, context)
         except BaseException as error:
@@ -214,14 +214,14 @@ class Dispatch:
             self._answer(event, result, handler, context)
         else:
             pump(exchanges, stream_id, event.credit, result, handler.name, context)
-            self._hold(event)
+            self._hold(event, handler)
 
-    def _hold(self, event: Requested) -> None:
+    def _hold(self, event: Requested, handler: Handler) -> None:
         """Count a request until the handler that may hold it has ended."""
         half = self.exchanges.outbound.get(event.stream_id)
         # A short response has ended already.
         if half is not None:
-            half.held = _memory_of(event.payload)
+            half.held = _memory_of(event.payload, handler)
             self.flow.account.book(half.held)
 
     def _answer(self, event: Requested, result: Any, handler: Handler, context: Context) -> None:
@@ -261,9 +261,10 @@ def _payload(result: Any) -> Payload:
     return Payload() if result is None else Payload(result)
 
 
-def _memory_of(request: Payload) -> int:
+def _memory_of(request: Payload, handler: Handler) -> int:
     metadata = request.metadata
-    return ITEM_BYTES + len(request.data) + (0 if metadata is None else len(metadata))
+    size = ITEM_BYTES + len(request.data) + (0 if metadata is None else len(metadata))
+    return size if handler.measure is None else size + handler.measure(request)
 
 
 def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Handler) -> None:
@@ -341,7 +342,7 @@ class TaskAnswer:
     __slots__ = ("exchanges", "handler", "held", "over", "stream_id", "task", "work")
 
     def __init__(self, exchanges: Exchanges, stream_id: int, handler: Handler, request: Payload) -> None:
-        self.held = _memory_of(request)
+        self.held = _memory_of(request, handler)
         exchanges.flow.account.book(self.held)
         self.exchanges = exchanges
         self.stream_id = stream_id

@@ -29,6 +29,7 @@ cdef class Driver:
     cdef list _setup_waiters
     cdef Alarm _alarm
 
+    @cython.locals(account=Account)
     cpdef received(self, bytes data)
     @cython.locals(happened=list, flow=Flow)
     cpdef flush(self)

@@ -162,7 +162,8 @@ class Driver:
         """Process the data of one read."""
         self.flow.batching = True
         self.session.receive(data, self.loop.time())
-        if not data or self.flow.account.of_link:
+        account = self.flow.account
+        if not data or account.of_link or account.unread:
             self.budget.count_link()
         self.flush()
 
@@ -216,7 +217,12 @@ class Driver:
             output = session.take_output()
             try:
                 for chunk in output:
+                    if link is flow.failed:
+                        break
                     link.write(chunk)
+                    flow.written += len(chunk)
+                    if flow.written > flow.look_after:
+                        flow.wrote(link)
             except RuntimeError as error:
                 flow.link_failed(error)
         flow.batching = False

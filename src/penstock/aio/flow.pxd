@@ -28,9 +28,16 @@ cdef class Flow:
     cdef Py_ssize_t _fires
     cdef bint _backlogged
     cdef long long _taken_bytes
+    cdef public object failed
+    cdef public Py_ssize_t written
+    cdef public Py_ssize_t look_after
+    cdef object _look
+    cdef double _pause
 
     cpdef schedule_write(self, Py_ssize_t size=*)
     cpdef write(self)
     cpdef stop_reading(self, int why)
     cpdef resume_reading(self, int why)
+    cpdef wrote(self, link)
+    cpdef count_output(self)
     cdef bint _check_backlog(self, link) except -1

@@ -30,6 +30,13 @@ READ_STOP: Final = 4
 """The multiple of `output_high_bytes` at which reading stops. It is well above the mark at which producers pause: two
 peers that are both full must continue reading, or both would wait for ever."""
 
+LOOK_AFTER: Final = 32_768
+"""Written bytes after which output that waits in the link is counted, soon. Below `output_high_bytes`, no link reports
+it."""
+LOOK_SECONDS: Final = 0.25
+"""Seconds until that, and until it is counted again; doubled up to `MAX_LOOK_SECONDS` while it does not change."""
+MAX_LOOK_SECONDS: Final = 8.0
+
 BACKLOG_BYTES: Final = 4_096
 """With more unsent output than this, progress of the link proves that the peer is alive. A heartbeat has about 150
 bytes."""
@@ -60,13 +67,15 @@ class Flow:
         unsent: Calls to `schedule_write` since the last write; a large one counts as several.
         part_bytes: Bytes of output that count as one call more: what fills the link is written before the next request.
         max_backlog: Bytes of output that may wait in the link: the largest item with its headers, and what is before.
+        written: Bytes written since waiting output was counted; more than `look_after` makes `wrote` check the link.
+        failed: A link that was closed when much was written to it.
 
     """
 
     __slots__ = (
-        "_backlogged", "_fires", "_link_full", "_storage_full", "_taken_bytes", "_waiters", "account", "batching",
-        "connection", "flush", "holds", "lane", "link", "loop", "max_backlog", "name", "part_bytes", "paused",
-        "senders", "session", "settings", "unsent", "withheld"
+        "_backlogged", "_fires", "_link_full", "_look", "_pause", "_storage_full", "_taken_bytes", "_waiters",
+        "account", "batching", "connection", "failed", "flush", "holds", "lane", "link", "look_after", "loop",
+        "max_backlog", "name", "part_bytes", "paused", "senders", "session", "settings", "unsent", "withheld", "written"
     )  # fmt: skip
 
     def __init__(
@@ -102,12 +111,19 @@ class Flow:
         # At the last call of `check_progress`: whether the link had a backlog, and the bytes that it had passed on.
         self._backlogged = False
         self._taken_bytes = 0
+        self.failed: Link | None = None
+        self.written = 0
+        self.look_after = LOOK_AFTER
+        # The timer that counts waiting output, and its interval.
+        self._look: asyncio.TimerHandle | None = None
+        self._pause = LOOK_SECONDS
 
     # The link.
 
     def attach(self, link: Link) -> None:
         """Continue over `link`. An earlier link is dropped."""
         self.drop_link()
+        self.failed = None
         self.link = link
         self._backlogged = False
         # The other reasons concerned the old link.
@@ -202,9 +218,45 @@ class Flow:
             output = self.session.take_output()
             try:
                 for chunk in output:
+                    if link is self.failed:
+                        break
                     link.write(chunk)
+                    self.written += len(chunk)
+                    if self.written > self.look_after:
+                        self.wrote(link)
             except RuntimeError as error:
                 self.link_failed(error)
+
+    def wrote(self, link: Link) -> None:
+        """Check the link after much output: it may have failed, which asyncio reports later, and output may wait."""
+        if link.is_closing():
+            self.failed = link
+        elif self._look is None:
+            self._look = self.loop.call_later(self._pause, self._look_again)
+
+    def count_output(self) -> None:
+        """Count the output that waits in the link (THREATS 40), and look again while there is some."""
+        link = self.link
+        if link is None:
+            return
+        account = self.account
+        before = account.waiting
+        waiting = link.get_write_buffer_size()
+        if waiting != before or not waiting:
+            self._pause = LOOK_SECONDS
+            account.book_waiting(waiting)
+            if waiting < before:
+                account.released()
+        if waiting and self._look is None:
+            self._look = self.loop.call_later(self._pause, self._look_again)
+
+    def _look_again(self) -> None:
+        self._look = None
+        self.written = 0
+        self._pause = min(2 * self._pause, MAX_LOOK_SECONDS)
+        self._try(self.count_output)
+        if self.account.held != self.account.settled:
+            self.flush()
 
     def writing_paused(self) -> None:
         """Make senders wait for the link."""
@@ -214,7 +266,7 @@ class Flow:
     def writing_resumed(self) -> None:
         """Let senders continue, unless they also wait for storage."""
         self._link_full = False
-        self.account.book_waiting(0)
+        self._try(self.count_output)
         if not self._storage_full:
             self._resume_senders()
 

@@ -17,14 +17,20 @@ __all__ = ["Handler", "Interceptor", "Next", "Request", "chain", "check_intercep
 
 
 class Handler:
-    """A function that answers requests of one kind on one route. For UPLOAD and CHANNEL it also receives items."""
+    """A function that answers requests of one kind on one route. For UPLOAD and CHANNEL it also receives items.
 
-    __slots__ = ("function", "kind", "name", "types")
+    Attributes:
+        measure: Returns the memory that a decoded request takes; None if it is not decoded.
+
+    """
+
+    __slots__ = ("function", "kind", "measure", "name", "types")
 
     def __init__(self, function: Callable[..., Any], kind: Kind, route: str, types: Types = UNTYPED) -> None:
         self.function = function
         self.kind = kind
         self.types = types
+        self.measure: Callable[[Payload], int] | None = None
         self.name = f"the {kind.name.lower()} handler {route!r}"
 
     def bound(self, connection: Connection) -> Handler:

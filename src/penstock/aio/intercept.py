@@ -67,7 +67,7 @@ class _Bound(Service):
             handler = Handler(_missing, Kind(kind), route[:ROUTE_CHARACTERS])
         begin = self._respond_many if handler.kind in (Kind.STREAM, Kind.CHANNEL) else self._respond_once
         around = Handler(partial(begin, handler, route), handler.kind, "")
-        around.name = handler.name
+        around.name, around.measure = handler.name, handler.measure
         return around
 
     def _request(self, handler: Handler, route: str, payload: Payload, items: Any) -> Request:

@@ -29,10 +29,14 @@ class Limits:
     without a link do not count as connections; `Settings.max_sessions` limits their number.
 
     A session counts for the address of its link until the acceptor has named a principal, and then for that.
+
+    Attributes:
+        settings: The limits.
+
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._pending: Counter[str] = Counter()
         self._linked: Counter[str] = Counter()
         self._clients: dict[Session, str] = {}
@@ -63,7 +67,7 @@ class Limits:
         """Return why no session is resumed from `address`; empty if it may resume."""
         if not self._guesses.too_many(address, now):
             return ""
-        return f"max_refusals_per_address ({self._settings.max_refusals_per_address}) unknown tokens came from there"
+        return f"max_refusals_per_address ({self.settings.max_refusals_per_address}) unknown tokens came from there"
 
     def unrecognized(self, address: str, guessed: bool, now: float) -> bool:
         """Count a link that began with junk, or with an unknown token (`guessed`); return True if it is to be logged.
@@ -76,7 +80,7 @@ class Limits:
         refusals.note(address, now)
         if refusals.too_many(address, now):
             what = "resume a session" if guessed else "be logged when they are refused"
-            limit = f"max_refusals_per_address ({self._settings.max_refusals_per_address})"
+            limit = f"max_refusals_per_address ({self.settings.max_refusals_per_address})"
             logger.warning("%s has reached %s: for a while, its links cannot %s", address, limit, what)
         return True
 
@@ -110,7 +114,7 @@ class Limits:
         client = connection.counted_as
         if connection.principal == before or self._clients.get(session, client) == client:
             return
-        if self._linked[client] >= self._settings.max_connections_per_address:
+        if self._linked[client] >= self.settings.max_connections_per_address:
             connection.principal = before
             raise SetupRejected.full(f"{self._of_one_client} are open for {client}", REJECTED)
         self.linked(session, client)
@@ -119,7 +123,7 @@ class Limits:
         """Count `session` as one without a link; return the one to end if there are too many."""
         self.ended(session)
         self._unlinked[session] = None
-        if len(self._unlinked) <= self._settings.max_sessions:
+        if len(self._unlinked) <= self.settings.max_sessions:
             return None
         oldest = next(iter(self._unlinked))
         # Its end is reported later. Many links may be lost before that, and each must end a different session.
@@ -135,11 +139,11 @@ class Limits:
 
     @property
     def _of_one_client(self) -> str:
-        return f"max_connections_per_address ({self._settings.max_connections_per_address})"
+        return f"max_connections_per_address ({self.settings.max_connections_per_address})"
 
     def _reached(self, links: Counter[str], address: str, what: str) -> Refusal | None:
         """Return which limit `links` have reached, followed by `what`; None if they have reached none."""
-        settings = self._settings
+        settings = self.settings
         if links.total() >= settings.max_connections:
             return Refusal(RefusalCause.LIMIT, f"max_connections ({settings.max_connections}) {what}")
         if links[address] >= settings.max_connections_per_address:

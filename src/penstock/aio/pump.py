@@ -222,7 +222,7 @@ class TaskPump(Half):
         source = await self.source if isawaitable(self.source) else self.source
         if not isinstance(source, AsyncIterable):
             pump(self.exchanges, self.stream_id, self.session.credit(self.stream_id), source, self.name)
-            self.replaced = True
+            self.replaced = self.exchanges.outbound.get(self.stream_id) is not self
             return
         items = aiter(source)
         try:

@@ -52,6 +52,8 @@ class TypedHandler(Handler):
         """Return the handler for the requests of one connection."""
         handler = Handler(partial(self._begin, connection), self.kind, "", self.types)
         handler.name = self.name
+        if self._init is not None:
+            handler.measure = partial(_memory, connection)
         return handler
 
     def _begin_now(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
@@ -152,6 +154,14 @@ def _format(connection: Connection, payload: Payload) -> Format:
     if form is None:
         raise _invalid(connection, JSON, Mismatch(f"unknown data MIME type {mime!r}; use {KNOWN}"))
     return form
+
+
+def _memory(connection: Connection, payload: Payload) -> int:
+    """Return the memory that the decoded data of a request takes, of which its handler may hold all."""
+    try:
+        return _format(connection, payload).memory(payload.data)
+    except ApplicationError:
+        return 0
 
 
 def _decoded(converter: Converter, form: Format, payload: Payload, connection: Connection) -> Any:

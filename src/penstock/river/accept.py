@@ -44,6 +44,11 @@ class RiverDetector(Detector):
         self._sessions = sessions
         self._deframer = deframer(settings.max_setup_frame_bytes)
 
+    @property
+    def held(self) -> int:
+        """The bytes of an incomplete handshake."""
+        return self._deframer.held
+
     def receive(self, data: bytes, now: float) -> Session | None:
         """Return the session of the link. See :meth:`penstock.session.Detector.receive`.
 

@@ -48,6 +48,11 @@ class RSocketDetector(Detector):
         self._begin = begin
         self._head = b""
 
+    @property
+    def held(self) -> int:
+        """The bytes of an incomplete RESUME, or of less than a frame's header."""
+        return len(self._head)
+
     def receive(self, data: bytes, now: float) -> Session | None:
         """Return the session of the link. See :meth:`penstock.session.Detector.receive`.
 

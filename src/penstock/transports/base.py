@@ -58,8 +58,15 @@ class Link(Protocol):
     def unfinished(self) -> int:
         """The bytes that the link holds of a message that has not arrived completely."""
 
+    @property
+    def unread(self) -> int:
+        """The bytes that the link holds because reading is paused."""
+
     def write(self, data: bytes) -> None:
         """Send `data`, buffering what the network does not accept yet."""
+
+    def is_closing(self) -> bool:
+        """Return whether the link is closed, or will be; output may be discarded."""
 
     def get_write_buffer_size(self) -> int:
         """Return the number of bytes that the network has not accepted yet."""
@@ -93,7 +100,7 @@ class Receiver(Protocol):
         """The link is open, and its transport's handshake is complete."""
 
     def received(self, data: bytes) -> None:
-        """`data` was read. On links of messages, empty data means that a part of a message was read."""
+        """`data` was read. Empty data means that the link holds more: a part of a message, or what is not read yet."""
 
     def writing_paused(self) -> None:
         """More than `Settings.output_high_bytes` wait in the link: pause writing."""

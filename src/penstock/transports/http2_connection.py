@@ -84,6 +84,12 @@ class Http2Connection(Carrier):
         """Return information about the socket."""
         return None if self._socket is None else self._socket.get_extra_info(name)
 
+    def waiting(self, link: StreamLink) -> int:
+        """Return the part of the socket's output that counts for a link."""
+        if self._socket is None or not self._links:
+            return 0
+        return self._socket.get_write_buffer_size() // len(self._links)
+
     def progress(self, link: StreamLink) -> tuple[int, int]:
         """Return the progress of the socket, which all links share; see `Link.progress`."""
         return (0, 0) if self._socket is None else self._socket.progress()
@@ -117,7 +123,13 @@ class Http2Connection(Carrier):
         self.flush()
 
     def _check_length(self) -> None:
-        """Fail a connection with the header of a frame that is too long: h2 would buffer the frame, up to 16 MiB."""
+        """Fail a connection with the header of a frame that is too long: h2 would buffer the frame, up to 16 MiB.
+
+        It would buffer as many as 64 frames of an incomplete header block (THREATS 86).
+        """
+        block = sum(len(frame.data) for frame in self._h2.incoming_buffer._headers_buffer)
+        if block > self._h2.DEFAULT_MAX_HEADER_LIST_SIZE and not self._done:
+            self.fail(LimitExceeded(f"an incomplete header block of {block} bytes"), ErrorCodes.ENHANCE_YOUR_CALM)
         begun = self._h2.incoming_buffer._data
         length = int.from_bytes(begun[:3])
         if len(begun) >= 3 and length > FRAME_BYTES and not self._done:
@@ -169,7 +181,7 @@ class Http2Connection(Carrier):
                 h2.end_stream(link.stream_id)
             else:
                 room = min(h2.local_flow_control_window(link.stream_id), h2.max_outbound_frame_size)
-                if room <= 0 or not link.get_write_buffer_size():
+                if room <= 0 or not link.unsent:
                     return False
                 h2.send_data(link.stream_id, link.take(room))
                 # Move the link to the end, so that the first link does not use up a small window.
@@ -275,7 +287,7 @@ class Http2Connection(Carrier):
     def flush(self) -> None:
         """Write the output of h2."""
         data = self._h2.data_to_send()
-        if data and self._socket is not None:
+        if data and self._socket is not None and not self._socket.is_closing():
             self._socket.write(data)
 
     @abstractmethod

@@ -22,7 +22,7 @@ _listeners: dict[tuple[asyncio.AbstractEventLoop, str], MemoryListener] = {}
 class MemoryLink:
     """One end of a link; :func:`pair` creates both."""
 
-    unfinished = 0
+    unfinished = unread = 0
 
     def __init__(self, receiver: Receiver, loop: asyncio.AbstractEventLoop, high_bytes: int) -> None:
         self.receiver = receiver
@@ -49,6 +49,10 @@ class MemoryLink:
             self._writing_paused = True
             self.receiver.writing_paused()
         self._schedule()
+
+    def is_closing(self) -> bool:
+        """Return whether it is closed, or will be."""
+        return self._closing
 
     def get_write_buffer_size(self) -> int:
         """Return the number of bytes that the other end has not read."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import ssl as tls
 from abc import abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from aioquic.asyncio.protocol import QuicConnectionProtocol
@@ -13,7 +15,8 @@ from aioquic.quic.connection import QuicConnection as QuicState
 from aioquic.quic.packet import QuicErrorCode
 from aioquic.tls import AlertDescription, load_pem_x509_certificates
 
-from ..errors import LinkLost, UrlError
+from ..errors import LimitExceeded, LinkLost, UrlError
+from ..ledger import Unclaimed
 from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
@@ -27,9 +30,18 @@ if TYPE_CHECKING:
 
 __all__ = ["ABORTED", "NO_ALPN", "NO_ERROR", "QuicConnection", "client_configuration", "server_configuration"]
 
+logger = logging.getLogger("penstock.transports")
+
 MAX_UNSENT: Final = 65_536
 """Unsent bytes per stream to pass to aioquic: enough for one turn of the loop. The rest waits in the link, which counts
 it."""
+
+CONNECTION_WINDOW: Final = 16 * WINDOW_BYTES
+"""The flow control window of a connection: what may arrive of all streams beyond what was delivered."""
+WINDOW_STEP: Final = CONNECTION_WINDOW // 4
+"""It is extended in steps, because each extension is a frame that the peer must acknowledge."""
+RANGE_BYTES: Final = 128
+"""Memory of a range of bytes that has arrived out of order."""
 
 # Error codes for the ends of connections and streams.
 NO_ERROR: Final = 0
@@ -44,10 +56,13 @@ NO_ALPN: Final = frozenset(
 class QuicConnection(QuicConnectionProtocol, Carrier):
     """A QUIC connection: the protocol of its socket, and the carrier of its links.
 
-    aioquic buffers output until it is acknowledged, without reporting its size, and doubles the window of a stream
-    whenever it is half used. So this class reads the state of its senders before it passes more output, and limits
-    windows to what the links have consumed. Both use private attributes; tests check that they still work.
+    aioquic buffers output until it is acknowledged, without reporting its size, and doubles the windows of a stream and
+    of the connection whenever they are half used. So this class reads the state of its senders before it passes more
+    output, and limits windows to what has arrived in order and what the links have consumed. It counts what has arrived
+    out of order; aioquic fills the gaps with zeros. All of this uses private attributes; tests check them.
     """
+
+    address = ""
 
     def __init__(self, quic: QuicState, url: Url, settings: Settings) -> None:
         super().__init__(quic)
@@ -60,6 +75,9 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
         self._done = False
         self._write_limits = quic._write_stream_limits
         quic._write_stream_limits = self._write_own_limits  # type: ignore[method-assign]
+        self._write_connection_limit = quic._write_connection_limits
+        quic._write_connection_limits = self._write_own_connection_limit  # type: ignore[method-assign]
+        self._unclaimed: Unclaimed | None = None
 
     # Calls of the links; see penstock.transports.streams.Carrier.
 
@@ -67,6 +85,10 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
         """Send the waiting output of `link`."""
         if self._feed(link):
             self._transmit_soon()
+
+    def waiting(self, link: StreamLink) -> int:
+        """Return the bytes of a stream that the peer has not acknowledged."""
+        return self.progress(link)[0]
 
     def progress(self, link: StreamLink) -> tuple[int, int]:
         """Return the bytes of a stream that the peer has not acknowledged, and those that it has."""
@@ -111,7 +133,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
                     return False
                 self._quic.send_stream_data(link.stream_id, b"", end_stream=True)
                 self._ending.add(link.stream_id)
-            elif room > 0 and link.get_write_buffer_size():
+            elif room > 0 and link.unsent:
                 self._quic.send_stream_data(link.stream_id, link.take(room))
             else:
                 return False
@@ -130,6 +152,43 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
         half_used = stream.receiver.highest_offset * 2 > limit
         stream.max_stream_data_local = limit // 2 if half_used else limit
         self._write_limits(builder, space, stream)
+
+    def _write_own_connection_limit(self, builder: QuicPacketBuilder, space: QuicPacketSpace) -> None:
+        """Send the peer the limit of the connection: one window beyond what has arrived in order."""
+        limit = self._quic._local_max_data
+        in_order = limit.used - sum(len(stream.receiver._buffer) for stream in self._quic._streams.values())
+        value = in_order // WINDOW_STEP * WINDOW_STEP + CONNECTION_WINDOW
+        limit.value = value // 2 if limit.used * 2 > value // 2 else value
+        self._write_connection_limit(builder, space)
+
+    # Input out of order.
+
+    def datagram_received(self, data: bytes | str, addr: Any) -> None:
+        """Handle a datagram, and count what waits for another one (THREATS 86)."""
+        super().datagram_received(data, addr)
+        receivers = () if self._done else [stream.receiver for stream in self._quic._streams.values()]
+        size = sum(len(each._buffer) + RANGE_BYTES * len(each._ranges) for each in receivers)
+        if size and self._unclaimed is None:
+            self._unclaimed = Unclaimed(self.address, self._settings, self._must_release)
+        if self._unclaimed is not None:
+            self._unclaimed.count(size)
+
+    def _must_release(self) -> None:
+        # From the ledger, in any thread.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._release)
+
+    def _release(self) -> None:
+        """Close a connection that holds too much that has arrived out of order."""
+        if self._unclaimed is None or not self._unclaimed.size:
+            return
+        why = f"{self._unclaimed.size} bytes arrived out of order, and a limit of bytes is reached"
+        logger.warning("%s: closed a connection: %s", self._url.place, why)
+        for stream in self._quic._streams.values():
+            stream.receiver._buffer.clear()
+        self._unclaimed.count(0)
+        lose_all(self._links, LimitExceeded(why))
+        self.hang_up(ABORTED, why)
 
     # Events of QUIC.
 
@@ -166,6 +225,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
 
     def terminated(self, event: events.ConnectionTerminated) -> None:
         """Handle the end of the connection, by either side."""
+        self._unclaimed = None
         why = event.reason_phrase or f"error {event.error_code:#x}"
         lose_all(self._links, LinkLost(f"the connection ended: {why}"), in_order=event.error_code == NO_ERROR)
 
@@ -181,6 +241,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
             if not stream.receiver.is_finished:
                 self._quic.stop_stream(stream_id, ABORTED)
                 self._abandoned.add(stream_id)
+            stream.receiver._buffer.clear()
             self._transmit_soon()
         # Keep the limits of streams that aioquic still has: a limit must not decrease.
         self._limits = {number: limit for number, limit in self._limits.items() if number in self._quic._streams}
@@ -204,7 +265,7 @@ def _configuration(url: Url, settings: Settings, *, is_client: bool) -> QuicConf
         alpn_protocols=[spec_of(url.protocol).alpn],
         idle_timeout=settings.keepalive_lifetime,
         is_client=is_client,
-        max_data=16 * WINDOW_BYTES,
+        max_data=CONNECTION_WINDOW,
         max_stream_data=WINDOW_BYTES,
     )
 

@@ -48,7 +48,7 @@ class ServerConnection(QuicConnection):
     def datagram_received(self, data: bytes | str, addr: Any) -> None:
         """Handle a datagram. The first one reserves a slot, or the connection is refused."""
         if not self._slot.address:
-            self._slot.address = addr[0]
+            self._slot.address = self.address = addr[0]
             receiver = self._slot.next_receiver(self._slot.address)
             if isinstance(receiver, Refused):
                 self._refuse(cast(bytes, data), addr, receiver.reason)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -14,6 +13,7 @@ from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused
 from .lingering import LINGER, Linger
+from .reading import READ_BYTES
 
 __all__ = ["LINGER", "RATE_SECONDS", "WINDOW_BYTES", "Carrier", "Slot", "StreamLink", "StreamListener", "lose_all"]
 
@@ -21,7 +21,7 @@ C = TypeVar("C")
 
 WINDOW_BYTES: Final = 1_048_576
 """The flow control window of a stream: 100 MB/s at a round trip of 10 ms. While reading is paused, at most this much is
-buffered."""
+buffered, and counted."""
 RATE_SECONDS: Final = 30.0
 """The period in which floods are counted, as in sessions."""
 BRIEF_SECONDS: Final = 1.0
@@ -49,6 +49,10 @@ class Carrier(Protocol):
     @abstractmethod
     def reset(self, link: StreamLink) -> None:
         """End both halves of a stream now; call :meth:`StreamLink.lose` soon."""
+
+    @abstractmethod
+    def waiting(self, link: StreamLink) -> int:
+        """Return the bytes of output that the connection has taken from `link`, and holds."""
 
     @abstractmethod
     def progress(self, link: StreamLink) -> tuple[int, int]:
@@ -82,7 +86,7 @@ class StreamLink:
         self._high_bytes = high_bytes
         self._output = bytearray()
         self._full = False
-        self._unread: deque[tuple[bytes, int]] = deque()
+        self._unread = bytearray()
         self._reading_paused = False
         self._taken = 0
         self._closing: Linger | None = None
@@ -105,9 +109,13 @@ class StreamLink:
         """Return information about the connection."""
         return self._carrier.get_extra_info(name)
 
+    def is_closing(self) -> bool:
+        """Return whether output is discarded."""
+        return self._closing is not None or self._lost
+
     def get_write_buffer_size(self) -> int:
         """Return the number of bytes that wait for the peer's window, or for the socket."""
-        return len(self._output)
+        return len(self._output) + self._carrier.waiting(self)
 
     def progress(self) -> tuple[int, int]:
         """See `Link.progress`."""
@@ -127,8 +135,9 @@ class StreamLink:
         """Close after all output is written. Input is discarded until the peer ends its half too."""
         if self._closing is None and not self._lost:
             self._closing = Linger(LINGER, self.progress, self.abort)
-            while self._unread:
-                self._extend_window(self._unread.popleft()[1])
+            if self._unread:
+                self._extend_window(len(self._unread))
+                self._unread.clear()
             self._carrier.send(self)
 
     def abort(self) -> None:
@@ -139,6 +148,16 @@ class StreamLink:
             self._carrier.reset(self)
 
     # Calls of the connection.
+
+    @property
+    def unread(self) -> int:
+        """The bytes that were received while reading was paused."""
+        return len(self._unread)
+
+    @property
+    def unsent(self) -> int:
+        """The bytes of output that the connection has not taken."""
+        return len(self._output)
 
     @property
     def ending(self) -> bool:
@@ -170,7 +189,11 @@ class StreamLink:
         if self._closing is not None or self._lost:
             self._extend_window(count)
         elif self._reading_paused or self._unread:
-            self._unread.append((data, count))
+            self._unread += data
+            # Padding takes no memory.
+            self._extend_window(count - len(data))
+            # It is counted.
+            self.receiver.received(b"")
         else:
             self.receiver.received(data)
             self._extend_window(count)
@@ -204,9 +227,10 @@ class StreamLink:
     def _deliver(self) -> None:
         """Deliver the data that was received while reading was paused."""
         while self._unread and not self._reading_paused:
-            data, count = self._unread.popleft()
+            data = bytes(self._unread[:READ_BYTES])
+            del self._unread[:READ_BYTES]
             self.receiver.received(data)
-            self._extend_window(count)
+            self._extend_window(len(data))
         if self.end_received and not self._unread and not self._reading_paused:
             self.close()
 
@@ -222,7 +246,7 @@ class StreamLink:
 def lose_all(links: dict[int, StreamLink], error: Exception | None, *, in_order: bool = False) -> None:
     """Close all links with `error`, except those that have ended; with `in_order`, the peer's end is sufficient."""
     for link in links.values():
-        whole = link.ended or (in_order and link.end_received and not link.get_write_buffer_size())
+        whole = link.ended or (in_order and link.end_received and not link.unsent)
         link.lose(None if whole else error)
     links.clear()
 

@@ -32,7 +32,9 @@ FAILURE_SECONDS: Final = 1.0
 """The shortest time between two log lines about failed TLS handshakes."""
 OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
-METHODS: Final = ("write", "get_write_buffer_size", "pause_reading", "resume_reading", "abort", "get_extra_info")
+METHODS: Final = (
+    "write", "get_write_buffer_size", "is_closing", "pause_reading", "resume_reading", "abort", "get_extra_info"
+)  # fmt: skip
 """The methods of a link that are those of its asyncio transport."""
 LOOPBACK: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """The hosts to connect to for those that a server listens on, but that are not addresses."""
@@ -63,14 +65,16 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         "abort",
         "get_extra_info",
         "get_write_buffer_size",
+        "is_closing",
         "linger",
         "pause_reading",
         "resume_reading",
         "write",
     )
 
-    unfinished = 0
+    unfinished = unread = 0
     write: Callable[[bytes], None]
+    is_closing: Callable[[], bool]
     get_write_buffer_size: Callable[[], int]
     pause_reading: Callable[[], None]
     resume_reading: Callable[[], None]

@@ -20,6 +20,8 @@ Contexts: TypeAlias = "Callable[[], tls.SSLContext] | None"
 
 ENCRYPTED: Final = {"tcp": "tls", "unix": "tls", "ws": "wss", "h2c": "h2"}
 """The encrypted counterpart of each unencrypted transport over sockets."""
+MIN_SHUTDOWN: Final = 0.001
+"""The shortest time in seconds for the closing handshake of TLS."""
 
 
 def tls_arguments(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
@@ -29,7 +31,8 @@ def tls_arguments(context: tls.SSLContext | None, settings: Settings) -> dict[st
     return {
         "ssl": context,
         "ssl_handshake_timeout": settings.connect_timeout,
-        "ssl_shutdown_timeout": settings.close_grace,
+        # asyncio refuses 0, which is a valid `close_grace`.
+        "ssl_shutdown_timeout": max(settings.close_grace, MIN_SHUTDOWN),
     }
 
 

@@ -44,8 +44,9 @@ class WebSocketLink:
 
     __slots__ = (
         "_client", "_closing", "_controls", "_cutter", "_ending", "_large_at", "_link", "_paused", "_reader",
-        "pause_reading", "progress", "receiver", "resume_reading"
+        "is_closing", "pause_reading", "progress", "receiver", "resume_reading"
     )  # fmt: skip
+    unread = 0
 
     def __init__(self, link: tcp.SocketLink, receiver: Receiver, url: Url, settings: Settings, *, client: bool) -> None:
         self.receiver = receiver
@@ -65,13 +66,12 @@ class WebSocketLink:
             max_empty=settings.max_empty_fragments,
         )
         self._controls = Rate(settings.max_control_frames, RATE_SECONDS)
-        self._paused = False
-        # True after we sent Close or aborted the link; and the limit for the time after that.
-        self._closing = False
+        # Closing: we sent Close or aborted the link; `_ending` is the limit for the time after that.
+        self._paused = self._closing = False
         self._ending: Linger | None = None
-        # The time of the last large write.
-        self._large_at = -inf
+        self._large_at = -inf  # The time of the last large write.
         self.progress = link.progress
+        self.is_closing = link.is_closing
         self.pause_reading = link.pause_reading
         self.resume_reading = link.resume_reading
 
