@@ -12,6 +12,7 @@ import pytest
 import penstock
 from penstock import Admitted, Items, LimitExceeded, Payload, Rejected, Service, Settings, Setup
 from penstock.ledger import LEDGER
+from penstock.transports import memory
 from tests.waiting import until
 
 URL = "rsocket+memory://requests"
@@ -156,3 +157,21 @@ async def test_consumer_learns_why_its_stream_has_failed() -> None:
             await until(lambda: LEDGER.payments > before)
             with pytest.raises(LimitExceeded, match="consume items faster"):
                 [item async for item in stream]
+
+
+def test_requests_of_a_loop_that_has_ended_are_not_counted() -> None:
+    before = LEDGER.snapshot()
+
+    async def leave() -> None:
+        server = await penstock.serve(make_service(), URL)
+        peer = await penstock.connect(URL)
+        stream = await peer.stream("plain", bytes(SIZE), credit=1).__aenter__()
+        await stream.arrival()
+        assert LEDGER.snapshot().held_bytes >= before.held_bytes + SIZE
+        assert server.connections == 1
+
+    # Nobody closes the server or the peer.
+    asyncio.run(leave())
+    memory._listeners.clear()
+    gc.collect()
+    assert LEDGER.snapshot().connections == before.connections

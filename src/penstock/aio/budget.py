@@ -51,6 +51,10 @@ class Budget:
         self.identify()
 
     def __del__(self) -> None:
+        # Nobody has closed the connection, so its handlers have not ended. Only consumers may still hold items.
+        for half in (*self._exchanges.outbound.values(), *self._exchanges.fires):
+            self._account.release(half.held)
+            half.held = 0
         LEDGER.retire(self._account)
 
     def identify(self) -> None:
