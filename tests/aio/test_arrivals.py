@@ -71,3 +71,13 @@ async def test_link_that_is_lost_is_reported() -> None:
     arrival.link_lost(None)
     assert place.gone == ["the link was closed before its first message was complete"]
     assert arrival._timer is None
+
+
+async def test_link_that_is_made_after_its_refusal_is_closed() -> None:
+    place, settings = Place(), Settings()
+    arrival = Arrival(place, Limits(settings), detectors("rsocket", settings)(), "192.0.2.7", "rsocket")
+    arrival.refuse("the server is closing")
+    link = FakeLink()
+    arrival.link_made(link)
+    assert isinstance(link.receiver, Discard) and link.told == ["close"]
+    assert place.gone == ["the server is closing"] and place.found == []

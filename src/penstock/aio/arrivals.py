@@ -54,9 +54,13 @@ class Arrival:
         self._detector = detector
         self._link: Link | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._refused = False
 
     def link_made(self, link: Link) -> None:
-        """Start the timer for the peer's first message."""
+        """Start the timer for the peer's first message, or close the link if it was refused before it was made."""
+        if self._refused:
+            self._close(link)
+            return
         self._link = link
         loop = asyncio.get_running_loop()
         self._detector.identity = certificate_of(link) or b""
@@ -100,13 +104,17 @@ class Arrival:
         """Close the link, and log `reason`."""
         logger.log(level, "%s refused: %s", self.address or "a peer", reason)
         self._stop()
+        self._refused = True
         self._place.lost(self, reason)
         if self._link is not None:
-            self._link.receiver = Discard()
-            if self._detector.farewell:
-                self._link.write(self._detector.farewell)
-            self._link.close()
+            self._close(self._link)
             self._link = None
+
+    def _close(self, link: Link) -> None:
+        link.receiver = Discard()
+        if self._detector.farewell:
+            link.write(self._detector.farewell)
+        link.close()
 
     def _stop(self) -> None:
         if self._timer is not None:

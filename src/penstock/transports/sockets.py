@@ -13,7 +13,7 @@ from typing import Final
 from ..errors import UrlError
 from ..urls import Url
 
-__all__ = ["FileOfSocket", "listening_sockets"]
+__all__ = ["FileOfSocket", "listening_sockets", "readable"]
 
 BACKLOG: Final = 1_024
 """Connections that the system queues until they are accepted."""
@@ -33,6 +33,7 @@ class FileOfSocket:
         if self._found is not None and _file_at(self._path) == self._found:
             with suppress(FileNotFoundError):
                 os.unlink(self._path)
+        self._found = None
 
 
 async def listening_sockets(url: Url) -> list[socket.socket]:
@@ -48,6 +49,21 @@ async def listening_sockets(url: Url) -> list[socket.socket]:
         listening.setblocking(False)
         listening.listen(BACKLOG)
     return sockets
+
+
+async def readable(loop: asyncio.AbstractEventLoop, listening: socket.socket) -> None:
+    """Wait until there is a link to accept."""
+    arrived: asyncio.Future[None] = loop.create_future()
+
+    def ready() -> None:
+        if not arrived.done():
+            arrived.set_result(None)
+
+    loop.add_reader(listening, ready)
+    try:
+        await arrived
+    finally:
+        loop.remove_reader(listening)
 
 
 def _inherited(url: Url) -> list[socket.socket]:
