@@ -8,8 +8,13 @@ import random
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
+
+from penstock import Settings
+from penstock.settings import DEFAULT_SETTINGS
+from penstock.urls import fitting
 
 from .children import Child, group_of
 from .doom import MOMENTS
@@ -20,15 +25,13 @@ from .proxy import MODES
 from .publisher import GRACE, KEEPALIVE_LIFETIME, ROUTE
 from .sources import SOURCES, Source
 
-__all__ = ["World"]
+__all__ = ["World", "settings_for"]
 
 BUDGET: Final = "256MiB"
-COLLECTORS: Final = (
-    f"session_grace={GRACE:g}",
-    f"keepalive_interval={KEEPALIVE_LIFETIME / 4:g}",
-    f"keepalive_lifetime={KEEPALIVE_LIFETIME:g}",
+COLLECTORS: Final = Settings(
+    session_grace=GRACE, keepalive_interval=KEEPALIVE_LIFETIME / 4, keepalive_lifetime=KEEPALIVE_LIFETIME
 )
-"""Settings of collectors that must match those of the publishers."""
+"""Settings of collectors that must match those of the publishers, as far as the protocol uses them."""
 DOOMED: Final = 0.15
 """The probability that a collector is killed by `chaos.doom`."""
 EXECUTORS: Final = (1, 2, 2)
@@ -38,6 +41,13 @@ LOOK: Final = 0.05
 EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 PYTHON_WORKER: Final = "pyspark.daemon"
 JVM: Final = "SparkSubmit"
+
+
+def settings_for(url: str) -> list[str]:
+    """Return the settings of a collector of `url`, as the command line takes them."""
+    fit = fitting(COLLECTORS, url)
+    values = ((field.name, getattr(fit, field.name)) for field in fields(fit))
+    return [f"{name}={value:g}" for name, value in values if value != getattr(DEFAULT_SETTINGS, name)]
 
 
 class World:
@@ -86,7 +96,7 @@ class World:
             late = self._rng.choice(LATE)
             url = source.url(f"tcp://127.0.0.1:{self._ports[source.name]}")
             where = ["--journal", str(self.folder / "journal"), "--source", source.name, "--budget", BUDGET]
-            options = [word for option in COLLECTORS for word in ("--set", option)]
+            options = [word for option in settings_for(url) for word in ("--set", option)]
             return ["-m", "chaos.collector", late, self._doom(), "collect", url, ROUTE, *where, *options, "--quiet"]
 
         return Child(f"collector {source.name}", command, self._log(f"{source.name}.collector"), listens=True)

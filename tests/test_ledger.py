@@ -116,6 +116,17 @@ def test_connection_that_retires_keeps_nothing_of_its_session(world: World) -> N
     assert (connection.held, connection.group, world.ledger.process.held) == (0, None, 0)
 
 
+def test_retired_connection_counts_only_what_its_consumers_may_take(world: World) -> None:
+    connection = world.connection()
+    connection.book_retained(20)
+    connection.book(3)
+    connection.settle()
+    world.ledger.retire(connection)
+    assert (connection.group.held, world.ledger.process.held) == (3, 3)
+    connection.release(3)
+    assert (connection.group, world.ledger.process.held) == (None, 0)
+
+
 def test_another_connection_pays_when_the_payer_has_left(world: World) -> None:
     # THREATS 87
     accounts = [world.connection(of_process=500, own=1_000) for _ in range(3)]

@@ -19,6 +19,7 @@ WITHOUT_SOURCE = {
     "aio/test_requests.py": "dispatch: requests, and the answers of handlers",
     "aio/test_task_pump.py": "pumps: sources that are awaited",
     "aio/test_rolling.py": "all protocols and transports: a rolling restart under load",
+    "aio/test_canceled_closes.py": "peers, servers and dialer: tasks that are canceled while they connect or close",
     "aio/test_farewells.py": "all protocols and transports: what both sides say when they close",
     "test_bounds.py": "all compiled sources: that they check bounds, and which have pointers",
     "test_docs.py": "README and docs: what they say",

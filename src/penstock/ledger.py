@@ -107,6 +107,9 @@ class Ledger:
         connection.lose_link()
         connection.book_incomplete(-connection.incomplete)
         connection.book_retained(-connection.retained)
+        if connection.group is not None:
+            # Others must not wait for what is gone until the rest is consumed.
+            connection.group.count(connection)
         if connection.held > 0:
             connection.paused = True
             connection.on_room = partial(self.retire, connection)

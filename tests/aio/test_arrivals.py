@@ -12,6 +12,7 @@ from penstock.aio.arrivals import Arrival
 from penstock.aio.limits import Limits
 from penstock.ledger import LEDGER
 from penstock.protocols import client_session, detectors
+from penstock.tap import Refusal, RefusalCause
 from penstock.transports import Discard
 from tests.aio.fakes import FakeLink
 from tests.waiting import until
@@ -103,3 +104,13 @@ async def test_first_message_that_is_complete_is_not_counted() -> None:
     assert LEDGER.identities["192.0.2.7"].held == 7
     arrival.received(hello[7:])
     assert "192.0.2.7" not in LEDGER.identities
+
+
+async def test_link_that_is_made_after_its_refusal_is_closed() -> None:
+    place, settings = Place(), Settings()
+    arrival = Arrival(place, Limits(settings), detectors("rsocket", settings)(), "192.0.2.7", "rsocket")
+    arrival.refuse(Refusal(RefusalCause.CLOSING, "the server is closing"))
+    link = FakeLink()
+    arrival.link_made(link)
+    assert isinstance(link.receiver, Discard) and link.told == ["close"]
+    assert place.gone == ["the server is closing"] and place.found == []

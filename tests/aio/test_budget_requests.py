@@ -209,3 +209,21 @@ async def test_request_is_released_when_awaited_items_are_broken() -> None:
                 async for _ in peer.stream("broken", bytes(SIZE)):
                     pass
         await until(lambda: LEDGER.process.held - before < SIZE)
+
+
+def test_requests_of_a_loop_that_has_ended_are_not_counted() -> None:
+    before = LEDGER.snapshot()
+
+    async def leave() -> None:
+        server = await penstock.serve(make_service(), URL)
+        peer = await penstock.connect(URL)
+        stream = await peer.stream("plain", bytes(SIZE), credit=1).__aenter__()
+        await stream.arrival()
+        assert LEDGER.snapshot().held_bytes >= before.held_bytes + SIZE
+        assert server.connections == 1
+
+    # Nobody closes the server or the peer.
+    asyncio.run(leave())
+    memory._listeners.clear()
+    gc.collect()
+    assert LEDGER.snapshot().connections == before.connections

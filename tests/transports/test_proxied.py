@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from penstock import LinkLost, LocalError, ProtocolError, Settings
+from penstock.transports.base import Refused
+from penstock.transports.proxied import ProxiedConnections
 from tests.transports.certificates import Certificates
 from tests.transports.recording import Place, connected, listening, raw_connection
 from tests.transports.test_proxy_header import V1, VALID, inet
@@ -105,6 +107,17 @@ async def test_unfinished_headers_have_a_limit_and_end_with_the_listener() -> No
             await place.listener.close()
             assert await first.read() == b""
             assert not place.addresses
+
+
+async def test_connection_that_was_just_taken_closes_with_the_listener() -> None:
+    here, there = socket.socketpair()
+    with there:
+        here.setblocking(False)
+        proxied = ProxiedConnections(TRUSTED, lambda connection, address: None, lambda address: Refused("closed"))
+        assert proxied.take(here, "127.0.0.1")
+        # The task that reads its header is canceled before its first step.
+        await proxied.close()
+        assert here.fileno() == -1
 
 
 async def test_tls_follows_the_header(certificates: Certificates) -> None:

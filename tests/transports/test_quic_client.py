@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+import asyncio
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+import uvloop
 from aioquic.asyncio import serve as quic_serve
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.connection import QuicConnection as QuicState
 
 from penstock import ConnectError, Settings
+from penstock.transports import quic
 from tests.transports.certificates import Certificates
 from tests.transports.raw_quic import Raw
 from tests.transports.recording import connected, listening
+from tests.waiting import turns
 
 
 @pytest.fixture
@@ -73,3 +79,36 @@ async def test_a_certificate_that_is_not_trusted_is_refused(url: str, certificat
     async with listening(url) as place:
         with pytest.raises(ConnectError, match=r"not trusted .*; pass its CA with \?ca=FILE"):
             await connected(place.url.partition("?")[0])
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_canceled_connect_leaves_no_socket_open(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+    url: str,
+    certificates: Certificates,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make, made, tasks = QuicState, list[quic.ClientConnection](), list[asyncio.Task[Any]]()
+
+    def cancel(**options: Any) -> Any:
+        # The task is canceled in the turn in which its socket is opened.
+        asyncio.get_running_loop().call_soon(tasks[0].cancel)
+        return make(**options)
+
+    class Noted(quic.ClientConnection):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(self)
+
+    async def run() -> None:
+        async with listening(url) as place:
+            monkeypatch.setattr(quic, "QuicState", cancel)
+            monkeypatch.setattr(quic, "ClientConnection", Noted)
+            tasks.append(asyncio.ensure_future(connected(certificates.to_client(place.url))))
+            await asyncio.wait(tasks)
+            await turns(3)
+        assert tasks[0].cancelled()
+        assert all(each._transport is None or each._transport.is_closing() for each in made) and made
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run())

@@ -148,6 +148,67 @@ def test_link_lost_at_once_closes_no_foreign_descriptor(
 # Places.
 
 
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize("scheme", ["tcp", "unix"])
+def test_link_made_for_a_canceled_task_is_lost(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], scheme: str, tmp_path: Path
+) -> None:
+    tasks = list[asyncio.Task[None]]()
+
+    class Canceling(Recorder):
+        def link_made(self, link: Link) -> None:
+            super().link_made(link)
+            tasks[0].cancel()
+
+    async def connect() -> None:
+        async with listening(
+            f"rsocket+unix://{tmp_path}/s" if scheme == "unix" else "rsocket+tcp://127.0.0.1:0"
+        ) as place:
+            receiver = Canceling()
+            connecting = transports.connect(parse_url(place.url), receiver, DEFAULT_SETTINGS, None)
+            tasks.append(asyncio.ensure_future(connecting))
+            await asyncio.wait(tasks)
+            assert tasks[0].cancelled()
+            await receiver.lost()
+            assert receiver.told == ["made", "lost"]
+            await turns(10)
+            assert receiver.told == ["made", "lost"]
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(asyncio.wait_for(connect(), 30))
+
+
+async def test_connection_closes_when_it_cannot_be_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    accepted = list[socket.socket]()
+
+    def fail(connection: socket.socket) -> None:
+        accepted.append(connection)
+        raise OSError(errno.ENOPROTOOPT, os.strerror(errno.ENOPROTOOPT))
+
+    monkeypatch.setattr(tcp, "_no_delay", fail)
+    async with listening() as place, raw_connection(place.port) as (reader, _):
+        assert isinstance(await (await place.next()).lost(), LinkLost)
+        assert accepted[0].fileno() == -1
+        assert await reader.read() == b""
+
+
+async def test_connect_skips_addresses_without_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    find = loop.getaddrinfo
+
+    async def also_unsupported(*arguments: Any, **options: Any) -> list[Any]:
+        found = await find(*arguments, **options)
+        # As IPv6 on systems without it.
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_UDP, "", found[0][4]), *found]
+
+    async with listening() as place:
+        monkeypatch.setattr(loop, "getaddrinfo", also_unsupported)
+        client = await connected(place.url)
+        assert client.told == ["made"]
+        client.link.abort()
+        await client.lost()
+
+
 async def test_a_port_in_use_is_one_clear_error() -> None:
     async with listening() as place:
         with pytest.raises(

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+import asyncio
+import gc
 import subprocess
 import sys
 from importlib import import_module
 from inspect import iscoroutinefunction, signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock import LocalError, Settings, transports
+from penstock.transports import tcp
 from penstock.transports.base import Transport
 from penstock.urls import TRANSPORTS, parse_url
 from tests.transports.recording import connected, listening
+from tests.waiting import turns
 
 
 def test_every_transport_that_urls_may_name_has_its_module() -> None:
@@ -77,3 +82,24 @@ async def test_headers_are_refused_where_nothing_carries_them(url: str) -> None:
     with pytest.raises(LocalError, match=message) as error:
         await connected(f"rsocket+{url}", Settings(headers=(("Authorization", "secret"),)))
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["ws://127.0.0.1:1/feed", "h2c://127.0.0.1:1/feed"])
+async def test_link_lost_before_its_handshake_is_reported_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A connect that is canceled in the turn in which its socket is connected: the link is made, and lost at once.
+    reported = list[dict[str, Any]]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+    async def lose(place: Any, receiver: Any, *_: Any) -> None:
+        async with listening() as there:
+            monkeypatch.undo()
+            await tcp.connect(parse_url(there.url), receiver, Settings(), None)
+            receiver.link_lost(None)
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(tcp, "connect", lose)
+    with pytest.raises(asyncio.CancelledError):
+        await connected(f"rsocket+{url}")
+    await turns(5)
+    gc.collect()
+    assert reported == []

@@ -126,8 +126,8 @@ class Admission:
 
     async def entered(self) -> None:
         """Wait until the hook is entered. If it raised, close the connection and raise its error."""
-        try:
-            await self._entered
+        try:  # The future belongs to the hook's task, and must not be canceled.
+            await asyncio.wait((self._entered,))
         except asyncio.CancelledError:
             await self._driver.close(0)
             raise

@@ -59,9 +59,13 @@ class Arrival:
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._unclaimed = Unclaimed(address, limits.settings, self._must_release)
+        self._refused = False
 
     def link_made(self, link: Link) -> None:
-        """Start the timer for the peer's first message."""
+        """Start the timer for the peer's first message, or close the link if it was refused before it was made."""
+        if self._refused:
+            self._close(link)
+            return
         self._link = link
         self._detector.identity = certificate_of(link) or b""
         self._detector.link_up(self._loop.time())
@@ -109,12 +113,10 @@ class Arrival:
         """Close the link, and log `reason`."""
         logger.log(level, "%s refused: %s", self.address or "a peer", reason)
         self._stop()
+        self._refused = True
         self._place.lost(self, reason)
         if self._link is not None:
-            self._link.receiver = Discard()
-            if self._detector.farewell:
-                self._link.write(self._detector.farewell)
-            self._link.close()
+            self._close(self._link)
             self._link = None
 
     def _cause(self) -> RefusalCause:
@@ -134,6 +136,12 @@ class Arrival:
             reason = f"its first message has {self._unclaimed.size} bytes so far, and a limit of bytes is reached"
             self.refuse(Refusal(RefusalCause.MEMORY, reason))
             link.abort()
+
+    def _close(self, link: Link) -> None:
+        link.receiver = Discard()
+        if self._detector.farewell:
+            link.write(self._detector.farewell)
+        link.close()
 
     def _stop(self) -> None:
         self._unclaimed.count(0)

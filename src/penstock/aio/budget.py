@@ -51,9 +51,11 @@ class Budget:
         self.identify()
 
     def __del__(self) -> None:
-        # Whoever holds something of the connection refers to it, so nobody does. Handlers that a closed loop has left
-        # behind have released nothing.
-        LEDGER.leave(self._account)
+        # Nobody has closed the connection, so its handlers have not ended. Only consumers may still hold items.
+        for half in (*self._exchanges.outbound.values(), *self._exchanges.fires):
+            self._account.release(half.held)
+            half.held = 0
+        LEDGER.retire(self._account)
 
     def identify(self) -> None:
         """Count the connection for its principal, or else for its address. Call it again when that has changed."""

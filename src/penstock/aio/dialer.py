@@ -17,7 +17,7 @@ from ..payload import Payload
 from ..protocols import client_session, connection_settings
 from ..settings import Settings
 from ..urls import Url
-from .driver import Driver
+from .driver import NEW, Driver
 from .observers import Observers
 from .reconnect import Backoff
 from .service import Service
@@ -114,7 +114,13 @@ class Dialer:
             SetupRejected: With `confirm`: the server rejected the set-up.
 
         """
-        await self.link(driver)
+        try:
+            await self.link(driver)
+        except BaseException:
+            if driver.state != NEW:
+                # Its link was made, and is given up. The session must not get another one.
+                await driver.close(0)
+            raise
         if driver.admission is not None:
             await driver.admission.entered()
         if self._confirm:

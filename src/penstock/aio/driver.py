@@ -16,7 +16,7 @@ from ..transports import Link
 from .alarm import Alarm
 from .budget import Budget
 from .dispatch import Dispatch
-from .exchanges import Exchanges
+from .exchanges import Exchanges, cancel_tasks
 from .flow import FULL, Flow
 from .inbound import ReceiveBuffer
 from .ports import Gatekeeper, Sink
@@ -35,7 +35,7 @@ DRAINING: Final = 2
 CLOSED: Final = 3
 
 CLOSE_TIMEOUT: Final = 1.0
-"""Seconds that a link has to close, or a canceled handler to end."""
+"""Seconds that a link has to close."""
 
 
 class Driver:
@@ -342,7 +342,8 @@ class Driver:
         """End the session, and wait for its link and its tasks.
 
         Args:
-            grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once.
+            grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once, as
+                canceling the task does.
 
         """
         if grace is None:
@@ -352,21 +353,28 @@ class Driver:
             self.session.close(self.loop.time())
             self.flush()
             if not await self._over_within(grace):
-                if self.state != CLOSED:
-                    error = SessionError(f"this side closed the connection; streams open after {grace:g} s failed")
-                    if self.admission is not None:
-                        self.admission.abandon()
-                    self.session.close(self.loop.time(), error)
-                    self.flush()
+                self._fail_streams(grace)
                 await self._over_within(CLOSE_TIMEOUT)
-        finally:
-            if self.flow.link is not None:
-                self.flow.link.abort()
-        await self.over
+        except asyncio.CancelledError:
+            # The peer is told, and the link closes on its own.
+            self._fail_streams(0)
+            raise
+        if self.flow.link is not None:
+            self.flow.link.abort()
+        await self._over_within(None)
         await self.exchanges.finish_fires(deadline)
-        await self._cancel_tasks()
+        await cancel_tasks(self.exchanges.tasks, self.flow.name)
         if self.admission is not None:
             await self.admission.exited()
+
+    def _fail_streams(self, grace: float) -> None:
+        """End the session with an error, unless it has ended."""
+        if self.state != CLOSED:
+            error = SessionError(f"this side closed the connection; streams open after {grace:g} s failed")
+            if self.admission is not None:
+                self.admission.abandon()
+            self.session.close(self.loop.time(), error)
+            self.flush()
 
     def detach(self) -> None:
         """Release the session without closing it: the peer keeps it for the process that resumes it."""
@@ -380,20 +388,11 @@ class Driver:
         if self.admission is not None:
             self.admission.closed()
 
-    async def _over_within(self, seconds: float) -> bool:
+    async def _over_within(self, seconds: float | None) -> bool:
+        # Others wait for this future too, so canceling the task must not cancel it.
         if not self.over.done():
             await asyncio.wait((self.over,), timeout=seconds)
         return self.over.done()
-
-    async def _cancel_tasks(self) -> None:
-        tasks = self.exchanges.tasks - {asyncio.current_task()}
-        if not tasks:
-            return
-        for task in tasks:
-            task.cancel()
-        _, stubborn = await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT)
-        for task in stubborn:
-            logger.warning("%s: handler did not stop after cancellation: %r", self.flow.name, task)
 
     def _end_link(self) -> None:
         self.flow.wake_writers()

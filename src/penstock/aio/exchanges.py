@@ -20,7 +20,7 @@ from .flow import Flow
 from .ports import Holding, ReceivingHalf, SendingHalf
 from .queueing import RequestQueue
 
-__all__ = ["Exchanges", "contained", "ends_task", "failure_of"]
+__all__ = ["Exchanges", "cancel_tasks", "contained", "ends_task", "failure_of"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -30,6 +30,8 @@ FATAL: Final = (SystemExit, KeyboardInterrupt)
 """Exceptions with which a task ends its event loop, so they must not leave it: a request must not end the process."""
 UNREAD_HALVES: Final = 64
 """Halves in `unread` after which those without items are removed, beyond twice as many as were left the last time."""
+CANCEL_TIMEOUT: Final = 1.0
+"""Seconds that a canceled handler has to end."""
 MAX_ABANDONED: Final = 1_024
 """Streams in `abandoned` after which those whose last event was delivered are removed."""
 
@@ -299,3 +301,15 @@ class Exchanges:
         elif len(self.abandoned) > MAX_ABANDONED:
             # A busy session always has events that wait for storage.
             self.abandoned &= durable.withheld
+
+
+async def cancel_tasks(tasks: set[asyncio.Future[Any]], name: str) -> None:
+    """Cancel tasks of handlers, except the calling one, and wait up to `CANCEL_TIMEOUT` for them to end."""
+    tasks = tasks - {asyncio.current_task()}
+    if not tasks:
+        return
+    for task in tasks:
+        task.cancel()
+    _, stubborn = await asyncio.wait(tasks, timeout=CANCEL_TIMEOUT)
+    for task in stubborn:
+        logger.warning("%s: handler did not stop after cancellation: %r", name, task)

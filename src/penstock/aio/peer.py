@@ -241,10 +241,15 @@ class Peer:
         """Close the connection after all open streams have ended. May be called more than once.
 
         Args:
-            grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once.
+            grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once, as
+                canceling the task does.
 
         """
-        await self._connector.close(grace)
+        try:
+            await self._connector.close(grace)
+        except CancelledError:
+            await self._connector.close(0)
+            raise
 
     def reset_budget(self) -> None:
         """Refill River's retry budget, so that a peer that has used it up reconnects.

@@ -302,7 +302,7 @@ class Reconnecting(Connector):
         """Wait until the streams of a replaced connection have ended, then close it."""
         try:
             if not driver.closed:
-                await driver.over
+                await asyncio.wait((driver.over,))
             # Its link may be dead while its handlers still run.
             await driver.close(0)
         finally:

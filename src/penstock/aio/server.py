@@ -8,7 +8,7 @@ import ssl as tls
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import session as sessions
 from .. import transports
@@ -25,6 +25,7 @@ from .arrivals import Arrival
 from .background import Background
 from .connectors import Direct
 from .driver import Driver
+from .exchanges import cancel_tasks
 from .limits import Limits
 from .observers import Observers
 from .peer import Peer
@@ -109,6 +110,8 @@ class Server:
         self._folder: SessionFolder | None = None
         self._background: Background | None = None
         self._expiry: asyncio.TimerHandle | None = None
+        # Handlers of FIRE that run on after their connection. Nothing else would keep their tasks alive.
+        self._tasks: set[asyncio.Future[Any]] = set()
         self._closing = False
 
     @property
@@ -164,16 +167,28 @@ class Server:
         Sessions stored in `Settings.resume_store` are not closed: the next server continues them.
 
         Args:
-            grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once.
+            grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once, as
+                canceling the task does.
 
         """
+        try:
+            await self._close(grace)
+        except asyncio.CancelledError:
+            await self._close(0)
+            raise
+
+    async def _close(self, grace: float | None) -> None:
         self._closing = True
         for listener in self._listeners:
             await listener.close()
         # Sessions without a link are closed, too: no more links are accepted.
         closing = (self._finish(session, driver, grace) for session, driver in self._drivers.items())
         await asyncio.gather(self._reject_arrivals(grace), *closing)
+        await cancel_tasks(self._tasks, "a closed connection")
         await self._observers.exited()
+        # The links of refused clients close on their own, but not after the event loop.
+        seconds = self._arrival_seconds(grace)
+        await asyncio.gather(*(listener.ended(seconds) for listener in self._listeners))
         if self._expiry is not None:
             self._expiry.cancel()
         if self._background is not None:
@@ -186,7 +201,7 @@ class Server:
     async def _reject_arrivals(self, grace: float | None) -> None:
         """Wait briefly for the first messages of links, to reject their sessions; then drop the links."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + min(self._settings.close_grace if grace is None else grace, ARRIVAL_SECONDS)
+        deadline = loop.time() + self._arrival_seconds(grace)
         if self._folder is not None:
             # They may resume stored sessions, which continue at the next server.
             deadline = 0.0
@@ -194,6 +209,9 @@ class Server:
             await asyncio.sleep(POLL_SECONDS)
         for arrival in list(self._arrivals):
             arrival.refuse(Refusal(RefusalCause.CLOSING, "the server is closing"))
+
+    def _arrival_seconds(self, grace: float | None) -> float:
+        return min(self._settings.close_grace if grace is None else grace, ARRIVAL_SECONDS)
 
     async def _finish(self, session: Session, driver: Driver, grace: float | None) -> None:
         """Close a connection, or detach it if its session is stored."""
@@ -356,5 +374,7 @@ class Server:
         driver.flush()
 
     def _ended(self, session: Session) -> None:
-        self._drivers.pop(session, None)
         self._limits.ended(session)
+        for task in self._drivers.pop(session).tasks:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)

@@ -7,10 +7,11 @@ A transport is a module with two coroutines, `connect` and `listen`, which creat
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 import ssl as tls
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -30,8 +31,10 @@ __all__ = [
     "certificate_errors",
     "check_options",
     "connect_errors",
+    "forget",
     "link_error",
     "listen_errors",
+    "settled",
 ]
 
 # OpenSSL's X509_V_ERR_... codes, for which another CA does not help.
@@ -146,6 +149,9 @@ class Listener(Protocol):
     async def close(self) -> None:
         """Accept no more links. Accepted links stay open."""
 
+    async def ended(self, seconds: float) -> None:
+        """Wait up to `seconds` until all accepted links are closed, and abort the others. Call `close` first."""
+
     def hand_over(self) -> list[int]:
         """Leave the listening sockets to another process, and return their descriptors; none if that is impossible.
 
@@ -257,3 +263,15 @@ def link_error(error: Exception | None) -> Exception | None:
     if isinstance(error, OSError):
         return LinkLost(f"the connection broke: {error.strerror or error}")
     return error
+
+
+async def settled(futures: Collection[asyncio.Future[None]]) -> None:
+    """Wait for futures. If the waiting task is canceled, they are not, because others complete them."""
+    if futures:
+        await asyncio.wait(futures)
+
+
+def forget(future: asyncio.Future[None]) -> None:
+    """Cancel a future that nobody awaits any more. If it has failed, asyncio must not report that."""
+    if not future.cancel() and not future.cancelled():
+        future.exception()

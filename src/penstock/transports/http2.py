@@ -25,7 +25,7 @@ from ..settings import Settings
 from ..texts import shown
 from ..urls import Url
 from . import tcp
-from .base import MAX_REFUSED_LINKS, Accept, Receiver, Refused
+from .base import MAX_REFUSED_LINKS, Accept, Receiver, Refused, forget, settled
 from .forwarded import client_address
 from .http2_connection import ALPN, Http2Connection, code_name
 from .origins import are_allowed
@@ -133,6 +133,12 @@ class ClientConnection(Http2Connection):
     def _stream_reset(self, event: events.StreamReset) -> None:
         super()._stream_reset(event)
         self._refused(f"the server refused the stream ({code_name(event.error_code)})")
+
+    def give_up(self) -> None:
+        """Abort the connection, because nobody waits for its opening any more."""
+        forget(self.opened)
+        if self._socket is not None:
+            self._socket.abort()
 
     def _fail_open(self, reason: str) -> None:
         if not self.opened.done():
@@ -325,7 +331,12 @@ class Http2Listener(StreamListener[ServerConnection]):
         for connection in list(self.connections):
             if connection.idle:
                 connection.drop()
-        await asyncio.gather(*(connection.over for connection in self.connections if connection.idle))
+        await settled([connection.over for connection in self.connections if connection.idle])
+
+    async def ended(self, seconds: float) -> None:
+        """Wait for the ends of all links. See `Listener.ended`."""
+        if self._sockets is not None:
+            await self._sockets.ended(seconds)
 
     def hand_over(self) -> list[int]:
         """Leave the sockets to another process. See `Listener.hand_over`."""
@@ -349,11 +360,11 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     if context is not None:
         with_alpn(context, ALPN)
     connection = ClientConnection(url, receiver, settings)
-    await tcp.connect(url, connection, settings, context)
     try:
+        await tcp.connect(url, connection, settings, context)
         await connection.opened
-    except asyncio.CancelledError:
-        connection.drop()
+    except BaseException:
+        connection.give_up()
         raise
 
 

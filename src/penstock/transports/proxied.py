@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from ..errors import LinkLost, PenstockError
@@ -47,7 +48,7 @@ class ProxiedConnections:
         else:
             task = asyncio.get_running_loop().create_task(self._introduce(connection, address))
             self._reading.add(task)
-            task.add_done_callback(self._reading.discard)
+            task.add_done_callback(partial(self._introduced, connection))
         return True
 
     async def close(self) -> None:
@@ -67,11 +68,14 @@ class ProxiedConnections:
             self._refuse(connection, address, LinkLost(f"no complete PROXY header within {timeout:g} s"))
         except (PenstockError, OSError) as error:
             self._refuse(connection, address, error)
-        except asyncio.CancelledError:
-            connection.close()
-            raise
         else:
             self._admit(connection, client or address)
+
+    def _introduced(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
+        """Close a connection whose task was canceled, maybe before its first step."""
+        self._reading.discard(task)
+        if task.cancelled():
+            connection.close()
 
     def _refuse(self, connection: socket.socket, address: str, error: Exception) -> None:
         connection.close()

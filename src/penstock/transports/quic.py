@@ -21,7 +21,7 @@ from ..errors import ConnectError, LinkLost
 from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver
+from .base import Accept, Receiver, forget
 from .quic_connection import ABORTED, NO_ALPN, QuicConnection, client_configuration, server_configuration
 from .quic_server import QuicListener
 from .reloading import Reloaded
@@ -51,6 +51,12 @@ class ClientConnection(QuicConnection):
         self._receiver = receiver
         self._alpn = spec_of(url.protocol).alpn
         self.opened: asyncio.Future[None] = self._loop.create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the socket, unless the task that has opened it was canceled, when uvloop leaves it open."""
+        super().connection_made(transport)
+        if self.opened.cancelled():
+            self._close_socket()
 
     def handshake_completed(self, alpn: str | None) -> None:
         """Open the link."""
@@ -109,6 +115,11 @@ class ClientConnection(QuicConnection):
         self.hang_up(ABORTED)
         self._close_socket()
 
+    def give_up(self) -> None:
+        """Close the socket when nobody waits for the link any more. Call `drop` first if the handshake has begun."""
+        forget(self.opened)
+        self._close_socket()
+
     def _close_socket(self) -> None:
         if self._transport is not None:
             self._transport.close()
@@ -136,16 +147,21 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 async def _connect_to(
     address: Any, family: int, url: Url, receiver: Receiver, settings: Settings, configuration: QuicConfiguration
 ) -> None:
-    quic = QuicState(configuration=configuration)
-    transport, connection = await asyncio.get_running_loop().create_datagram_endpoint(
-        lambda: ClientConnection(quic, url, receiver, settings), remote_addr=address[:2], family=family
-    )
+    connection = ClientConnection(QuicState(configuration=configuration), url, receiver, settings)
+    try:
+        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+            lambda: connection, remote_addr=address[:2], family=family
+        )
+    except BaseException:
+        connection.give_up()
+        raise
     try:
         _set_receive_buffer(transport.get_extra_info("socket"))
         connection.connect(transport.get_extra_info("peername"))
         await connection.opened
     except BaseException:
         connection.drop()
+        connection.give_up()
         raise
 
 

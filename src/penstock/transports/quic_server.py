@@ -19,7 +19,7 @@ from ..errors import LinkLost
 from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, Refused
+from .base import Accept, Receiver, Refused, settled
 from .quic_connection import ABORTED, NO_ALPN, NO_ERROR, QuicConnection
 from .reloading import Reloaded
 from .streams import Slot, StreamLink, StreamListener, lose_all
@@ -172,7 +172,15 @@ class QuicListener(StreamListener[ServerConnection]):
                 connection.hang_up()
         self._close_when_empty()
         if not self.connections:
-            await asyncio.gather(*(endpoint.closed for endpoint in self._endpoints))
+            await settled([endpoint.closed for endpoint in self._endpoints])
+
+    async def ended(self, seconds: float) -> None:
+        """Wait for the ends of all connections. See `Listener.ended`."""
+        if self.connections:
+            await asyncio.wait([endpoint.closed for endpoint in self._endpoints], timeout=seconds)
+        for connection in list(self.connections):
+            connection.hang_up()
+        await settled([endpoint.closed for endpoint in self._endpoints])
 
     def hand_over(self) -> list[int]:
         """Return nothing: with two processes at one socket, each would receive packets of the other's connections."""

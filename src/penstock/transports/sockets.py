@@ -16,7 +16,7 @@ from ..errors import UrlError
 from ..networks import USER
 from ..urls import Url
 
-__all__ = ["ABSTRACT", "FILE_OPTIONS", "FileOfSocket", "listening_sockets", "user_of"]
+__all__ = ["ABSTRACT", "FILE_OPTIONS", "FileOfSocket", "listening_sockets", "readable", "user_of"]
 
 FILE_OPTIONS: Final = ("group", "mode")
 """The options of a server's URL for the file of its Unix socket."""
@@ -44,6 +44,7 @@ class FileOfSocket:
         if self._found is not None and _file_at(self._path) == self._found:
             with suppress(FileNotFoundError):
                 os.unlink(self._path)
+        self._found = None
 
 
 async def listening_sockets(url: Url) -> list[socket.socket]:
@@ -59,6 +60,21 @@ async def listening_sockets(url: Url) -> list[socket.socket]:
         listening.setblocking(False)
         listening.listen(BACKLOG)
     return sockets
+
+
+async def readable(loop: asyncio.AbstractEventLoop, listening: socket.socket) -> None:
+    """Wait until there is a link to accept."""
+    arrived: asyncio.Future[None] = loop.create_future()
+
+    def ready() -> None:
+        if not arrived.done():
+            arrived.set_result(None)
+
+    loop.add_reader(listening, ready)
+    try:
+        await arrived
+    finally:
+        loop.remove_reader(listening)
 
 
 def _inherited(url: Url) -> list[socket.socket]:

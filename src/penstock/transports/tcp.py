@@ -7,19 +7,20 @@ import errno
 import logging
 import socket
 import ssl as tls
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, cast
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from ..errors import LinkLost
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, Refused, link_error
+from .base import Accept, Receiver, Refused, link_error, settled
 from .lingering import LINGER, Linger, tcp_progress
 from .proxied import ProxiedConnections
 from .reading import ReadBuffer, Reading
-from .sockets import ABSTRACT, FileOfSocket, listening_sockets, user_of
+from .sockets import FileOfSocket, listening_sockets, readable, user_of
 from .tls import Contexts, client_context, server_contexts, tls_arguments
 
 __all__ = ["LOOPBACK", "SocketLink", "SocketListener", "connect", "listen", "listen_with"]
@@ -28,6 +29,9 @@ logger = logging.getLogger("penstock.transports")
 
 ACCEPT_RETRY: Final = 0.25
 """Seconds to wait after running out of file descriptors: some may be closed by then."""
+POLL_SECONDS: Final = 0.02
+"""The interval, in seconds, at which a listener checks whether its links are closed: they do not report it."""
+ABORT_TURNS: Final = 3
 FAILURE_SECONDS: Final = 1.0
 """The shortest time between two log lines about failed TLS handshakes."""
 OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -55,10 +59,11 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
     """A link over an asyncio transport, and the protocol of that transport.
 
     The methods of :class:`~penstock.transports.base.Link` are those of the transport, bound when it is connected. The
-    peer may take `linger` seconds to close its half, or `LINGER` if that is 0.
+    peer may take `linger` seconds to close its half, or `LINGER` if that is 0. It is `over` when its socket is closed.
     """
 
     __slots__ = (
+        "__weakref__",
         "_closing",
         "_high_bytes",
         "_transport",
@@ -67,6 +72,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         "get_write_buffer_size",
         "is_closing",
         "linger",
+        "over",
         "pause_reading",
         "resume_reading",
         "write",
@@ -87,6 +93,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         self._high_bytes = high_bytes
         self._closing: Linger | None = None
         self.linger = 0.0
+        self.over = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the link."""
@@ -142,6 +149,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Report the loss to the receiver. If the link was never made, its creator reports it."""
+        self.over = True
         if self._closing is not None:
             self._closing.cancel()
         if self.made:
@@ -166,6 +174,7 @@ class SocketListener:
         self._proxied = ProxiedConnections(settings, self._admit, accept)
         self._accepting = [self._loop.create_task(self._accept_links(listening)) for listening in sockets]
         self._handshakes: dict[asyncio.Task[None], SocketLink] = {}
+        self._links: WeakSet[SocketLink] = WeakSet()
         self._failure_at = -FAILURE_SECONDS
 
     async def close(self) -> None:
@@ -182,6 +191,22 @@ class SocketListener:
                 self._accept_queued(listening)
         for listening in self._sockets:
             listening.close()
+
+    async def ended(self, seconds: float) -> None:
+        """Wait for the ends of all links. See `Listener.ended`."""
+        deadline = self._loop.time() + seconds
+        while (self._handshakes or self._open_links) and self._loop.time() < deadline:  # noqa: ASYNC110 (as above)
+            await asyncio.sleep(POLL_SECONDS)
+        await settled(list(self._handshakes))
+        for link in self._open_links:
+            link.abort()
+        # The loop closes their sockets in its next turns.
+        for _ in range(ABORT_TURNS):
+            await asyncio.sleep(0)
+
+    @property
+    def _open_links(self) -> list[SocketLink]:
+        return [link for link in self._links if link.made and not link.over]
 
     def hand_over(self) -> list[int]:
         """Leave the sockets to another process. See `Listener.hand_over`."""
@@ -204,7 +229,7 @@ class SocketListener:
                 connection, address = listening.accept()
             except BlockingIOError:
                 # Not `sock_accept`: canceling it may lose a link that it has accepted.
-                await _readable(self._loop, listening)
+                await readable(self._loop, listening)
                 continue
             except OSError as error:
                 # THREATS 74: wait for file descriptors. Other errors concern one peer, which has disconnected.
@@ -233,17 +258,27 @@ class SocketListener:
         link = SocketLink(receiver, self._settings.output_high_bytes)
         task = self._loop.create_task(self._make_link(connection, link, receiver, address))
         self._handshakes[task] = link
+        self._links.add(link)
         task.add_done_callback(partial(self._link_made, connection, receiver))
 
     async def _make_link(self, connection: socket.socket, link: SocketLink, receiver: Receiver, address: str) -> None:
         try:
-            _no_delay(connection)
-            context = None if self._contexts is None else self._contexts()
-            await self._loop.connect_accepted_socket(lambda: link, connection, **tls_arguments(context, self._settings))
+            arguments = self._prepared(connection)
+            making = self._loop.connect_accepted_socket(lambda: link, connection, **arguments)
+            await _linked(link, connection, making)
         except OSError as error:
             reason = f"the TLS handshake failed: {error.strerror or error}"
             self._note_failure(address, reason, error)
             receiver.link_lost(LinkLost(reason))
+
+    def _prepared(self, connection: socket.socket) -> dict[str, Any]:
+        """Return asyncio's arguments for TLS; close the connection if that fails, because nobody else would."""
+        try:
+            _no_delay(connection)
+            return tls_arguments(None if self._contexts is None else self._contexts(), self._settings)
+        except BaseException:
+            connection.close()
+            raise
 
     def _note_failure(self, address: str, reason: str, error: OSError) -> None:
         """Log a failed handshake; not those of clients that went away, and at most one a second."""
@@ -265,25 +300,19 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     """Open a link over a socket. See :func:`penstock.transports.connect`."""
     context = client_context(url, ssl)
     loop = asyncio.get_running_loop()
-    protocol = partial(SocketLink, receiver, settings.output_high_bytes)
+    link = SocketLink(receiver, settings.output_high_bytes)
     host = LOOPBACK.get(url.host, url.host)
+    making: Awaitable[Any]
     if url.transport == "unix":
-        if url.path.startswith(ABSTRACT):
-            # uvloop does not support these paths.
-            connection = await _connected_unix(loop, url.path)
-            try:
-                await loop.create_unix_connection(protocol, sock=connection)
-            finally:
-                _detach(loop, connection)
-        else:
-            await loop.create_unix_connection(protocol, url.path)
-        return
-    connection = await _connected(loop, host, url.port or 0)
-    name = host if context is not None else None
+        connection = await _connected_to(loop, socket.socket(socket.AF_UNIX), url.path)
+        making = loop.create_unix_connection(lambda: link, sock=connection)
+    else:
+        connection = await _connected(loop, host, url.port or 0)
+        name = host if context is not None else None
+        arguments = tls_arguments(context, settings)
+        making = loop.create_connection(lambda: link, sock=connection, server_hostname=name, **arguments)
     try:
-        await loop.create_connection(
-            protocol, sock=connection, server_hostname=name, **tls_arguments(context, settings)
-        )
+        await _linked(link, connection, making)
     finally:
         _detach(loop, connection)
 
@@ -301,50 +330,52 @@ async def listen_with(url: Url, accept: Accept, settings: Settings, contexts: Co
     return SocketListener(url, sockets, accept, settings, contexts)
 
 
-async def _readable(loop: asyncio.AbstractEventLoop, listening: socket.socket) -> None:
-    """Wait until there is a link to accept."""
-    arrived: asyncio.Future[None] = loop.create_future()
+async def _linked(link: SocketLink, connection: socket.socket, making: Awaitable[Any]) -> None:
+    """Wait until `link` is made over `connection`. If the task is canceled, let that fail, and abort the link.
 
-    def ready() -> None:
-        if not arrived.done():
-            arrived.set_result(None)
-
-    loop.add_reader(listening, ready)
+    Canceling `making` is not safe on uvloop: it never reports the loss of a link that was just made, and nobody
+    retrieves the error of a TLS handshake.
+    """
+    task = asyncio.ensure_future(making)
     try:
-        await arrived
-    finally:
-        loop.remove_reader(listening)
-
-
-async def _connected_unix(loop: asyncio.AbstractEventLoop, path: str) -> socket.socket:
-    """Return a socket that is connected to the Unix socket at `path`."""
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.setblocking(False)
-        await loop.sock_connect(connection, path)
-    except BaseException:
-        connection.close()
+        await asyncio.wait((task,))
+    except asyncio.CancelledError:
+        task.add_done_callback(partial(_discard, link))
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+        await asyncio.wait((task,))
         raise
-    return connection
+    task.result()
+
+
+def _discard(link: SocketLink, task: asyncio.Future[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
+    if link.made:
+        link.abort()
 
 
 async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> socket.socket:
     """Return a socket connected to the first reachable address of `host`."""
     failure = OSError(f"{host} has no address")
     for family, kind, proto, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        connection = socket.socket(family, kind, proto)
         try:
-            connection.setblocking(False)
-            _no_delay(connection)
-            await loop.sock_connect(connection, address)
-        except BaseException as error:
-            connection.close()
-            if not isinstance(error, OSError):
-                raise
+            return await _connected_to(loop, socket.socket(family, kind, proto), address)
+        except OSError as error:
+            # There may be no IPv6, whatever the resolver says.
             failure = error
-        else:
-            return connection
     raise failure
+
+
+async def _connected_to(loop: asyncio.AbstractEventLoop, connection: socket.socket, address: Any) -> socket.socket:
+    try:
+        connection.setblocking(False)
+        _no_delay(connection)
+        await loop.sock_connect(connection, address)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _no_delay(connection: socket.socket) -> None:

@@ -23,7 +23,7 @@ from ..settings import Settings
 from ..urls import Url
 from ..wire.framing import MAX_MESSAGE_BYTES, Deframer
 from . import tcp
-from .base import MAX_REFUSED_LINKS, Accept, Discard, Link, Listener, Receiver, Refused
+from .base import MAX_REFUSED_LINKS, Accept, Discard, Link, Listener, Receiver, Refused, forget
 from .forwarded import client_address
 from .lingering import LINGER, MAX_LINGER, Linger
 from .streams import RATE_SECONDS
@@ -269,6 +269,7 @@ class _Connecting(Discard):
             self.done.set_exception(ConnectionResetError())
 
     def abort(self) -> None:
+        forget(self.done)
         if self._link is not None:
             self._link.abort()
 
@@ -355,6 +356,8 @@ class WebSocketListener:
 
     def __init__(self, listener: Listener, handshakes: set[_Accepted]) -> None:
         self.url = listener.url
+        self.ended = listener.ended
+        self.hand_over = listener.hand_over
         self._listener = listener
         self._handshakes = handshakes
 
@@ -363,10 +366,6 @@ class WebSocketListener:
         await self._listener.close()
         for accepted in list(self._handshakes):
             accepted.decline()
-
-    def hand_over(self) -> list[int]:
-        """Leave the sockets to another process. See `Listener.hand_over`."""
-        return self._listener.hand_over()
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
