@@ -30,7 +30,9 @@ from .targets import Target, load
 __all__ = ["main"]
 
 HANG_SECONDS: Final = 20
-"""Maximum time of one input, with sanitizers on a loaded machine."""
+"""Maximum time of the processor for one input, with sanitizers."""
+WAIT_SECONDS: Final = 300
+"""Maximum time of one input: it may wait for nothing, but the machine may be busy."""
 
 
 def replay(name: str, path: Path) -> None:
@@ -46,7 +48,8 @@ def main(name: str, seconds: float, seed: str, folder: Path) -> int:
     with current.open("wb", buffering=0) as file:
 
         def before(data: bytes) -> None:
-            signal.alarm(HANG_SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, HANG_SECONDS)
+            signal.alarm(WAIT_SECONDS)
             file.seek(0)
             file.truncate()
             file.write(data)

@@ -19,6 +19,7 @@ ONCE = {
     "fuzz": "the fuzzer; its targets run on both builds anyway",
     "hostile/test_journals.py": "the journal",
     "journal": "the journal, which has no compiled modules",
+    "rolling": "replaced processes; that both builds close alike is shown in sim/ and aio/",
     "saboteurs": "laboratories, which run on the plain build in a separate process",
     "schema": "schemas, which have no compiled modules",
     "spark": "Spark, and its reads of the journal",

@@ -34,7 +34,7 @@ def test_networks_contain_their_addresses(address: str, inside: bool) -> None:
 def test_unix_contains_only_peers_without_an_address() -> None:
     # THREATS 95
     found = Networks(("unix",))
-    assert "" in found and "127.0.0.1" not in found and "unix" not in found
+    assert "" in found and "uid 1000" in found and "127.0.0.1" not in found and "unix" not in found
 
 
 def test_networks_without_entries_are_false() -> None:

@@ -92,9 +92,16 @@ def test_options_belong_to_a_protocol_or_a_transport() -> None:
     assert not parse_url("rsocket+tcp://h:1").protocol_options
 
 
-def test_abstract_socket_is_refused() -> None:
-    with pytest.raises(UrlError, match="the path has a null character; abstract sockets are not supported"):
-        parse_url("rsocket+unix://%00abstract")
+def test_abstract_socket_has_a_name_after_a_null_character() -> None:
+    url = parse_url("rsocket+unix://%00abstract/x")
+    assert url.path == "\0abstract/x"
+    assert str(url) == "rsocket+unix://%00abstract/x"
+
+
+@pytest.mark.parametrize("place", ["unix://%00", "unix:///a%00b", "unix://%00a%00", "memory://%00a"])
+def test_other_null_characters_are_refused(place: str) -> None:
+    with pytest.raises(UrlError, match="the path has a null character; only an abstract socket begins with one"):
+        parse_url(f"rsocket+{place}")
 
 
 @pytest.mark.parametrize("text", ["rs+tcp://a:1", "rs/0+tcp://a:1"])

@@ -6,8 +6,8 @@ Forwarded or X-Forwarded-For.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from ipaddress import ip_address
+from collections.abc import Iterable, Iterator
+from ipaddress import ip_address, ip_network
 from typing import Any, Final
 
 from tests.builds import Build
@@ -39,10 +39,13 @@ def seeds() -> Iterator[bytes]:
         yield bytes((0, size)) + b"PROXY UNKNOWN\r\n"
         yield bytes((0, size)) + SIGNATURE + b"\x21\x11\0\x0f" + bytes(range(1, 13)) + b"\x04\0\0first"
         yield bytes((0, size)) + SIGNATURE + b"\x21\x21\0\x24" + b"\x20\x01" + bytes(34)
+        yield bytes((0, size)) + SIGNATURE + b"\x21\x21\0\x24" + bytes(10) + b"\xff\xff\xc0\0\2\1" + bytes(20)
         yield bytes((0, size)) + SIGNATURE + b"\x20\0\0\0"
     for peer in range(len(PEERS)):
         yield bytes((1 + 2 * peer,)) + b'\0for=192.0.2.1, for="[2001:db8::2]:1";proto=http;by=_me\n\0for=10.0.0.3'
+        yield bytes((1 + 2 * peer,)) + b'\0by=" ,;\\"";FOR="[::ffff:192.0.2.7]:_p" ,;, for="10.0.0\\.3:8"\n\0proto=http'
         yield bytes((1 + 2 * peer,)) + b"\x01192.0.2.1, 10.0.0.3\n\x0110.9.9.9"
+        yield bytes((1 + 2 * peer,)) + b'\0for="192.0.2.1:9"\n\x01[2001:db8::1]:80, ::ffff:192.0.2.1:80, 192.0.2.1'
 
 
 def outcome(build: Build, data: bytes) -> object:
@@ -76,7 +79,7 @@ def judge(build: Build, data: bytes, found: Any) -> None:
         # An error.
         return
     if data and data[0] & 1:
-        _judge_headers(build, data, found)
+        _judge_headers(data, found)
     elif found[1]:
         _judge_proxy(data[2:], *found)
 
@@ -95,29 +98,67 @@ def _judge_proxy(content: bytes, address: str, _: bool, end: int) -> None:
         raise Difference(f"the client is {shown!r} after {size} bytes, not {address!r} after {end}")
 
 
-def _judge_headers(build: Build, data: bytes, found: str) -> None:
+def _judge_headers(data: bytes, found: str) -> None:
+    peer = PEERS[data[0] >> 1 & 3]
     forwarded, others = _headers(data)
-    trusted = build.module("penstock.networks").networks(TRUSTED)
-    if forwarded or PEERS[data[0] >> 1 & 3] not in trusted:
-        return
-    client = PEERS[data[0] >> 1 & 3]
-    for node in reversed([node.strip(" \t") for node in ",".join(others).split(",")]):
-        if not node:
+    named = {peer}
+    if _is_trusted(peer) and (forwarded or others):
+        nodes = [_elements(",".join(forwarded))] if forwarded else []
+        if others:
+            nodes.append([node.strip(" \t") for node in ",".join(others).split(",") if node.strip(" \t")])
+        named = {_last_untrusted(peer, each) for each in nodes}
+    if named != {found}:
+        raise Difference(f"the headers name {named}, not {found!r}")
+
+
+def _last_untrusted(client: str, nodes: list[str]) -> str:
+    while nodes and _is_trusted(client):
+        node = nodes.pop()
+        if not node or node[0] == "_" or node.lower().startswith("unknown"):
+            break
+        if node[0] == "[":
+            node = node[1:].partition("]")[0]
+        elif node.count(":") == 1:
+            node = node.partition(":")[0]
+        client = _canonical(node)
+    return client
+
+
+def _is_trusted(address: str) -> bool:
+    """Return whether an address is trusted; "unix" is."""
+    return not address or any(ip_address(_canonical(address)) in ip_network(each) for each in TRUSTED[:2])
+
+
+def _elements(text: str) -> list[str]:
+    """Return the `for` of each element of a valid Forwarded header."""
+    nodes = []
+    for element in _split(text, ","):
+        pairs = [pair.strip(" \t").partition("=") for pair in _split(element, ";")]
+        values = {name.lower(): value for name, _, value in pairs if name}
+        if values:
+            nodes.append(_unquoted(values.get("for", "")))
+    return nodes
+
+
+def _split(text: str, separator: str) -> Iterable[str]:
+    """Split a text at the separators that are not in quotes."""
+    part, quoted, escaped = "", False, False
+    for letter in text:
+        if letter == separator and not quoted:
+            yield part
+            part = ""
             continue
-        if node.lower().startswith(("unknown", "_")):
-            break
-        host = (
-            node[1:].partition("]")[0]
-            if node[0] == "["
-            else node.partition(":")[0]
-            if "." in node.partition(":")[0]
-            else node
-        )
-        client = _canonical(host)
-        if client not in trusted:
-            break
-    if client != found:
-        raise Difference(f"the client is {client!r}, not {found!r}")
+        part += letter
+        quoted ^= letter == '"' and not escaped
+        escaped = letter == "\\" and not escaped
+    yield part
+
+
+def _unquoted(value: str) -> str:
+    if not value.startswith('"'):
+        return value
+    letters = iter(value[1:-1])
+    return "".join(next(letters) if letter == "\\" else letter for letter in letters)
 
 
 def _canonical(text: str) -> str:

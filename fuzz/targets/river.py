@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
 from tests.builds import Build
 
 from fuzz.outcomes import VECTORS, attempt
@@ -25,7 +26,17 @@ WORDS: Final = (
     b"\x82\xa2ok\xc3\xa7payload",
     b"\xc7\1\0",
 )
-NAMES: Final = {"id": "id", "from_": "from", "to": "to", "stream_id": "streamId"}
+NAMES: Final = {
+    "id": "id",
+    "from_": "from",
+    "to": "to",
+    "seq": "seq",
+    "ack": "ack",
+    "stream_id": "streamId",
+    "control_flags": "controlFlags",
+    "service_name": "serviceName",
+    "procedure_name": "procedureName",
+}
 
 
 def seeds() -> Iterator[bytes]:
@@ -53,19 +64,40 @@ def outcome(build: Build, data: bytes) -> object:
 
 
 def _plain(value: Any) -> Any:
-    """Return errors and floats in comparable form."""
-    return repr(value) if isinstance(value, Exception | float | dict) else value
+    """Return a value in comparable form. The representation of an extension has its address."""
+    if isinstance(value, msgspec.msgpack.Ext):
+        return value.code, bytes(value.data)
+    if isinstance(value, dict):
+        return [(_plain(name), _plain(inner)) for name, inner in value.items()]
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return repr(value) if isinstance(value, Exception | float) else value
 
 
 def judge(build: Build, data: bytes, found: Any) -> None:
-    """Compare the texts of a valid JSON message with those that the standard library reads."""
-    if not data or data[0] & 1 or isinstance(found[0], tuple) or found[0][FIELDS.index("fault")]:
+    """Compare the fields of a valid message with those that another library reads."""
+    if not data or isinstance(found[0], tuple) or found[0][FIELDS.index("fault")]:
         return
+    read = _unpacked if data[0] & 1 else _parsed
     try:
-        # The names and values of unknown fields are skipped, so that they need not be UTF-8.
-        fields = json.loads(data[1:].decode(errors="replace"))
+        fields = read(data[1:])
     except ValueError:
+        if data[0] & 1:
+            # The names and values of unknown fields are skipped, so that they need not be UTF-8.
+            return
         raise Difference(f"the standard library cannot read what is read as {found[0]}") from None
     for name, value in zip(FIELDS, found[0], strict=False):
-        if name in NAMES and fields[NAMES[name]] != value:
-            raise Difference(f"{name} is {fields[NAMES[name]]!r}, not {value!r}")
+        if name in NAMES and (fields.get(NAMES[name]) or None) != (value or None):
+            raise Difference(f"{name} is {fields.get(NAMES[name])!r}, not {value!r}")
+    # The body of a result was taken out of it.
+    if not data[0] & 2 and repr(read(found[0][-1])) != repr(fields["payload"]):
+        raise Difference(f"payload is {fields['payload']!r}, not {found[0][-1]!r}")
+
+
+def _parsed(data: bytes) -> Any:
+    # See above: unknown fields.
+    return json.loads(data.decode(errors="replace"))
+
+
+def _unpacked(data: bytes) -> Any:
+    return msgspec.msgpack.decode(data, ext_hook=lambda code, content: (code, bytes(content)))

@@ -1,4 +1,4 @@
-"""Whole sessions. The first two bytes of an input are protocol, side and resumption, and the size of pieces."""
+"""Whole sessions. The first two bytes of an input are protocol, side, resumption and leases, and the size of pieces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,20 @@ from fuzz.outcomes import VECTORS, pieces
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
 LIMITS: Final = {"fragment_bytes": 64, "max_reassembly_bytes": 100_000, "max_frame_bytes": 4_000}
-FIELDS: Final = ("stream_id", "kind", "route", "payload", "credit", "done", "run", "count", "metadata", "error")
+FIELDS: Final = (
+    "stream_id",
+    "kind",
+    "route",
+    "payload",
+    "credit",
+    "done",
+    "run",
+    "count",
+    "metadata",
+    "error",
+    "requests",
+)
+LEASE: Final = (4, 60.0)
 TIMERS: Final = 6
 
 
@@ -22,8 +35,9 @@ def seeds() -> Iterator[bytes]:
     build = load("plain")
     for number, dialect in enumerate(DIALECTS):
         for is_client, said in zip((False, True), recorded(build, dialect), strict=True):
-            for resume in (0, 10):
-                yield bytes((2 * number + is_client + resume, 0)) + said[:3_500]
+            # Without leases, servers reject the recorded clients, which ask for some.
+            for more in (0, 10, 20, 30):
+                yield bytes((2 * number + is_client + more, 0)) + said[:3_500]
     raw = [bytes.fromhex(entry["hex"]) for entry in json.loads((VECTORS / "reactive-streams-0.json").read_text())]
     yield from (bytes((6 + side, 0)) + raw[side and 1] + message for message in raw for side in (0, 1))
     for path in sorted((VECTORS / "river").glob("*.json")):
@@ -41,14 +55,20 @@ class Conversation:
         protocol: One of `PROTOCOLS`.
         is_client: Its side.
         resume: Whether it may be resumed, if its protocol can be.
+        lease: Whether requests need leases, if its protocol has any.
 
     """
 
-    def __init__(self, build: Build, protocol: str, is_client: bool, resume: bool) -> None:
+    def __init__(self, build: Build, protocol: str, is_client: bool, resume: bool, lease: bool) -> None:
         protocols = build.module("penstock.protocols")
         self.errors: Any = build.module("penstock.errors")
         self.payload: Any = build.module("penstock.payload").Payload
-        settings = build.module("penstock.settings").Settings(**LIMITS, resume=resume and protocol in PROTOCOLS[:2])
+        self.kinds: Any = build.module("penstock.kinds").Kind
+        settings = build.module("penstock.settings").Settings(
+            **LIMITS,
+            resume=resume and protocol in PROTOCOLS[:2],
+            lease=build.module("penstock.leases").FixedLease(*LEASE) if lease and protocol in PROTOCOLS[:3] else False,
+        )
         self.now = 100.0
         self.told: list[object] = []
         self.session: Any = None
@@ -56,14 +76,14 @@ class Conversation:
         if is_client:
             self.session = protocols.client_session(protocol, settings, random=bytes(range(32)))
             self.session.link_up(self.now)
-            self._open(build.module("penstock.kinds").Kind)
+            self._open()
             self._answer()
         else:
             self.detector = protocols.detectors(protocol, settings)()
             self.detector.link_up(self.now)
 
-    def _open(self, kinds: Any) -> None:
-        for kind in (kinds.CALL, kinds.STREAM, kinds.CHANNEL):
+    def _open(self) -> None:
+        for kind in (self.kinds.CALL, self.kinds.STREAM, self.kinds.CHANNEL):
             try:
                 self.session.open(kind, "a.b", self.payload(b"q"), 3)
             except self.errors.PenstockError as error:
@@ -107,6 +127,8 @@ class Conversation:
             self.told.append([type(event).__name__, *(_shown(getattr(event, name, None)) for name in FIELDS)])
             if type(event).__name__ == "Requested" and event.credit:
                 self._respond(event)
+            elif type(event).__name__ == "LeaseGranted":
+                self._open()
         if self.session is not None:
             self.told.append(b"".join(self.session.take_output()))
 
@@ -134,10 +156,10 @@ def _shown(value: Any) -> object:
 def outcome(build: Build, data: bytes) -> object:
     """Return all events, outputs and errors."""
     options, size = (data[0], data[1]) if len(data) > 1 else (0, 0)
-    which, resume = options % 10, options // 10 % 2 == 1
+    which, resume, lease = options % 10, options // 10 % 2 == 1, options // 20 % 2 == 1
     # Sessions import lazily.
     with build.active():
-        conversation = Conversation(build, PROTOCOLS[which // 2], bool(which % 2), resume)
+        conversation = Conversation(build, PROTOCOLS[which // 2], bool(which % 2), resume, lease)
         if all(conversation.receive(piece) for piece in pieces(data[2:], size)):
             conversation.finish()
     return conversation.told

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tests.builds import Build, load
+from tests.river.peers import Duo
 
 from fuzz.outcomes import attempt
+from penstock.checkpoints import split
+from penstock.kinds import Kind
 
-PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "river")
+PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "river", "river?codec=msgpack")
 SECRET: Final = b"secret of sixteen"
 
 
@@ -25,11 +28,18 @@ def seeds() -> Iterator[bytes]:
             session.open(kinds.CALL, "b", payload(b"long" * 40))
             public, private = build.module("penstock.checkpoints").split(session.checkpoint(stream, 3))
             yield bytes((number,)) + len(public).to_bytes(2, "big") + public + private
+    for number, codec in ((2, "json"), (3, "msgpack")):
+        duo = Duo(codec)
+        ours = duo.client.open(Kind.STREAM, "demo.count", duo.payload({}), 5)
+        duo.client.open(Kind.CALL, "demo.add", duo.payload({"n": 1}))
+        duo.drive()
+        public, private = split(duo.client.checkpoint(ours, 3) or b"")
+        yield bytes((number,)) + len(public).to_bytes(2, "big") + public + private
 
 
 def outcome(build: Build, data: bytes) -> object:
     """Return the checkpoint of the restored session, its first output, and the records of a log."""
-    which, content = PROTOCOLS[data[0] % 3 if data else 0], data[1:]
+    which, content = PROTOCOLS[data[0] % 4 if data else 0], data[1:]
     return _restored(build, which, content), _records(build, content)
 
 
@@ -46,9 +56,11 @@ def _restored(build: Build, protocol: str, data: bytes) -> object:
 
 
 def _start(build: Build, protocol: str, checkpoint: bytes | None) -> object:
+    protocol, _, codec = protocol.partition("?codec=")
     settings = build.module("penstock.settings").Settings(resume=protocol != "river", fragment_bytes=64)
+    options = {"codec": codec} if codec else {}
     return build.module("penstock.protocols").client_session(
-        protocol, settings, random=bytes(32), checkpoint=checkpoint, secret=SECRET
+        protocol, settings, random=bytes(32), checkpoint=checkpoint, secret=SECRET, options=options
     )
 
 

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from .rsocket.extensions.tracing import TraceContext
     from .schema.named import TypedError
     from .settings import Settings
-    from .tap import Outcome, Tap
+    from .tap import Outcome, Refusal, RefusalCause, Tap
 
 __version__ = "0.1.0"
 
@@ -129,6 +129,8 @@ __all__ = [
     "PenstockError",
     "ProtocolError",
     "Reconnect",
+    "Refusal",
+    "RefusalCause",
     "Rejected",
     "Request",
     "ResumeRejected",
@@ -188,7 +190,7 @@ _HOMES = {
     "rsocket.extensions.tracing": ("TraceContext",),
     "schema.named": ("TypedError",),
     "settings": ("Settings",),
-    "tap": ("Outcome", "Tap"),
+    "tap": ("Outcome", "Refusal", "RefusalCause", "Tap"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -47,7 +47,7 @@ def split(checkpoint: bytes) -> tuple[bytes, bytes]:
     """
     try:
         return _parts.decode(checkpoint)
-    except msgspec.DecodeError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise _invalid(checkpoint, error) from error
 
 
@@ -64,7 +64,7 @@ def dissect(checkpoint: bytes) -> tuple[bytes, Private]:
     public, private = split(checkpoint)
     try:
         return public, _private.decode(private) if private else Private(0, [])
-    except msgspec.DecodeError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise _invalid(checkpoint, error) from error
 
 

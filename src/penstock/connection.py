@@ -18,8 +18,8 @@ class Connection:
     Attributes:
         protocol: The protocol of its URL, such as ``rsocket``.
         address: The peer's address. For a client, the part of its URL such as ``tcp://host:7878``. For a server, the
-            address of the client on its first link, which may be named by a proxy in `Settings.trusted_proxies`; empty
-            if the transport has no addresses.
+            address of the client on its first link, which may be named by a proxy in `Settings.trusted_proxies`; for a
+            Unix socket the client's user, such as ``uid 1000``; empty if neither is known.
         is_client: True on the side that opened the connection.
         setup: The payload of the client's set-up.
         metadata_mime: The MIME type of its metadata; empty on a client that uses the protocol's default.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -9,7 +10,12 @@ from typing import Final
 from .account import Account, Group
 from .settings import Settings
 
-__all__ = ["LEDGER", "Ledger", "LedgerSnapshot"]
+__all__ = ["LEDGER", "LIMITS", "Ledger", "LedgerSnapshot"]
+
+LIMITS: Final = (
+    "max_connection_bytes", "max_identity_bytes", "max_process_bytes", "max_process_reassembly_bytes", "unread_timeout"
+)  # fmt: skip
+"""The settings because of which a connection may have to release memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,7 @@ class LedgerSnapshot:
         connections: The number of connections, including ended ones whose items are not consumed.
         paused_connections: Those that are not read, because a limit is reached.
         payments: How often a connection had to release memory because of a limit.
+        payments_by_limit: The same for each of `LIMITS`.
 
     """
 
@@ -42,6 +49,7 @@ class LedgerSnapshot:
     connections: int
     paused_connections: int
     payments: int
+    payments_by_limit: Mapping[str, int]
 
 
 class Ledger:
@@ -50,18 +58,23 @@ class Ledger:
     Attributes:
         process: Counts all connections.
         identities: The identities that have a name, by their names.
-        payments: How often a connection had to release memory because of a limit.
+        payments_by_limit: How often a connection had to release memory because of each of `LIMITS`.
 
     """
 
-    __slots__ = ("_joined", "identities", "payments", "process")
+    __slots__ = ("_joined", "identities", "payments_by_limit", "process")
 
     def __init__(self) -> None:
         self.process = Group()
         self.identities: dict[str, Group] = {}
-        self.payments = 0
+        self.payments_by_limit = dict.fromkeys(LIMITS, 0)
         # For each connection, the name of its identity, and the settings with its limits.
         self._joined: dict[Account, tuple[str, Settings]] = {}
+
+    @property
+    def payments(self) -> int:
+        """How often a connection had to release memory because of a limit."""
+        return sum(self.payments_by_limit.values())
 
     def join(self, connection: Account, identity: str, settings: Settings) -> None:
         """Make a connection part of an identity, instead of the one that it was part of.
@@ -128,6 +141,7 @@ class Ledger:
         process = self.process
         # Copied at once, because other threads may change them.
         identities, connections = list(process.members), list(self._joined)
+        payments = self.payments_by_limit.copy()
         return LedgerSnapshot(
             held_bytes=process.held,
             peak_bytes=process.peak,
@@ -139,7 +153,8 @@ class Ledger:
             identities=len(identities),
             connections=len(connections),
             paused_connections=sum(each.paused for each in connections),
-            payments=self.payments,
+            payments=sum(payments.values()),
+            payments_by_limit=payments,
         )
 
 

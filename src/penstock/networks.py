@@ -7,10 +7,12 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
-__all__ = ["UNIX", "Networks", "networks", "parse_address"]
+__all__ = ["UNIX", "USER", "Networks", "networks", "parse_address"]
 
 UNIX: Final = "unix"
-"""The name of all peers of Unix sockets, which have no address."""
+"""The name of all peers of Unix sockets, which have no network address."""
+USER: Final = "uid "
+"""What the address of a peer of a Unix socket begins with. The number of its user follows."""
 
 
 class Networks:
@@ -30,8 +32,11 @@ class Networks:
         return self._unix or bool(self._networks)
 
     def __contains__(self, address: str) -> bool:
-        """Return True if `address` is in a network, or if it is empty, as those of Unix sockets are, and `unix` is."""
-        if not address:
+        """Return True if `address` is in a network, or if it is that of a Unix socket's peer, and `unix` is listed.
+
+        It is empty on systems that do not tell the user of such a peer.
+        """
+        if not address or address.startswith(USER):
             return self._unix
         parsed = parse_address(address)
         return parsed is not None and any(parsed in network for network in self._networks)

@@ -71,6 +71,10 @@ class Session(Protocol):
         """The number of open streams of both sides."""
 
     @property
+    def requests_left(self) -> int | None:
+        """How many requests the peer's current lease still allows; None if requests need no lease."""
+
+    @property
     def calls_by_streams(self) -> bool:
         """True if the protocol does not distinguish calls from streams: the peer's calls are reported as streams."""
 
@@ -236,6 +240,7 @@ class Detector(ABC):
         locked_out: Why no session is looked up for this peer: what would resume one raises, without a farewell, so
             that an honest client tries again. Empty: it may resume.
         guessed: True after `receive` has raised because the peer named a session that is unknown.
+        was_locked_out: True after `receive` has raised because of `locked_out`.
 
     """
 
@@ -245,7 +250,7 @@ class Detector(ABC):
         self.farewell = b""
         self.identity = b""
         self.locked_out = ""
-        self.guessed = False
+        self.guessed = self.was_locked_out = False
 
     def link_up(self, now: float) -> None:
         """Start the time limit: a link was accepted."""

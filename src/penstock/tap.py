@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
 
 from .connection import Connection
 from .kinds import Kind
 
-__all__ = ["Outcome", "Tap"]
+__all__ = ["Outcome", "Refusal", "RefusalCause", "Tap"]
 
 
 class Outcome(StrEnum):
@@ -21,6 +22,48 @@ class Outcome(StrEnum):
     """The responder rejected the request without processing it."""
     FAILED = "failed"
     """Any other error, including a broken connection."""
+
+
+class RefusalCause(StrEnum):
+    """Why a server has refused a client, in few words, so that refusals can be counted."""
+
+    LIMIT = "limit"
+    """`Settings.max_connections` was reached."""
+    CLIENT_LIMIT = "client_limit"
+    """The client's address or principal was at its limit, `Settings.max_connections_per_address`."""
+    LOCKED_OUT = "locked_out"
+    """Too many unknown sessions were named from the address, so it may resume none for a while."""
+    UNKNOWN_SESSION = "unknown_session"
+    """The client named a session that the server does not have."""
+    INVALID = "invalid"
+    """The first message was not one of the protocol, or was not allowed."""
+    REJECTED = "rejected"
+    """The server's acceptor, or the protocol, rejected the set-up."""
+    TIMEOUT = "timeout"
+    """The first message was not complete in time."""
+    CLOSING = "closing"
+    """The server is closing."""
+    LOST = "lost"
+    """The link was lost before its first message was complete, or its TLS handshake failed."""
+
+
+class Refusal(str):
+    """Why a server has refused a client: a text for people, with a cause to count by.
+
+    Attributes:
+        cause: The cause.
+
+    """
+
+    __slots__ = ("cause",)
+
+    cause: RefusalCause
+
+    def __new__(cls, cause: RefusalCause, text: str) -> Self:
+        """Return a text with its cause."""
+        self = super().__new__(cls, text)
+        self.cause = cause
+        return self
 
 
 class Tap:
@@ -51,12 +94,12 @@ class Tap:
         If the server has forgotten it, a client learns this later, by `closed`.
         """
 
-    def refused(self, address: str, reason: str) -> None:
+    def refused(self, address: str, reason: Refusal) -> None:
         """A server has closed a link before a connection was established.
 
         Args:
             address: The client's address.
-            reason: The reason, as logged.
+            reason: The reason, as logged, and its cause.
 
         """
 
@@ -84,6 +127,22 @@ class Tap:
             kind: As in `stream_opened`.
             ours: True if this side was the requester.
             outcome: How the stream ended.
+
+        """
+
+    def request_ended(
+        self, connection: Connection, kind: Kind, ours: bool, route: str | None, seconds: float, outcome: Outcome
+    ) -> None:
+        """A request has ended, as in `stream_ended`. A FIRE is not reported, because it has no response to wait for.
+
+        Args:
+            connection: The connection.
+            kind: As in `stream_opened`.
+            ours: True if this side was the requester.
+            route: The route, if a handler of this side is registered for it. None for all other requests: strangers
+                choose their routes, so do not count by them.
+            seconds: The time since the request was sent or received, until both halves of its stream were closed.
+            outcome: How it ended.
 
         """
 

@@ -35,6 +35,20 @@ TRANSPORT_SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "trusted_proxies": ("tcp", "tls", "unix", *WITH_HEADERS),
 }
 """The settings that only some transports use, and these transports."""
+ONE_SIDE: Final[dict[str, bool]] = {
+    "acceptor_timeout": True,
+    "headers": False,
+    "max_connections": True,
+    "max_connections_per_address": True,
+    "max_refusals_per_address": True,
+    "max_setup_frame_bytes": True,
+    "origins": True,
+    "proxy_protocol": True,
+    "trusted_proxies": True,
+}
+"""The settings that only one side uses, with any protocol; True: servers. `ProtocolSpec` names those of a protocol."""
+HANDSHAKES: Final = ("tls", "quic", *WITH_HEADERS)
+"""Transports whose servers also limit handshakes by `Settings.connect_timeout`."""
 
 EXAMPLE: Final = f"write one like {EXAMPLE_URL}"
 _SIDES: Final = ("client", "server")
@@ -49,7 +63,8 @@ class Url:
         transport: The transport, such as "tcp".
         host: A name, or an address without brackets; empty for all interfaces of this machine.
         port: The port; 0 on a server lets the system choose one. None for transports without ports.
-        path: A file for "unix", a name for "memory", otherwise the part after the port.
+        path: A file for "unix", or a null character and the name of an abstract socket; a name for "memory"; otherwise
+            the part after the port.
         options: The query parameters.
 
     """
@@ -115,8 +130,10 @@ def parse_url(text: str) -> Url:
         port = _port(parts.netloc, text, refusal)
         return Url(protocol, transport, parts.hostname or "", port, unquote(parts.path), options)
     path = unquote(parts.netloc + parts.path)
-    if "\0" in path:
-        raise UrlError(f"{shown!r}: the path has a null character; abstract sockets are not supported, choose a file")
+    if "\0" in path[transport == "unix" :] or path == "\0":
+        raise UrlError(
+            f"{shown!r}: the path has a null character; only an abstract socket begins with one (unix://%00x)"
+        )
     if not path:
         raise UrlError(f"{shown!r} has no path; write one like {PROTOCOLS[0]}+{transport}:///tmp/penstock.sock")
     return Url(protocol, transport, path=path, options=options)
@@ -141,7 +158,11 @@ def check_settings(urls: Sequence[Url], settings: Settings, *, serving: bool) ->
     for name in _without_effect(urls, settings, serving):
         places = ", ".join(dict.fromkeys(f"{url.protocol}+{url.transport}" for url in urls))
         lack = FEATURES.get(name)
-        if lack is not None and len(urls) == 1 and not uses(urls[0].protocol, name, serving):
+        if (
+            lack is not None
+            and len(urls) == 1
+            and not any(uses(urls[0].protocol, name, side) for side in (True, False))
+        ):
             raise LocalError(f"{urls[0].protocol} {lack}; leave Settings.{name} out")
         raise LocalError(f"Settings.{name} has no effect on a {_SIDES[serving]} of {places}; leave it out")
 
@@ -180,7 +201,7 @@ def _without_effect(urls: Sequence[Url], settings: Settings, serving: bool) -> l
     """Return the names of the settings that were changed and have no effect with any of `urls`."""
     return [
         name
-        for name in sorted(specific() | TRANSPORT_SETTINGS.keys())
+        for name in sorted(specific() | TRANSPORT_SETTINGS.keys() | ONE_SIDE.keys() | {"connect_timeout"})
         if getattr(settings, name) != getattr(DEFAULT_SETTINGS, name)
         and not any(_uses(url, name, serving, settings) for url in urls)
     ]
@@ -193,7 +214,15 @@ def _uses(url: Url, name: str, serving: bool, settings: Settings) -> bool:
     if name == "trusted_proxies" and url.transport not in WITH_HEADERS and not settings.proxy_protocol:
         # Only headers tell the client's address.
         return False
-    return url.transport in TRANSPORT_SETTINGS.get(name, ()) or uses(url.protocol, name, serving)
+    if name == "connect_timeout":
+        return not serving or url.transport in HANDSHAKES or settings.proxy_protocol
+    if name == "max_rapid_resets" and not serving:
+        # Only a server counts the links on a connection.
+        return uses(url.protocol, name, serving)
+    if ONE_SIDE.get(name, serving) != serving:
+        return False
+    places = TRANSPORT_SETTINGS.get(name, ())
+    return url.transport in places or uses(url.protocol, name, serving) or not (places or name in specific())
 
 
 def _without_user(text: str) -> str:

@@ -108,6 +108,9 @@ class FakeSession:
     def credit(self, stream_id: int) -> int:
         return self.left.get(stream_id, 0)
 
+    def push(self, metadata: bytes, stream_id: int = 0) -> None:
+        self.told.append(("push", stream_id, metadata))
+
     def complete(self, stream_id: int) -> None:
         self.told.append(("complete", stream_id))
 

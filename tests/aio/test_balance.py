@@ -17,6 +17,7 @@ from penstock import (
     PeerClosed,
     Reconnect,
     Rejected,
+    SessionError,
     Settings,
 )
 from penstock.aio.strategies import Candidate
@@ -303,3 +304,22 @@ async def test_resuming_node_is_skipped_when_others_are_connected() -> None:
             peer.latest.link.abort()
             await until(lambda: not peer.connected)
             assert await numbers(balancer, 4) == [1] * 4
+
+
+async def test_call_in_the_queue_of_a_node_that_leaves_is_sent_elsewhere() -> None:
+    async with cluster(2) as it:
+        settings = Settings(max_calls=1)
+        async with penstock.balance(it.urls, reconnect=AT_ONCE, settings=settings) as balancer:
+            await all_up(balancer)
+            # Two calls for each node: one waits until the other one has its response.
+            calls = [asyncio.ensure_future(balancer.call("never")) for _ in range(2)]
+            await turns(2)
+            waiting = [asyncio.ensure_future(balancer.call("number")) for _ in range(2)]
+            await turns(2)
+            await it.kill(0)
+            await until(lambda: any(call.done() for call in calls))
+            await it.kill(1)
+            await it.start(0)
+            assert [(await call).data for call in waiting] == [b"0", b"0"]
+            for result in await asyncio.gather(*calls, return_exceptions=True):
+                assert isinstance(result, SessionError)

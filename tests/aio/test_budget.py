@@ -98,11 +98,13 @@ async def test_connection_ends_if_its_streams_hold_nothing(build: Build) -> None
 async def test_full_process_takes_from_the_largest_at_once(build: Build) -> None:
     # THREATS 87
     greedy, modest = (World(build, max_process_bytes=900) for _ in range(2))
+    before = greedy.ledger.payments_by_limit["max_process_bytes"]
     hoard, item = greedy.stream(1, 600), modest.stream(1, 300)
     greedy.settle()
     modest.settle()
     await until(lambda: hoard.over)
     assert "max_process_bytes (900)" in str(hoard.error)
+    assert greedy.ledger.payments_by_limit["max_process_bytes"] == before + 1
     assert not item.over
     for world in (greedy, modest):
         world.ledger.leave(world.account)

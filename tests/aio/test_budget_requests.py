@@ -114,6 +114,7 @@ async def test_largest_request_pays(kind: str) -> None:
     limits = Settings(close_grace=0.0, max_connection_bytes=SIZE, unread_timeout=0.001)
     async with penstock.serve(make_service(), URL, settings=limits) as server, penstock.connect(URL) as peer:
         before, left = LEDGER.payments, server.metrics().held_bytes
+        by_limit = server.metrics().payments_by_limit
         asked = ask(peer, kind)
         if kind == "fire":
             await asked
@@ -121,6 +122,8 @@ async def test_largest_request_pays(kind: str) -> None:
             with pytest.raises(Rejected, match="unread_timeout"):
                 await asked if isinstance(asked, asyncio.Future) else [item async for item in asked]
         await until(lambda: LEDGER.payments == before + 1)
+        paid = {limit: count - by_limit[limit] for limit, count in server.metrics().payments_by_limit.items()}
+        assert {limit for limit, count in paid.items() if count} == {"unread_timeout"}
         await until(lambda: server.metrics().held_bytes - left < 200)
 
 

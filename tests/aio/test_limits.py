@@ -76,6 +76,30 @@ def test_a_session_that_changes_its_link_counts_once() -> None:
     assert not counts
 
 
+def test_limits_are_empty_without_links_and_sessions() -> None:
+    for count in (
+        lambda counts: counts.arrived("x"),
+        lambda counts: counts.linked(session("a"), "x"),
+        lambda counts: counts.unlinked(session("a")),
+    ):
+        counts = limits()
+        assert not counts
+        count(counts)
+        assert counts
+
+
+def test_session_without_a_principal_keeps_counting_for_its_latest_address() -> None:
+    counts = limits()
+    connection = Connection("river", "x", False)
+    counts.linked(session("a"), "y")
+    for name in "bc":
+        counts.linked(session(name), "x")
+    # The set-up of its second link, which comes from another address than the first one.
+    counts.admitted(session("a"), connection, None)
+    counts.linked(session("d"), "y")
+    assert counts.full("x") and counts.full("y")
+
+
 def test_all_addresses_have_a_limit_together() -> None:
     counts = limits()
     for name in "abcde":

@@ -1,11 +1,34 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
 import penstock
-from penstock import ApplicationError, Connection, Kind, LimitExceeded, LinkLost, Metrics, Outcome, PeerClosed, Rejected
+from penstock import (
+    Admitted,
+    ApplicationError,
+    Connection,
+    Kind,
+    LimitExceeded,
+    LinkLost,
+    Metrics,
+    Next,
+    Outcome,
+    Payload,
+    PeerClosed,
+    RefusalCause,
+    Rejected,
+    Request,
+    Service,
+    Settings,
+    Setup,
+    SetupRejected,
+)
+from penstock.rsocket.dialect import RSOCKET_1_0
+from penstock.tap import Refusal
+from penstock.wire.rsocket.frames import ResumeFrame
 from tests.aio.serving import make_service
 from tests.waiting import until
 
@@ -65,10 +88,20 @@ def test_kinds_of_ends_are_distinguished() -> None:
         metrics.opened(connection)
         metrics.closed(connection, error)
     metrics.resumed(connection)
-    metrics.refused("", "")
+    metrics.refused("", Refusal(RefusalCause.LOST, "gone"))
     snapshot = metrics.snapshot()
     assert (snapshot.connections_closed, snapshot.connections_failed, snapshot.limits_exceeded) == (4, 2, 1)
     assert (snapshot.connections_resumed, snapshot.connections_refused) == (1, 1)
+    assert {cause: count for cause, count in snapshot.refusals.items() if count} == {RefusalCause.LOST: 1}
+
+
+def test_rejected_set_ups_are_refusals_on_the_server() -> None:
+    metrics = Metrics()
+    for is_client in (False, True):
+        for error in (SetupRejected("not you", 3), SetupRejected.full("max_connections_per_address (1) are open", 3)):
+            metrics.closed(Connection("rsocket", "", is_client), error)
+    refusals = {cause: count for cause, count in metrics.snapshot().refusals.items() if count}
+    assert refusals == {RefusalCause.REJECTED: 1, RefusalCause.CLIENT_LIMIT: 1}
 
 
 def test_a_snapshot_does_not_change() -> None:
@@ -101,3 +134,116 @@ async def test_metrics_show_what_is_not_consumed() -> None:
             call.cancel()
             await until(lambda: server.metrics().held_bytes <= before.held_bytes)
             assert server.metrics().peak_bytes >= 100_000
+
+
+def shown(metrics: Metrics) -> dict[tuple[str, bool, str | None, str], int]:
+    """Return how many requests each histogram has counted."""
+    found = metrics.snapshot().durations
+    return {(each.kind.name, each.ours, each.route, each.outcome.value): sum(found[each].counts) for each in found}
+
+
+@pytest.mark.parametrize("intercepted", [False, True])
+async def test_durations_are_by_route_of_handlers_only(intercepted: bool) -> None:
+    # THREATS 103
+    async def passes(request: Request, after: Next) -> object:
+        return await after(request)
+
+    ours, theirs = Metrics(), Metrics()
+    service = make_service([], asyncio.Event())
+    if intercepted:
+        service.intercept(passes)
+    async with penstock.serve(service, URL, taps=[theirs]) as server:
+        async with penstock.connect(URL, taps=[ours]) as peer:
+            await peer.call("echo")
+            await peer.fire("log", b"x")
+            with pytest.raises(ApplicationError):
+                await peer.call("fail")
+            assert len([item async for item in peer.stream("count", b"3")]) == 3
+            for number in range(100):
+                with pytest.raises(Rejected):
+                    await peer.call(f"stranger-{number}")
+        await until(lambda: server.connections == 0)
+    assert shown(theirs) == {
+        ("CALL", False, "echo", "completed"): 1,
+        ("CALL", False, "fail", "failed"): 1,
+        ("CALL", False, None, "rejected"): 100,
+        ("STREAM", False, "count", "completed"): 1,
+    }
+    assert shown(ours) == {
+        ("CALL", True, None, "completed"): 1,
+        ("CALL", True, None, "failed"): 1,
+        ("CALL", True, None, "rejected"): 100,
+        ("STREAM", True, None, "completed"): 1,
+    }
+
+
+async def test_durations_are_those_of_the_service_that_the_acceptor_chose() -> None:
+    metrics, mine = Metrics(), Service()
+
+    @mine.call("mine")
+    def answer(request: Payload) -> Payload:
+        return request
+
+    async with penstock.serve(Service(), URL, taps=[metrics], acceptor=lambda setup: mine) as server:
+        async with penstock.connect(URL) as peer:
+            await peer.call("mine")
+        await until(lambda: server.connections == 0)
+    assert shown(metrics) == {("CALL", False, "mine", "completed"): 1}
+
+
+async def send(port: int, data: bytes) -> None:
+    """Open a link, send its first bytes, and wait until it is closed."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(data)
+    with suppress(ConnectionError):
+        await reader.read()
+    writer.transport.abort()
+
+
+def named(setup: Setup) -> Admitted:
+    if setup.payload.data == b"mallory":
+        raise Rejected(message="not you")
+    return Admitted(principal=setup.payload.data.decode())
+
+
+async def test_refusals_are_counted_by_cause() -> None:
+    # THREATS 94, 95
+    metrics, port = Metrics(), 0
+    settings = Settings(max_connections_per_address=1, max_refusals_per_address=1, first_frame_timeout=0.2)
+    service = make_service([], asyncio.Event())
+    where = "rsocket+tcp://127.0.0.1:0"
+    async with penstock.serve(service, where, taps=[metrics], settings=settings, acceptor=named) as server:
+        port = int(server.urls[0].rpartition(":")[2])
+        await send(port, b"GET / HTTP/1.1\r\n\r\n")
+        for _ in range(2):
+            await send(port, RSOCKET_1_0.codec().frame(ResumeFrame(b"guessed it")))
+        await send(port, b"\0")
+        async with penstock.connect(server.urls[0], setup="alice") as peer:
+            await peer.call("echo")
+            for setup in ("alice", "mallory"):
+                with pytest.raises(SetupRejected):
+                    async with penstock.connect(server.urls[0], setup=setup, confirm=True):
+                        pass
+        await until(lambda: server.connections == 0)
+    assert {cause.value: count for cause, count in metrics.snapshot().refusals.items() if count} == {
+        "invalid": 1,
+        "unknown_session": 1,
+        "locked_out": 1,
+        "timeout": 1,
+        "client_limit": 1,
+        "rejected": 1,
+    }
+
+
+async def test_links_over_a_limit_are_counted_by_cause() -> None:
+    metrics = Metrics()
+    service = make_service([], asyncio.Event())
+    settings = Settings(max_connections_per_address=1)
+    where = "rsocket+tcp://127.0.0.1:0"
+    async with penstock.serve(service, where, taps=[metrics], settings=settings) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            await peer.call("echo")
+            with pytest.raises(SetupRejected):
+                async with penstock.connect(server.urls[0], confirm=True):
+                    pass
+    assert {cause.value: count for cause, count in metrics.snapshot().refusals.items() if count} == {"client_limit": 1}

@@ -63,21 +63,21 @@ async def test_node_rests_after_consecutive_rejections() -> None:
     node = node_of(changes)
     async with penstock.serve(make_service([], asyncio.Event()), URL):
         await node.connector.open()
-        node.rejected(0.0)
+        node.rejected(0.0, 0.0)
         node.answered(0.0, 0.0)
-        node.rejected(0.0)
+        node.rejected(0.0, 0.0)
         assert not node.resting
-        node.rejected(0.0)
+        node.rejected(0.0, 0.0)
         assert (node.resting, node.connector.connected, node.status(0.0).state) == (True, True, "resting")
         changes.clear()
         await until(lambda: not node.resting)
         assert changes
         # One more rejection begins another rest.
-        node.rejected(0.0)
+        node.rejected(0.0, 0.0)
         assert node.resting
         await until(lambda: not node.resting)
         node.answered(0.0, 0.0)
-        node.rejected(0.0)
+        node.rejected(0.0, 0.0)
         assert not node.resting
         await node.close(0)
 
@@ -86,16 +86,16 @@ async def test_rests_grow_until_the_node_responds() -> None:
     node = node_of(first_delay=100.0, longest_delay=1000.0, jitter=0.0)
     delays = []
     for _ in range(3):
-        node.rejected(0.0)
-        node.rejected(0.0)
+        node.rejected(0.0, 0.0)
+        node.rejected(0.0, 0.0)
         assert node._timer is not None
         delays.append(round(node._timer.when() - asyncio.get_running_loop().time(), -2))
         node._timer.cancel()
         node._rested()
     assert delays == [100.0, 200.0, 400.0]
     node.answered(0.0, 0.0)
-    node.rejected(0.0)
-    node.rejected(0.0)
+    node.rejected(0.0, 0.0)
+    node.rejected(0.0, 0.0)
     assert node._timer is not None
     assert round(node._timer.when() - asyncio.get_running_loop().time(), -2) == 100.0
     await node.close(0)

@@ -136,30 +136,6 @@ def test_turn_ends_when_its_time_is_used(build: Build, exchanges: Any) -> None:
     assert completed(exchanges)
 
 
-def test_slow_source_gets_smaller_bursts(build: Build, exchanges: Any) -> None:
-    source = Source(10_000, 10)
-    seconds = 0.0011
-    exchanges.flow.lane.scheduler.clock = lambda: source.taken * seconds
-    begin(build, exchanges, source, 10_000)
-    # The first burst could not know it.
-    first = source.taken
-    assert first > 1_000
-    for _ in range(20):
-        before = source.taken
-        exchanges.flow.loop.turn()
-        assert 0 <= source.taken - before <= 3
-    assert source.taken >= first + 10
-
-
-def test_slow_moment_does_not_last(build: Build, exchanges: Any) -> None:
-    half = begin(build, exchanges, Source(100_000, 1_000), 100_000)
-    half.slow(10.0)
-    assert half.quantum == 3
-    for _ in range(15):
-        half.step()
-    assert half.quantum == quantum(build)
-
-
 def test_response_of_one_item_does_not_wait_for_its_turn(build: Build, exchanges: Any) -> None:
     exchanges.flow.lane.scheduler.spent = 1.0
     begin(build, exchanges, (b"answer",), 1)
@@ -188,13 +164,6 @@ def test_batches_are_split_by_credit(build: Build, exchanges: Any, kind: str) ->
     for _ in range(4):
         grant(exchanges, half, 1)
     assert sent(exchanges) == numbers(0, 7)
-    assert completed(exchanges)
-
-
-def test_empty_batches_are_skipped(build: Build, exchanges: Any) -> None:
-    empty = build.module("penstock.payload").PayloadRun.of([])
-    begin(build, exchanges, [empty, b"0", empty], 5)
-    assert sent(exchanges) == [b"0"]
     assert completed(exchanges)
 
 

@@ -12,7 +12,7 @@ import penstock
 from penstock import Payload, Reconnect, Service, Settings, SetupRejected
 from penstock.kinds import Kind
 from penstock.rsocket.session import RSocketSession
-from tests.waiting import until
+from tests.waiting import turns, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -123,3 +123,36 @@ async def test_call_of_a_plain_peer_gets_the_rejection(tmp_path: Path) -> None:
 
 async def _connect(url: str) -> penstock.Peer:
     return await penstock.connect(url)
+
+
+async def test_closing_server_serves_fires_and_waits_for_their_handlers() -> None:
+    # Nobody would learn that a fire was rejected.
+    ended: list[bytes] = []
+    held, release, fired = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    service = Service()
+
+    @service.call("hold")
+    async def hold(request: Payload) -> bytes:
+        held.set()
+        await release.wait()
+        return b""
+
+    @service.fire("note")
+    async def note(request: Payload) -> None:
+        fired.set()
+        await release.wait()
+        await turns(5)
+        ended.append(request.data)
+
+    server = await penstock.serve(service, "rsocket+memory://fires")
+    async with penstock.connect("rsocket+memory://fires") as peer:
+        call = asyncio.ensure_future(peer.call("hold"))
+        await held.wait()
+        closing = asyncio.ensure_future(server.close())
+        await until(lambda: server._closing)
+        await peer.fire("note", b"late")
+        await fired.wait()
+        release.set()
+        await call
+        await closing
+    assert ended == [b"late"]

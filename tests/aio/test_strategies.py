@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from penstock import LocalError
-from penstock.aio.strategies import Failures, LeastLoaded, PeakEwma, RoundRobin, strategy_named
+from penstock.aio.strategies import Failures, LeastLoaded, PeakEwma, RoundRobin, Strategy, strategy_named
 
 
 @dataclass
@@ -14,6 +14,7 @@ class Node:
     """A candidate whose load a test sets."""
 
     outstanding: int = 0
+    lease: int | None = None
     latency: PeakEwma = field(default_factory=lambda: PeakEwma(10.0))
     failures: Failures = field(default_factory=lambda: Failures(10.0))
 
@@ -77,26 +78,44 @@ def test_each_failure_doubles_the_factor() -> None:
     failures = Failures(10.0)
     assert failures.factor(0.0) == 1.0
     for _ in range(10):
-        failures.observe(True, 0.0)
+        failures.failed(0.0, 0.0)
     assert failures.factor(0.0) == 1024.0
-    failures.observe(False, 0.0)
+    failures.succeeded(0.0)
     assert failures.factor(0.0) == 32.0
 
 
 def test_factor_of_failures_decays_without_requests() -> None:
     failures = Failures(10.0)
     for _ in range(1_000):
-        failures.observe(True, 0.0)
+        failures.failed(0.0, 0.0)
     assert failures.factor(0.0) == 2.0**32
     assert failures.factor(10.0) == 2.0**16
     assert failures.factor(500.0) == pytest.approx(1.0)
+
+
+def test_requests_that_fail_together_are_one_failure() -> None:
+    failures = Failures(10.0)
+    for _ in range(200):
+        failures.failed(1.0, 2.0)
+    assert failures.factor(2.0) == 2.0
+    failures.failed(2.0, 2.0)
+    assert failures.factor(2.0) == 4.0
+
+
+def test_successes_clear_earlier_failures() -> None:
+    failures = Failures(1e9)
+    for _ in range(32):
+        failures.failed(0.0, 0.0)
+    for _ in range(20):
+        failures.succeeded(0.0)
+    assert failures.factor(0.0) == 1.0
 
 
 @pytest.mark.parametrize("measured", [True, False])
 def test_node_that_fails_fast_is_not_preferred(measured: bool) -> None:
     good, bad = Node.that_takes(0.1), Node.that_takes(0.001) if measured else Node()
     for _ in range(10):
-        bad.failures.observe(True, 0.0)
+        bad.failures.failed(0.0, 0.0)
     strategy = LeastLoaded()
     assert {strategy.pick([good, bad], 0.0) for _ in range(10)} == {0}
 
@@ -115,6 +134,53 @@ def test_round_robin_takes_nodes_that_come_and_go() -> None:
         strategy.pick(nodes, 0.0)
     assert strategy.pick(nodes[:1], 0.0) == 0
     assert [strategy.pick(nodes[:2], 0.0) for _ in range(3)] == [1, 0, 1]
+
+
+def test_round_robin_passes_over_a_node_that_fails() -> None:
+    strategy, nodes = RoundRobin(), [Node(), Node(), Node()]
+    for _ in range(2):
+        nodes[0].failures.failed(0.0, 0.0)
+    picked = Counter(strategy.pick(nodes, 0.0) for _ in range(900))
+    assert picked == {0: 100, 1: 400, 2: 400}
+
+
+def test_round_robin_uses_all_nodes_if_all_fail() -> None:
+    strategy, nodes = RoundRobin(), [Node(), Node()]
+    for _ in range(100):
+        for node in nodes:
+            node.failures.failed(0.0, 0.0)
+    assert Counter(strategy.pick(nodes, 0.0) for _ in range(10)) == {0: 5, 1: 5}
+
+
+@pytest.mark.parametrize("strategy", [RoundRobin(), LeastLoaded()], ids=["round-robin", "least-loaded"])
+def test_node_with_more_requests_left_gets_more(strategy: Strategy) -> None:
+    nodes = [Node.that_takes(0.1), Node.that_takes(0.1)]
+    nodes[0].lease, nodes[1].lease = 3, 1_000
+    picked: Counter[int] = Counter()
+    for _ in range(1_003):
+        index = strategy.pick(nodes, 0.0)
+        picked[index] += 1
+        nodes[index].lease = (nodes[index].lease or 0) - 1
+    assert picked == {0: 3, 1: 1_000}
+
+
+@pytest.mark.parametrize("strategy", [RoundRobin(), LeastLoaded()], ids=["round-robin", "least-loaded"])
+def test_requests_are_shared_as_leases_are(strategy: Strategy) -> None:
+    nodes = [Node.that_takes(0.1), Node.that_takes(0.1)]
+    nodes[0].lease, nodes[1].lease = 100, 300
+    for _ in range(40):
+        index = strategy.pick(nodes, 0.0)
+        nodes[index].outstanding += 1
+    assert 8 <= nodes[0].outstanding <= 12
+
+
+@pytest.mark.parametrize("strategy", [RoundRobin(), LeastLoaded()], ids=["round-robin", "least-loaded"])
+def test_node_without_a_lease_is_taken_last(strategy: Strategy) -> None:
+    nodes = [Node.that_takes(0.1), Node.that_takes(0.1)]
+    nodes[0].lease, nodes[1].lease = 0, 1
+    assert {strategy.pick(nodes, 0.0) for _ in range(10)} == {1}
+    nodes[1].lease = 0
+    assert {strategy.pick(nodes, 0.0) for _ in range(10)} == {0, 1}
 
 
 def test_least_loaded_takes_the_faster_node() -> None:
@@ -143,6 +209,17 @@ def test_unmeasured_node_gets_one_request() -> None:
     assert strategy.pick(nodes, 0.0) == 1
     nodes[1].outstanding = 1
     assert [strategy.pick(nodes, 0.0) for _ in range(3)] == [0, 0, 0]
+
+
+def test_node_whose_first_request_failed_gets_another_chance() -> None:
+    strategy, bad, good = LeastLoaded(), Node(), Node.that_takes(0.1)
+    bad.failures.failed(0.0, 0.0)
+    good.outstanding = 1
+    now = 0.0
+    while strategy.pick([bad, good], now) != 0:
+        now += 1.0
+        good.latency.observe(0.1, now)
+    assert now < 20.0
 
 
 def test_a_slow_node_gets_another_chance() -> None:

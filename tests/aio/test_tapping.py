@@ -5,8 +5,23 @@ from typing import Any
 
 import pytest
 
-from penstock import Canceled, Connection, Kind, LimitExceeded, Outcome, Payload, PayloadRun, Rejected, Tap, events
-from penstock.aio.tapping import OBSERVED, TappedSession, outcome_of
+from penstock import (
+    Canceled,
+    Connection,
+    Kind,
+    LimitExceeded,
+    LinkLost,
+    Outcome,
+    Payload,
+    PayloadRun,
+    RefusalCause,
+    Rejected,
+    SetupRejected,
+    Tap,
+    events,
+)
+from penstock.aio import tapping
+from penstock.aio.tapping import OBSERVED, TappedSession, cause_of, outcome_of
 from penstock.events import Closed, Completed, Established, Failed, ItemReceived, Requested, RunReceived
 from penstock.rsocket.session import RSocketSession
 from penstock.session import Session
@@ -104,6 +119,73 @@ def test_a_set_up_that_is_refused_opens_nothing() -> None:
     inner, session, notes = tapped(False)
     happen(inner, session, Closed(LimitExceeded("too much")))
     assert notes.told == [("refused", "place", "too much")]
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (None, RefusalCause.LOST),
+        (LinkLost("cut"), RefusalCause.LOST),
+        (LimitExceeded("too much"), RefusalCause.INVALID),
+        (SetupRejected("not you", 3), RefusalCause.REJECTED),
+        (SetupRejected.full("max_connections_per_address (1) are open", 3), RefusalCause.CLIENT_LIMIT),
+        (SetupRejected.closes(3), RefusalCause.CLOSING),
+    ],
+)
+def test_refusal_has_a_cause(error: Exception | None, cause: RefusalCause) -> None:
+    assert cause_of(error) is cause
+    inner, session, notes = tapped(False)
+    happen(inner, session, Closed(error))
+    [(_, _, reason)] = notes.told
+    assert (reason, reason.cause) == (str(error or "the link was closed"), cause)
+
+
+class Timed(Tap):
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def request_ended(self, connection: Connection, *arguments: Any) -> None:
+        self.told.append(arguments)
+
+
+def test_durations_last_until_both_halves_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [10.0]
+    monkeypatch.setattr(tapping, "perf_counter", lambda: now[0])
+    tap = Timed()
+    inner, session, _ = tapped(False, tap)
+    session.has_handler = lambda kind, route: (kind, route) == (Kind.CHANNEL, "r")
+    happen(inner, session, Established(Payload(), "m", "d"), asked(1, Kind.CHANNEL, False), asked(3, Kind.FIRE))
+    now[0] = 11.0
+    happen(inner, session, Completed(1))
+    assert tap.told == []
+    now[0] = 12.5
+    session.complete(1)
+    assert tap.told == [(Kind.CHANNEL, False, "r", 2.5, Outcome.COMPLETED)]
+
+
+@pytest.mark.parametrize(
+    ("route", "known", "shown"),
+    [("r", True, "r"), ("r", False, None), ("r" * 255, True, "r" * 255), ("r" * 256, True, None)],
+)
+def test_only_routes_of_handlers_are_told(route: str, known: bool, shown: str | None) -> None:
+    # THREATS 103
+    tap = Timed()
+    inner, session, _ = tapped(False, tap)
+    session.has_handler = lambda kind, asked: known
+    happen(inner, session, Established(Payload(), "m", "d"), Requested(1, Kind.CALL, route, Payload(), 1, True))
+    session.fail(1, Rejected())
+    [(kind, ours, told, _, outcome)] = tap.told
+    assert (kind, ours, told, outcome) == (Kind.CALL, False, shown, Outcome.REJECTED)
+
+
+def test_routes_of_own_requests_are_not_told() -> None:
+    tap = Timed()
+    inner, session, _ = tapped(True, tap)
+    session.has_handler = lambda kind, route: True
+    stream_id = session.open(Kind.CALL, "user-17", Payload(), 1)
+    happen(inner, session, ItemReceived(stream_id, Payload(), True))
+    [(kind, ours, told, _, outcome)] = tap.told
+    assert (kind, ours, told, outcome) == (Kind.CALL, True, None, Outcome.COMPLETED)
 
 
 def test_bytes_and_items_are_reported_in_batches() -> None:

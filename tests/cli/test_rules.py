@@ -1,5 +1,12 @@
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import pytest
 
 from penstock.protocols import PROTOCOLS
@@ -45,11 +52,74 @@ def test_every_protocol_is_checked(penstock: Penstock, protocol: str) -> None:
     assert kept == ({"1.2", "1.5", "1.8", "1.9", "3.12"} if protocol == "river" else {*PUBLISHER_RULES} - {"1.4"})
 
 
-def test_broken_rule_is_exit_code_1(penstock: Penstock, server: str) -> None:
-    # It completes after 6 items, not after 7.
-    result = penstock("rules", server, "--finite", "count=6", "--count", "7", *QUICK, "--rule", "1.5", "--rule", "1.1")
-    assert result.code == 1
-    assert result.out.decode().startswith("rule 1.5 broken: 6 items arrived instead of 7\nrule 1.1 kept: ")
+@pytest.mark.parametrize(
+    ("protocol", "fault", "rule", "why"),
+    [
+        ("rsocket", "ends twice", "1.7", "a frame arrived on a stream after its end"),
+        ("reactivesocket-0.0", "two threads", "1.3", "the items or their order are different"),
+        ("reactive-streams", "no onSubscribe", "1.9", "the connection ended"),
+        ("river", "closes instead of failing", "1.4", "the connection ended"),
+    ],
+)
+def test_broken_rule_is_exit_code_1(penstock: Penstock, protocol: str, fault: str, rule: str, why: str) -> None:
+    with wrong_publisher(protocol, fault) as url:
+        streams = [f"--{name}=faulty.{name}" for name in ("finite", "failing", "endless", "empty")]
+        result = penstock("rules", url, *streams, "--count", "6", *QUICK, "--rule", rule)
+    assert (result.code, result.err) == (1, "")
+    assert result.out.decode().startswith(f"rule {rule} broken: ") and why in result.out.decode()
+
+
+@contextmanager
+def wrong_publisher(protocol: str, fault: str) -> Iterator[str]:
+    """Serve with a fault in a process of its own; yield the URL."""
+    program = [sys.executable, "-m", "tests.testing.strange", protocol, fault]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (("--count", "7"), "the finite stream 'count' has 6 items, not 7; mend the options that describe"),
+        (
+            ("--count", "6", "--failing", "nobody"),
+            "the failing stream 'nobody' failed before its first item: [0x202] no",
+        ),
+        (("--count", "6", "--endless", "count=9"), "the endless stream 'count' ended after 9 items"),
+    ],
+)
+def test_wrong_description_is_no_broken_rule(
+    penstock: Penstock, server: str, options: tuple[str, ...], what: str
+) -> None:
+    result = penstock("rules", server, "--finite", "count=6", *options)
+    assert (result.code, result.out) == (2, b"")
+    assert what in result.err
+    assert_one_line(result)
+
+
+def test_missing_streams_are_named(penstock: Penstock, server: str) -> None:
+    result = penstock("rules", server, "--finite", "count=6", "--count", "6", "--rule", "1.4", "--rule", "1.8")
+    assert (result.code, result.lines) == (
+        0,
+        [
+            b"rule 1.4 skipped: it needs a failing stream, and none is named",
+            b"rule 1.8 skipped: it needs an endless stream, and none is named",
+        ],
+    )
+
+
+def test_server_of_something_else_is_exit_code_3(penstock: Penstock) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"127.0.0.1:{silent.getsockname()[1]}"
+        url, patience = f"rsocket+tcp://{place}", ("--patience", "0.1")
+        result = penstock("rules", url, "--finite", "count=6", "--count", "6", *patience)
+    assert result.code == 3
+    assert f"tcp://{place} answers no request; does it speak rsocket there?" in result.err
+    assert_one_line(result)
 
 
 @pytest.mark.parametrize(

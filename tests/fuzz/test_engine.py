@@ -59,6 +59,12 @@ def test_unexpected_error_is_found() -> None:
         engine(target(outcome)).fuzz(SECONDS)
 
 
+def test_addresses_are_no_difference() -> None:
+    target(lambda build, data: [object(), float("nan")]).check(b"")
+    with pytest.raises(Difference):
+        target(lambda build, data: [object(), build.name]).check(b"")
+
+
 def test_judge_is_asked_about_each_input() -> None:
     def judge(build: Any, data: bytes, found: Any) -> None:
         if found == 1:

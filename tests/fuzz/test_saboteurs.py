@@ -1,4 +1,7 @@
-"""Guards of decoders that are removed from one of two copies of the plain build: the fuzzer must notice each."""
+"""Guards of decoders that are removed from one of two copies of the plain build: the fuzzer must notice each.
+
+Independent decoders must notice some of them without the other copy.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,16 @@ def endless_credit(build: Build) -> None:
     inbound.end = lambda self, signal, from_us: whole(self, signal, not from_us)
 
 
+def last_header_only(build: Build) -> None:
+    forwarded = build.module("penstock.transports.forwarded")
+    whole = forwarded.client_address
+    forwarded.client_address = lambda peer, lines, others, trusted: whole(peer, lines[-1:], others[-1:], trusted)
+
+
+def any_request(build: Build) -> None:
+    build.module("penstock.transports.http2").ServerConnection._error_status = lambda self, headers: 0
+
+
 def patched(function: Callable[..., None], **forced: Any) -> Callable[..., None]:
     """Return a function with some keyword arguments replaced."""
     return lambda *arguments, **options: function(*arguments, **{**options, **forced})
@@ -67,6 +80,14 @@ SABOTEURS: dict[str, Callable[[Build], None]] = {
     "depth": shallow_json,
     "rows": negative_rows,
     "sessions": endless_credit,
+    "proxies": last_header_only,
+    "requests": any_request,
+}
+JUDGED: dict[str, Callable[[Build], None]] = {
+    "depth": shallow_json,
+    "metadata": one_tag_of_a_route,
+    "proxies": last_header_only,
+    "requests": any_request,
 }
 
 
@@ -80,3 +101,16 @@ def test_missing_guard_is_found(name: str) -> None:
         engine.add(target.seeds())
         engine.corpus = list(target.seeds())
         engine.fuzz(SECONDS)
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_independent_decoder_notices_a_missing_guard(name: str) -> None:
+    build = Build("sabotaged", own_copy=True)
+    target = load(name, {"sabotaged": build})
+    JUDGED[name](build)
+    engine = Engine(target, [], Random(1))
+    with pytest.raises(Difference) as caught:
+        engine.add(target.seeds())
+        engine.corpus = list(target.seeds())
+        engine.fuzz(SECONDS)
+    assert "the builds disagree" not in str(caught.value)

@@ -36,9 +36,10 @@ def test_a_lock_that_was_given_back_is_free(tmp_path: Path) -> None:
     assert is_free(tmp_path / "_lock")
 
 
-def test_a_lock_whose_owner_left_no_name_holds_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [b"junk", b'{"host":"\xff","pid":1,"since":""}'])
+def test_a_lock_whose_owner_left_no_name_holds_too(tmp_path: Path, left: bytes) -> None:
     path = tmp_path / "_lock"
-    path.write_bytes(b"junk")
+    path.write_bytes(left)
     with open(path) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(JournalLocked, match="another process writes"):

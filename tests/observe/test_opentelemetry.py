@@ -19,6 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 import penstock
 from penstock import ApplicationError, Kind, Metrics, Next, Payload, Peer, Rejected, Request, Service
+from penstock.aio.durations import BOUNDS
 from penstock.observe.opentelemetry import _places, client_tracing, export, server_tracing
 from tests.aio.serving import make_service
 from tests.waiting import until
@@ -289,17 +290,52 @@ async def test_counters_are_observed() -> None:
         (metric.name, *(point.attributes or {}).values()): point.value  # type: ignore[union-attr]
         for metric in data.resource_metrics[0].scope_metrics[0].metrics
         for point in metric.data.data_points
+        if not metric.name.startswith("rpc.")
     }
     assert found["penstock.connections",] == found["penstock.connections.opened",] == 1
     assert found["penstock.connections.closed",] == 0
     ledger = metrics.snapshot().ledger
-    assert found["penstock.ledger.payments",] == ledger.payments
+    assert found["penstock.ledger.payments", "unread_timeout"] == ledger.payments_by_limit["unread_timeout"]
+    assert found["penstock.refusals", "client_limit"] == 0
     assert found["penstock.ledger.peak.bytes",] == ledger.peak_bytes
     assert found["penstock.sent.items",] == 1
     assert found["penstock.sent.bytes",] == sent > 0
     assert found["penstock.streams.opened", "call", "remote"] == 1
     assert found["penstock.streams.ended", "call", "remote", "completed"] == 1
     assert sum(value for name, value in found.items() if name[0] == "penstock.streams.ended") == 1
+    provider.shutdown()
+
+
+async def test_durations_follow_the_semantic_conventions() -> None:
+    metrics, reader = Metrics(), InMemoryMetricReader()
+    provider = MeterProvider([reader], shutdown_on_exit=False)
+    export(metrics, provider)
+    where = "rsocket+tcp://127.0.0.1:0"
+    async with penstock.serve(make_service([], asyncio.Event()), where, taps=[metrics]) as server:
+        port = int(server.urls[0].rpartition(":")[2])
+        async with penstock.connect(server.urls[0], taps=[metrics]) as peer:
+            await peer.call("echo", b"x")
+            for number in range(20):
+                with pytest.raises(Rejected):
+                    await peer.call(f"random-{number}")
+        await until(lambda: server.connections == 0)
+    data = reader.get_metrics_data()
+    assert data is not None
+    named = {metric.name: metric for metric in data.resource_metrics[0].scope_metrics[0].metrics}
+    system = {"rpc.system.name": "rsocket", "penstock.kind": "call"}
+    place = {"server.address": "127.0.0.1", "server.port": port}
+    for name, each, other in (
+        ("rpc.server.call.duration", {"rpc.method": "echo"}, {"rpc.method": "_OTHER"}),
+        ("rpc.client.call.duration", place, place),
+    ):
+        assert named[name].unit == "s"
+        points: list[Any] = list(named[name].data.data_points)
+        assert sorted(((point.count, dict(point.attributes)) for point in points), key=lambda pair: pair[0]) == [
+            (1, system | each),
+            # THREATS 103
+            (20, system | other | {"error.type": "rejected"}),
+        ]
+        assert {point.explicit_bounds for point in points} == {BOUNDS}
     provider.shutdown()
 
 

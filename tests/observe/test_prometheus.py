@@ -11,7 +11,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 import penstock
-from penstock import ConnectError, Metrics, Rejected
+from penstock import ConnectError, Metrics, Refusal, RefusalCause, Rejected
+from penstock.aio.durations import BOUNDS
 from penstock.observe import COUNTERS
 from penstock.observe.prometheus import MetricsCollector, export, listening
 from tests.aio.serving import make_service
@@ -21,9 +22,10 @@ URL = "rsocket+memory://prometheus"
 
 
 def values(text: str) -> dict[tuple[str, ...], float]:
-    """Return each sample by its name and the values of its labels: kind, initiator, outcome."""
-    samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
-    names = ("kind", "initiator", "outcome")
+    """Return each sample by its name and the values of its labels, but those of histograms."""
+    families = [family for family in text_string_to_metric_families(text) if family.type != "histogram"]
+    samples = [one for family in families for one in family.samples]
+    names = ("kind", "initiator", "outcome", "cause", "limit")
     assert {label for one in samples for label in one.labels} == set(names)
     return {(one.name, *(one.labels[name] for name in names if name in one.labels)): one.value for one in samples}
 
@@ -52,7 +54,9 @@ async def test_scraped_values_equal_the_counters() -> None:
     assert after["penstock_connections_opened_total",] == after["penstock_connections_closed_total",] == 1
     assert after["penstock_sent_items_total",] == 8
     assert after["penstock_ledger_held_bytes",] == snapshot.ledger.held_bytes
-    assert after["penstock_ledger_payments_total",] == snapshot.ledger.payments
+    payments = {name[1]: value for name, value in after.items() if name[0] == "penstock_ledger_payments_total"}
+    assert payments == snapshot.ledger.payments_by_limit
+    assert sum(payments.values()) == snapshot.ledger.payments
     assert after["penstock_received_bytes_total",] == snapshot.received_bytes > 1000
     assert after["penstock_streams_opened_total", "call", "remote"] == 2
     assert after["penstock_streams_ended_total", "call", "remote", "completed"] == 1
@@ -62,6 +66,31 @@ async def test_scraped_values_equal_the_counters() -> None:
     assert sum(value for name, value in after.items() if name[0] == "penstock_streams_ended_total") == 3
     for field, _, _ in COUNTERS:
         assert after[f"penstock_{field}_total",] == getattr(snapshot, field)
+
+
+async def test_durations_are_histograms() -> None:
+    # THREATS 103: the route of a stranger is no label.
+    metrics, registry = Metrics(), CollectorRegistry()
+    export(metrics, registry)
+    await traffic(metrics)
+    families = text_string_to_metric_families(generate_latest(registry).decode())
+    found = {family.name: family.samples for family in families if family.type == "histogram"}
+    assert set(found) == {"penstock_client_duration_seconds", "penstock_server_duration_seconds"}
+    received = found["penstock_server_duration_seconds"]
+    totals = {tuple(one.labels.values()): one.value for one in received if one.name.endswith("_count")}
+    assert totals == {
+        ("call", "completed", "echo"): 1,
+        ("call", "rejected", "_OTHER"): 1,
+        ("stream", "completed", "count"): 1,
+    }
+    bounds = [one.labels["le"] for one in received if one.labels["route"] == "echo" and "le" in one.labels]
+    assert [float(bound) for bound in bounds] == [*BOUNDS, float("inf")]
+    [histogram] = [each for request, each in metrics.snapshot().durations.items() if request.route == "count"]
+    buckets = [one.value for one in received if one.labels["route"] == "count" and "le" in one.labels]
+    assert buckets == [sum(histogram.counts[: place + 1]) for place in range(len(histogram.counts))]
+    assert [one.value for one in received if one.labels["route"] == "count" and one.name.endswith("_sum")] == [
+        histogram.total
+    ]
 
 
 def test_one_registry_shows_one_metrics() -> None:
@@ -90,11 +119,12 @@ def test_families_have_a_text() -> None:
 
 def test_scrapes_are_answered_over_http() -> None:
     metrics = Metrics()
-    metrics.refused("", "")
+    metrics.refused("", Refusal(RefusalCause.LOST, "gone"))
     with listening(metrics, "127.0.0.1", 0) as url:
         with urllib.request.urlopen(url, timeout=60) as answer:
             text = answer.read().decode()
         assert values(text)["penstock_connections_refused_total",] == 1
+        assert values(text)["penstock_refusals_total", "lost"] == 1
         port = int(url.split(":")[2].partition("/")[0])
         with pytest.raises(ConnectError, match="for metrics"), listening(metrics, "127.0.0.1", port):
             pass

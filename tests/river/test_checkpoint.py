@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from penstock.checkpoints import dissect, join, split
+from penstock.core.halves import DONE, OPEN
 from penstock.errors import LocalError, ResumeRejected
 from penstock.kinds import Kind
 from penstock.river.checkpoint import RESERVED, decode_checkpoint
@@ -339,6 +340,41 @@ def test_invalid_checkpoint_is_rejected() -> None:
         decode_checkpoint(join(msgspec.msgpack.encode(fields), private), "json")
     with pytest.raises(LocalError, match="not a checkpoint of a River session"):
         decode_checkpoint(join(b"junk", private), "json")
+    with pytest.raises(LocalError, match="not a checkpoint of a River session"):
+        decode_checkpoint(join(public.replace(b"SERVER", b"SERVE\xff"), private), "json")
+
+
+def test_checkpoint_has_the_state_of_each_stream() -> None:
+    duo, ours, _ = opened(credit=5)
+    other = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 7)
+    duo.drive()
+    duo.server.complete(duo.of("server", "Requested")[1].stream_id)
+    duo.drive()
+    counting, echoing = decode_checkpoint(duo.client.checkpoint(ours, 2) or b"", "json").streams
+    assert (counting.number, counting.kind, counting.inbound, counting.outbound) == (ours, Kind.STREAM, OPEN, DONE)
+    assert (echoing.number, echoing.kind, echoing.inbound, echoing.outbound) == (other, Kind.CHANNEL, DONE, OPEN)
+    assert (counting.granted, echoing.granted) == (7, 7)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        ("covered", -1, "not a checkpoint"),
+        ("seq", 1 << 53, "not a checkpoint"),
+        ("unacked", [b"message"] * 9, "9 messages before number"),
+        ("reserved", 10_001, "more than max_unacked"),
+        ("streams", [[1, "s", 9, 1, 2, 5, 0]], "not a checkpoint"),
+        ("streams", [[1, "s", 3, 3, 2, 5, 0]], "not a checkpoint"),
+        ("streams", [[1, "s", 3, 1, 2, -5, 0]], "not a checkpoint"),
+    ],
+)
+def test_impossible_numbers_in_a_checkpoint_are_rejected(field: str, value: object, why: str) -> None:
+    duo, ours, _ = opened()
+    public, private = split(duo.client.checkpoint(ours, 0) or b"")
+    fields = {**msgspec.msgpack.decode(public), field: value}
+    damaged = join(msgspec.msgpack.encode(fields), private)
+    with pytest.raises(LocalError, match=why):
+        restored_client(Settings(), Identity(), b"", AGAIN, damaged, duo.client.secret)
 
 
 def test_small_max_unacked_reserves_few_numbers() -> None:

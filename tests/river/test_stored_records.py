@@ -39,6 +39,10 @@ def test_retained_omits_acknowledged_messages() -> None:
         [record(0)],
         [record(0, opening=Opening(VERSION + 1, "json", "", "", b"", False, ""))],
         [record(0, opening=OPENING), b"\xc0"],
+        [record(0, opening=OPENING).replace(b"SERVER", b"SERVE\xff")],
+        [record(-1, opening=OPENING)],
+        [record(0, opening=OPENING, ack=1 << 53)],
+        [record(0, opening=OPENING, opened={"a": 4})],
     ],
 )
 def test_invalid_log_is_rejected(records: list[bytes]) -> None:

@@ -28,8 +28,10 @@ CALLERS = 20
 STREAMS = 5
 PATIENCE = 30.0
 """Seconds for a process that has said its last word to end."""
-PER_STEP = 300
+PER_STEP = 100
 """Calls that are answered between two steps of a restart."""
+CALM = 0.02
+"""Seconds between the requests of one caller while a process starts, which a full load would only delay."""
 
 
 def url_of(protocol: str, transport: str, folder: Path) -> tuple[str, str]:
@@ -52,11 +54,13 @@ class Node:
 
     Attributes:
         started: Requests that handlers of all of them have started.
+        starting: A process starts, and none is closing.
 
     """
 
     def __init__(self, url: str, how: str) -> None:
         self.url = url
+        self.starting = False
         self.started: Counter[str] = Counter()
         self._how = how
         self._process: Any = None
@@ -67,6 +71,7 @@ class Node:
 
     async def start(self) -> None:
         """Start a server, and wait until it listens."""
+        self.starting = True
         url, descriptors = self.url, []
         if self._how == "inherited":
             if self._socket is None:
@@ -95,6 +100,7 @@ class Node:
 
     async def _listens(self) -> None:
         facts = await self._told()
+        self.starting = False
         self._pid = facts["pid"]
         if self._how != "inherited":
             [self.url] = facts["urls"]
@@ -114,6 +120,8 @@ class Node:
         facts = await self._told()
         self._pid = 0
         self.started.update(facts["started"])
+        # Its clients have left.
+        self.starting = self._how != "handed over"
         if facts["pid"] == self._process.pid:
             assert await asyncio.to_thread(self._process.wait, PATIENCE) == 0
 
@@ -124,6 +132,7 @@ class Node:
             await self.start()
             return
         old = self._pid
+        self.starting = True
         os.kill(old, signal.SIGUSR2)
         await self._listens()
         new, self._pid = self._pid, old
@@ -144,7 +153,7 @@ class Node:
 
 
 class Load:
-    """Callers and streams, and what they have seen.
+    """Callers and streams, and what they have seen. They pause a little only while one of `nodes` starts.
 
     Attributes:
         answered: Calls and streams that were answered completely.
@@ -152,10 +161,11 @@ class Load:
 
     """
 
-    def __init__(self, peer: penstock.Peer | penstock.Balancer) -> None:
+    def __init__(self, peer: penstock.Peer | penstock.Balancer, *nodes: Node) -> None:
         self.answered: Counter[str] = Counter()
         self.failures: list[str] = []
         self._peer = peer
+        self._nodes = nodes
         self._over = False
         self._progress = asyncio.Event()
         self._tasks = [asyncio.ensure_future(self._ask()) for _ in range(CALLERS)]
@@ -166,6 +176,7 @@ class Load:
             try:
                 await self._peer.call("one.call", b"0")
                 self.answered["call"] += 1
+                await self._rest()
             except penstock.PenstockError as error:
                 self.failures.append(f"call: {error!r}")
                 break
@@ -177,9 +188,14 @@ class Load:
             try:
                 assert len([item async for item in self._peer.stream("one.stream", b"0")]) == ITEMS
                 self.answered["stream"] += 1
+                await self._rest()
             except penstock.PenstockError as error:
                 self.failures.append(f"stream: {error!r}")
                 break
+
+    async def _rest(self) -> None:
+        if any(node.starting for node in self._nodes):
+            await asyncio.sleep(CALM)
 
     async def more(self) -> None:
         """Wait until more calls were answered."""

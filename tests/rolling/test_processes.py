@@ -6,6 +6,7 @@ or the successor has its socket, needs no other one beside it.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -47,11 +48,9 @@ def mark(case: tuple[str, str, str]) -> object:
 @asynccontextmanager
 async def started(*nodes: Node) -> AsyncIterator[None]:
     try:
-        for node in nodes:
-            await node.start()
+        await asyncio.gather(*(node.start() for node in nodes))
         yield
-        for node in nodes:
-            await node.stop()
+        await asyncio.gather(*(node.stop() for node in nodes))
     finally:
         for node in nodes:
             node.kill()
@@ -68,7 +67,7 @@ async def test_no_call_and_no_stream_fails_while_nodes_are_replaced(
     async with started(*nodes):
         urls = [node.url.partition("?")[0] + option for node, option in zip(nodes, options, strict=True)]
         async with penstock.balance(urls, reconnect=QUICK) as balancer:
-            load = Load(balancer)
+            load = Load(balancer, *nodes)
             await load.more()
             for _ in range(ROUNDS):
                 for node in nodes:
@@ -86,7 +85,7 @@ async def test_single_server_is_replaced_without_a_failure(transport: str, how: 
     node = Node(url, how)
     async with started(node):
         async with penstock.connect(node.url.partition("?")[0], reconnect=QUICK) as peer:
-            load = Load(peer)
+            load = Load(peer, node)
             await load.more()
             for _ in range(ROUNDS):
                 await node.replace()

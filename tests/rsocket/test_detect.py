@@ -53,6 +53,29 @@ def test_messages_have_the_same_prefix_in_all_dialects() -> None:
     found = detect(raw(V00_MESSAGE), Settings(), ALL)
     assert found is not None
     assert (found.name, found.codec().prefix_bytes) == (REACTIVESOCKET_0_0.name, 3)
+    assert all(detect(raw(V00_MESSAGE)[:end], Settings(), ALL) is None for end in range(15))
+
+
+@pytest.mark.parametrize("type", [2, 3, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x20, 0x21, 0x31, 0xFFFF])
+def test_any_frame_of_0_0_determines_the_dialect(type: int) -> None:
+    data = raw(f"00000010 00 00 {type:04x} 0000000000000001")
+    assert detect(data, Settings(), ALL) is REACTIVESOCKET_0_0
+    assert all(detect(data[:end], Settings(), ALL) is None for end in range(16))
+
+
+@pytest.mark.parametrize(
+    ("first", "needed"), [("000009 00000000 0400 010203", 9), ("00000a 00000000 0400 01020304", 13)]
+)
+def test_setup_is_detected_as_soon_as_its_version_cannot_follow(first: str, needed: int) -> None:
+    found = [detect(raw(first)[:end], Settings(), ALL) for end in range(len(raw(first)) + 1)]
+    assert found == [None] * needed + [RSOCKET_1_0] * (len(found) - needed)
+
+
+@pytest.mark.parametrize(("first", "size"), [(V1, 0x1D), (V00, 0x2C)])
+def test_first_frame_may_have_the_maximum_size(first: str, size: int) -> None:
+    assert detect(raw(first), Settings(max_setup_frame_bytes=size), ALL) is not None
+    with pytest.raises(ProtocolError, match="max_setup_frame_bytes"):
+        detect(raw(first), Settings(max_setup_frame_bytes=size - 1), ALL)
 
 
 def test_setting_selects_the_meaning_of_version_0_2() -> None:
@@ -95,6 +118,11 @@ def test_listener_of_one_dialect_refuses_the_others(first: str, served: str) -> 
         ("0000002c 01 00 0001 0000000000000000", "not RSocket"),
         ("0000002c 00 00 0001 0000000000000005", "not RSocket"),
         ("0000002c 00 00 0077 0000000000000000", "not RSocket"),
+        ("0000002c 00 00 0011 8000000000000001", "not RSocket"),
+        ("00000024 0001 1000 00000001 00000002", "not RSocket"),
+        ("000005 00000001 1000 78", "not RSocket"),
+        ("000007 80000001 1000 78", "not RSocket"),
+        ("000007 00000001 ec00 78", "not RSocket"),
         ("ffffff 00000000 0400 00010000", "max_setup_frame_bytes"),
     ],
 )

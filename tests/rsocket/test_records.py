@@ -51,10 +51,32 @@ def test_unrecorded_output_restarts_the_replay() -> None:
     assert (found.replay.first, found.replay.end, found.replay.since(12)) == (12, 24, FRAMES[2:4])
 
 
-@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x80", msgspec.msgpack.encode(record(0, 0, 1))[:-1]])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xc1",
+        b"\x80",
+        msgspec.msgpack.encode(record(0, 0, 1))[:-1],
+        msgspec.msgpack.encode(record(0, 0, 1, opening=OPENING)).replace(b"a/b", b"a/\xff"),
+        msgspec.msgpack.encode(record(-1, 0, 1, opening=OPENING)),
+        msgspec.msgpack.encode(record(1 << 63, 0, 1, opening=OPENING)),
+        msgspec.msgpack.encode(record(0, 0, 1, opening=OPENING, next_id=0)),
+        msgspec.msgpack.encode(record(0, 0, 1, opening=OPENING, opened={1 << 31: SENDING})),
+        msgspec.msgpack.encode(record(0, 0, 1, opening=OPENING, opened={1: 4})),
+    ],
+)
 def test_invalid_records_are_refused(data: bytes) -> None:
     with pytest.raises(SessionStoreError, match="RSocket session log has an invalid record"):
         Retained([data], 1000, 3)
+
+
+@pytest.mark.parametrize(
+    ("frames", "why"), [(b"\0\0\5" + bytes(5), "invalid frame"), (FRAMES[0][:-1], "within a frame of 8 bytes")]
+)
+def test_invalid_frames_are_refused(frames: bytes, why: str) -> None:
+    with pytest.raises(SessionStoreError, match=why):
+        retained(msgspec.structs.replace(record(0, 0, 0, opening=OPENING), frames=frames))
 
 
 def test_record_of_another_version_is_refused() -> None:

@@ -53,7 +53,17 @@ def test_checkpoint_without_private_part_begins_after_it(secrets: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\xc1", b"\x80", encode_checkpoint(CHECKPOINT)[:-1], b"\xdf" + b"\xff" * 8, join(b"", b"")]
+    "data",
+    [
+        b"",
+        b"\xc1",
+        b"\x80",
+        encode_checkpoint(CHECKPOINT)[:-1],
+        b"\xdf" + b"\xff" * 8,
+        join(b"", b""),
+        # An unknown field that is nested too deeply.
+        join(b"\x81\xa1x" + b"\x91" * 5_000 + b"\xc0", b""),
+    ],
 )
 def test_invalid_checkpoints_are_refused(data: bytes) -> None:
     with pytest.raises(LocalError, match="checkpoint"):

@@ -3,11 +3,17 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import ProtocolError
+from penstock.kinds import Kind
+from penstock.payload import Payload
 from penstock.protocols import client_session, detectors
-from penstock.rsocket.stored import name_of
+from penstock.rsocket.records import PARTIAL, RECEIVING, SENDING, Retained
+from penstock.rsocket.stored import StoredSessions, name_of
 from penstock.settings import Settings
+from penstock.wire.framing import Deframer, prefixed
 from tests.rsocket.test_stored import SETTINGS, TOKEN, Pair, broken
 from tests.sim.stored import Logs
+
+FRAGMENTED = Settings(resume=True, fragment_bytes=64)
 
 
 def test_log_does_not_contain_the_token() -> None:
@@ -18,6 +24,40 @@ def test_log_does_not_contain_the_token() -> None:
     assert TOKEN.hex() not in name
     assert TOKEN not in b"".join(records)
     assert name == name_of(TOKEN) != name_of(TOKEN + b"t")
+
+
+def logged(pair: Pair) -> dict[int, int]:
+    """Return the open halves of streams, as the log has them."""
+    return Retained(pair.disk.logs[name_of(TOKEN)], 1_000_000, 3).streams
+
+
+def test_log_has_the_open_halves_of_streams() -> None:
+    pair = Pair()
+    call = pair.call()
+    channel = pair.client.open(Kind.CHANNEL, "x", Payload(b"first"), 5)
+    pair.drive()
+    assert logged(pair) == {call: SENDING, channel: SENDING | RECEIVING}
+    pair.server.send(channel, Payload(b"last"), True)
+    pair.server.send(call, Payload(b"answer"), True)
+    pair.drive()
+    assert logged(pair) == {channel: RECEIVING}
+
+
+def test_log_has_incomplete_requests_that_are_answered() -> None:
+    pair = Pair(Settings(resume=True, fragment_bytes=64), client=client_session("rsocket", FRAGMENTED, random=TOKEN))
+    call = pair.client.open(Kind.CALL, "x", Payload(b"?" * 100))
+    pair.client.open(Kind.FIRE, "x", Payload(b"!" * 100))
+    first, *_, fired, _ = Deframer().split(b"".join(pair.client.take_output()))
+    pair.server.receive(prefixed(first) + prefixed(fired), 0.0)
+    whole = pair.call()
+    assert logged(pair) == {call: PARTIAL, whole: SENDING}
+
+
+def test_session_is_forgotten_if_its_log_exists() -> None:
+    pair = Pair()
+    store = StoredSessions(SETTINGS, Logs(pair.disk))
+    assert not store.add(TOKEN, pair.server)
+    assert len(store) == 0
 
 
 def test_only_the_owner_can_resume_a_session() -> None:

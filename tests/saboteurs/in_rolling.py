@@ -9,6 +9,9 @@ from typing import Any
 from penstock.aio.balance import Balancer
 from penstock.aio.balanced import Balanced
 from penstock.aio.connectors import Connector
+from penstock.aio.nodes import Node
+from penstock.aio.outgoing import Outgoing
+from penstock.aio.strategies import Failures
 from penstock.reactivestreams.inbound import Inbound as ReactiveStreamsInbound
 from penstock.river.inbound import Inbound as RiverInbound
 from penstock.rsocket.control import Control
@@ -17,7 +20,7 @@ from penstock.transports.reloading import Reloaded
 from penstock.transports.sockets import FileOfSocket
 from penstock.transports.tcp import SocketListener
 
-from .patching import edited, replaced
+from .patching import edited, replaced, together
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -44,6 +47,34 @@ def lost_is_asked_again() -> Sabotage:
     )
 
 
+def items_read_at_once() -> Sabotage:
+    return edited(Outgoing, "begin", ("isawaitable(self._source)", "True"))
+
+
+def spent_items_sent_again() -> Sabotage:
+    return replaced((Outgoing, "repeatable", True))
+
+
+def failures_ignored() -> Sabotage:
+    return replaced((Failures, "factor", lambda self, now: 1.0))
+
+
+def failures_never_forgotten() -> Sabotage:
+    return replaced((Failures, "_current", lambda self, now: self._doublings))
+
+
+def each_lost_call_counts() -> Sabotage:
+    return edited(Failures, "failed", ("if began >= self._failed_at:", "if True:"))
+
+
+def silence_is_no_failure() -> Sabotage:
+    return replaced((Node, "canceled", nothing))
+
+
+def leases_not_weighed() -> Sabotage:
+    return replaced((Node, "lease", None))
+
+
 def ends_with_its_last_stream() -> Sabotage:
     return edited(Control, "close_if_done", ("if frame is None or self._life.is_client", "if True"))
 
@@ -66,7 +97,8 @@ def rejections_unread_by_river() -> Sabotage:
 
 
 def leases_ignored() -> Sabotage:
-    return edited(Balanced, "fit", ("[node for node in ready if node.leased] or ready", "ready"))
+    filtered = edited(Balanced, "fit", ("[node for node in ready if node.leased] or ready", "ready"))
+    return together(filtered, leases_not_weighed())
 
 
 def queue_dropped() -> Sabotage:
@@ -103,6 +135,20 @@ SABOTEURS: Sequence[Saboteur] = (
         "TP3",
         "cuts",
         lost_is_asked_again,
+    ),
+    Saboteur(
+        "items read at once",
+        "a client reads the items of an upload before the server has requested any, and cannot send them elsewhere",
+        "TP3",
+        "restarts",
+        items_read_at_once,
+    ),
+    Saboteur(
+        "spent items sent again",
+        "an upload whose items were read is sent to another server without them",
+        "TP3",
+        "restarts",
+        spent_items_sent_again,
     ),
     Saboteur(
         "server ends with its last stream",
@@ -145,6 +191,41 @@ SABOTEURS: Sequence[Saboteur] = (
         "TP2",
         "leased nodes",
         leases_ignored,
+    ),
+    Saboteur(
+        "failures ignored",
+        "a balancer sends requests to a node that fails all of them",
+        "TP2",
+        "bad nodes",
+        failures_ignored,
+    ),
+    Saboteur(
+        "failures never forgotten",
+        "a node that has failed gets no requests for ever",
+        "TP2",
+        "bad nodes",
+        failures_never_forgotten,
+    ),
+    Saboteur(
+        "each lost call counts",
+        "a node whose connection broke once is avoided as if each call on it had failed by itself",
+        "TP2",
+        "bad nodes",
+        each_lost_call_counts,
+    ),
+    Saboteur(
+        "silence is no failure",
+        "a balancer sends requests to a node that accepts all and answers none",
+        "TP2",
+        "bad nodes",
+        silence_is_no_failure,
+    ),
+    Saboteur(
+        "leases not weighed",
+        "a node gets as many requests as another one that has granted three times as many",
+        "TP2",
+        "unequal leases",
+        leases_not_weighed,
     ),
     Saboteur(
         "queue dropped",

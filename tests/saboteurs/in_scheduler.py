@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from penstock.aio import scheduler
-from penstock.aio.pump import Half
+from penstock.aio.half import Half
 from penstock.aio.scheduler import Lane, Scheduler
 
 from .patching import edited, replaced, together

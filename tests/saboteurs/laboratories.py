@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from . import (
+    balancing,
     collecting,
     crossing,
     crowds,
@@ -61,6 +62,8 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "restarts": rolling.restarts,
     "cuts": rolling.cuts,
     "leased nodes": rolling.leased_nodes,
+    "bad nodes": balancing.bad_nodes,
+    "unequal leases": balancing.unequal_leases,
     "listening sockets": rolling.sockets,
     "certificates": rolling.certificates,
 }

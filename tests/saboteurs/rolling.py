@@ -16,7 +16,7 @@ from typing import Any
 from unittest import mock
 
 import penstock
-from penstock import IntervalLease, Payload, PenstockError, Reconnect, Service, Settings
+from penstock import IntervalLease, Items, Payload, PenstockError, Reconnect, Rejected, Service, Settings
 from penstock.aio.balanced import Balanced
 from penstock.aio.nodes import Node
 from penstock.kinds import Kind
@@ -31,9 +31,10 @@ from tests.transports.certificates import Certificates
 __all__ = ["certificates", "cuts", "leased_nodes", "restarts", "sockets"]
 
 PROTOCOLS = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
-SEEDS = 8
-CALLERS = 6
+SEEDS = 6
+CALLERS = 4
 STREAMS = 2
+UPLOADS = 2
 ITEMS = 5
 RESTARTS = 4
 LIMIT = 1_000.0
@@ -64,6 +65,12 @@ class World:
         self.service = Service()
         self.service.call("one.call")(self.answer)
         self.service.stream("one.stream")(self.items)
+        self.service.upload("one.upload")(self.total)
+        # River has read a generator before it is refused, but a list can be read again.
+        self.rereads = protocol == "river"
+        self.kinds = ["call"] * CALLERS + ["stream"] * STREAMS
+        if protocol in ("rsocket", "reactivesocket-0.2", "river"):
+            self.kinds += ["upload"] * UPLOADS
 
     async def answer(self, request: Payload) -> Payload:
         self.started["call"] += 1
@@ -76,11 +83,32 @@ class World:
             await asyncio.sleep(self.rng.random() * 0.02)
             yield request
 
+    async def total(self, request: Payload, items: Items) -> bytes:
+        self.started["upload"] += 1
+        return b"%d" % sum([int(item.data) async for item in items])
+
+    async def upload(self, balancer: penstock.Balancer) -> None:
+        listed = [b"%d" % number for number in range(ITEMS)]
+        spent = self.rereads and self.rng.random() < 0.5
+        source = iter(listed) if spent or not self.rereads else listed
+        try:
+            answer = await balancer.upload("one.upload", b"0", source)
+        except Rejected:
+            if not spent:
+                raise
+            # It is not counted: no handler has started.
+            self.answered["upload"] -= 1
+        else:
+            if int(answer.data) != sum(range(ITEMS)):
+                self.breaches.append(f"an upload lost items: {answer.data!r}")
+
     async def ask(self, balancer: penstock.Balancer, kind: str) -> None:
         while not self.over:
             try:
                 if kind == "call":
                     await balancer.call("one.call", b"0")
+                elif kind == "upload":
+                    await self.upload(balancer)
                 else:
                     assert len([item async for item in balancer.stream("one.stream", b"0")]) == ITEMS
                 self.answered[kind] += 1
@@ -114,8 +142,7 @@ class World:
     async def play(self) -> None:
         servers = [await penstock.serve(self.service, url) for url in self.urls]
         async with self.balancer() as idle, self.balancer() as balancer:
-            tasks = [asyncio.ensure_future(self.ask(balancer, "call")) for _ in range(CALLERS)]
-            tasks += [asyncio.ensure_future(self.ask(balancer, "stream")) for _ in range(STREAMS)]
+            tasks = [asyncio.ensure_future(self.ask(balancer, kind)) for kind in self.kinds]
             for number in range(RESTARTS):
                 await asyncio.sleep(self.rng.uniform(0.5, 1.0))
                 await self.close(servers[number % 2])
@@ -134,8 +161,8 @@ class World:
 
 def restarts(folder: Path) -> Iterator[str]:
     """Restart two servers in turn under load; no request fails, and each starts one handler."""
-    for protocol in PROTOCOLS:
-        for seed in range(SEEDS):
+    for seed in range(SEEDS):
+        for protocol in PROTOCOLS:
             world = World(protocol, seed)
             with network(lambda number: (Road(delay=0.01), Road(delay=0.01))):
                 try:

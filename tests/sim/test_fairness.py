@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 import penstock
-from penstock import Payload, Service
+from penstock import Payload, Service, Settings
 from penstock.aio.scheduler import QUANTUM, TURN_SECONDS, scheduler_of
 from tests.builds import Build
 from tests.sim.clockwork import network
@@ -69,3 +69,37 @@ def test_call_to_a_saturated_server_waits_for_a_few_turns(protocol: str) -> None
     # Request and response each wait for one turn at most, and so does each task that makes or receives them.
     assert longest < 5 * (TURN_SECONDS + BURST_SECONDS)
     assert len(counts) == 20 and min(counts.values()) > max(counts.values()) / 2
+
+
+@pytest.mark.parametrize("protocol", ["rsocket", "river", "reactive-streams"])
+def test_streams_of_one_connection_have_equal_shares(protocol: str) -> None:
+    service = Service()
+
+    @service.stream("demo.endless")
+    def endless(request: Payload) -> Iterator[bytes]:
+        while True:
+            loop.work(ITEM_SECONDS)
+            yield b'"' + ITEM + b'"'
+
+    async def read(peer: penstock.Peer, number: int) -> None:
+        async with peer.stream("demo.endless", b"{}") as stream:
+            async for _ in stream:
+                counts[number] += 1
+
+    async def main() -> None:
+        scheduler_of(loop).clock = loop.time
+        url = f"{protocol}+memory://shared"
+        async with penstock.serve(service, url, settings=settings), penstock.connect(url, settings=settings) as peer:
+            readers = [asyncio.create_task(read(peer, number)) for number in range(len(counts))]
+            await asyncio.sleep(0.15)
+            for reader in readers:
+                reader.cancel()
+            await asyncio.gather(*readers, return_exceptions=True)
+
+    # All streams of a River session share what may be unacknowledged.
+    settings = Settings(max_unacked=200) if protocol == "river" else Settings()
+    counts = [0] * 20
+    loop = BusyLoop()
+    with network(), asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(main())
+    assert min(counts) > max(counts) / 4

@@ -17,6 +17,7 @@ from penstock.transports import Link, listen
 from penstock.urls import parse_url
 from tests.testing.numbered import deaf
 
+SERVED = ("faulty.finite", "faulty.endless", "faulty.failing", "faulty.empty")
 COUNT = 6
 STREAMS = 20
 PROMPT = 0.3
@@ -57,6 +58,7 @@ class FaultyServer:
 
     def __init__(self, protocol: str, faults: frozenset[str], interval: float = 0.001, burst: int = BURST) -> None:
         self.faults = faults
+        self.protocol = protocol
         self.numbered = protocol == "river"
         self.interval = interval
         self.burst = burst
@@ -91,15 +93,19 @@ class FaultyServer:
         if self.session is None:
             return
         events = self.session.take_events()
+        output = self.session.take_output()
         if not ("3.9" in self.faults and any(isinstance(event, Failed) for event in events)):
-            self.write(self.session.take_output())
-        self.session.take_output()
+            self.respond(output, events)
         if not events:
             self.ignored()
         for event in events:
             self.take(event)
         if any(isinstance(event, Requested) for event in events):
             self.responses[data] = self.written
+
+    def respond(self, output: list[bytes], events: list[object]) -> None:
+        """Write what the session itself answers: errors, and the confirmation of a subscription."""
+        self.write(output)
 
     def writing_paused(self) -> None: ...
 
@@ -127,14 +133,18 @@ class FaultyServer:
             self.granted(event.stream_id, sending)
         elif isinstance(event, Canceled):
             self.streams[event.stream_id].over = True
+            self.cancel(event.stream_id)
             if self.faults & {"1.8", "3.12"}:
                 self.go_on(event.stream_id)
             elif "ignores cancel" in self.faults:
                 self.schedule(event.stream_id)
 
+    def cancel(self, stream_id: int) -> None:
+        """Do more for a canceled stream."""
+
     def begin(self, stream_id: int, route: str) -> None:
         leaks = "3.13" in self.faults and len(self.streams) > STREAMS
-        if route in ("faulty.finite", "faulty.endless", "faulty.failing", "faulty.empty") and not leaks:
+        if route in SERVED and not leaks:
             self.step(stream_id)
         elif "1.9" in self.faults:
             self.session.complete(stream_id)
@@ -163,8 +173,7 @@ class FaultyServer:
             sending.route, sending.sent + self.burst
         )
         while sending.credit > 0 and sending.sent < limit and not sending.over:
-            mark = b"!" if "1.3" in self.faults and sending.grants else b""
-            self.session.send(stream_id, Payload(b"%d" % sending.sent + mark))
+            self.session.send(stream_id, self.item(sending))
             sending.last = self.session.take_output()
             self.write(sending.last)
             sending.sent += 1
@@ -175,6 +184,10 @@ class FaultyServer:
             self.schedule(stream_id)
         elif sending.sent == limit and not sending.over:
             self.end(stream_id, sending)
+
+    def item(self, sending: Sending) -> Payload:
+        """Return the next item."""
+        return Payload(b"%d" % sending.sent + (b"!" if "1.3" in self.faults and sending.grants else b""))
 
     def schedule(self, stream_id: int) -> None:
         """Send the next burst after the interval, if there is demand."""
@@ -215,8 +228,10 @@ class FaultyServer:
             self.loop.call_later(LATE, self.write, sending.last)
 
     def fail(self, stream_id: int) -> None:
-        self.streams[stream_id].over = True
-        self.session.fail(stream_id, ApplicationError(message="no"))
+        stream = self.streams[stream_id]
+        stream.over = True
+        text = "no" if stream.route in SERVED else f"no stream is named {stream.route}"
+        self.session.fail(stream_id, ApplicationError(message=text))
         self.write(self.session.take_output())
 
     def ignored(self) -> None:
@@ -239,13 +254,20 @@ class FaultyServer:
 
 
 @asynccontextmanager
-async def faulty(protocol: str, *faults: str, interval: float = 0.001, burst: int = BURST) -> AsyncIterator[Published]:
+async def faulty(
+    protocol: str,
+    *faults: str,
+    interval: float = 0.001,
+    burst: int = BURST,
+    make: type[FaultyServer] = FaultyServer,
+    place: str = "memory://faulty",
+) -> AsyncIterator[Published]:
     """Serve with faults; yield the published streams."""
-    url = parse_url(f"{protocol}+memory://faulty")
-    listener = await listen(url, lambda address: FaultyServer(protocol, frozenset(faults), interval, burst), Settings())
+    url = parse_url(f"{protocol}+{place}")
+    listener = await listen(url, lambda address: make(protocol, frozenset(faults), interval, burst), Settings())
     try:
         yield Published(
-            url=str(url),
+            url=str(listener.url),
             finite=("faulty.finite", b""),
             count=COUNT,
             failing=("faulty.failing", b""),

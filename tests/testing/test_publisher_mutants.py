@@ -10,8 +10,9 @@ import pytest
 from penstock.protocols import PROTOCOLS
 from penstock.testing import PUBLISHER_RULES, check_publisher
 from penstock.testing.ends import PATIENCE
-from tests.testing.faulty import faulty
+from tests.testing.faulty import FaultyServer, faulty
 from tests.testing.serving import FAMILY
+from tests.testing.strange import STRANGE
 
 TICKER_1 = {"interval": 0.001, "burst": 1}
 TICKER_5 = {"interval": 0.005, "burst": 1}
@@ -28,8 +29,9 @@ class Wrong:
     """A wrong publisher.
 
     Attributes:
-        fault: What `FaultyServer` calls its fault.
+        fault: What `FaultyServer` or `STRANGE` calls its fault.
         rules: The rules that it breaks.
+        why: A part of the reason for the first of them, over all protocols.
         pace: The pace of its endless stream.
         protocols: Those over which it breaks them.
 
@@ -37,6 +39,7 @@ class Wrong:
 
     fault: str
     rules: tuple[str, ...]
+    why: str = ""
     pace: dict[str, Any] = field(default_factory=lambda: BURSTS)
     protocols: tuple[str, ...] = FAMILY
 
@@ -46,15 +49,31 @@ class Wrong:
 
 WITHOUT_DEMAND = ("1.2", "1.4", "1.8", "1.9", "3.12")
 """Rules that are also checked over River, which has no demand, and numbers its messages."""
+ENGINES = ("rsocket", "reactive-streams")
+"""The other protocols with demand share the engine of RSocket."""
 WRONG = (
     *(Wrong(rule, (rule,), protocols=PROTOCOLS if rule in WITHOUT_DEMAND else FAMILY) for rule in PUBLISHER_RULES),
-    *(Wrong("ignores cancel", ("1.8", "3.6", "3.12"), pace) for pace in PACES),
-    *(Wrong("ignores cancel", ("1.8", "3.12"), pace, ("river",)) for pace in PACES),
-    Wrong("late item", ("1.7",), TICKER_1),
-    Wrong("late item", ("1.6",), TICKER_5),
-    Wrong("stalls", ("3.17",), TICKER_1),
-    Wrong("stalls", ("3.17",), BURSTS),
-    Wrong("1.5 empty", ("1.5",), TICKER_1, PROTOCOLS),
+    *(Wrong("ignores cancel", ("1.8", "3.6", "3.12"), "items still arrive", pace) for pace in PACES),
+    *(Wrong("ignores cancel", ("1.8", "3.12"), "items still arrive", pace, ("river",)) for pace in PACES),
+    Wrong("late item", ("1.7",), "a frame arrived on a stream after its end", TICKER_1),
+    Wrong("late item", ("1.6",), "request and cancel after the end were answered", TICKER_5),
+    Wrong("stalls", ("3.17",), "the publisher has not", TICKER_1),
+    Wrong("stalls", ("3.17",), "the publisher has not"),
+    Wrong("1.5 empty", ("1.5",), "after 0 items the publisher has not ended its stream", TICKER_1, PROTOCOLS),
+    Wrong("answers no refusal", ("1.9",), "has not ended its stream", BURSTS, (*ENGINES, "river")),
+    Wrong("another loop", ("1.5",), "items arrived instead of 6", BURSTS, ENGINES),
+    Wrong("cancels all", ("1.11",), "has not sent", BURSTS, ENGINES),
+    Wrong("closes instead of failing", ("1.4",), "the connection ended", BURSTS, (*ENGINES, "river")),
+    Wrong("empty fails", ("1.5",), "the empty stream failed", BURSTS, (*ENGINES, "river")),
+    Wrong("ends twice", ("1.7",), "a frame arrived on a stream after its end", BURSTS, ENGINES),
+    Wrong("item after error", ("1.7",), "a frame arrived on a stream after its end", BURSTS, ENGINES),
+    Wrong("late onSubscribe", ("1.9",), "", BURSTS, ("reactive-streams",)),
+    Wrong("no onSubscribe", ("1.9",), "", BURSTS, ("reactive-streams",)),
+    Wrong("null item", ("1.3",), "the items or their order are different", BURSTS, ENGINES),
+    Wrong("recurses", ("3.16",), "it ended after", BURSTS, ENGINES),
+    Wrong("replaces demand", ("3.8",), "3 items that were requested", BURSTS, ENGINES),
+    Wrong("two threads", ("1.3",), "the items or their order are different", BURSTS, ENGINES),
+    Wrong("wraps demand", ("3.17",), "the publisher has not", BURSTS, ENGINES),
 )
 
 
@@ -64,9 +83,11 @@ WRONG = (
     ids=str,
 )
 async def test_wrong_publisher_is_found(protocol: str, wrong: Wrong) -> None:
-    async with faulty(protocol, wrong.fault, **wrong.pace) as published:
+    make = STRANGE.get(wrong.fault, FaultyServer)
+    async with faulty(protocol, wrong.fault, make=make, **wrong.pace) as published:
         results = await check_publisher(replace(published, patience=1.0, settle=QUIET), wrong.rules)
         assert {each.rule.number: each.outcome for each in results} == dict.fromkeys(wrong.rules, "broken"), results
+        assert wrong.why in results[0].why
 
 
 @pytest.mark.parametrize("pace", PACES)
@@ -89,7 +110,11 @@ async def test_publisher_too_slow_for_the_patience_is_skipped() -> None:
 def test_each_protocol_has_wrong_publishers(protocol: str) -> None:
     found = [wrong for wrong in WRONG if protocol in wrong.protocols]
     assert any(wrong.fault == "ignores cancel" for wrong in found)
-    assert len(found) >= (11 if protocol == "river" else 23)
+    assert len(found) >= (14 if protocol == "river" else 40 if protocol in ENGINES else 27)
+
+
+def test_each_strange_publisher_is_used() -> None:
+    assert STRANGE.keys() <= {wrong.fault for wrong in WRONG}
 
 
 async def test_rules_that_a_protocol_does_not_show_are_skipped_not_kept() -> None:

@@ -9,7 +9,8 @@ import pytest
 from penstock import Payload
 from penstock.testing.ends import PATIENCE
 from penstock.testing.requester import RawRequester
-from penstock.testing.results import Broken
+from penstock.testing.results import Broken, Skipped
+from tests.testing.faulty import faulty
 from tests.testing.serving import FAMILY, counting
 
 
@@ -41,6 +42,21 @@ async def test_gap_of_many_items_is_not_a_single_stall() -> None:
             stream.arrived([Payload(b"x")])
             assert stream.gap == longest
         raw.loop = asyncio.get_running_loop()
+
+
+async def test_stream_that_is_too_slow_is_skipped_and_not_broken() -> None:
+    async with faulty("rsocket", interval=0.05, burst=1) as published:
+        async with RawRequester(published.url, 0.5) as raw:
+            stream = raw.opened("faulty.endless", b"", 1000)
+            with pytest.raises(Skipped, match=r"only [0-9]+ of 1000 have arrived within 0.5 s; set a greater patience"):
+                await stream.has(1000)
+
+
+async def test_stream_that_stalls_is_broken() -> None:
+    async with counting() as url, RawRequester(url, 0.1) as raw:
+        stream = raw.opened("tests.count", b"5", 2)
+        with pytest.raises(Broken, match=r"has not sent 3 items that were requested within 0.1 s"):
+            await stream.has(3)
 
 
 async def test_a_stream_that_ends_early_has_too_few() -> None:

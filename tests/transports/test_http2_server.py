@@ -102,6 +102,7 @@ def fire() -> bytes:
         ((), "localhost", [("content-type", "text/plain"), TYPE], 415),
         ((), "localhost", [("content-type", "text/plain, application/rsocket")], 415),
         ((), "localhost", [("content-type", "application/rsocket+x")], 415),
+        ((), "localhost", [("content-type", "\x1fapplication/rsocket")], 415),
         ((), "localhost", [("content-type", "Application/RSocket ; v=1")], 200),
     ],
 )

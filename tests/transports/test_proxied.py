@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -130,7 +131,7 @@ async def test_tls_without_its_header_is_refused(certificates: Certificates) -> 
 
 async def test_unix_sockets_are_trusted_by_name(tmp_path: Path) -> None:
     # THREATS 95
-    for trusted, address in (("unix", "192.0.2.1"), ("0.0.0.0/0", "")):
+    for trusted, address in (("unix", "192.0.2.1"), ("0.0.0.0/0", f"uid {os.getuid()}")):
         settings = Settings(trusted_proxies=(trusted,), proxy_protocol=True)
         async with listening(f"rsocket+unix://{tmp_path}/s", settings) as place:
             _, writer = await asyncio.open_unix_connection(f"{tmp_path}/s")

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import os
+import ssl
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from penstock import ConnectError, UrlError
 from penstock.transports import reloading
@@ -12,6 +14,7 @@ from penstock.transports.reloading import Reloaded
 from penstock.urls import parse_url
 from tests.transports.certificates import Certificates
 from tests.transports.recording import Place, Recorder, connected, listening
+from tests.waiting import until
 
 ENCRYPTED = pytest.mark.parametrize("transport", ["tls", "wss", "h2", "quic"])
 HI = b"\0\0\2hi"
@@ -85,6 +88,57 @@ async def test_unusable_certificates_leave_the_old_ones_in_use(
     lines = [record.message for record in caplog.records if "the old ones stay in use" in record.message]
     assert len(lines) == 2
     assert "No such file" in lines[1]
+
+
+@pytest.mark.parametrize("transport", ["tls", "wss", "h2"])
+async def test_new_authorities_of_clients_are_used_for_new_links(
+    transport: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = Certificates(tmp_path)
+    authorities = [trustme.CA() for _ in range(2)]
+    clients = [made_client(tmp_path, authority) for authority in authorities]
+    trusted = tmp_path / "clients.pem"
+    authorities[0].cert_pem.write_to_path(str(trusted))
+    async with listening(f"rsocket+{transport}://localhost:0?{made.server_options}&ca={trusted}") as place:
+        assert [await is_admitted(place, client) for client in clients] == [True, False]
+        # Neither an empty file nor a missing one admits anybody else.
+        trusted.write_text("")
+        assert [await is_admitted(place, client) for client in clients] == [True, False]
+        trusted.unlink()
+        assert [await is_admitted(place, client) for client in clients] == [True, False]
+        authorities[1].cert_pem.write_to_path(str(trusted))
+        assert [await is_admitted(place, client) for client in clients] == [False, True]
+    lines = [record.message for record in caplog.records if "the old ones stay in use" in record.message]
+    assert len(lines) == 2
+
+
+def made_client(folder: Path, authority: trustme.CA) -> ssl.SSLContext:
+    """Return the context of a client with a certificate of `authority`."""
+    context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    authority.issue_cert("client@example.org").configure_cert(context)
+    return context
+
+
+async def is_admitted(place: Place, client: ssl.SSLContext) -> bool:
+    """Return True if data of a client arrives. With TLS 1.3, one that is refused learns it when it reads."""
+    try:
+        recorder = await connected(place.url.partition("?")[0], ssl=client)
+    except ConnectError:
+        return False
+    server = place.accepted[-1]
+    recorder.link.write(HI)
+    await until(lambda: server.data == HI or "lost" in recorder.told)
+    recorder.link.abort()
+    await recorder.lost()
+    return server.data == HI
+
+
+async def test_quic_server_refuses_an_authority_of_clients(tmp_path: Path) -> None:
+    # TP8: it must not seem to check what it cannot check.
+    made = Certificates(tmp_path)
+    with pytest.raises(UrlError, match="a QUIC server cannot ask clients for certificates; use tls, wss or h2"):
+        async with listening(f"rsocket+quic://localhost:0?{made.server_options}&{made.client_options}"):
+            pass
 
 
 @ENCRYPTED

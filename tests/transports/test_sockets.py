@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import Iterator
+from grp import getgrgid
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import penstock
 from penstock import ConnectError, Service, UrlError, transports
 from penstock.settings import DEFAULT_SETTINGS
 from penstock.transports import Refused
-from penstock.transports.sockets import FileOfSocket, listening_sockets
+from penstock.transports.sockets import FileOfSocket, listening_sockets, user_of
 from penstock.urls import parse_url
 from tests.transports.recording import connected, listening
 
@@ -146,3 +148,87 @@ def test_listener_without_a_file_removes_nothing(tmp_path: Path, monkeypatch: py
     (tmp_path / "other").touch()
     FileOfSocket("").remove()
     assert os.listdir(tmp_path) == ["other"]
+
+
+# The files of Unix sockets, and their peers.
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("600", 0o600), ("0660", 0o660), ("777", 0o777)])
+async def test_file_has_the_mode_of_the_url(mode: str, expected: int, tmp_path: Path) -> None:
+    async with listening(f"rsocket+unix://{tmp_path}/s?mode={mode}"):
+        assert os.stat(tmp_path / "s").st_mode & 0o7777 == expected
+
+
+async def test_file_has_the_group_of_the_url(tmp_path: Path) -> None:
+    # Only root may choose a group that is not its own.
+    group = 1 if os.getuid() == 0 else os.getgid()
+    for name in (str(group), getgrgid(group).gr_name):
+        async with listening(f"rsocket+unix://{tmp_path}/s?group={name}&mode=660"):
+            assert os.stat(tmp_path / "s").st_gid == group
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("mode=rw", "mode 'rw' is not three octal digits"),
+        ("mode=1777", "mode '1777' is not three octal digits"),
+        ("mode=", "mode '' is not three octal digits"),
+        ("group=no-such-group", "there is no group 'no-such-group' on this machine"),
+        ("owner=me", "unknown option 'owner'; known are fd, group, mode"),
+    ],
+)
+async def test_wrong_options_of_a_file_are_refused(options: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UrlError, match=message):
+        async with listening(f"rsocket+unix://{tmp_path}/s?{options}"):
+            pass
+    assert not (tmp_path / "s").exists()
+
+
+async def test_options_of_a_file_are_for_unix_sockets() -> None:
+    with pytest.raises(UrlError, match="unknown option 'mode'; known are fd"):
+        async with listening("rsocket+tcp://127.0.0.1:0?mode=660"):
+            pass
+
+
+async def test_file_whose_group_cannot_be_set_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chown", refuse)
+    with pytest.raises(ConnectError, match="Operation not permitted"):
+        async with listening(f"rsocket+unix://{tmp_path}/s?group=0"):
+            pass
+    assert not (tmp_path / "s").exists()
+
+
+async def test_abstract_socket_needs_no_file(tmp_path: Path) -> None:
+    url = f"rsocket+unix://%00penstock{tmp_path}"
+    async with listening(url) as place:
+        client = await connected(url)
+        server = await place.linked()
+        client.link.write(b"there")
+        await server.has(b"there")
+        client.link.abort()
+        await server.lost()
+    with pytest.raises(ConnectError, match="connection refused"):
+        await connected(url)
+    with pytest.raises(UrlError, match="an abstract socket has no file, and no mode or group"):
+        async with listening(f"{url}?mode=600"):
+            pass
+
+
+async def test_address_of_a_unix_peer_is_its_user(tmp_path: Path) -> None:
+    # THREATS 95: limits tell local users apart.
+    async with listening(f"rsocket+unix://{tmp_path}/s") as place:
+        client = await connected(f"rsocket+unix://{tmp_path}/s")
+        server = await place.linked()
+        assert place.addresses == [f"uid {os.getuid()}"]
+        client.link.abort()
+        await server.lost()
+
+
+def test_peers_have_no_address_where_the_system_tells_no_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "SO_PEERCRED")
+    one, other = socket.socketpair()
+    with one, other:
+        assert user_of(one) == ""

@@ -283,3 +283,12 @@ def test_invalid_handshake_gets_an_error_status(request_: bytes, status: int) ->
     assert found == status
     assert answer.startswith(b"HTTP/1.1 ") and b"\r\nConnection: close\r\n" in answer
     assert (b"\r\nUpgrade: websocket\r\n" in answer) is (status == 426)
+
+
+@pytest.mark.parametrize("said", [b"\0", b"\x16\x03\x01", b"GE\0", b"get / HTTP/1.1\r\n"])
+def test_what_cannot_become_a_handshake_is_refused_at_once(said: bytes) -> None:
+    """It would otherwise hold one of the links that its address may have, until the handshake's timeout."""
+    handshake = server()
+    with pytest.raises(ProtocolError, match="not a WebSocket handshake"):
+        handshake.feed(said)
+    assert handshake.answer.startswith(b"HTTP/1.1 400 ")

@@ -44,7 +44,10 @@ async def test_another_path_is_one_clear_error_on_both_sides(caplog: pytest.LogC
         with pytest.raises(ConnectError, match=r"/food: the server answered 404 Not Found; check the path"):
             await connected(other)
         await place.accepted[0].lost()
-    assert "refused a peer: the opening request was answered with 404 Not Found" in caplog.text
+        port = place.port
+    what = "refused a peer: the opening request was answered with 404 Not Found"
+    # With the port that the system has chosen.
+    assert f"ws://127.0.0.1:{port}/feed: {what}" in caplog.text
 
 
 async def test_plain_request_is_answered_with_426() -> None:

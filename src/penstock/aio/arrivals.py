@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ..errors import ProtocolError
 from ..session import Detector, Session
+from ..tap import Refusal, RefusalCause
 from ..transports import Discard, Link
 from .limits import Limits
 from .setup import certificate_of
@@ -27,7 +28,7 @@ class Place(Protocol):
     def arrived(self, arrival: Arrival, session: Session, link: Link) -> None:
         """Attach the link of `arrival` to its session."""
 
-    def lost(self, arrival: Arrival, reason: str) -> None:
+    def lost(self, arrival: Arrival, reason: Refusal) -> None:
         """Remove a link that was lost before its session was known."""
 
 
@@ -63,7 +64,8 @@ class Arrival:
         self._detector.link_up(loop.time())
         due = self._detector.next_timer()
         if due is not None:
-            self._timer = loop.call_at(due, self.refuse, "no complete first message arrived in time")
+            late = Refusal(RefusalCause.TIMEOUT, "no complete first message arrived in time")
+            self._timer = loop.call_at(due, self.refuse, late)
 
     def received(self, data: bytes) -> None:
         """Pass data to the detector until the session is known."""
@@ -79,7 +81,7 @@ class Arrival:
             session = self._detector.receive(data, now)
         except ProtocolError as error:
             logged = self._limits.unrecognized(self.address, self._detector.guessed, now)
-            self.refuse(str(error), logging.WARNING if logged else logging.DEBUG)
+            self.refuse(Refusal(self._cause(), str(error)), logging.WARNING if logged else logging.DEBUG)
             return
         if session is not None:
             self._stop()
@@ -94,9 +96,11 @@ class Arrival:
     def link_lost(self, error: Exception | None) -> None:
         """Remove the link."""
         self._stop()
-        self._place.lost(self, str(error or "the link was closed before its first message was complete"))
+        cause = RefusalCause.INVALID if isinstance(error, ProtocolError) else RefusalCause.LOST
+        reason = str(error or "the link was closed before its first message was complete")
+        self._place.lost(self, Refusal(cause, reason))
 
-    def refuse(self, reason: str, level: int = logging.WARNING) -> None:
+    def refuse(self, reason: Refusal, level: int = logging.WARNING) -> None:
         """Close the link, and log `reason`."""
         logger.log(level, "%s refused: %s", self.address or "a peer", reason)
         self._stop()
@@ -107,6 +111,12 @@ class Arrival:
                 self._link.write(self._detector.farewell)
             self._link.close()
             self._link = None
+
+    def _cause(self) -> RefusalCause:
+        """Return why the detector has raised."""
+        if self._detector.was_locked_out:
+            return RefusalCause.LOCKED_OUT
+        return RefusalCause.UNKNOWN_SESSION if self._detector.guessed else RefusalCause.INVALID
 
     def _stop(self) -> None:
         if self._timer is not None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ..errors import (
     ApplicationError,
+    ConnectError,
     LeaseMissing,
     LocalError,
     Rejected,
@@ -64,7 +65,8 @@ def balance(
     Args:
         urls: The URLs of the servers, as for :func:`penstock.connect`. Each server is a node.
         strategy: "round-robin" selects each node in turn. "least-loaded" selects the node with the smallest product
-            of latency and outstanding requests. An object with a method `pick` is used directly.
+            of latency and outstanding requests. Both reduce the share of nodes that fail, or have less left in their
+            lease than others. An object with a method `pick` is used directly.
         reconnect: How to reconnect each node, and whether requests wait while no node is connected. With
             `Reconnect.initial`, entering the block waits until a node is connected; otherwise it raises when the
             first attempt has failed for all nodes.
@@ -116,7 +118,8 @@ class Balancer(Peer):
     """A :class:`~penstock.Peer` that sends each request to one of several servers; see :func:`penstock.balance`.
 
     A node is selected for each request, and for a stream when it is opened. If a node fails, its requests are not
-    retried on another one, because it may have processed them. Only rejected calls are retried, with `retry_rejected`.
+    retried on another one, because it may have processed them. What a closing server has refused is sent to another
+    one; calls that are rejected for other reasons only with `retry_rejected`.
     While no node is connected, requests wait or fail, depending on `Reconnect.new_calls`.
     """
 
@@ -188,6 +191,11 @@ class Balancer(Peer):
                 return await self._timed(node, answer)
             except LeaseMissing:
                 await self._balanced.lease()
+            except ConnectError:
+                # It waited in the queue of a node that has disconnected.
+                refusals += 1
+                if refusals > MAX_REFUSALS:
+                    raise
             except (Rejected, SetupRejected) as error:
                 if error.closing and refusals < MAX_REFUSALS:
                     # The node is no longer connected.
@@ -203,16 +211,18 @@ class Balancer(Peer):
         began = clock()
         try:
             payload = await answer
+        except ConnectError:
+            # Nothing was sent.
+            raise
         except Rejected as error:
             if not error.closing:
-                node.rejected(clock())
+                node.rejected(began, clock())
             raise
         except (ApplicationError, SessionError):
             node.failed(began, clock())
             raise
         except asyncio.CancelledError:
-            now = clock()
-            node.latency.exceed(now - began, now)
+            node.canceled(began, clock())
             raise
         node.answered(began, clock())
         return payload

@@ -159,38 +159,42 @@ class Budget:
             self._start_timer()
             group.expired()
         else:
-            self._pay(f"nothing was consumed for unread_timeout ({self._flow.settings.unread_timeout:g} s)")
+            timeout = self._flow.settings.unread_timeout
+            self._pay("unread_timeout", f"nothing was consumed for unread_timeout ({timeout:g} s)")
 
     def _pay_debt(self) -> None:
         account = self._account
         account.indebted = False
         group = account.group
         if account.room() < 0:
-            self._pay(f"the connection holds more than max_connection_bytes ({account.limit})")
+            limit = f"the connection holds more than max_connection_bytes ({account.limit})"
+            self._pay("max_connection_bytes", limit)
         elif group is not None and group.parent is not None:
             process = group.parent
             if process.held > process.limit:
-                self._pay_others(f"all connections hold more than max_process_bytes ({process.limit})")
+                limit = f"all connections hold more than max_process_bytes ({process.limit})"
+                self._pay_others("max_process_bytes", limit)
             elif group.held > group.limit:
                 name = self._flow.connection.counted_as or self._flow.name
-                self._pay_others(f"the connections of {name} hold more than max_identity_bytes ({group.limit})")
+                limit = f"the connections of {name} hold more than max_identity_bytes ({group.limit})"
+                self._pay_others("max_identity_bytes", limit)
             elif process.is_over():
-                limit = process.incomplete_limit
-                self._shed(f"unfinished items of all connections hold more than max_process_reassembly_bytes ({limit})")
-                self._paid()
+                limit = f"max_process_reassembly_bytes ({process.incomplete_limit})"
+                self._shed(f"unfinished items of all connections hold more than {limit}")
+                self._paid("max_process_reassembly_bytes")
 
-    def _pay_others(self, why: str) -> None:
+    def _pay_others(self, setting: str, why: str) -> None:
         """Make room for other connections. A session that has output without a link to send it over ends."""
         account, flow = self._account, self._flow
         if account.unlinked_since and account.retained:
             error = LimitExceeded(f"the session keeps {account.retained} bytes for a client without a link, and {why}")
             logger.warning("%s: %s", flow.name, error)
             flow.session.close(flow.loop.time(), error)
-            self._paid()
+            self._paid(setting)
         else:
-            self._pay(why)
+            self._pay(setting, why)
 
-    def _pay(self, why: str) -> None:
+    def _pay(self, setting: str, why: str) -> None:
         """Drop what the largest stream holds, and fail it."""
         holdings = self._exchanges.holdings()
         largest = max(holdings, key=_held, default=None)
@@ -199,7 +203,7 @@ class Budget:
             self._shed(f"{self._account.held} bytes were not consumed or not confirmed, and {why}")
         else:
             self._drop(largest, f"{largest.held} bytes were not consumed, and {why}")
-        self._paid()
+        self._paid(setting)
 
     def _shed(self, why: str) -> None:
         """Let the session drop the largest thing that it holds; end it if there is none."""
@@ -222,8 +226,9 @@ class Budget:
         logger.warning("%s: %s", self._flow.name, text)
         self._exchanges.drop(holding, text)
 
-    def _paid(self) -> None:
-        LEDGER.payments += 1
+    def _paid(self, setting: str) -> None:
+        """Count a payment because of a setting."""
+        LEDGER.payments_by_limit[setting] += 1
         self._flow.flush()
         # If the connection has ended, it has left its group, which has noticed.
         if self._account.group is not None:

@@ -14,6 +14,7 @@ from ..payload import Payload
 from ..settings import Settings
 from .driver import Driver
 from .exchanges import Exchanges
+from .outgoing import Outgoing
 
 __all__ = ["MAX_REFUSALS", "Connector", "Direct", "Opening"]
 
@@ -65,7 +66,7 @@ class Connector:
         driver: Driver,
         opening: Opening,
         own: Callable[[Driver, Future[Any], int], object],
-        repeatable: bool,
+        items: Outgoing | None,
         order: int = 0,
     ) -> Any:
         """Send a call or a FIRE when it is its turn, and return the response of a call.
@@ -74,26 +75,29 @@ class Connector:
             driver: The driver to use, unless its session ends before the request is sent.
             opening: The arguments of `Session.open`.
             own: Called with the driver, the future of the response, and the stream id, when the request was sent.
-            repeatable: Whether to send the request again if a peer refuses it for the time being.
+            items: What follows the request of an upload. If it cannot be repeated, neither is the request.
             order: The id of its first stream, if the peer has refused it; otherwise 0.
 
         """
         refusals = repeated = 0
         while True:
-            queue = driver.exchanges.queue
+            exchanges = driver.exchanges
+            queue = exchanges.queue
             future: Future[Any] = driver.loop.create_future()
             request = queue.add(future, opening, partial(own, driver, future), order)
             try:
                 return await future
             except CancelledError:
                 queue.remove(request)
-                driver.exchanges.abandon(request.stream_id)
+                exchanges.abandon(request.stream_id)
                 raise
             except (Rejected, SetupRejected) as error:
-                if repeatable and queue.repeats(error, repeated):
+                if items is not None and not items.repeatable:
+                    raise
+                if queue.repeats(error, repeated):
                     order = order or request.stream_id
                     repeated += 1
-                elif repeatable and refusals < MAX_REFUSALS and self.replaces(driver.exchanges, error):
+                elif refusals < MAX_REFUSALS and self.replaces(exchanges, error):
                     refusals += 1
                     driver, order = await self.driver(), 0
                 else:
@@ -103,9 +107,9 @@ class Connector:
                     raise
                 driver, order = await self.another(driver, error, True), 0
             finally:
-                if not repeatable and request.stream_id:
+                if items is not None and request.stream_id:
                     # The response to an upload may arrive before the end of its items.
-                    driver.exchanges.cancel_stream(request.stream_id)
+                    exchanges.cancel_stream(request.stream_id)
 
     async def opened(
         self, driver: Driver, opening: Opening, own: Callable[[Exchanges, int], Any], order: int = 0

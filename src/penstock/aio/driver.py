@@ -341,6 +341,7 @@ class Driver:
         """
         if grace is None:
             grace = self.settings.close_grace
+        deadline = self.loop.time() + grace
         try:
             self.session.close(self.loop.time())
             self.flush()
@@ -356,6 +357,7 @@ class Driver:
             if self.flow.link is not None:
                 self.flow.link.abort()
         await self.over
+        await self.exchanges.finish_fires(deadline)
         await self._cancel_tasks()
         if self.admission is not None:
             await self.admission.exited()

@@ -99,7 +99,7 @@ class Exchanges:
         self.outbound: dict[int, SendingHalf] = flow.senders
         self.abandoned: set[int] = set()
         self.restored: list[Any] = []
-        self.fires: set[SendingHalf] = set()
+        self.fires: set[Any] = set()
         self.unread: list[ref[ReceivingHalf]] = []
         self._unread_before = 0
         self.tasks: set[asyncio.Future[Any]] = set()
@@ -244,6 +244,12 @@ class Exchanges:
             self.session.cancel(stream_id)
             inbound.ended(StreamClosed("the handler has ended"))
             self.flow.schedule_write()
+
+    async def finish_fires(self, deadline: float) -> None:
+        """Wait for the handlers of FIRE, whose requesters wait for no response; until `deadline` at the latest."""
+        tasks = [fire.task for fire in self.fires]
+        if tasks:
+            await asyncio.wait(tasks, timeout=max(deadline - self.flow.loop.time(), 0.0))
 
     # For dispatch and the driver.
 

@@ -50,6 +50,10 @@ class _Bound(Service):
                 handler = self._handlers[kind][route] = handler.bound(self._connection)
         return self._around(handler, kind, route) if self.interceptors else handler
 
+    def handles(self, kind: int, route: str) -> bool:
+        """Return whether the service has a handler, besides interceptors."""
+        return self._service.handles(kind, route)
+
     def pushed(self, metadata: bytes) -> None:
         """Pass pushed metadata to the push handler."""
         self._service.pushed(metadata)

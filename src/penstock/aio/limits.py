@@ -10,6 +10,7 @@ from ..connection import Connection
 from ..errors import SetupRejected
 from ..session import Session
 from ..settings import Settings
+from ..tap import Refusal, RefusalCause
 from .setup import REJECTED, Admitted, Verdict
 
 __all__ = ["Limits", "RefusalCounter"]
@@ -47,10 +48,9 @@ class Limits:
 
     # Links whose first message has not been read.
 
-    def refuses(self, address: str) -> str:
-        """Return why a link from `address` is refused; empty if it is accepted."""
-        limit = self._reached(self._pending, address)
-        return f"{limit} links have not sent their first message" if limit else ""
+    def refuses(self, address: str) -> Refusal | None:
+        """Return why a link from `address` is refused; None if it is accepted."""
+        return self._reached(self._pending, address, "links have not sent their first message")
 
     def refused(self, address: str, now: float) -> bool:
         """Count a link that a limit refuses; return True if it is to be logged."""
@@ -90,10 +90,9 @@ class Limits:
 
     # Sessions and their links.
 
-    def full(self, address: str) -> str:
-        """Return why a new session from `address` is refused; empty if it is accepted."""
-        limit = self._reached(self._linked, address)
-        return f"{limit} are open" if limit else ""
+    def full(self, address: str) -> Refusal | None:
+        """Return why a new session from `address` is refused; None if it is accepted."""
+        return self._reached(self._linked, address, "are open")
 
     def linked(self, session: Session, client: str) -> None:
         """Count the link of `session`, instead of its earlier one, for an address or `Connection.counted_as`."""
@@ -138,14 +137,14 @@ class Limits:
     def _of_one_client(self) -> str:
         return f"max_connections_per_address ({self._settings.max_connections_per_address})"
 
-    def _reached(self, links: Counter[str], address: str) -> str:
-        """Return the limit that `links` have reached; empty if none."""
+    def _reached(self, links: Counter[str], address: str, what: str) -> Refusal | None:
+        """Return which limit `links` have reached, followed by `what`; None if they have reached none."""
         settings = self._settings
         if links.total() >= settings.max_connections:
-            return f"max_connections ({settings.max_connections})"
+            return Refusal(RefusalCause.LIMIT, f"max_connections ({settings.max_connections}) {what}")
         if links[address] >= settings.max_connections_per_address:
-            return self._of_one_client
-        return ""
+            return Refusal(RefusalCause.CLIENT_LIMIT, f"{self._of_one_client} {what}")
+        return None
 
 
 def _decrement(counts: Counter[str], address: str) -> None:

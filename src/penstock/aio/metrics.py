@@ -8,10 +8,12 @@ from itertools import product
 from typing import Any
 
 from ..connection import Connection
-from ..errors import LimitExceeded, PeerClosed
+from ..errors import LimitExceeded, PeerClosed, SetupRejected
 from ..kinds import Kind
 from ..ledger import LEDGER, LedgerSnapshot
-from ..tap import Outcome, Tap
+from ..tap import Outcome, Refusal, RefusalCause, Tap
+from .durations import Durations, Histogram, Request
+from .tapping import cause_of
 
 __all__ = ["Metrics", "MetricsSnapshot"]
 
@@ -35,6 +37,10 @@ class MetricsSnapshot:
         requests_repeated: Calls of this side that the peer had no place for, and that were sent again.
         streams_opened: Streams opened, by kind and whether this side is the requester.
         streams_ended: Streams ended, by kind, whether this side is the requester, and outcome.
+        refusals: Clients that a server has refused, by cause: the refused links, and the connections that the acceptor
+            or the limit of a principal has rejected.
+        durations: Histograms of how long requests have taken. Their routes are those of handlers, of which a service
+            has a fixed number.
         ledger: The bytes that the process holds for all its peers.
 
     """
@@ -53,6 +59,8 @@ class MetricsSnapshot:
     requests_repeated: int
     streams_opened: Mapping[tuple[Kind, bool], int]
     streams_ended: Mapping[tuple[Kind, bool, Outcome], int]
+    refusals: Mapping[RefusalCause, int]
+    durations: Mapping[Request, Histogram]
     ledger: LedgerSnapshot = field(default_factory=LEDGER.snapshot, compare=False)
 
     @property
@@ -75,6 +83,10 @@ class Metrics(Tap):
     """A tap that counts events of all connections that it is installed on. Counters are integers that only grow.
 
     :mod:`penstock.observe` exports them to Prometheus and OpenTelemetry. Any thread may take a snapshot.
+
+    Attributes:
+        durations: How long requests have taken.
+
     """
 
     def __init__(self) -> None:
@@ -83,6 +95,8 @@ class Metrics(Tap):
         self._counts = dict.fromkeys(names, 0)
         self._streams_opened = dict.fromkeys(product(Kind, (True, False)), 0)
         self._streams_ended = dict.fromkeys(product(Kind, (True, False), Outcome), 0)
+        self._refusals = dict.fromkeys(RefusalCause, 0)
+        self.durations = Durations()
 
     def snapshot(self) -> MetricsSnapshot:
         """Return the current values of all counters."""
@@ -90,7 +104,14 @@ class Metrics(Tap):
         ended, closed = self._streams_ended.copy(), self._counts["connections_closed"]
         counts: dict[str, Any] = self._counts | {"connections_closed": closed}
         opened = self._streams_opened.copy()
-        return MetricsSnapshot(**counts, streams_opened=opened, streams_ended=ended, ledger=LEDGER.snapshot())
+        return MetricsSnapshot(
+            **counts,
+            streams_opened=opened,
+            streams_ended=ended,
+            refusals=self._refusals.copy(),
+            durations=self.durations.snapshot(),
+            ledger=LEDGER.snapshot(),
+        )
 
     # Methods of Tap.
 
@@ -103,14 +124,17 @@ class Metrics(Tap):
         self._counts["connections_closed"] += 1
         self._counts["connections_failed"] += error is not None and not isinstance(error, PeerClosed)
         self._counts["limits_exceeded"] += isinstance(error, LimitExceeded)
+        if isinstance(error, SetupRejected) and not connection.is_client:
+            self._refusals[cause_of(error)] += 1
 
     def resumed(self, connection: Connection) -> None:
         """Count a resumption."""
         self._counts["connections_resumed"] += 1
 
-    def refused(self, address: str, reason: str) -> None:
-        """Count a refused link."""
+    def refused(self, address: str, reason: Refusal) -> None:
+        """Count a refused link, and the cause."""
         self._counts["connections_refused"] += 1
+        self._refusals[reason.cause] += 1
 
     def received(self, connection: Connection, data: bytes) -> None:
         """Count bytes."""
@@ -135,6 +159,12 @@ class Metrics(Tap):
     def stream_ended(self, connection: Connection, kind: Kind, ours: bool, outcome: Outcome) -> None:
         """Count a stream by its kind and outcome."""
         self._streams_ended[kind, ours, outcome] += 1
+
+    def request_ended(
+        self, connection: Connection, kind: Kind, ours: bool, route: str | None, seconds: float, outcome: Outcome
+    ) -> None:
+        """Count a request by its duration."""
+        self.durations.add(connection, Request(kind, ours, route, outcome), seconds)
 
     def items_received(self, connection: Connection, count: int) -> None:
         """Count items."""

@@ -81,6 +81,12 @@ class Node:
         return self.connector.outstanding
 
     @property
+    def lease(self) -> int | None:
+        """How many requests its lease still allows; None if requests need no lease, or it is not connected."""
+        driver = self.connector.current
+        return None if driver is None else driver.session.requests_left
+
+    @property
     def leased(self) -> bool:
         """True unless it is known that a request would find no lease."""
         driver = self.connector.current
@@ -107,15 +113,21 @@ class Node:
     def answered(self, began: float, now: float) -> None:
         """Record a response to a call that began at `began`."""
         self.latency.observe(now - began, now)
-        self.failures.observe(False, now)
+        self.failures.succeeded(now)
         self._processed()
 
     def failed(self, began: float, now: float) -> None:
         """Record the error of a call that began at `began`. A fast error neither lowers nor begins the latency."""
         if self.latency.seconds(now):
             self.latency.exceed(now - began, now)
-        self.failures.observe(True, now)
+        self.failures.failed(began, now)
         self._processed()
+
+    def canceled(self, began: float, now: float) -> None:
+        """Record that a call which began at `began` was canceled: a failure if it had waited unusually long."""
+        if now - began > self.latency.seconds(now):
+            self.latency.exceed(now - began, now)
+            self.failures.failed(began, now)
 
     def _processed(self) -> None:
         """End a row of rejections."""
@@ -123,9 +135,9 @@ class Node:
             self._rejections = 0
             self._delays.reset()
 
-    def rejected(self, now: float) -> None:
-        """Record a rejected request, and begin a rest after too many in a row."""
-        self.failures.observe(True, now)
+    def rejected(self, began: float, now: float) -> None:
+        """Record the rejection of a call that began at `began`, and begin a rest after too many in a row."""
+        self.failures.failed(began, now)
         self._rejections += 1
         if self._rejections >= self._limit and self._timer is None:
             delay = self._delays.next()
@@ -137,6 +149,7 @@ class Node:
         """Use the node again; one more rejection begins a longer rest."""
         self._timer = None
         self._rejections = self._limit - 1
+        self.failures.forget()
         self._changed()
 
     async def close(self, grace: float | None) -> None:

@@ -9,7 +9,7 @@ from typing import cast
 from ..connection import Connection
 from ..session import Session
 from ..settings import Settings
-from ..tap import Tap
+from ..tap import Refusal, Tap
 from .admission import Admission, ended
 from .connectors import Direct
 from .driver import Driver
@@ -52,13 +52,16 @@ class Observers:
         driven = session if taps is None else cast(Session, taps)
         driver = Driver(driven, settings, bound(service, connection), connection, unlinked)
         driver.taps = taps
+        if taps is not None:
+            # The acceptor may choose another service.
+            taps.has_handler = lambda kind, route: driver.dispatch.service.handles(kind, route)
         driver.exchanges.queue.on_wait = None if taps is None else taps.queued
         connection.peer = Peer(Direct(driver))
         if self._hook is not None or not connection.is_client:
             driver.sink = driver.admission = Admission(driver, self._acceptor, self._hook, self._tasks, count)
         return driver
 
-    def refused(self, address: str, reason: str) -> None:
+    def refused(self, address: str, reason: Refusal) -> None:
         """Report a link to the taps that was closed before it became a connection."""
         self._all.notify("refused", address, reason)
 

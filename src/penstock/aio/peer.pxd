@@ -12,7 +12,7 @@ cpdef tuple request_of(route, data, metadata)
 
 @cython.locals(driver=Driver, exchanges=Exchanges)
 cdef _ready(Connector connector, kind)
-cpdef _pending(Driver driver, future, stream_id, outgoing=*, Py_ssize_t size=*)
+cpdef _pending(Driver driver, future, stream_id, items=*, Py_ssize_t size=*)
 
 
 cdef class Peer:

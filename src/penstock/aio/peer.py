@@ -13,7 +13,7 @@ from ..payload import Payload
 from .connectors import Connector
 from .driver import Driver
 from .handlers import Interceptor, Request, chain
-from .pump import pump
+from .outgoing import Outgoing
 from .sources import Source, check_source
 from .streams import Stream, StreamRequest
 
@@ -57,15 +57,12 @@ def _ready(connector: Connector, kind: Kind) -> Driver | None:
 
 
 def _pending(
-    driver: Driver, future: Future[Payload], stream_id: int, outgoing: Source | None = None, size: int = 0
+    driver: Driver, future: Future[Payload], stream_id: int, items: Outgoing | None = None, size: int = 0
 ) -> Future[Payload]:
-    """Make `future` that of a call that was opened, start its source, and schedule the write of its request.
-
-    The source starts before the request is written, so that the response does not overtake an early failure of it.
-    """
+    """Make `future` that of a call that was opened, prepare its items, and schedule the write of its request."""
     driver.exchanges.calls[stream_id] = future
-    if outgoing is not None:
-        pump(driver.exchanges, stream_id, 0, outgoing)
+    if items is not None:
+        items.begin(driver.exchanges, stream_id)
     driver.flow.schedule_write(size)
     return future
 
@@ -313,54 +310,54 @@ class Peer:
         """
         if self._interceptors:
             return await self._intercepted(kind, route, payload, routed, outgoing)
+        items = None
         if kind is _UPLOAD:
-            check_source(outgoing)
+            items = Outgoing(check_source(outgoing))
         if routed:
             route = ""
         connector = self._connector
         driver = _ready(connector, kind)
         if driver is None:
-            return await self._wait(kind, route, payload, outgoing)
+            return await self._wait(kind, route, payload, items)
         try:
             stream_id = driver.session.open(kind, route, payload, 1)
         except (LeaseMissing, SessionClosed) as error:
-            return await self._queued(await connector.another(driver, error), kind, route, payload, outgoing)
+            return await self._queued(await connector.another(driver, error), kind, route, payload, items)
         if kind is _FIRE:
             driver.flow.schedule_write(len(payload.data))
             return None
-        future = _pending(driver, driver.loop.create_future(), stream_id, outgoing, len(payload.data))
+        future = _pending(driver, driver.loop.create_future(), stream_id, items, len(payload.data))
         try:
             return await future
         except CancelledError:
             driver.exchanges.abandon(stream_id)
             raise
         except (Rejected, SetupRejected) as error:
-            # The source of an upload may have been read.
-            if outgoing is not None:
+            if items is not None and not items.repeatable:
                 raise
             again = driver.exchanges.queue.repeats(error)
             if not (again or connector.replaces(driver.exchanges, error)):
                 raise
         finally:
-            if outgoing is not None:
+            if items is not None:
                 driver.exchanges.cancel_stream(stream_id)
         if again:
-            return await self._queued(driver, kind, route, payload, None, stream_id)
-        return await self._queued(await connector.driver(), kind, route, payload, None)
+            return await self._queued(driver, kind, route, payload, items, stream_id)
+        return await self._queued(await connector.driver(), kind, route, payload, items)
 
-    async def _wait(self, kind: Kind, route: str, payload: Payload, outgoing: Source | None) -> Any:
+    async def _wait(self, kind: Kind, route: str, payload: Payload, items: Outgoing | None) -> Any:
         """Wait for a driver, or in its queue if it has one, and send a request."""
         driver = self._connector.current
         if driver is None or driver.link is None or kind is _FIRE:
             driver = await self._connector.driver()
-        return await self._queued(driver, kind, route, payload, outgoing)
+        return await self._queued(driver, kind, route, payload, items)
 
     def _queued(
-        self, driver: Driver, kind: Kind, route: str, payload: Payload, outgoing: Source | None, order: int = 0
+        self, driver: Driver, kind: Kind, route: str, payload: Payload, items: Outgoing | None, order: int = 0
     ) -> Coroutine[Any, Any, Any]:
         """Send a request through the queue; the peer has refused it before if `order` is its stream id."""
-        own = _fired if kind is _FIRE else partial(_pending, outgoing=outgoing)
-        return self._connector.queued(driver, (kind, route, payload, 1), own, outgoing is None, order)
+        own = _fired if kind is _FIRE else partial(_pending, items=items)
+        return self._connector.queued(driver, (kind, route, payload, 1), own, items, order)
 
     def _stream(self, wanted: StreamRequest) -> Stream:
         """Return a stream or channel that is not open yet."""

@@ -7,17 +7,13 @@ import logging
 from collections.abc import AsyncIterable, Iterator
 from contextvars import Context, copy_context
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from ..errors import CreditExceeded, StreamClosed
-from ..payload import MetadataPush, Payload, PayloadRun
+from ..errors import StreamClosed
 from .exchanges import Exchanges, contained, failure_of
+from .half import Half
 from .handlers import close_items
-from .scheduler import QUANTUM, SLOW_SECONDS
-from .sources import Source, check_source, many_of
-
-if TYPE_CHECKING:
-    from ..wire.columns import RowBuffers, WidthRows
+from .sources import Source, check_source
 
 __all__ = ["Pump", "TaskPump", "pump"]
 
@@ -26,8 +22,6 @@ logger = logging.getLogger("penstock.aio")
 
 FIRST_BYTES: Final = 4_000
 """Bytes that the task of an async source sends before it waits for its turn."""
-FRAME_BYTES: Final = 16
-"""The approximate overhead of an item on the wire."""
 SHORT_BYTES: Final = 2_000
 """The maximum size of a stream's last burst that is written with its batch. A batch of several such streams is written
 before it has much more than a burst; see `FLUSH_AFTER` in `flow`."""
@@ -73,131 +67,6 @@ def pump(
         half.step()
     else:
         half.start()
-
-
-class Half:
-    """The common part of both pumps: sends one item, or many.
-
-    Attributes:
-        credit: Items that may be sent now.
-        put: The session's `send`, which is called for each item.
-        burst_left: Bytes that may be sent before other halves have their turn; negative: what was sent too much.
-        given: The value of `burst_left` when this turn began.
-        quantum: Bytes that each turn adds to it: less than `QUANTUM` if the source is slow.
-        many: Items that were yielded together, to be sent from index `offset` on before any others.
-        part_bytes: The approximate size of the parts of the first of these items that were sent.
-        fragment_bytes: The size above which an item is sent in fragments or parts.
-        context: The context in which the source runs.
-        over: Nothing more is sent.
-
-    """
-
-    __slots__ = (
-        "burst_left", "context", "credit", "exchanges", "flow", "fragment_bytes", "given", "held", "lane", "many",
-        "name", "offset", "over", "part_bytes", "put", "quantum", "session", "source", "stream_id"
-    )  # fmt: skip
-
-    def __init__(
-        self, exchanges: Exchanges, stream_id: int, credit: int, source: Any, name: str, context: Context
-    ) -> None:
-        self.exchanges = exchanges
-        self.flow = exchanges.flow
-        self.lane = exchanges.flow.lane
-        self.session = exchanges.session
-        self.put = exchanges.session.send
-        self.stream_id = stream_id
-        self.credit = credit
-        self.source = source
-        self.name = name
-        self.context = context
-        self.burst_left = self.given = self.held = 0
-        self.quantum = QUANTUM
-        self.many: PayloadRun | RowBuffers | WidthRows | None = None
-        self.offset = 0
-        self.part_bytes = 0
-        self.fragment_bytes = exchanges.flow.settings.fragment_bytes
-        self.over = False
-
-    def send(self, item: object) -> None:
-        """Send an item, or a burst of many. There must be credit.
-
-        Raises:
-            StreamClosed: The peer has canceled; the event for it has not been handled yet.
-
-        """
-        if type(item) is Payload:
-            payload = item
-        elif type(item) is bytes or type(item) is str:
-            payload = Payload(item)
-        elif type(item) is MetadataPush:
-            self.session.push(item.metadata, self.stream_id)
-            return
-        else:
-            self.many = many_of(item)
-            if self.many is not None:
-                self.send_many()
-                return
-            payload = Payload(item)  # type: ignore[arg-type]
-        if len(payload.data) > self.fragment_bytes:
-            # A large item is sent part by part, so that other streams get turns if the protocol allows it.
-            self.many = PayloadRun.of((payload,))
-            self.send_many()
-            return
-        self.burst_left -= len(payload.data) + FRAME_BYTES
-        try:
-            self.credit = self.put(self.stream_id, payload)
-        except CreditExceeded:
-            # Another stream has used what all streams of a River session share.
-            self.many, self.credit = PayloadRun.of((payload,)), 0
-
-    def send_many(self) -> None:
-        """Send as much of `many` as credit allows; at most a chunk of a record batch."""
-        session = self.session
-        many = self.many
-        assert many is not None
-        count = len(many)
-        if isinstance(many, PayloadRun):
-            if many.size > QUANTUM and many.width:
-                # A run of numbers may be large, so it is sent a chunk at a time, like a record batch.
-                stop = min(self.offset + max(QUANTUM // max(many.width, FRAME_BYTES // 4), 1), count)
-                sent = session.send_run(self.stream_id, many.part(self.offset, stop))
-            else:
-                sent = session.send_run(self.stream_id, many, self.offset)
-            if sent:
-                self.burst_left -= max(many.size * sent // count - self.part_bytes, 0)
-                self.part_bytes = 0
-            elif count:
-                # A part of a large item.
-                self.burst_left -= self.fragment_bytes
-                self.part_bytes += self.fragment_bytes
-        elif count:
-            # Only a chunk is encoded, and sent while cached. Adding to the credit could overflow: it may be 2^63-1.
-            stop = self.offset + min(self.credit, count - self.offset)
-            run = many.run(self.offset, stop, QUANTUM, FRAME_BYTES)
-            sent = session.send_run(self.stream_id, run)
-            self.burst_left -= run.size
-        else:
-            sent = 0
-        self.burst_left -= sent * FRAME_BYTES
-        self.offset += sent
-        if self.offset == count:
-            self.many = None
-            self.offset = 0
-        elif self.burst_left > 0:
-            # The next chunk is for the next turn.
-            self.given -= self.burst_left
-            self.burst_left = 0
-        self.credit = session.credit(self.stream_id)
-
-    def begin_turn(self) -> bool:
-        """Add the quantum of a turn; return False if it only pays for what was sent before."""
-        self.quantum = min(2 * self.quantum, QUANTUM)
-        self.burst_left = self.given = min(self.burst_left, 0) + self.quantum
-        return self.burst_left > 0
-
-    def slow(self, seconds: float) -> None:
-        """Make the next burst smaller, because this one took long."""
-        self.quantum = max(int(self.given * SLOW_SECONDS / seconds) // 2, 1)
 
 
 class Pump(Half):
@@ -259,7 +128,7 @@ class Pump(Half):
         return self.given - self.burst_left
 
     def burst(self) -> None:
-        """Send items until a chunk of output is full, the credit is used, or the source ends."""
+        """Send items until a chunk of output is full, the credit or the time is used, or the source ends."""
         if self.many is not None:
             self.send_many()
         elif self.next_item is not _NOTHING:
@@ -271,6 +140,8 @@ class Pump(Half):
                 self._complete()
                 return
             self.send(item)
+            if self.credit > 0:
+                self.limit_burst()
         # One item is taken ahead of credit, so that a peer that requested exactly all items gets the completion.
         if self.credit <= 0 and self.many is None:
             self.next_item = next(self.source, _END)
@@ -302,6 +173,7 @@ class TaskPump(Half):
     ) -> None:
         super().__init__(exchanges, stream_id, credit, source, name, context)
         self.burst_left = self.given = FIRST_BYTES
+        self.begun = self.lane.scheduler.clock()
         self.task: asyncio.Future[None] | None = None
         self.turn = -1  # The turn in which it was woken.
         # The task waits for it while it may not send.
@@ -360,6 +232,7 @@ class TaskPump(Half):
                 left = self.burst_left
                 self.send(item)
                 flow.schedule_write(left - self.burst_left)
+                self.limit_burst()
                 while self.many is not None:
                     await self._ready()
                     self.send_many()
@@ -377,6 +250,8 @@ class TaskPump(Half):
             if self.credit > 0:
                 self.lane.queue(self, self.turn < 0)
             await self.waiter
+            # Other tasks that were woken with this one may have run first.
+            self.begun = self.lane.scheduler.clock()
 
     def _finished(self, task: asyncio.Future[None]) -> None:
         """Report a failure to the peer, and remove this half."""

@@ -8,6 +8,7 @@ cdef class Scheduler:
     cdef public object waiting
     cdef public bint running
     cdef public bint scheduled
+    cdef public double begun
     cdef public double spent
     cdef public double until
     cdef public Py_ssize_t turns
@@ -16,7 +17,7 @@ cdef class Scheduler:
     cdef public double woken_at
 
     cpdef bint idle(self) except -1
-    @cython.locals(begun=double, seconds=double)
+    @cython.locals(seconds=double)
     cpdef at_once(self, Lane lane, half)
     cpdef schedule(self, Lane lane)
     @cython.locals(now=double, seconds=double, lane=Lane)

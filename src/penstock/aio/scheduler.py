@@ -20,7 +20,7 @@ TURN_SECONDS: Final = 0.002
 """The time for sending between two polls of the sockets. It bounds what streams add to the latency of calls, and is a
 thousand times the cost of a poll."""
 SLOW_SECONDS: Final = TURN_SECONDS / 2
-"""The duration of a burst after which the next one is smaller."""
+"""The duration after which a burst ends early, and the next one is smaller."""
 MARK_SECONDS: Final = TURN_SECONDS / 4
 """The time for sending at once after which a turn marks the next iteration of the loop."""
 PATIENCE: Final = 64
@@ -67,6 +67,7 @@ class Scheduler:
             back does not make it new.
         running: A half is sending.
         scheduled: A turn will run in the next iteration of the loop.
+        begun: When the last burst began.
         spent: Seconds since the last turn in which halves sent at once.
         until: When the current turn ends.
         turns: The number of turns so far.
@@ -77,8 +78,8 @@ class Scheduler:
     """
 
     __slots__ = (
-        "__weakref__", "clock", "fresh", "running", "scheduled", "spent", "turns", "until", "waiting", "wakes", "woken",
-        "woken_at"
+        "__weakref__", "begun", "clock", "fresh", "running", "scheduled", "spent", "turns", "until", "waiting", "wakes",
+        "woken", "woken_at"
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -87,6 +88,7 @@ class Scheduler:
         self.waiting: deque[Lane] = deque()
         self.running = False
         self.scheduled = False
+        self.begun = 0.0
         self.spent = 0.0
         self.until = 0.0
         self.turns = 0
@@ -101,11 +103,11 @@ class Scheduler:
     def at_once(self, lane: Lane, half: Runnable) -> None:
         """Let `half` send a burst now. The scheduler must be idle."""
         self.running = True
-        begun = self.clock()
+        self.begun = self.clock()
         try:
             lane.deficit -= half.step()
         finally:
-            seconds = self.clock() - begun
+            seconds = self.clock() - self.begun
             self.running = False
             self.spent += seconds
             if seconds > SLOW_SECONDS:
@@ -299,6 +301,7 @@ class Lane:
             half = self._next()
             if half is None:
                 break
+            scheduler.begun = now
             self.deficit -= half.step()
             then = scheduler.clock()
             if then - now > SLOW_SECONDS:

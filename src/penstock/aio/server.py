@@ -18,7 +18,7 @@ from ..ledger import LEDGER, LedgerSnapshot
 from ..protocols import EXAMPLE_URL, detectors
 from ..session import Durable, Session
 from ..settings import DEFAULT_SETTINGS, Settings
-from ..tap import Tap
+from ..tap import Refusal, RefusalCause, Tap
 from ..transports import MAX_REFUSED_LINKS, Discard, Link, Listener, Refused
 from ..urls import Url, parse_urls
 from .arrivals import Arrival
@@ -193,7 +193,7 @@ class Server:
         while self._arrivals and loop.time() < deadline:  # noqa: ASYNC110 (nothing else needs their end)
             await asyncio.sleep(POLL_SECONDS)
         for arrival in list(self._arrivals):
-            arrival.refuse("the server is closing")
+            arrival.refuse(Refusal(RefusalCause.CLOSING, "the server is closing"))
 
     async def _finish(self, session: Session, driver: Driver, grace: float | None) -> None:
         """Close a connection, or detach it if its session is stored."""
@@ -267,7 +267,7 @@ class Server:
         self._arrivals.add(arrival)
         return arrival
 
-    def _note_refusal(self, address: str, reason: str) -> None:
+    def _note_refusal(self, address: str, reason: Refusal) -> None:
         logged = self._limits.refused(address, asyncio.get_running_loop().time())
         logger.log(logging.WARNING if logged else logging.DEBUG, "%s refused: %s", address or "a peer", reason)
         self._observers.refused(address, reason)
@@ -282,9 +282,9 @@ class Server:
         if driver is None:
             # A session that an earlier process stored is not a new one.
             durable = session.durable
-            reason = "" if durable is not None and durable.kept else self._limits.full(arrival.address)
+            reason = None if durable is not None and durable.kept else self._limits.full(arrival.address)
             if self._closing:
-                reason = "the server is closing"
+                reason = Refusal(RefusalCause.CLOSING, "the server is closing")
             if reason:
                 self._note_refusal(arrival.address, reason)
                 self._refuse(session, link, reason)
@@ -329,7 +329,7 @@ class Server:
         link.receiver = Discard()
         link.close()
 
-    def lost(self, arrival: Arrival, reason: str) -> None:
+    def lost(self, arrival: Arrival, reason: Refusal) -> None:
         """Remove a link that was lost before its session was known."""
         self._remove(arrival)
         if not arrival.refusal:

@@ -160,6 +160,10 @@ class Service:
             handler = self._handlers[Kind.CALL].get(route)
         return handler
 
+    def handles(self, kind: int, route: str) -> bool:
+        """Return whether a handler is registered for requests of a kind, as they arrive, with a route."""
+        return Service.find(self, kind, route, True) is not None
+
     def kind_of(self, route: str) -> Kind | None:
         """Return the kind of a route's handler other than FIRE, for protocols whose requests do not have a kind."""
         return self._kinds.get(route)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Iterable
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..errors import LocalError
@@ -18,19 +17,21 @@ Source: TypeAlias = AsyncIterable[Any] | Iterable[Any] | Awaitable[Any]
 """Yields items: Payload, bytes or str, or many at once as a PayloadRun, a pyarrow.RecordBatch or a pyarrow.Array. It
 may also yield MetadataPush, which is not an item."""
 
+SOURCES: Final = (AsyncIterable, Iterable, Awaitable)
 SINGLE: Final = (bytes, str, Payload, PayloadRun)
 """Iterable types that are items, not sources of items."""
 
 
-def check_source(source: object) -> None:
-    """Check that items can be taken from a source.
+def check_source(source: object) -> Source:
+    """Return a source from which items can be taken.
 
     Raises:
         LocalError: `source` is not iterable, or is a single item.
 
     """
-    if not (isinstance(source, AsyncIterable | Iterable) or isawaitable(source)) or isinstance(source, SINGLE):
+    if not isinstance(source, SOURCES) or isinstance(source, SINGLE):
         raise LocalError(f"a source of items is an iterable or an async iterable, not {type(source).__name__}")
+    return source
 
 
 def many_of(item: object) -> PayloadRun | RowBuffers | WidthRows | None:

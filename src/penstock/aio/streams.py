@@ -15,7 +15,7 @@ from .exchanges import Exchanges
 from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
 from .items import Items
-from .pump import pump
+from .outgoing import Outgoing
 from .sources import Source, check_source
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class Stream(Items):
     """
 
     __slots__ = (
-        "_again", "_chain", "_connector", "_credit", "_entered", "_limit", "_opening", "_plain", "_refusals",
-        "_request", "_wanted", "_wrapped"
+        "_again", "_chain", "_connector", "_credit", "_entered", "_limit", "_opening", "_outgoing", "_plain",
+        "_refusals", "_request", "_wanted", "_wrapped"
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +92,7 @@ class Stream(Items):
         self._refusals = 0
         # The exchanges in whose queue to wait after a refusal, and the first stream id there; see `RequestQueue.add`.
         self._again: tuple[Exchanges | None, int] = None, 0
+        self._outgoing: Outgoing | None = None
         self._request = request
         self._chain = None if request is None else chain(interceptors, self._open_plain)
         # The stream that the last interceptor opened, and its items if an interceptor has wrapped them.
@@ -230,9 +231,11 @@ class Stream(Items):
         if driver is None or driver.flow.paused:
             driver = await self._connector.driver()
         wanted = self._wanted
-        outgoing = wanted.outgoing
+        source = wanted.outgoing
+        if source is not None and self._outgoing is None:
+            self._outgoing = Outgoing(source)
         route = "" if wanted.routed else wanted.route
-        opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
+        opening = (wanted.kind, route, wanted.payload, self._credit, source is None, wanted.endless)
         refused_by, order = self._again
         try:
             try:
@@ -254,8 +257,8 @@ class Stream(Items):
         inbound = ReceiveBuffer(exchanges, stream_id, self._credit, self._limit, wanted.manual)
         inbound.on_push = wanted.on_push
         self._inbound = exchanges.inbound[stream_id] = inbound
-        if wanted.outgoing is not None:
-            pump(exchanges, stream_id, 0, wanted.outgoing)
+        if self._outgoing is not None:
+            self._outgoing.begin(exchanges, stream_id)
         exchanges.flow.schedule_write(len(wanted.payload.data))
         return inbound
 
@@ -269,9 +272,9 @@ class Stream(Items):
             return self._inbound
         if self._inbound is ended:
             self._refusals += 1
-            wanted = self._wanted
-            # Sent items may be spent, and what a user has granted was for the earlier stream.
-            spent = ended.began or wanted.outgoing is not None or wanted.manual
+            # Items that were sent are gone, and what a user has granted was for the earlier stream.
+            gone = self._outgoing is not None and not self._outgoing.repeatable
+            spent = ended.began or gone or self._wanted.manual
             if spent or self._refusals > MAX_REFUSALS:
                 raise error
             if ended.refused:

@@ -5,22 +5,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Set
 from operator import attrgetter
+from time import perf_counter
 from typing import Any, Final
 
 from ..connection import Connection
 from ..errors import Canceled as CanceledError
-from ..errors import Rejected
+from ..errors import LinkError, Rejected, SetupRejected
 from ..events import Canceled, Closed, Completed, Established, Event, Failed, ItemReceived, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..session import Session
-from ..tap import Outcome, Tap
+from ..tap import Outcome, Refusal, RefusalCause, Tap
 
-__all__ = ["TappedSession", "Taps"]
+__all__ = ["TappedSession", "Taps", "cause_of"]
 
 logger = logging.getLogger("penstock.aio")
 
-STREAMS: Final = {"stream_opened", "stream_ended"}
+STREAMS: Final = {"stream_opened", "stream_ended", "request_ended"}
+ROUTE_CHARACTERS: Final = 255
+"""Longer routes are not kept until their requests end."""
 OBSERVED: Final = {
     "cancel": STREAMS,
     "complete": STREAMS,
@@ -67,13 +70,15 @@ class Taps:
 
 
 class _Stream:
-    """An open stream: which halves are open, and how the responder's has ended."""
+    """An open stream: when it began, which halves are open, and how the responder's has ended."""
 
-    __slots__ = ("kind", "ours", "outcome", "request_open", "response_open")
+    __slots__ = ("began", "kind", "ours", "outcome", "request_open", "response_open", "route")
 
-    def __init__(self, kind: Kind, ours: bool, request_open: bool) -> None:
+    def __init__(self, kind: Kind, ours: bool, request_open: bool, route: str, began: float) -> None:
         self.kind = kind
         self.ours = ours
+        self.route = route
+        self.began = began
         self.request_open = request_open
         self.response_open = kind != Kind.FIRE
         self.outcome = Outcome.COMPLETED
@@ -83,6 +88,10 @@ class TappedSession:
     """A :class:`penstock.session.Session` that forwards to another one, and reports its events to taps.
 
     Nothing is recorded for methods that no tap defines.
+
+    Attributes:
+        has_handler: Returns whether this side has a handler of a kind for a route.
+
     """
 
     link_wanted = property(attrgetter("_session.link_wanted"))
@@ -96,6 +105,8 @@ class TappedSession:
         self._attached = self._is_open = self._is_closed = False
         self._items_sent = 0
         self._counts = self._taps.any_defines({*STREAMS, "items_received"})
+        self._times = self._taps.any_defines({"request_ended"})
+        self.has_handler: Callable[[int, str], bool] = lambda kind, route: False
         for name, method_of in VERBS.items():
             if name != "take_events" and not self._taps.any_defines(OBSERVED.get(name, set())):
                 # Looked up once, so that a call goes directly to the session.
@@ -162,7 +173,7 @@ class TappedSession:
             elif isinstance(event, RunReceived):
                 items += len(event.run)
             elif isinstance(event, Requested):
-                self._begin(event.stream_id, event.kind, False, not event.done)
+                self._begin(event.stream_id, event.kind, False, not event.done, event.route)
             elif kind is Completed:
                 self._end_half(event.stream_id, False)
             elif isinstance(event, Canceled):
@@ -228,8 +239,9 @@ class TappedSession:
 
     # Streams.
 
-    def _begin(self, stream_id: int, kind: Kind, ours: bool, request_open: bool) -> None:
-        self._streams[stream_id] = stream = _Stream(kind, ours, request_open)
+    def _begin(self, stream_id: int, kind: Kind, ours: bool, request_open: bool, route: str = "") -> None:
+        began = perf_counter() if self._times else 0.0
+        self._streams[stream_id] = stream = _Stream(kind, ours, request_open, route[: ROUTE_CHARACTERS + 1], began)
         self._notify("stream_opened", kind, ours)
         if not request_open:
             self._check_done(stream_id, stream)
@@ -257,6 +269,16 @@ class TappedSession:
         if not stream.request_open and not stream.response_open:
             del self._streams[stream_id]
             self._notify("stream_ended", stream.kind, stream.ours, stream.outcome)
+            if self._times and stream.kind != Kind.FIRE:
+                self._time(stream)
+
+    def _time(self, stream: _Stream) -> None:
+        """Report how long a request has taken."""
+        kind, ours, route = stream.kind, stream.ours, stream.route
+        # THREATS 103: strangers choose the routes of requests without a handler.
+        known = not ours and len(route) <= ROUTE_CHARACTERS and self.has_handler(kind, route)
+        seconds = perf_counter() - stream.began
+        self._notify("request_ended", kind, ours, route if known else None, seconds, stream.outcome)
 
     # The connection.
 
@@ -280,7 +302,8 @@ class TappedSession:
             self._notify_items_sent()
             self._notify("closed", error)
         elif not self._is_closed:
-            self._taps.notify("refused", self._connection.address, str(error or "the link was closed"))
+            reason = Refusal(cause_of(error), str(error or "the link was closed"))
+            self._taps.notify("refused", self._connection.address, reason)
         self._is_closed = True
 
     def queued(self, what: str) -> None:
@@ -295,6 +318,17 @@ class TappedSession:
     def _notify(self, what: str, *arguments: Any) -> None:
         if self._is_open:
             self._taps.notify(what, self._connection, *arguments)
+
+
+def cause_of(error: Exception | None) -> RefusalCause:
+    """Return why a server has refused a client, by the error of its session."""
+    if error is None or isinstance(error, LinkError):
+        return RefusalCause.LOST
+    if not isinstance(error, SetupRejected):
+        return RefusalCause.INVALID
+    if error.closing:
+        return RefusalCause.CLOSING
+    return RefusalCause.CLIENT_LIMIT if error.temporary else RefusalCause.REJECTED
 
 
 def outcome_of(error: Exception) -> Outcome:

@@ -92,11 +92,15 @@ def rules(url: Url, options: RuleOptions) -> None:
     Example: penstock rules rsocket+tcp://localhost:7878 --finite range=6 --count 6 --endless ticks
     """
     from ..aio.loop import run
-    from ..testing import check_publisher
+    from ..testing import check_publisher, misdescribed
 
     published = options.published(url)
+    numbers = _numbers(options.rule)
+    fault = run(misdescribed(published))
+    if fault:
+        raise LocalError(f"{fault}; mend the options that describe the server's streams")
     broken = False
-    for number in _numbers(options.rule):
+    for number in numbers:
         [result] = run(check_publisher(published, [number]))
         broken = broken or result.outcome == "broken"
         print(_line(result, options.as_json), flush=True)

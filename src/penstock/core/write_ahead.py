@@ -65,7 +65,7 @@ def decode_records(
     for each in data:
         try:
             record = decoder.decode(each)
-        except msgspec.DecodeError as error:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise SessionStoreError(
                 f"{protocol} session log has an invalid record ({len(each)} bytes): {error}"
             ) from error

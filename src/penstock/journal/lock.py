@@ -106,5 +106,5 @@ def _owner(fd: int) -> Owner | None:
     """Return the owner recorded in the lock file, or None if it is unreadable, as on another machine's disk."""
     try:
         return msgspec.json.decode(os.pread(fd, 4096, 0), type=Owner)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return None

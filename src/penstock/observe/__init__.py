@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["COUNTERS", "HELD", "INITIATORS", "PAYMENTS"]
+__all__ = ["COUNTERS", "DURATIONS", "HELD", "INITIATORS", "OTHER", "PAYMENTS", "REFUSALS"]
 
 COUNTERS: Final = (
     # The field of a snapshot, the unit, and a description.
@@ -39,6 +39,14 @@ HELD: Final = (
 )
 
 PAYMENTS: Final = "Releases of memory because of a limit of held bytes"
+
+REFUSALS: Final = "Clients refused, by cause"
+
+OTHER: Final = "_OTHER"
+"""What the semantic conventions call a method that is not known."""
+
+DURATIONS: Final = {True: "Duration of requests of this side", False: "Duration of requests of the peer"}
+"""The descriptions of the histograms; the key is True for requests of this side."""
 
 INITIATORS: Final = {True: "local", False: "remote"}
 """The label for the side that sent a request; the key is True for this side."""

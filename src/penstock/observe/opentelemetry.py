@@ -10,17 +10,20 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from ipaddress import ip_address
 from typing import Any, Final
 
+from ..aio.durations import BOUNDS
+from ..aio.durations import Request as Ended
 from ..aio.handlers import Interceptor, Next, Request
 from ..aio.metrics import Metrics
 from ..connection import Connection
 from ..errors import ApplicationError
 from ..kinds import Kind
-from . import COUNTERS, HELD, INITIATORS, PAYMENTS
+from ..tap import Outcome
+from . import COUNTERS, DURATIONS, HELD, INITIATORS, OTHER, PAYMENTS, REFUSALS
 from .carriers import AnyCarrier, Carrier
 
 try:
     from opentelemetry.context import Context
-    from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter
+    from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation, get_meter
     from opentelemetry.propagate import get_global_textmap
     from opentelemetry.propagators.textmap import TextMapPropagator
     from opentelemetry.trace import (
@@ -43,8 +46,6 @@ __all__ = ["client_tracing", "export", "server_tracing"]
 
 SCOPE: Final = "penstock"
 """The name of the tracer and the meter."""
-OTHER: Final = "_OTHER"
-"""What the semantic conventions call a method that is not known."""
 SENDS_MANY: Final = (Kind.STREAM, Kind.CHANNEL)
 
 Callback = Callable[[CallbackOptions], Iterable[Observation]]
@@ -54,7 +55,7 @@ Callback = Callable[[CallbackOptions], Iterable[Observation]]
 
 
 def export(metrics: Metrics, meter_provider: MeterProvider | None = None) -> None:
-    """Register `metrics` with OpenTelemetry as observable instruments.
+    """Register `metrics` with OpenTelemetry: observable instruments, and histograms of durations.
 
     Args:
         metrics: The tap that counts. One is enough for all servers and clients of a process.
@@ -70,13 +71,17 @@ def export(metrics: Metrics, meter_provider: MeterProvider | None = None) -> Non
     )
     for field, unit, text in HELD:
         meter.create_observable_gauge(f"penstock.ledger.{field.replace('_', '.')}", [_held(metrics, field)], unit, text)
-    meter.create_observable_counter("penstock.ledger.payments", [_held(metrics, "payments")], "{release}", PAYMENTS)
+    meter.create_observable_counter(
+        "penstock.ledger.payments", [lambda options: _payments(metrics)], "{release}", PAYMENTS
+    )
+    meter.create_observable_counter("penstock.refusals", [lambda options: _refusals(metrics)], "{client}", REFUSALS)
     meter.create_observable_counter(
         "penstock.streams.opened", [lambda options: _opened(metrics)], "{stream}", "Requests sent or received"
     )
     meter.create_observable_counter(
         "penstock.streams.ended", [lambda options: _ended(metrics)], "{stream}", "Streams ended"
     )
+    metrics.durations.recorders.append(_recorder(meter))
 
 
 def _reading(metrics: Metrics, field: str) -> Callback:
@@ -95,6 +100,42 @@ def _opened(metrics: Metrics) -> Iterator[Observation]:
 def _ended(metrics: Metrics) -> Iterator[Observation]:
     for (kind, ours, outcome), count in metrics.snapshot().streams_ended.items():
         yield Observation(count, _labels(kind, ours) | {"outcome": outcome.value})
+
+
+def _payments(metrics: Metrics) -> Iterator[Observation]:
+    for limit, count in metrics.snapshot().ledger.payments_by_limit.items():
+        yield Observation(count, {"limit": limit})
+
+
+def _refusals(metrics: Metrics) -> Iterator[Observation]:
+    for cause, count in metrics.snapshot().refusals.items():
+        yield Observation(count, {"cause": cause.value})
+
+
+def _recorder(meter: Meter) -> Callable[[Connection, Ended, float], None]:
+    """Return a function that records the duration of a request, as the semantic conventions define it."""
+    sent, received = (
+        meter.create_histogram(
+            f"rpc.{side}.call.duration", "s", DURATIONS[ours], explicit_bucket_boundaries_advisory=BOUNDS
+        )
+        for side, ours in (("client", True), ("server", False))
+    )
+
+    def record(connection: Connection, request: Ended, seconds: float) -> None:
+        attributes: dict[str, str | int] = {
+            "rpc.system.name": connection.protocol,
+            "penstock.kind": request.kind.name.lower(),
+        }
+        if request.outcome is not Outcome.COMPLETED:
+            attributes["error.type"] = request.outcome.value
+        if request.ours:
+            places = _places(connection)
+            attributes |= {name: places[name] for name in ("server.address", "server.port") if name in places}
+        else:
+            attributes["rpc.method"] = OTHER if request.route is None else request.route
+        (sent if request.ours else received).record(seconds, attributes)
+
+    return record
 
 
 def _labels(kind: Kind, ours: bool) -> dict[str, str]:

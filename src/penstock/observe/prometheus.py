@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 
+from ..aio.durations import BOUNDS, Request
 from ..aio.metrics import Metrics, MetricsSnapshot
 from ..errors import ConnectError
 from ..kinds import Kind
 from ..tap import Outcome
-from . import COUNTERS, HELD, INITIATORS, PAYMENTS
+from . import COUNTERS, DURATIONS, HELD, INITIATORS, OTHER, PAYMENTS, REFUSALS
 
 try:
     from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
     from prometheus_client.registry import Collector
 except ImportError as error:
     raise ModuleNotFoundError(
@@ -92,8 +94,15 @@ class MetricsCollector(Collector):
             yield CounterMetricFamily(f"penstock_{field}", text, getattr(now, field))
         for field, _, text in HELD:
             yield GaugeMetricFamily(f"penstock_ledger_{field}", text, getattr(now.ledger, field))
-        yield CounterMetricFamily("penstock_ledger_payments", PAYMENTS, now.ledger.payments)
+        payments = CounterMetricFamily("penstock_ledger_payments", PAYMENTS, labels=["limit"])
+        for limit, count in now.ledger.payments_by_limit.items():
+            payments.add_metric([limit], count)
+        refusals = CounterMetricFamily("penstock_refusals", REFUSALS, labels=["cause"])
+        for cause, count in now.refusals.items():
+            refusals.add_metric([cause.value], count)
+        yield from (payments, refusals)
         yield from _streams(now)
+        yield from _durations(now)
 
 
 def _streams(now: MetricsSnapshot) -> Iterable[Metric]:
@@ -109,3 +118,20 @@ def _streams(now: MetricsSnapshot) -> Iterable[Metric]:
             for outcome in Outcome:
                 ended.add_metric([*values, outcome.value], now.streams_ended[kind, ours, outcome])
     yield from (current, opened, ended)
+
+
+def _durations(now: MetricsSnapshot) -> Iterable[Metric]:
+    labels = ["kind", "outcome"]
+    sent = HistogramMetricFamily("penstock_client_duration_seconds", DURATIONS[True], labels=labels)
+    received = HistogramMetricFamily("penstock_server_duration_seconds", DURATIONS[False], labels=[*labels, "route"])
+    for request, (counts, total) in now.durations.items():
+        buckets = list(zip((*map(str, BOUNDS), "+Inf"), accumulate(counts), strict=True))
+        family = sent if request.ours else received
+        family.add_metric(_values(request), buckets, total)
+    yield from (sent, received)
+
+
+def _values(request: Request) -> list[str]:
+    """Return the values of a histogram's labels."""
+    values = [request.kind.name.lower(), request.outcome.value]
+    return values if request.ours else [*values, OTHER if request.route is None else request.route]

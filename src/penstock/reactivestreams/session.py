@@ -89,6 +89,7 @@ class ReactiveStreamsSession:
 
     linked_at = None
     excused = False
+    requests_left = None
     durable = None
     full = False
     secret = b""

@@ -79,6 +79,7 @@ class RiverDetector(Detector):
             raise SetupRejected(f"this server is {self._name}, not {message.to[:40]}", MALFORMED)
         sessions = self._sessions
         if self.locked_out and (resumes(request.expected_session_state) or sessions.taken(request.session_id)):
+            self.was_locked_out = True
             raise ProtocolError(f"handshake refused: {self.locked_out}")
         known = sessions.get(request.session_id, message.from_, self.identity)
         if known is not None and known.us == message.to:

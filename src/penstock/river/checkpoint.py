@@ -25,14 +25,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from ..checkpoints import before, compose, dissect
-from ..core.halves import OPEN
+from ..core.halves import DONE, IDLE, OPEN
 from ..errors import LocalError, ResumeRejected
+from ..kinds import Kind
 from ..settings import Settings
+from ..wire.river.codec import MAX_NUMBER
 from .identity import Side
 from .outbound import Outbound
 from .streams import RiverStream
@@ -45,18 +48,22 @@ RESERVED: Final = 64
 """The minimum of reserved numbers, for the acknowledgements that a server requests while it sends items."""
 RESERVED_SECONDS: Final = 60.0
 """How long heartbeats can be answered without another checkpoint."""
+# What the fields of a checkpoint may contain. It comes from a file, which may be damaged or hostile.
+_Count: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+_Half: TypeAlias = Annotated[int, Meta(ge=IDLE, le=DONE)]
+_Number: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 
 
 class StreamState(msgspec.Struct, array_like=True):
     """An open stream; see :class:`penstock.river.streams.RiverStream`."""
 
-    number: int
+    number: _Number
     name: str
-    kind: int
-    inbound: int
-    outbound: int
-    granted: int
-    seen_until: int
+    kind: Kind
+    inbound: _Half
+    outbound: _Half
+    granted: _Count
+    seen_until: _Number
 
     @classmethod
     def of(cls, stream: RiverStream, ack: int) -> StreamState:
@@ -64,7 +71,7 @@ class StreamState(msgspec.Struct, array_like=True):
         seen_until = stream.held_seqs[0] if stream.held_seqs else max(ack, stream.seen_until)
         # A held end is sent again.
         inbound = OPEN if stream.held else stream.inbound
-        return cls(stream.number, stream.name, stream.kind, inbound, stream.outbound, stream.granted, seen_until)
+        return cls(stream.number, stream.name, Kind(stream.kind), inbound, stream.outbound, stream.granted, seen_until)
 
 
 class Checkpoint(msgspec.Struct):
@@ -87,9 +94,9 @@ class Checkpoint(msgspec.Struct):
     codec: str
     us: str
     peer: str
-    covered: int
-    seq: int
-    reserved: int
+    covered: _Number
+    seq: _Number
+    reserved: _Number
     unacked: list[bytes]
     streams: list[StreamState]
 
@@ -107,7 +114,7 @@ def decode_checkpoint(data: bytes, codec: str) -> Checkpoint:
     public, private = dissect(data)
     try:
         checkpoint = _decoder.decode(public)
-    except msgspec.DecodeError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise LocalError(f"not a checkpoint of a River session ({len(data)} bytes): {error}") from error
     if checkpoint.version != VERSION:
         raise LocalError(f"checkpoint of version {checkpoint.version}; this release reads version {VERSION}")
@@ -117,6 +124,8 @@ def decode_checkpoint(data: bytes, codec: str) -> Checkpoint:
         )
     messages = before(private, checkpoint.seq - len(checkpoint.unacked), lambda message: 1)
     checkpoint.unacked = messages + checkpoint.unacked
+    if len(checkpoint.unacked) > checkpoint.seq:
+        raise LocalError(f"the checkpoint has {len(checkpoint.unacked)} messages before number {checkpoint.seq}")
     return checkpoint
 
 
@@ -176,6 +185,7 @@ def restore(checkpoint: Checkpoint, side: Side, outbound: Outbound) -> None:
     """Restore `checkpoint` in a new session.
 
     Raises:
+        LocalError: It reserves more numbers than messages may be unacknowledged.
         ResumeRejected: Nothing had been received or acknowledged. A server that has lost such a session would accept
             it as a new one, and the loss would go unnoticed.
 
@@ -186,6 +196,9 @@ def restore(checkpoint: Checkpoint, side: Side, outbound: Outbound) -> None:
         raise ResumeRejected(
             "the server had not answered before the checkpoint, so it may have lost the session unnoticed"
         )
+    limit = side.settings.max_unacked
+    if checkpoint.reserved > limit:
+        raise LocalError(f"the checkpoint reserves {checkpoint.reserved} numbers, more than max_unacked ({limit})")
     sequence.seq = first
     for message in checkpoint.unacked:
         sequence.sent(message)

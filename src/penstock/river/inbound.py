@@ -361,7 +361,7 @@ class Inbound:
         stream.outbound = DONE
         starved = self._outbound.starved
         if starved:
-            starved.discard(stream.number)
+            starved.pop(stream.number, None)
         self.close_if_done(stream)
 
     def fail_all(self, error: Exception | None) -> None:
@@ -377,7 +377,7 @@ class Inbound:
         stream.inbound = stream.outbound = DONE
         starved = self._outbound.starved
         if starved:
-            starved.discard(stream.number)
+            starved.pop(stream.number, None)
         self._streams.close(stream)
 
     def _is_close(self, message: Message) -> bool:

@@ -59,7 +59,7 @@ cdef class Outbound:
     cdef public Outbox outbox
     cdef public bint linked
     cdef public bint v1_1
-    cdef public set starved
+    cdef public dict starved
 
     @cython.locals(sequence=Sequence, data=bytes, size=Py_ssize_t, stream=RiverStream)
     cpdef send_message(

@@ -47,8 +47,7 @@ LEASE_SECONDS: Final = 1.0
 UNBOOKED_BYTES: Final = 4_096
 OPENING: Final = 0
 """Stands for a new stream among the streams that wait for room."""
-_FIRE, _STREAM = int(Kind.FIRE), int(Kind.STREAM)
-_UPLOAD, _CHANNEL = int(Kind.UPLOAD), int(Kind.CHANNEL)
+_FIRE, _STREAM, _UPLOAD, _CHANNEL = map(int, (Kind.FIRE, Kind.STREAM, Kind.UPLOAD, Kind.CHANNEL))
 
 
 class Sequence:
@@ -171,7 +170,7 @@ class Outbound:
         outbox: The output for the link.
         linked: Whether messages are written immediately. Without a link, they are only kept.
         v1_1: Whether the peer speaks v1.1.
-        starved: The streams that wait for room, and `OPENING`.
+        starved: The streams that wait for room, the one that has used it up first, and `OPENING`.
         max_sent_bytes: The size of the largest message that the peer is known to accept.
 
     """
@@ -188,8 +187,7 @@ class Outbound:
         self._events = side.events
         self._finish = side.finish
         # Messages and bytes of both sides since the last requested acknowledgement, and their limits.
-        self._uncounted = 0
-        self._uncounted_bytes = 0
+        self._uncounted = self._uncounted_bytes = 0
         self._request_after = -(-settings.max_unacked // ACK_REQUESTS)
         self._request_after_bytes = -(-settings.resume_bytes // ACK_REQUESTS)
         self._room_to_wake = -(-settings.max_unacked // 4)  # Waiting streams are not resumed for each item.
@@ -197,7 +195,7 @@ class Outbound:
         self.sequence = Sequence(settings.max_unacked, settings.resume_bytes, side.account)
         self.outbox = Outbox()
         self.linked = self.v1_1 = False
-        self.starved: set[int] = set()
+        self.starved: dict[int, None] = {}
         self.max_sent_bytes = size_limit(settings)[0]
 
     # The link.
@@ -271,7 +269,7 @@ class Outbound:
         body = self._body_of(payload)
         tracing = None if payload.metadata is None else tracing_of(payload.metadata)
         if self.sequence.room == 0:
-            self.starved.add(OPENING)
+            self.starved[OPENING] = None
             raise LeaseMissing(f"{self._peer} has not acknowledged earlier messages; wait for LeaseGranted")
         name = new_id()
         encoded = self.writer.name(name)
@@ -308,10 +306,9 @@ class Outbound:
         done = done or not (stream.sends_items or stream.answers_items)
         # The last item may always be sent, because a caller waits for it.
         if not done and self.sequence.room == 0:
-            self.starved.add(stream.number)
-            raise CreditExceeded(
-                f"stream {stream.number}: the peer has not acknowledged enough; wait for CreditGranted"
-            )
+            self.starved[stream.number] = None
+            why = "the peer has not acknowledged enough; wait for CreditGranted"
+            raise CreditExceeded(f"stream {stream.number}: {why}")
         self.send_message(stream.encoded, CLOSE if done else 0, self._body_of(payload), not self._is_client)
         return stream if done else None
 
@@ -379,8 +376,11 @@ class Outbound:
 
     def _wake(self, room: int) -> None:
         """Report room to the streams that wait for it, and to callers that wait to open one."""
-        starved, self.starved = self.starved, set()
-        self._events += [CreditGranted(number, room) for number in sorted(starved - {OPENING})]
+        starved, self.starved = self.starved, {}
+        # The first ones may use up the room, which all share. It is the turn of those after the last user.
+        order = sorted(starved)
+        place = order.index(next(iter(starved))) + 1
+        self._events += [CreditGranted(each, room) for each in order[place:] + order[:place] if each != OPENING]
         if OPENING in starved:
             self._events.append(LeaseGranted(room, LEASE_SECONDS, None))
 

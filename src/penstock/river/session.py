@@ -119,6 +119,8 @@ class RiverSession:
     def decline(self) -> None:
         """Undo that the session was found for a handshake, which is now rejected."""
 
+    requests_left = None  # River has no leases.
+
     @property
     def durable(self) -> Durable | None:
         """None, because this session ends with its process."""
@@ -132,8 +134,7 @@ class RiverSession:
     @property
     def full(self) -> bool:
         """Whether reading should pause: too many bytes are held that were not requested, or are on probation."""
-        limit = self._settings.max_held_bytes
-        return self._inbound.held_bytes > limit or self._link.probation_bytes > limit
+        return max(self._inbound.held_bytes, self._link.probation_bytes) > self._settings.max_held_bytes
 
     @property
     def link_wanted(self) -> bool:
@@ -232,8 +233,7 @@ class RiverSession:
         promise, self._promise = self._promise, None
         if promise is None or self._state == CLOSED:
             return
-        sequence = self.sequence
-        before = sequence.covered
+        sequence, before = self.sequence, self.sequence.covered
         sequence.covered, sequence.reserved = promise.covered, promise.reserved
         if promise.count > 0:
             self.request(promise.stream_id, promise.count)
@@ -316,7 +316,7 @@ class RiverSession:
             return 0
         room = self.sequence.room
         if room == 0:
-            self._outbound.starved.add(stream_id)
+            self._outbound.starved[stream_id] = None
         return room
 
     def streams(self) -> list[int]:

@@ -17,10 +17,10 @@ The first record of a log contains the whole session. Each later one contains th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 
 from ..core.halves import OPEN
 from ..core.write_ahead import Logged, WriteAhead, decode_records, digest, without_requests
@@ -28,7 +28,7 @@ from ..errors import SetupRejected
 from ..events import Event
 from ..session import Run, SessionLog
 from ..settings import Settings
-from ..wire.river.codec import CANCEL
+from ..wire.river.codec import CANCEL, MAX_NUMBER
 from .codes import CANCELED, refusal
 from .handshake import HandshakeRequest, check_state
 from .session import RiverSession
@@ -42,6 +42,8 @@ VERSION: Final = 1
 # The open halves of a stream; bits.
 SENDING: Final = 1
 RECEIVING: Final = 2
+_Halves: TypeAlias = Annotated[int, Meta(ge=0, le=SENDING | RECEIVING)]
+_Number: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 RESTARTED: Final = "the server was restarted; part of this may have been done"
 
 
@@ -81,10 +83,10 @@ class Record(msgspec.Struct, array_like=True):
 
     """
 
-    ack: int
-    first: int
+    ack: _Number
+    first: _Number
     messages: list[bytes]
-    opened: dict[str, int]
+    opened: dict[str, _Halves]
     ended: list[str]
     opening: Opening | None = None
 

@@ -73,6 +73,7 @@ class RSocketDetector(Detector):
         # RESUME and its responses are the same in all dialects that have them.
         codec = RSOCKET_1_0.codec()
         if self.locked_out:
+            self.was_locked_out = True
             raise ProtocolError(f"RESUME refused: {self.locked_out}")
         end = codec.prefix_bytes + int.from_bytes(self._head[: codec.prefix_bytes], "big")
         if len(self._head) < min(end, RESUME_BYTES):

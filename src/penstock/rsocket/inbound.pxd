@@ -11,6 +11,7 @@ from .outbound cimport Outbound
 from .strays cimport Strays
 
 cdef int _PAYLOAD, _REQUEST_N, _CANCEL, _ERROR, _REQUEST_RESPONSE, _REQUEST_CHANNEL, _REQUEST_SUB, _METADATA_PUSH
+cdef int _REQUEST_FNF
 cdef int _CALL, _FIRE, _CHANNEL, _COMPLETE, _CANCELED
 cdef int OPEN, COMPLETE, FOLLOWS, NEXT
 

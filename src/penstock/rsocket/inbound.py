@@ -39,7 +39,7 @@ RAPID_RESET_SECONDS: Final = 1.0
 _REQUEST_RESPONSE, _REQUEST_CHANNEL = int(FrameType.REQUEST_RESPONSE), int(FrameType.REQUEST_CHANNEL)
 _REQUEST_SUB, _METADATA_PUSH = int(FrameType.REQUEST_SUB), int(FrameType.METADATA_PUSH)
 _PAYLOAD, _REQUEST_N = int(FrameType.PAYLOAD), int(FrameType.REQUEST_N)
-_CANCEL, _ERROR = int(FrameType.CANCEL), int(FrameType.ERROR)
+_CANCEL, _ERROR, _REQUEST_FNF = int(FrameType.CANCEL), int(FrameType.ERROR), int(FrameType.REQUEST_FNF)
 _CALL, _FIRE, _CHANNEL = int(Kind.CALL), int(Kind.FIRE), int(Kind.CHANNEL)
 _COMPLETE, _CANCELED = int(Signal.COMPLETE), int(Signal.CANCEL)
 
@@ -171,7 +171,8 @@ class Inbound:
         ):
             self.strays.stray(now)
             self.strays.interrupt(stream_id)
-        elif self.draining:
+        elif self.draining and frame.type != _REQUEST_FNF:
+            # Nobody would learn that a FIRE was rejected, so it is served until the client closes the link.
             self.strays.reject(frame, Rejected.CLOSING, now)
         elif self._leases.responder is not None and not self._leases.responder.admit(now):
             # RSocket 1.0, Lease Semantics: a request without a lease MUST be answered by ERROR[REJECTED].

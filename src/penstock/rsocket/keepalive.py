@@ -25,18 +25,16 @@ class Keepalive:
 
     """
 
-    __slots__ = ("_interval", "_lifetime", "_sends", "_timers", "last_received_at")
+    __slots__ = ("_interval", "_lifetime", "_timers", "last_received_at")
 
     def __init__(self, timers: TimerTable) -> None:
         self._timers = timers
-        self._sends = False
         self._interval = 0.0
         self._lifetime = 0.0
         self.last_received_at = 0.0
 
     def start(self, interval: float, lifetime: float, now: float, *, sends: bool) -> None:
         """Start to monitor a new link. Times are in seconds; `sends` is True on a client."""
-        self._sends = sends
         self._interval = interval
         self._lifetime = lifetime
         self.last_received_at = now

@@ -6,15 +6,18 @@ The first record of a log contains the complete session; each later record conta
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from ..core.replay import Replay
 from ..core.write_ahead import decode_records
+from ..errors import FrameError, SessionStoreError
 from ..events import Established
 from ..payload import Payload
 from ..wire.framing import Deframer, prefixed
+from .resume import Position, StreamId
 
 __all__ = ["PARTIAL", "RECEIVING", "SENDING", "Opening", "Record", "Retained"]
 
@@ -27,6 +30,7 @@ SENDING: Final = 1
 """A bit: the half in which this side sends."""
 RECEIVING: Final = 2
 """A bit: the half in which the peer sends."""
+_Halves: TypeAlias = Annotated[int, Meta(ge=PARTIAL, le=SENDING | RECEIVING)]
 
 
 class Opening(msgspec.Struct, array_like=True):
@@ -91,12 +95,12 @@ class Record(msgspec.Struct, array_like=True):
 
     """
 
-    received: int
-    sent: int
+    received: Position
+    sent: Position
     frames: bytes
-    next_id: int
-    opened: dict[int, int]
-    ended: list[int]
+    next_id: StreamId
+    opened: dict[StreamId, _Halves]
+    ended: list[StreamId]
     opening: Opening | None = None
 
 
@@ -137,7 +141,11 @@ class Retained:
 
     def _keep(self, frames: bytes, prefix_bytes: int) -> None:
         deframer = Deframer(prefix_bytes)
-        deframer.feed(frames)
-        while deframer.next():
-            body = deframer.buffer[deframer.start : deframer.end]
+        try:
+            bodies = deframer.split(frames)
+        except FrameError as error:
+            raise SessionStoreError(f"RSocket session log has an invalid frame: {error}") from error
+        if deframer.pending:
+            raise SessionStoreError(f"RSocket session log ends a record within a frame of {deframer.pending} bytes")
+        for body in bodies:
             self.replay.keep(prefixed(body, prefix_bytes), len(body), True)

@@ -26,14 +26,23 @@ from .codes import Code
 from .dialect import deframer_of
 from .lifecycle import OPENED, Lifecycle
 
-__all__ = ["Checkpoint", "SessionStore", "decode_checkpoint", "encode_checkpoint", "restore", "take_checkpoint"]
+__all__ = [
+    "Checkpoint",
+    "Position",
+    "SessionStore",
+    "StreamId",
+    "decode_checkpoint",
+    "encode_checkpoint",
+    "restore",
+    "take_checkpoint",
+]
 
 SessionT = TypeVar("SessionT")
 
 # What the fields of a checkpoint may contain. It comes from a file, which may be damaged or hostile.
-_StreamId: TypeAlias = Annotated[int, Meta(ge=1, le=0x7FFFFFFF)]
+StreamId: TypeAlias = Annotated[int, Meta(ge=1, le=0x7FFFFFFF)]
 _Count: TypeAlias = Annotated[int, Meta(ge=0, le=0x7FFFFFFF)]
-_Position: TypeAlias = Annotated[int, Meta(ge=0, le=0x7FFFFFFFFFFFFFFF)]
+Position: TypeAlias = Annotated[int, Meta(ge=0, le=0x7FFFFFFFFFFFFFFF)]
 _Half: TypeAlias = Annotated[int, Meta(ge=IDLE, le=DONE)]
 # Requests and PAYLOAD.
 _Fragmented: TypeAlias = Literal[0x04, 0x05, 0x06, 0x07, 0x0A]
@@ -42,7 +51,7 @@ _Fragmented: TypeAlias = Literal[0x04, 0x05, 0x06, 0x07, 0x0A]
 class StreamState(msgspec.Struct, array_like=True):
     """An open stream that this side opened."""
 
-    id: _StreamId
+    id: StreamId
     kind: Kind
     inbound: _Half
     outbound: _Half
@@ -53,7 +62,7 @@ class StreamState(msgspec.Struct, array_like=True):
 class PartialState(msgspec.Struct, array_like=True):
     """An item that has not arrived completely."""
 
-    stream_id: _StreamId
+    stream_id: StreamId
     type: _Fragmented
     flags: Annotated[int, Meta(ge=0, lt=1 << 10)]
     request_n: _Count
@@ -89,10 +98,10 @@ class Checkpoint(msgspec.Struct):
     """
 
     version: int
-    received: _Position
-    sent: _Position
+    received: Position
+    sent: Position
     retained: list[bytes]
-    next_id: _StreamId
+    next_id: StreamId
     streams: list[StreamState]
     partials: list[PartialState]
 
@@ -115,7 +124,7 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
     public, private = dissect(data)
     try:
         checkpoint = _decoder.decode(public)
-    except msgspec.DecodeError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise LocalError(f"invalid session checkpoint ({len(data)} bytes): {error}") from error
     if checkpoint.version != VERSION:
         raise LocalError(f"the checkpoint has version {checkpoint.version}; this release reads version {VERSION}")

@@ -168,6 +168,12 @@ class RSocketSession:
         return self._life.token or b""
 
     @property
+    def requests_left(self) -> int | None:
+        """How many requests the peer's lease still allows; None without leases."""
+        requester = self._leases.requester
+        return None if requester is None else requester.remaining
+
+    @property
     def open_streams(self) -> int:
         """How many streams are open on both sides."""
         return len(self._streams)

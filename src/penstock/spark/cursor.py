@@ -216,7 +216,7 @@ class Cursor:
         """Return the owner of a lock, if it is readable."""
         try:
             return msgspec.json.decode(Path(self._journal, FOLDER, name).read_bytes(), type=Owner)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
             return None
 
     def _is_sibling(self, name: str) -> bool:

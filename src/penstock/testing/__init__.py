@@ -7,7 +7,7 @@ that they detect what an ordinary peer tolerates: too many items, signals after 
 
 from __future__ import annotations
 
-from .published import Published
+from .published import Published, misdescribed
 from .publisher import PUBLISHER_RULES, check_publisher
 from .results import Result
 from .rules import RULES, Rule
@@ -23,4 +23,5 @@ __all__ = [
     "Subscribing",
     "check_publisher",
     "check_subscriber",
+    "misdescribed",
 ]

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from ..errors import ProtocolError
 from ..protocols import uses
 from ..urls import parse_url
-from .published import Published, opened, silence_of
+from .published import SPARE, Published, opened, silence_of
 from .requester import FENCES, UNKNOWN_ROUTE, RawRequester, RawStream
 from .results import Broken, Result, Skipped, require, results_of
 
@@ -22,8 +22,6 @@ BURST: Final = 1_000
 """Requests at once: more than in normal use, but within any rate limit."""
 MANY: Final = 1_000_000
 """More items than can arrive before a cancel takes effect."""
-SPARE: Final = 10
-"""Demand beyond the length of a finite stream, and items after which a stream counts as not stalled."""
 
 
 async def check_publisher(published: Published, rules: Iterable[str] | None = None) -> list[Result]:
@@ -99,7 +97,7 @@ async def _in_order(raw: RawRequester, published: Published) -> None:
 
 
 async def _failure_is_signaled(raw: RawRequester, published: Published) -> None:
-    stream = opened(raw, published.failing, published.count + SPARE)
+    stream = opened(raw, published.named("failing"), published.count + SPARE)
     await stream.ends()
     require(stream.error is not None, "the stream that fails completed")
 
@@ -169,8 +167,9 @@ async def _nothing_after_the_end(raw: RawRequester, published: Published) -> Non
 
 
 async def _cancel_stops(raw: RawRequester, published: Published) -> None:
-    silence = await silence_of(published, published.endless)
-    stream = opened(raw, published.endless, MANY)
+    what = published.named("endless")
+    silence = await silence_of(published, what)
+    stream = opened(raw, what, MANY)
     await stream.has(3)
     stream.leave()
     await _stops(raw, stream, silence)
@@ -181,6 +180,7 @@ async def _refused_by_error(raw: RawRequester, published: Published) -> None:
     await stream.ends()
     require(stream.error is not None, "a stream that does not exist completed instead of failing")
     require(not stream.items, "a stream that does not exist has items")
+    await opened(raw, published.finite, 1).has(1)
     await raw.fence()
 
 
@@ -206,6 +206,9 @@ async def _each_by_its_own_demand(raw: RawRequester, published: Published) -> No
     raw.write(first.request(2))
     await _exactly(raw, first, 3)
     await _exactly(raw, second, 2)
+    more = second.request(1)
+    raw.write(first.cancel() + more)
+    await _exactly(raw, second, 3)
 
 
 async def _request_after_cancel(raw: RawRequester, published: Published) -> None:
@@ -252,8 +255,9 @@ async def _request_of_none(raw: RawRequester, published: Published) -> None:
 
 
 async def _early_cancel(raw: RawRequester, published: Published) -> None:
-    silence = await silence_of(published, published.endless)
-    stream = opened(raw, published.endless, MANY)
+    what = published.named("endless")
+    silence = await silence_of(published, what)
+    stream = opened(raw, what, MANY)
     stream.leave()
     await _stops(raw, stream, silence)
 
@@ -270,7 +274,7 @@ async def _canceled_free_capacity(raw: RawRequester, published: Published) -> No
 
 
 async def _many_requests(raw: RawRequester, published: Published) -> None:
-    stream = opened(raw, published.endless, 1)
+    stream = opened(raw, published.named("endless"), 1)
     raw.write([frame for _ in range(BURST) for frame in stream.request(1)])
     await stream.has(1 + BURST)
     raw.write(stream.cancel())

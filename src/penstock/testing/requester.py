@@ -20,12 +20,14 @@ from ..urls import parse_url
 from .ends import RawEnd
 from .results import Broken, Skipped
 
-__all__ = ["ENDLESS", "FENCES", "UNKNOWN_ROUTE", "RawRequester", "RawStream"]
+__all__ = ["ENDLESS", "FENCES", "GAPS", "UNKNOWN_ROUTE", "RawRequester", "RawStream"]
 
 T = TypeVar("T")
 
 ENDLESS: Final = 0x7FFF_FFFF
 """The maximum demand that all protocols support."""
+GAPS: Final = 3
+"""The silence of a stopped stream, in multiples of the longest gap between its items before."""
 MANY_GAPS: Final = 8
 """Gaps between items, of which a single long one says nothing about the rhythm of a stream."""
 FENCES: Final = 3
@@ -98,16 +100,26 @@ class RawStream:
         self._end.write(frames)
 
     async def has(self, count: int) -> None:
-        """Wait until `count` items have arrived."""
-        what = f"the publisher has not sent {count} items that were requested"
-        await self._end.until(lambda: len(self.items) >= count or self.over, what)
+        """Wait until `count` items have arrived. Raises Skipped if they arrive too slowly to wait for all."""
+        what = "the publisher has not sent the item that was requested"
+        if count != 1:
+            what = f"the publisher has not sent {count} items that were requested"
+        try:
+            await self._end.until(lambda: len(self.items) >= count or self.over, what)
+        except Broken:
+            if self._end.open and self.items and self._end.loop.time() - self.last_at < GAPS * self.gap:
+                raise Skipped(
+                    f"its items arrive so slowly that only {len(self.items)} of {count} have arrived within "
+                    f"{self._end.patience:g} s; set a greater patience"
+                ) from None
+            raise
         if len(self.items) < count:
             raise Broken(f"{what}: it ended after {len(self.items)} ({self.error or 'completed'})")
 
     async def ends(self) -> None:
         """Wait until it has ended."""
         await self._end.until(
-            lambda: self.over, lambda: f"the publisher has not ended its stream, after {len(self.items)} items"
+            lambda: self.over, lambda: f"after {len(self.items)} items the publisher has not ended its stream"
         )
 
 

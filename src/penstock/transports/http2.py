@@ -238,7 +238,7 @@ class ServerConnection(Http2Connection):
         hosts = {*values.get(b":authority", ()), *values.get(b"host", ())}
         if not are_allowed(values.get(b"origin", ()), hosts, self._settings.origins):
             return 403
-        types = [value.partition(";")[0].strip().lower() for value in values.get(b"content-type", ())]
+        types = [value.partition(";")[0].strip(" \t").lower() for value in values.get(b"content-type", ())]
         return 0 if types == [self._content_type] else 415
 
     def _client_address(self, headers: list[tuple[bytes, bytes]]) -> str:

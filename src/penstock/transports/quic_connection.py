@@ -237,6 +237,9 @@ def server_configuration(url: Url, settings: Settings, ssl: tls.SSLContext | Non
 
     Raises UrlError if options are unknown, there is no certificate, or a file cannot be read.
     """
+    if "ca" in url.options:
+        # aioquic can ask for one in tests only, and does not verify it.
+        raise UrlError(f"'{url}': a QUIC server cannot ask clients for certificates; use tls, wss or h2 instead of ?ca")
     check_options(url, frozenset({"cert", "key"}))
     if "cert" not in url.options:
         # `ssl` applies to the other URLs of a server, and is ignored here.

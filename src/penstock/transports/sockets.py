@@ -5,26 +5,37 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 import socket
 import stat
+import struct
 from contextlib import suppress
 from typing import Final
 
 from ..errors import UrlError
+from ..networks import USER
 from ..urls import Url
 
-__all__ = ["FileOfSocket", "listening_sockets"]
+__all__ = ["ABSTRACT", "FILE_OPTIONS", "FileOfSocket", "listening_sockets", "user_of"]
 
+FILE_OPTIONS: Final = ("group", "mode")
+"""The options of a server's URL for the file of its Unix socket."""
+ABSTRACT: Final = "\0"
+"""What the path of an abstract socket begins with. It has no file."""
+CREDENTIALS: Final = struct.Struct("iII")
+"""A peer's process, user and group. See unix(7), SO_PEERCRED."""
 BACKLOG: Final = 1_024
 """Connections that the system queues until they are accepted."""
 MAX_DIGITS: Final = 9
+MAX_MODE: Final = 0o777
 
 
 class FileOfSocket:
-    """The file of a Unix socket that was bound to `path`; without a path, there is none."""
+    """The file of a Unix socket that was bound to `path`; without a path, or with an abstract one, there is none."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self._path = "" if path.startswith(ABSTRACT) else path
+        path = self._path
         self._found = _file_at(path)
 
     def remove(self) -> None:
@@ -43,7 +54,7 @@ async def listening_sockets(url: Url) -> list[socket.socket]:
     if "fd" in url.options:
         sockets = _inherited(url)
     else:
-        sockets = [_bound_unix(url.path)] if url.transport == "unix" else await _bound(url)
+        sockets = [_bound_unix(url)] if url.transport == "unix" else await _bound(url)
     for listening in sockets:
         listening.setblocking(False)
         listening.listen(BACKLOG)
@@ -112,16 +123,69 @@ def _bound_to_all(port: int) -> socket.socket:
     return socket.create_server(("", port))
 
 
-def _bound_unix(path: str) -> socket.socket:
+def _bound_unix(url: Url) -> socket.socket:
+    path = url.path
+    mode, group = _mode_of(url), _group_of(url)
+    abstract = path.startswith(ABSTRACT)
+    if abstract and (mode, group) != (None, None):
+        raise UrlError(f"'{url}': an abstract socket has no file, and no mode or group; any local user may connect")
     listening = socket.socket(socket.AF_UNIX)
     try:
-        if _is_stale(path):
+        if not abstract and _is_stale(path):
             os.unlink(path)
         listening.bind(path)
+        _permit(path, mode, group)
     except OSError:
         listening.close()
         raise
     return listening
+
+
+def _permit(path: str, mode: int | None, group: int | None) -> None:
+    """Set the mode and group of a new file, or remove it. Nobody can connect before its socket listens."""
+    try:
+        if group is not None:
+            os.chown(path, -1, group)
+        if mode is not None:
+            os.chmod(path, mode)
+    except OSError:
+        os.unlink(path)
+        raise
+
+
+def _mode_of(url: Url) -> int | None:
+    """Return the mode of the file that the URL asks for; None for that of the process's umask."""
+    text = url.options.get("mode")
+    if text is None:
+        return None
+    if not re.fullmatch("[0-7]{3,4}", text) or int(text, 8) > MAX_MODE:
+        raise UrlError(f"'{url}': mode {text!r} is not three octal digits; write ?mode=660")
+    return int(text, 8)
+
+
+def _group_of(url: Url) -> int | None:
+    """Return the id of the group that the URL asks for; None for that of the process."""
+    text = url.options.get("group")
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS:
+        return int(text)
+    try:
+        # Not on Windows.
+        from grp import getgrnam
+
+        return getgrnam(text).gr_gid
+    except (ImportError, KeyError):
+        raise UrlError(f"'{url}': there is no group {text!r} on this machine") from None
+
+
+def user_of(connection: socket.socket) -> str:
+    """Return the user at the other end of a Unix socket, as an address; empty if the system does not tell it."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return ""
+    _, user, _ = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, option, CREDENTIALS.size))
+    return f"{USER}{user}"
 
 
 def _file_at(path: str) -> tuple[int, int] | None:

@@ -19,7 +19,7 @@ from .base import Accept, Receiver, Refused, link_error
 from .lingering import LINGER, Linger, tcp_progress
 from .proxied import ProxiedConnections
 from .reading import ReadBuffer, Reading
-from .sockets import FileOfSocket, listening_sockets
+from .sockets import ABSTRACT, FileOfSocket, listening_sockets, user_of
 from .tls import Contexts, client_context, server_contexts, tls_arguments
 
 __all__ = ["LOOPBACK", "SocketLink", "SocketListener", "connect", "listen", "listen_with"]
@@ -215,7 +215,7 @@ class SocketListener:
 
     def _accepted(self, connection: socket.socket, address: Any) -> None:
         connection.setblocking(False)
-        name = address[0] if isinstance(address, tuple) else ""
+        name = address[0] if isinstance(address, tuple) else user_of(connection)
         if not self._proxied.take(connection, name):
             self._admit(connection, name)
 
@@ -264,7 +264,15 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     protocol = partial(SocketLink, receiver, settings.output_high_bytes)
     host = LOOPBACK.get(url.host, url.host)
     if url.transport == "unix":
-        await loop.create_unix_connection(protocol, url.path)
+        if url.path.startswith(ABSTRACT):
+            # uvloop does not support these paths.
+            connection = await _connected_unix(loop, url.path)
+            try:
+                await loop.create_unix_connection(protocol, sock=connection)
+            finally:
+                _detach(loop, connection)
+        else:
+            await loop.create_unix_connection(protocol, url.path)
         return
     connection = await _connected(loop, host, url.port or 0)
     name = host if context is not None else None
@@ -302,6 +310,18 @@ async def _readable(loop: asyncio.AbstractEventLoop, listening: socket.socket) -
         await arrived
     finally:
         loop.remove_reader(listening)
+
+
+async def _connected_unix(loop: asyncio.AbstractEventLoop, path: str) -> socket.socket:
+    """Return a socket that is connected to the Unix socket at `path`."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.setblocking(False)
+        await loop.sock_connect(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> socket.socket:

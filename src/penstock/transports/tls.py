@@ -11,6 +11,7 @@ from ..settings import Settings
 from ..urls import Url
 from .base import certificate_errors, check_options
 from .reloading import Reloaded
+from .sockets import FILE_OPTIONS
 
 __all__ = ["Contexts", "client_context", "server_contexts", "tls_arguments", "with_alpn"]
 
@@ -59,7 +60,7 @@ def server_contexts(url: Url, ssl: tls.SSLContext | None, alpn: str = "") -> Con
     """
     if url.transport in ENCRYPTED:
         # `ssl` applies to all URLs of a server, some of which may be unencrypted.
-        check_options(url, frozenset({"fd"}))
+        check_options(url, frozenset({"fd", *FILE_OPTIONS} if url.transport == "unix" else {"fd"}))
         return None
     check_options(url, frozenset({"ca", "cert", "key", "fd"}))
     if ssl is not None:

@@ -282,7 +282,6 @@ class _Accepted(Discard):
     def __init__(self, accept: Accept, address: str, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
         self._accept = accept
         self._address = address
-        self._proxies = networks(settings.trusted_proxies)
         self.receiver: Receiver | Refused | None = None
         self._handshake = ServerHandshake(url, settings, self._refuses)
         self._url = url
@@ -295,8 +294,8 @@ class _Accepted(Discard):
     def _refuses(self, headers: Headers) -> str:
         """Return why the client is refused, if it is. See `ServerHandshake`."""
         if self.receiver is None:
-            forwarded = headers.get_all("Forwarded"), headers.get_all("X-Forwarded-For")
-            self.receiver = self._accept(client_address(self._address, *forwarded, self._proxies))
+            told = headers.get_all("Forwarded"), headers.get_all("X-Forwarded-For")
+            self.receiver = self._accept(client_address(self._address, *told, networks(self._settings.trusted_proxies)))
         return self.receiver.reason if isinstance(self.receiver, Refused) else ""
 
     def link_made(self, link: Link) -> None:
@@ -385,10 +384,9 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> WebSocketListener:
     """Accept WebSockets. See :func:`penstock.transports.listen`."""
     handshakes: set[_Accepted] = set()
-    proxies = networks(settings.trusted_proxies)
 
     def accept_socket(address: str) -> _Accepted | Refused:
-        receiver = None if address in proxies else accept(address)
+        receiver = None if address in networks(settings.trusted_proxies) else accept(address)
         if receiver is None or isinstance(receiver, Refused):
             limit = settings.max_connections if receiver is None else MAX_REFUSED_LINKS
             if sum(type(each.receiver) is type(receiver) for each in handshakes) >= limit:
@@ -397,4 +395,6 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
         accepted.receiver = receiver
         return accepted
 
-    return WebSocketListener(await tcp.listen(url, accept_socket, settings, ssl), handshakes)
+    listener = await tcp.listen(url, accept_socket, settings, ssl)
+    url = listener.url
+    return WebSocketListener(listener, handshakes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
@@ -27,6 +28,9 @@ __all__ = ["ClientHandshake", "ServerHandshake"]
 HEAD_BYTES: Final = 16_384
 """The maximum size of a request or response: enough for several large cookies."""
 HEAD_END: Final = b"\r\n\r\n"
+METHOD: Final = re.compile(rb"\Z|[A-Z]{1,16}(?: |\Z)")
+"""The beginning of every request. Other bytes are refused without waiting for the end of the head."""
+NOT_A_HANDSHAKE: Final = "This is not a valid WebSocket handshake.\n"
 
 ADVICE: Final = {
     401: "pass credentials with Settings.headers",
@@ -150,6 +154,9 @@ class ServerHandshake(_Handshake):
             self.answer = self._protocol.reject(431, f"{error}.\n").serialize()
             raise
         if head is None:
+            if METHOD.match(self._data) is None:
+                self.answer = self._protocol.reject(400, NOT_A_HANDSHAKE).serialize()
+                raise ProtocolError(f"the first bytes are {self._data[:12].hex()}, not a WebSocket handshake")
             return False
         response = self._response(head)
         self.answer = response.serialize()
@@ -167,7 +174,7 @@ class ServerHandshake(_Handshake):
         self._protocol.receive_data(head)
         requests = self._protocol.events_received()
         if not requests or not isinstance(requests[0], Request):
-            return self._protocol.reject(400, "This is not a valid WebSocket handshake.\n")
+            return self._protocol.reject(400, NOT_A_HANDSHAKE)
         request = requests[0]
         if unquote(request.path.partition("?")[0]) != self._path:
             return self._protocol.reject(404, "There is no WebSocket at this path.\n")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from penstock import LocalError, Payload, Settings
@@ -49,6 +50,12 @@ def test_line_hides_secrets() -> None:
     assert line(encode_value(MESSAGE | beat, "json")) == "ACK stream=s ack seq=1 ack=2"
     with pytest.raises(FrameError):
         line(b"{}")
+
+
+def test_names_that_are_not_strings_are_shown() -> None:
+    payload = {"type": "HANDSHAKE_REQ", 7: "seven", b"\x1b": 1, None: None}
+    shown = line(msgspec.msgpack.encode(MESSAGE | {"payload": payload}))
+    assert shown.endswith(" 7=seven b'\\x1b'=1 None=null")
 
 
 def test_truncated_or_malformed_messages_are_refused() -> None:

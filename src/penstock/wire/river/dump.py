@@ -142,14 +142,17 @@ def _whole(data: bytes, codec: str) -> Message:
 
 
 def _fields(value: dict[str, Any], secrets: bool) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a handshake and of its inner objects in the form in which they are shown."""
+    """Yield the fields of a handshake and of its inner objects in the form in which they are shown.
+
+    MessagePack also allows names that are not strings.
+    """
     for name, inner in value.items():
         if name in SECRETS and not secrets:
-            yield shown_line(name), "hidden"
+            yield name, "hidden"
         elif isinstance(inner, dict) and name not in SECRETS:
             yield from _fields(inner, secrets)
         elif name != "type":
-            yield shown_line(name), shortened(inner) if isinstance(inner, str) else _text(inner)
+            yield shown_line(str(name)), shortened(inner) if isinstance(inner, str) else _text(inner)
 
 
 def _text(value: Any) -> str:
