@@ -231,8 +231,8 @@ class TaskPump(Half):
                     await self._ready()
                 left = self.burst_left
                 self.send(item)
-                self.limit_burst()
                 flow.schedule_write(left - self.burst_left)
+                self.limit_burst()
                 while self.many is not None:
                     await self._ready()
                     self.send_many()
