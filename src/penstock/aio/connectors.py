@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from asyncio import CancelledError, Future
+from asyncio import CancelledError
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -14,6 +14,7 @@ from ..payload import Payload
 from ..settings import Settings
 from .driver import Driver
 from .exchanges import Exchanges
+from .replies import Reply
 
 __all__ = ["MAX_REFUSALS", "Connector", "Direct", "Opening"]
 
@@ -64,7 +65,7 @@ class Connector:
         self,
         driver: Driver,
         opening: Opening,
-        own: Callable[[Driver, Future[Any], int], object],
+        own: Callable[[Driver, Reply, int], object],
         repeatable: bool,
         order: int = 0,
     ) -> Any:
@@ -73,7 +74,7 @@ class Connector:
         Args:
             driver: The driver to use, unless its session ends before the request is sent.
             opening: The arguments of `Session.open`.
-            own: Called with the driver, the future of the response, and the stream id, when the request was sent.
+            own: Called with the driver, the reply, and the stream id, when the request was sent.
             repeatable: Whether to send the request again if a peer refuses it for the time being.
             order: The id of its first stream, if the peer has refused it; otherwise 0.
 
@@ -81,10 +82,11 @@ class Connector:
         refusals = 0
         while True:
             queue = driver.exchanges.queue
-            future: Future[Any] = driver.loop.create_future()
-            request = queue.add(future, opening, partial(own, driver, future), order)
+            reply = driver.exchanges.replies.new()
+            request = queue.add(reply, opening, partial(own, driver, reply), order)
             try:
-                return await future
+                await reply
+                return reply.value
             except CancelledError:
                 queue.remove(request)
                 driver.exchanges.abandon(request.stream_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, Future
+from asyncio import CancelledError
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -14,6 +14,7 @@ from .connectors import Connector
 from .driver import Driver
 from .handlers import Interceptor, Request, chain
 from .pump import pump
+from .replies import Reply
 from .sources import Source, check_source
 from .streams import Stream, StreamRequest
 
@@ -56,21 +57,19 @@ def _ready(connector: Connector, kind: Kind) -> Driver | None:
     return driver
 
 
-def _pending(
-    driver: Driver, future: Future[Payload], stream_id: int, outgoing: Source | None = None
-) -> Future[Payload]:
-    """Make `future` that of a call that was opened, start its source, and schedule the write of its request.
+def _pending(driver: Driver, reply: Reply, stream_id: int, outgoing: Source | None = None) -> Reply:
+    """Make `reply` that of a call that was opened, start its source, and schedule the write of its request.
 
     The source starts before the request is written, so that the response does not overtake an early failure of it.
     """
-    driver.exchanges.calls[stream_id] = future
+    driver.exchanges.calls[stream_id] = reply
     if outgoing is not None:
         pump(driver.exchanges, stream_id, 0, outgoing)
     driver.flow.schedule_write()
-    return future
+    return reply
 
 
-def _fired(driver: Driver, future: Future[None], stream_id: int) -> None:
+def _fired(driver: Driver, reply: Reply, stream_id: int) -> None:
     """Do nothing for a FIRE that was sent: it has no response."""
 
 
@@ -328,9 +327,10 @@ class Peer:
         if kind is _FIRE:
             driver.flow.schedule_write()
             return None
-        future = _pending(driver, driver.loop.create_future(), stream_id, outgoing)
+        reply = _pending(driver, driver.exchanges.replies.new(), stream_id, outgoing)
         try:
-            return await future
+            await reply
+            return reply.value
         except CancelledError:
             driver.exchanges.abandon(stream_id)
             raise

@@ -12,6 +12,7 @@ from ..errors import LeaseMissing, PenstockError, Rejected, SessionClosed, Setup
 from ..kinds import Kind
 from ..payload import Payload
 from .flow import Flow
+from .replies import Reply
 
 __all__ = ["CallLimit", "QueuedRequest", "RequestQueue"]
 
@@ -79,7 +80,7 @@ class QueuedRequest:
 
     def __init__(
         self,
-        future: Future[Any],
+        future: Future[Any] | Reply,
         opening: tuple[Kind, str, Payload, int, bool, bool],
         own: Callable[[int], object],
         order: int,
@@ -111,7 +112,7 @@ class RequestQueue:
 
     Args:
         flow: The flow of the session.
-        calls: The future of each pending call, by stream.
+        calls: The reply of each pending call, by stream.
 
     Attributes:
         busy: Requests wait, so another call must not overtake them.
@@ -126,7 +127,7 @@ class RequestQueue:
         "busy", "limit", "on_wait", "unleased"
     )  # fmt: skip
 
-    def __init__(self, flow: Flow, calls: dict[int, Future[Payload]]) -> None:
+    def __init__(self, flow: Flow, calls: dict[int, Reply]) -> None:
         self._flow = flow
         self._calls = calls
         self.limit = CallLimit(flow.settings.max_calls)
@@ -150,7 +151,7 @@ class RequestQueue:
     # For callers.
 
     def add(
-        self, future: Future[Any], opening: tuple[Any, ...], own: Callable[[int], object], order: int = 0
+        self, future: Future[Any] | Reply, opening: tuple[Any, ...], own: Callable[[int], object], order: int = 0
     ) -> QueuedRequest:
         """Send a request when it is its turn; see :class:`QueuedRequest`."""
         loop = self._flow.loop
