@@ -6,6 +6,10 @@ from .flow cimport Flow
 from .scheduler cimport Lane
 
 
+# Without types, they would be objects, and so would all sums with them.
+cdef Py_ssize_t FIRST_BYTES, FRAME_BYTES, SHORT_BYTES, QUANTUM
+
+
 cdef class Half:
     cdef public Py_ssize_t offset
     cdef public Py_ssize_t credit
