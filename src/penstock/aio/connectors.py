@@ -86,7 +86,7 @@ class Connector:
             request = queue.add(reply, opening, partial(own, driver, reply), order)
             try:
                 await reply
-                return reply.value
+                return reply.result()
             except CancelledError:
                 queue.remove(request)
                 driver.exchanges.abandon(request.stream_id)

@@ -330,7 +330,7 @@ class Peer:
         reply = _pending(driver, driver.exchanges.replies.new(), stream_id, outgoing)
         try:
             await reply
-            return reply.value
+            return reply.result()
         except CancelledError:
             driver.exchanges.abandon(stream_id)
             raise
