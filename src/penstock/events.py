@@ -23,6 +23,9 @@ __all__ = [
     "Requested",
     "RunReceived",
     "Unlinked",
+    "item_received",
+    "requested",
+    "run_received",
 ]
 
 
