@@ -1,6 +1,10 @@
+cimport cython
+
 from .payload cimport Payload, PayloadRun
 
 
+# Ids, kinds, routes and payloads refer to nothing else, so these events take no part in garbage collection.
+@cython.no_gc
 cdef class Event:
     cdef public object stream_id
 
@@ -13,6 +17,8 @@ cdef class Established(Event):
     cdef public bint understood
 
 
+@cython.no_gc
+@cython.freelist(64)
 cdef class Requested(Event):
     cdef public object kind
     cdef public str route
@@ -21,6 +27,8 @@ cdef class Requested(Event):
     cdef public bint done
 
 
+@cython.no_gc
+@cython.freelist(64)
 cdef class ItemReceived(Event):
     cdef public Payload payload
     cdef public bint done
@@ -28,6 +36,14 @@ cdef class ItemReceived(Event):
 
 cdef class RunReceived(Event):
     cdef public PayloadRun run
+
+
+@cython.locals(event=Requested)
+cpdef Requested requested(stream_id, kind, str route, Payload payload, credit, bint done)
+@cython.locals(event=ItemReceived)
+cpdef ItemReceived item_received(stream_id, Payload payload, bint done)
+@cython.locals(event=RunReceived)
+cpdef RunReceived run_received(stream_id, PayloadRun run)
 
 
 cdef class Completed(Event):

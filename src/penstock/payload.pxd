@@ -8,6 +8,10 @@ cdef class Payload:
     cdef public bytes metadata
 
 
+@cython.locals(payload=Payload)
+cpdef Payload payload_of(bytes data, bytes metadata)
+
+
 @cython.final
 cdef class PayloadRun:
     cdef readonly bytes buffer

@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import LocalError
 
-__all__ = ["MAX_RUN_BYTES", "MetadataPush", "Payload", "PayloadRun", "fixed_run"]
+__all__ = ["MAX_RUN_BYTES", "MetadataPush", "Payload", "PayloadRun", "fixed_run", "payload_of"]
 
 MAX_RUN_BYTES = 0x7FFF_FFFF
 """The limit of 32-bit offsets, in a run and in an Arrow array."""
@@ -61,6 +61,14 @@ class Payload:
         if self.metadata is None:
             return f"Payload({self.data!r})"
         return f"Payload({self.data!r}, metadata={self.metadata!r})"
+
+
+def payload_of(data: bytes, metadata: bytes | None) -> Payload:
+    """Return a payload of bytes, without any checks. Compiled code calls this faster than the class."""
+    payload = Payload.__new__(Payload)
+    payload.data = data
+    payload.metadata = metadata
+    return payload
 
 
 class MetadataPush:

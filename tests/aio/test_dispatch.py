@@ -81,7 +81,9 @@ async def test_a_failure_ends_both_halves_and_the_call(build: Build) -> None:
     inbound, outbound, call = world.inbound(), world.outbound(), world.call()
     world.happen("Failed", STREAM, error)
     assert inbound.error is error
-    assert call.exception() is error
+    with pytest.raises(world.errors.ApplicationError) as raised:
+        call.result()
+    assert raised.value is error
     assert (outbound.told, world.open()) == (["canceled"], [])
 
 

@@ -39,9 +39,9 @@ class World:
         event = getattr(self.build.module("penstock.events"), name)(stream_id, *arguments)
         self.dispatch.take([event])
 
-    def call(self, stream_id: int = STREAM) -> asyncio.Future[Any]:
-        future = self.exchanges.calls[stream_id] = asyncio.get_running_loop().create_future()
-        return future
+    def call(self, stream_id: int = STREAM) -> Any:
+        reply = self.exchanges.calls[stream_id] = self.exchanges.replies.new()
+        return reply
 
     def inbound(self, stream_id: int = STREAM) -> Any:
         module = self.build.module("penstock.aio.inbound")

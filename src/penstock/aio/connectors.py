@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from asyncio import CancelledError, Future
+from asyncio import CancelledError
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -15,6 +15,7 @@ from ..settings import Settings
 from .driver import Driver
 from .exchanges import Exchanges
 from .outgoing import Outgoing
+from .replies import Reply
 
 __all__ = ["MAX_REFUSALS", "Connector", "Direct", "Opening"]
 
@@ -65,7 +66,7 @@ class Connector:
         self,
         driver: Driver,
         opening: Opening,
-        own: Callable[[Driver, Future[Any], int], object],
+        own: Callable[[Driver, Reply, int], object],
         items: Outgoing | None,
         order: int = 0,
     ) -> Any:
@@ -74,7 +75,7 @@ class Connector:
         Args:
             driver: The driver to use, unless its session ends before the request is sent.
             opening: The arguments of `Session.open`.
-            own: Called with the driver, the future of the response, and the stream id, when the request was sent.
+            own: Called with the driver, the reply, and the stream id, when the request was sent.
             items: What follows the request of an upload. If it cannot be repeated, neither is the request.
             order: The id of its first stream, if the peer has refused it; otherwise 0.
 
@@ -83,10 +84,11 @@ class Connector:
         while True:
             exchanges = driver.exchanges
             queue = exchanges.queue
-            future: Future[Any] = driver.loop.create_future()
-            request = queue.add(future, opening, partial(own, driver, future), order)
+            reply = exchanges.replies.new()
+            request = queue.add(reply, opening, partial(own, driver, reply), order)
             try:
-                return await future
+                await reply
+                return reply.result()
             except CancelledError:
                 queue.remove(request)
                 exchanges.abandon(request.stream_id)

@@ -1,9 +1,10 @@
 cimport cython
 
-from ..events cimport Event, ItemReceived, RunReceived
+from ..events cimport Event, ItemReceived, Requested, RunReceived
 from ..payload cimport Payload
 from .exchanges cimport Exchanges
 from .flow cimport Flow
+from .replies cimport Reply
 
 
 cdef int _CALL, _FIRE, _STREAM, _UPLOAD
@@ -13,23 +14,30 @@ cdef class Dispatch:
     cdef public Flow flow
     cdef public Exchanges exchanges
     cdef public object service
+    cdef dict _calls
+    cdef dict _fires
     cdef public object context
     cdef object _on_session_event
 
     @cython.locals(event=Event)
     cpdef take(self, list happened)
+    cpdef serve(self, service)
     cdef _handle(self, Event event)
     cdef _run(self, RunReceived event)
+    @cython.locals(exchanges=Exchanges, reply=Reply)
     cdef _item(self, ItemReceived event)
     cdef _end(self, event)
-    cdef _begin(self, event)
-    cdef _begin_channel(self, event, handler, context)
-    cdef _hold(self, event, handler)
-    cdef _answer(self, event, result, handler, context)
+    @cython.locals(kind=int)
+    cdef _begin(self, Requested event)
+    cdef _find(self, int kind, str route)
+    cdef _begin_channel(self, Requested event, handler, context)
+    cdef _hold(self, Requested event, handler)
+    cdef _answer(self, Requested event, result, handler, context)
 
 
 cdef _payload(result)
 cdef Py_ssize_t _memory_of(Payload request, handler) except -1
+@cython.locals(kind=int)
 cdef _reply(Exchanges exchanges, stream_id, Payload payload, handler)
 
 

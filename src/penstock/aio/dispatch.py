@@ -61,14 +61,21 @@ class Dispatch:
 
     """
 
-    __slots__ = ("_on_session_event", "context", "exchanges", "flow", "service")
+    __slots__ = ("_calls", "_fires", "_on_session_event", "context", "exchanges", "flow", "service")
 
     def __init__(self, exchanges: Exchanges, service: Service, on_session_event: Callable[[Event], None]) -> None:
         self.flow = exchanges.flow
         self.exchanges = exchanges
-        self.service = service
+        self.serve(service)
         self._on_session_event = on_session_event
         self.context = self.flow.lane.context
+
+    def serve(self, service: Service) -> None:
+        """Use the handlers of `service` for further requests."""
+        self.service = service
+        # Handlers that were found, by their routes; not with interceptors, which need a new one for each request.
+        self._calls: dict[str, Handler] = {}
+        self._fires: dict[str, Handler] = {}
 
     # Events.
 
@@ -111,14 +118,14 @@ class Dispatch:
     def _item(self, event: ItemReceived) -> None:
         exchanges = self.exchanges
         stream_id = event.stream_id
-        future = exchanges.calls.get(stream_id)
-        if future is not None:
+        reply = exchanges.calls.get(stream_id)
+        if reply is not None:
             # The response to an upload may arrive before its end, which needs an owner as well.
             if event.done:
                 del exchanges.calls[stream_id]
             # A canceled call is abandoned in the next turn of the loop.
-            if not future.done():
-                future.set_result(event.payload)
+            if not reply.done():
+                reply.set_result(event.payload)
             return
         inbound = exchanges.inbound.get(stream_id)
         if inbound is not None:
@@ -167,18 +174,16 @@ class Dispatch:
 
     def _begin(self, event: Requested) -> None:
         """Run the handler of a request in a context of its own. An exception fails only its stream."""
-        if event.kind == _STREAM:
-            handler = self.service.find(event.kind, event.route, self.flow.session.calls_by_streams)
-        else:
-            handler = self.service.find(event.kind, event.route)
+        kind = event.kind
+        handler = self._find(kind, event.route)
         if handler is None:
             self._reject(event)
             return
         context = self.context.copy()
         try:
-            if event.kind <= _FIRE:
+            if kind <= _FIRE:
                 self._answer(event, context.run(handler.function, event.payload), handler, context)
-            elif event.kind == _STREAM:
+            elif kind == _STREAM:
                 result = context.run(handler.function, event.payload)
                 source = result if handler.kind == _STREAM else _single(result)
                 pump(self.exchanges, event.stream_id, event.credit, source, handler.name, context)
@@ -187,6 +192,21 @@ class Dispatch:
                 self._begin_channel(event, handler, context)
         except BaseException as error:
             self.exchanges.fail(event.stream_id, error, handler.name)
+
+    def _find(self, kind: int, route: str) -> Handler | None:
+        """Return the handler of a request, or None."""
+        service = self.service
+        if kind == _STREAM:
+            return service.find(kind, route, self.flow.session.calls_by_streams)
+        if kind > _FIRE:
+            return service.find(kind, route)
+        known = self._calls if kind == _CALL else self._fires
+        handler = known.get(route)
+        if handler is None:
+            handler = service.find(kind, route)
+            if handler is not None and not service.interceptors:
+                known[route] = handler
+        return handler
 
     def _reject(self, event: Requested) -> None:
         kind = event.kind.name.lower()
@@ -229,6 +249,8 @@ class Dispatch:
         stream_id = event.stream_id
         if type(result) is Payload:
             _reply(self.exchanges, stream_id, result, handler)
+        elif result is None and event.kind == _FIRE:
+            return
         elif type(result) is _COROUTINE or (type(result) is not bytes and isawaitable(result)):
             TaskAnswer(self.exchanges, stream_id, handler, event.payload).start(result, context)
         else:
@@ -269,7 +291,8 @@ def _memory_of(request: Payload, handler: Handler) -> int:
 
 def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Handler) -> None:
     """Send the single item of a response, unless the peer has canceled."""
-    if handler.kind == _FIRE:
+    kind = handler.kind
+    if kind == _FIRE:
         return
     if exchanges.flow.paused and len(payload.data) > exchanges.flow.part_bytes:
         exchanges.outbound[stream_id] = LateAnswer(exchanges, stream_id, payload, handler)
@@ -280,7 +303,7 @@ def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Hand
         pass
     else:
         exchanges.flow.schedule_write(len(payload.data))
-    if handler.kind == _UPLOAD:
+    if kind == _UPLOAD:
         exchanges.release(stream_id)
 
 

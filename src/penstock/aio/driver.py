@@ -121,7 +121,7 @@ class Driver:
 
     def serve(self, service: Service) -> None:
         """Use the handlers of `service` for further requests."""
-        self.dispatch.service = service
+        self.dispatch.serve(service)
         self.session.ask_kinds(service.kind_of)
 
     def restore(self) -> None:

@@ -19,6 +19,7 @@ from ..session import Durable
 from .flow import Flow
 from .ports import Holding, ReceivingHalf, SendingHalf
 from .queueing import RequestQueue
+from .replies import Replies, Reply
 
 __all__ = ["Exchanges", "cancel_tasks", "contained", "ends_task", "failure_of"]
 
@@ -75,7 +76,8 @@ class Exchanges:
     half that has already ended, also in the session.
 
     Attributes:
-        calls: The future of each pending call, by stream.
+        replies: Wakes the tasks whose requests were answered.
+        calls: The reply of each pending call, by stream.
         inbound: The receiving halves of the other streams.
         outbound: The sending halves.
         abandoned: Streams that were abandoned, or whose handler has ended, while the session may still have events for
@@ -89,14 +91,15 @@ class Exchanges:
     """
 
     __slots__ = (
-        "_unread_before", "abandoned", "calls", "fires", "flow", "inbound", "outbound", "queue", "restored", "session",
-        "tasks", "unread"
+        "_unread_before", "abandoned", "calls", "fires", "flow", "inbound", "outbound", "queue", "replies", "restored",
+        "session", "tasks", "unread"
     )  # fmt: skip
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self.session = flow.session
-        self.calls: dict[int, asyncio.Future[Payload]] = {}
+        self.replies = Replies(flow)
+        self.calls: dict[int, Reply] = {}
         self.inbound: dict[int, ReceivingHalf] = {}
         self.outbound: dict[int, SendingHalf] = flow.senders
         self.abandoned: set[int] = set()

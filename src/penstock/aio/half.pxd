@@ -5,6 +5,10 @@ from .exchanges cimport Exchanges
 from .flow cimport Flow
 from .scheduler cimport Lane
 
+# Without types, they would be objects, and so would all sums with them.
+cdef Py_ssize_t FRAME_BYTES, LOOK_ITEMS, QUANTUM
+cdef double SLOW_SECONDS
+
 
 cdef class Half:
     cdef public Py_ssize_t offset

@@ -4,6 +4,7 @@ from ..payload cimport Payload
 from .connectors cimport Connector
 from .driver cimport Driver
 from .exchanges cimport Exchanges
+from .replies cimport Reply
 
 
 @cython.locals(routed=bint)
@@ -12,7 +13,7 @@ cpdef tuple request_of(route, data, metadata)
 
 @cython.locals(driver=Driver, exchanges=Exchanges)
 cdef _ready(Connector connector, kind)
-cpdef _pending(Driver driver, future, stream_id, items=*, Py_ssize_t size=*)
+cpdef Reply _pending(Driver driver, Reply reply, stream_id, items=*, Py_ssize_t size=*)
 
 
 cdef class Peer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, Future
+from asyncio import CancelledError
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -14,6 +14,7 @@ from .connectors import Connector
 from .driver import Driver
 from .handlers import Interceptor, Request, chain
 from .outgoing import Outgoing
+from .replies import Reply
 from .sources import Source, check_source
 from .streams import Stream, StreamRequest
 
@@ -56,18 +57,16 @@ def _ready(connector: Connector, kind: Kind) -> Driver | None:
     return driver
 
 
-def _pending(
-    driver: Driver, future: Future[Payload], stream_id: int, items: Outgoing | None = None, size: int = 0
-) -> Future[Payload]:
-    """Make `future` that of a call that was opened, prepare its items, and schedule the write of its request."""
-    driver.exchanges.calls[stream_id] = future
+def _pending(driver: Driver, reply: Reply, stream_id: int, items: Outgoing | None = None, size: int = 0) -> Reply:
+    """Make `reply` that of a call that was opened, prepare its items, and schedule the write of its request."""
+    driver.exchanges.calls[stream_id] = reply
     if items is not None:
         items.begin(driver.exchanges, stream_id)
     driver.flow.schedule_write(size)
-    return future
+    return reply
 
 
-def _fired(driver: Driver, future: Future[None], stream_id: int) -> None:
+def _fired(driver: Driver, reply: Reply, stream_id: int) -> None:
     """Do nothing for a FIRE that was sent: it has no response."""
 
 
@@ -331,9 +330,10 @@ class Peer:
         if kind is _FIRE:
             driver.flow.schedule_write(len(payload.data))
             return None
-        future = _pending(driver, driver.loop.create_future(), stream_id, items, len(payload.data))
+        reply = _pending(driver, driver.exchanges.replies.new(), stream_id, items, len(payload.data))
         try:
-            return await future
+            await reply
+            return reply.result()
         except CancelledError:
             driver.exchanges.abandon(stream_id)
             raise

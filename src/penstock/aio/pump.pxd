@@ -2,6 +2,9 @@ cimport cython
 
 from .half cimport Half
 
+# Without types, they would be objects, and so would all sums with them.
+cdef Py_ssize_t FIRST_BYTES, SHORT_BYTES
+
 
 cdef class Pump(Half):
     cdef public object next_item

@@ -12,6 +12,7 @@ from ..errors import LeaseMissing, PenstockError, Rejected, SessionClosed, Setup
 from ..kinds import Kind
 from ..payload import Payload
 from .flow import Flow
+from .replies import Reply
 
 __all__ = ["CallLimit", "QueuedRequest", "RequestQueue"]
 
@@ -88,7 +89,7 @@ class QueuedRequest:
 
     def __init__(
         self,
-        future: Future[Any],
+        future: Future[Any] | Reply,
         opening: tuple[Kind, str, Payload, int, bool, bool],
         own: Callable[[int], object],
         order: int,
@@ -121,7 +122,7 @@ class RequestQueue:
 
     Args:
         flow: The flow of the session.
-        calls: The future of each pending call, by stream.
+        calls: The reply of each pending call, by stream.
 
     Attributes:
         busy: Requests wait, so another call must not overtake them; or calls are sent at a limited pace.
@@ -136,7 +137,7 @@ class RequestQueue:
         "_too_early", "_waiting", "busy", "limit", "on_wait", "unleased"
     )  # fmt: skip
 
-    def __init__(self, flow: Flow, calls: dict[int, Future[Payload]]) -> None:
+    def __init__(self, flow: Flow, calls: dict[int, Reply]) -> None:
         self._flow = flow
         self._calls = calls
         self.limit = CallLimit(flow.settings.max_calls)
@@ -164,7 +165,7 @@ class RequestQueue:
     # For callers.
 
     def add(
-        self, future: Future[Any], opening: tuple[Any, ...], own: Callable[[int], object], order: int = 0
+        self, future: Future[Any] | Reply, opening: tuple[Any, ...], own: Callable[[int], object], order: int = 0
     ) -> QueuedRequest:
         """Send a request when it is its turn; see :class:`QueuedRequest`."""
         loop = self._flow.loop

@@ -1,11 +1,13 @@
 import cython
 
 
-cdef list ENDS
+cdef list ENDS, STARTS
 cdef int COMPLETE, FAIL
 
 
+# `id` is an integer, so a stream takes no part in garbage collection.
 @cython.final
+@cython.no_gc
 @cython.freelist(256)
 cdef class Stream:
     cdef public object id
@@ -19,6 +21,8 @@ cdef class Stream:
     cdef public double opened
     cdef public bint half_close
 
+    @cython.locals(requester=int, responder=int)
+    cpdef begin(self, id, int kind, bint ours, bint half_close)
     @cython.locals(ends=int, ours=int, theirs=int, by_requester=bint)
     cpdef bint end(self, int signal, bint from_us)
 
@@ -33,8 +37,10 @@ cdef class StreamTable:
     cdef public bint wrapped
 
     cpdef Stream get(self, stream_id)
-    @cython.locals(stream_id=Py_ssize_t, stream=Stream)
+    @cython.locals(stream=Stream)
     cpdef Stream open_ours(self, kind)
+    @cython.locals(free=Py_ssize_t)
+    cpdef take_id(self)
     @cython.locals(stream=Stream)
     cpdef Stream open_theirs(self, stream_id, kind, double now)
     cpdef bint may_be_theirs(self, Py_ssize_t stream_id)

@@ -1,6 +1,7 @@
 import cython
 from libc.stdint cimport int64_t
 
+from ..events cimport item_received, requested, run_received
 from ..payload cimport Payload, PayloadRun
 from ..wire.reactivestreams.codec cimport Items, Message
 from .outbound cimport Outbound

@@ -11,7 +11,7 @@ from ..account import Account
 from ..core.fragments import Reassembly
 from ..core.rates import Rate
 from ..errors import FrameError, LimitExceeded, ProtocolError, Rejected
-from ..events import Canceled, Completed, CreditGranted, Event, Failed, ItemReceived, Requested, RunReceived
+from ..events import Canceled, Completed, CreditGranted, Event, Failed, item_received, requested, run_received
 from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
@@ -127,7 +127,7 @@ class Inbound:
                 self._overrun(subscription)
             return
         subscription.granted = spend(subscription.granted, count)
-        self._events.append(RunReceived(subscription.id, run))
+        self._events.append(run_received(subscription.id, run))
 
     def stray(self, now: float, count: int = 1) -> None:
         """Count messages without a stream. Raises LimitExceeded if there are too many."""
@@ -222,7 +222,7 @@ class Inbound:
         publication = Publication(self._last_id, subscriber, message.number, size, now)
         self.publications[subscriber] = self.published[self._last_id] = publication
         payload = Payload(data, metadata)
-        self._events.append(Requested(publication.id, Kind.STREAM, route, payload, publication.credit, True))
+        self._events.append(requested(publication.id, Kind.STREAM, route, payload, publication.credit, True))
 
     def _refusal(self, now: float) -> str:
         """Return why a new stream of the peer is rejected, or an empty string."""
@@ -302,7 +302,7 @@ class Inbound:
 
     def _deliver(self, subscription: Subscription, payload: Payload) -> None:
         done = subscription.kind == _CALL
-        self._events.append(ItemReceived(subscription.id, payload, done))
+        self._events.append(item_received(subscription.id, payload, done))
         if done:
             # A call ends with its first item, so the publisher must not send another.
             self.cancel(subscription)

@@ -1,6 +1,6 @@
 import cython
 
-from ..events cimport Canceled, Completed, Event, Failed, ItemReceived, Requested
+from ..events cimport Canceled, Completed, Event, Failed, ItemReceived, item_received, requested
 from ..account cimport Account
 from ..payload cimport Payload
 from ..wire.river.message cimport Message

@@ -16,7 +16,7 @@ from ..errors import (
     SessionClosed,
     SessionError,
 )
-from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
+from ..events import Canceled, Completed, Event, Failed, ItemReceived, item_received, requested
 from ..kinds import Kind
 from ..payload import Payload
 from ..wire.river.codec import CANCEL, CLOSE
@@ -106,7 +106,7 @@ class Inbound:
             if not flags & CLOSE:
                 # The procedure has another kind and would continue.
                 self._outbound.cancel(stream, "only one response was requested")
-        self._item(stream, ItemReceived(stream.number, Payload(body), done))
+        self._item(stream, item_received(stream.number, Payload(body), done))
 
     def _of_session(self, message: Message) -> bool:
         """Handle a message of the whole session; return whether it is one."""
@@ -195,7 +195,7 @@ class Inbound:
             done = bool(flags & CLOSE)
             if done:
                 stream.inbound = DONE
-            self._item(stream, ItemReceived(stream.number, Payload(message.payload), done))
+            self._item(stream, item_received(stream.number, Payload(message.payload), done))
 
     def _unknown(self, message: Message, flags: int) -> None:
         """Handle a message of a stream that is not open."""
@@ -232,7 +232,7 @@ class Inbound:
         stream = self._streams.open(name, encoded, kind, DONE if done else OPEN, OPEN)
         sends_items = stream.sends_items
         self._events.append(
-            Requested(
+            requested(
                 stream.number,
                 Kind.CHANNEL if sends_items else kind,
                 route,

@@ -1,8 +1,8 @@
 import cython
 
 from ..core.streams cimport Stream, StreamTable
-from ..events cimport Canceled, Completed, CreditGranted, ItemReceived, Requested, RunReceived
-from ..payload cimport Payload, PayloadRun
+from ..events cimport Canceled, Completed, CreditGranted, item_received, requested, run_received
+from ..payload cimport Payload, PayloadRun, payload_of
 from ..wire.rsocket.frames cimport Frame
 from .extensions.metadata cimport Router
 from .lease cimport Leases
@@ -47,7 +47,7 @@ cdef class Inbound:
     cpdef run(self, stream_id, PayloadRun run, double now)
     @cython.locals(stream_id="long long")
     cdef _request(self, Frame frame, double now)
-    @cython.locals(done=bint, stream=Stream, credit="long long", route=str, metadata=bytes)
+    @cython.locals(done=bint, stream=Stream, number=int, credit="long long", route=str, metadata=bytes)
     cdef _open(self, Frame frame, Payload payload, double now)
     @cython.locals(stream=Stream, flags=int, sending=bint)
     cdef _payload(self, Frame frame, double now)

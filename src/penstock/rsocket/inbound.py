@@ -8,9 +8,18 @@ from ..core.halves import MAX_REQUEST_N, OPEN, Signal, add
 from ..core.rates import Rate
 from ..core.streams import Stream
 from ..errors import FrameError, LimitExceeded, ProtocolError, Rejected
-from ..events import Canceled, Completed, CreditGranted, Draining, ItemReceived, MetadataPushed, Requested, RunReceived
+from ..events import (
+    Canceled,
+    Completed,
+    CreditGranted,
+    Draining,
+    MetadataPushed,
+    item_received,
+    requested,
+    run_received,
+)
 from ..kinds import Kind
-from ..payload import Payload, PayloadRun
+from ..payload import Payload, PayloadRun, payload_of
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
 from .extensions.metadata import Router
@@ -114,14 +123,14 @@ class Inbound:
         if stream is None or stream.inbound != OPEN:
             self.strays.stray(now, len(run))
             return
-        if stream.kind == _CALL or stream_id in self._partials:
+        if stream.kind == _CALL or (self._partials and stream_id in self._partials):
             for payload in run.payloads():
                 self._payload(Frame(_PAYLOAD, stream_id, NEXT, 0, payload.metadata, payload.data), now)
             return
         count = len(run)
         if count > stream.granted:
             if stream.granted:
-                self._events.append(RunReceived(stream_id, run.part(0, stream.granted)))
+                self._events.append(run_received(stream_id, run.part(0, stream.granted)))
             self.strays.overrun(stream)
             return
         if run.size > self._max_metadata_bytes:
@@ -130,7 +139,7 @@ class Inbound:
                 self.strays.refuse(stream, Code.INVALID, self.metadata_excess(size))
                 return
         stream.granted -= count
-        self._events.append(RunReceived(stream_id, run))
+        self._events.append(run_received(stream_id, run))
 
     def metadata_excess(self, size: int) -> LimitExceeded:
         """Return the error for an item or a push with metadata of `size` bytes."""
@@ -167,7 +176,7 @@ class Inbound:
         if (
             not self._streams.may_be_theirs(stream_id)
             or self._streams.get(stream_id) is not None
-            or stream_id in self._partials
+            or (self._partials and stream_id in self._partials)
         ):
             self.strays.stray(now)
             self.strays.interrupt(stream_id)
@@ -187,12 +196,13 @@ class Inbound:
         elif frame.flags & FOLLOWS:
             self._begin(stream_id, frame, now)
         else:
-            self._open(frame, Payload(frame.data, frame.metadata), now)
+            self._open(frame, payload_of(frame.data, frame.metadata), now)
 
     def _open(self, frame: Frame, payload: Payload, now: float) -> None:
         """Open the stream for a complete request."""
         stream_id = frame.stream_id
         kind = KINDS[frame.type]
+        number = kind
         metadata = payload.metadata
         try:
             if metadata is not None and len(metadata) > self._max_metadata_bytes:
@@ -201,27 +211,27 @@ class Inbound:
         except (FrameError, LimitExceeded) as error:
             # Only the request is invalid, so the connection continues.
             self.strays.stray(now)
-            if kind != _FIRE:
+            if number != _FIRE:
                 self._outbound.error(stream_id, Code.INVALID, str(error).encode())
             return
-        done = kind != _CHANNEL or bool(frame.flags & COMPLETE)
-        if kind == _FIRE:
-            self._events.append(Requested(stream_id, kind, route, payload, 0, True))
+        done = number != _CHANNEL or bool(frame.flags & COMPLETE)
+        if number == _FIRE:
+            self._events.append(requested(stream_id, kind, route, payload, 0, True))
             return
         # In ReactiveSocket 0.0 the field has 64 bits.
-        credit = 1 if kind == _CALL else min(frame.request_n, MAX_REQUEST_N)
+        credit = 1 if number == _CALL else min(frame.request_n, MAX_REQUEST_N)
         if credit == 0:
             # RSocket 1.0, REQUEST_STREAM Frame: the initial request-n MUST be more than 0.
             self._outbound.error(stream_id, Code.INVALID, b"initial request-n must be more than 0")
             return
         stream = self._streams.open_theirs(stream_id, kind, now)
         stream.credit = credit
-        if kind == _CHANNEL:
+        if number == _CHANNEL:
             # The payload that opens a channel is its first item, and counts as a requested one.
             stream.unrequested = 1
             if done:
                 stream.end(_COMPLETE, False)
-        self._events.append(Requested(stream_id, kind, route, payload, credit, done))
+        self._events.append(requested(stream_id, kind, route, payload, credit, done))
 
     # Items.
 
@@ -234,7 +244,7 @@ class Inbound:
         # THREATS 43: COMPLETE with content but without NEXT is an item too. Some peers send items without any flag.
         if not flags & NEXT and (flags & COMPLETE or self._lenient) and (frame.data or frame.metadata is not None):
             flags |= NEXT
-        if stream_id in self._partials:
+        if self._partials and stream_id in self._partials:
             self._continue(stream_id, frame, flags, now)
             return
         stream = self._streams.get(stream_id)
@@ -246,7 +256,7 @@ class Inbound:
             else:
                 self._begin(stream_id, frame, now)
         elif flags & NEXT:
-            self._item(stream, Payload(frame.data, frame.metadata), flags & COMPLETE != 0)
+            self._item(stream, payload_of(frame.data, frame.metadata), flags & COMPLETE != 0)
         elif flags & COMPLETE and self.first_draft and stream.kind == _CALL:
             # ReactiveSocket 0.0, Response Frame: an empty response has only the flag COMPLETE.
             self._item(stream, Payload(), True)
@@ -277,7 +287,7 @@ class Inbound:
         sending = stream.outbound == OPEN
         if done and stream.end(_COMPLETE, False):
             self.strays.remove_stream(stream)
-        self._events.append(ItemReceived(stream.id, payload, done))
+        self._events.append(item_received(stream.id, payload, done))
         if sending and stream.outbound != OPEN:
             # Without half-close, the responder's COMPLETE ends our half too.
             self._events.append(Canceled(stream.id, True))

@@ -2,7 +2,7 @@ import cython
 
 from ..core.streams cimport Stream, StreamTable
 from ..account cimport Account
-from ..payload cimport Payload, PayloadRun
+from ..payload cimport Payload, PayloadRun, payload_of
 from .control cimport Control
 from .inbound cimport Inbound
 from .lease cimport Leases
@@ -21,6 +21,7 @@ cdef class RSocketSession:
     cdef readonly Account account
     cdef object _dialect
     cdef bint _own_ids
+    cdef dict _requests
     cdef long long _max_initial_n
     cdef object _store
     cdef Lifecycle _life
@@ -42,7 +43,9 @@ cdef class RSocketSession:
     cpdef list take_events(self)
     @cython.locals(stream=Stream, count=Py_ssize_t)
     cpdef send_run(self, stream_id, PayloadRun run, Py_ssize_t start=*)
-    @cython.locals(stream=Stream, flags=int, metadata=bytes, request_n="long long", initial_n="long long")
+    @cython.locals(
+        stream=Stream, number=int, flags=int, metadata=bytes, request_n="long long", initial_n="long long"
+    )
     cpdef open(self, kind, str route, Payload payload, long long credit=*, bint done=*, bint endless=*)
     @cython.locals(stream=Stream)
     cpdef send(self, stream_id, Payload payload, bint done=*)

@@ -17,7 +17,7 @@ from ..errors import (
 )
 from ..events import Closed, Event, Failed
 from ..kinds import Kind
-from ..payload import Payload, PayloadRun
+from ..payload import Payload, PayloadRun, payload_of
 from ..settings import Settings
 from ..wire.rsocket.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame, ResumeFrame
 from .codes import Code, wire_of
@@ -61,6 +61,7 @@ class RSocketSession:
         self._settings = settings
         self._dialect = dialect
         self._own_ids = dialect.own_ids
+        self._requests = dict(dialect.requests)
         # rsocket-py of 2017, a peer of ReactiveSocket 0.2, ignores the initial request-n but not REQUEST_N.
         ignored = settings.lenient and not dialect.half_close and not dialect.own_ids
         self._max_initial_n = 1 if ignored else MAX_REQUEST_N
@@ -197,31 +198,34 @@ class RSocketSession:
         """Open a stream and return its id. See :meth:`penstock.session.Session.open`."""
         if self._life.state != OPENED:
             raise SessionClosed("the connection is not open for new streams")
-        type = self._dialect.requests.get(ENDLESS if endless else kind)
+        number = kind
+        type = self._requests.get(ENDLESS if endless else kind)
         if type is None:
             raise UnsupportedKind(f"{self._dialect.name} does not support {kind.name.lower()} requests")
-        if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
+        if credit < 1 and (number == _STREAM or number == _CHANNEL):
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
         metadata = self._inbound.router.metadata(route, payload.metadata)
         if metadata is not payload.metadata:
-            payload = Payload(payload.data, metadata)
+            payload = payload_of(payload.data, metadata)
         self._outbound.check_request(payload)
         if self._leases.requester is not None and not self._leases.requester.take():
             raise LeaseMissing("the peer has not granted a lease for another request; wait for its next lease")
+        if number == _FIRE:
+            fired = self._streams.take_id()
+            self._outbound.request(type, fired, 0, 0, payload)
+            return fired
         stream = self._streams.open_ours(kind)
         stream_id = stream.id
-        if kind == _CALL or kind == _UPLOAD:
+        if number == _CALL or number == _UPLOAD:
             credit = 1
         elif credit > MAX_REQUEST_N:
             credit = MAX_REQUEST_N
         stream.granted = credit
         flags = 0
-        if kind == _FIRE:
-            self._streams.close(stream)
-        elif done and stream.outbound == OPEN:
+        if done and stream.outbound == OPEN:
             flags = COMPLETE
             stream.end(_COMPLETE, True)
-        request_n = 0 if kind == _CALL or kind == _FIRE else stream.granted
+        request_n = 0 if number == _CALL else stream.granted
         initial_n = min(request_n, self._max_initial_n)
         self._outbound.request(type, stream_id, flags, initial_n, payload)
         if initial_n < request_n:

@@ -82,7 +82,7 @@ class Strays:
         self._streams.close(stream)
         if self._leases.responder is not None and not stream.ours:
             self._leases.responder.reconsider()
-        if stream.id in self.partials:
+        if self.partials and stream.id in self.partials:
             self.reassembly.drop(stream.id)
 
     def refuse(self, stream: Stream, code: int, error: Exception) -> None:
