@@ -60,8 +60,8 @@ ITEMS_IN_PARTS: Final = frozenset(
 """Settings of protocols that send large items in parts."""
 STREAM_RATES: Final = frozenset({"max_open_rate", "max_rapid_resets", "max_stray_frames"})
 """Settings of protocols that count what a peer does with streams."""
-SERVED_SESSIONS: Final = frozenset({"max_sessions", "resume_store"})
-"""Settings of servers whose sessions outlive their links."""
+SESSIONS: Final = frozenset({"resume", "resume_bytes", "resume_timeout", "max_sessions", "resume_store"})
+"""Settings of protocols whose sessions outlive their links."""
 COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
 """Composite Metadata: entries, each with its own MIME type."""
 
@@ -82,8 +82,7 @@ class ProtocolSpec:
         skips_oversized: Sessions reject a message that is too long by its first and last bytes, without storing it, and
             the link continues.
         options: The URL options of the protocol, as opposed to those of a transport.
-        supports: The settings that its clients and servers use, of those that not all protocols use.
-        asked: More of these, which only its clients use.
+        supports: The settings that it uses, of those that not all protocols use.
         served: More of these, which only its servers use.
         resumes: With `Settings.resume`, sessions may outlive their links and their client's process.
         reconnects: A client starts a new session when its session ends, as far as a retry budget allows.
@@ -118,7 +117,6 @@ class ProtocolSpec:
     skips_oversized: bool = False
     options: frozenset[str] = frozenset()
     supports: frozenset[str] = frozenset()
-    asked: frozenset[str] = frozenset()
     served: frozenset[str] = frozenset()
     resumes: bool = False
     reconnects: bool = False
@@ -150,16 +148,16 @@ _RSOCKET: Final = ProtocolSpec(
     carrier="rsocket.extensions.tracing:CompositeCarrier",
     supports=ITEMS_IN_PARTS
     | STREAM_RATES
+    | SESSIONS
     | frozenset(
         (
-            "client_ids data_mime lease lease_timeout length_counts_itself lenient max_calls max_keepalive_bytes "
-            "max_metadata_bytes max_metadata_entries resume_bytes resume_timeout"
+            "client_ids data_mime first_frame_timeout keepalive_interval keepalive_lifetime lease "
+            "lease_timeout length_counts_itself lenient max_keepalive_bytes max_metadata_bytes "
+            "max_metadata_entries max_setup_frame_bytes metadata_mime"
         ).split()
     ),
-    # A server learns these from the set-up.
-    asked=frozenset({"keepalive_interval", "keepalive_lifetime", "metadata_mime", "resume"}),
     # Its servers also detect its predecessors.
-    served=SERVED_SESSIONS | {"first_frame_timeout", "idle_timeout", "max_setup_frame_bytes", "served_0_2"},
+    served=frozenset({"idle_timeout", "served_0_2"}),
 )
 _REACTIVESOCKET_0_2: Final = replace(
     _RSOCKET,
@@ -169,16 +167,14 @@ _REACTIVESOCKET_0_2: Final = replace(
     metadata_mime="text/plain",
     request_mime="",
     carrier="",
-    served=_RSOCKET.served - {"idle_timeout", "served_0_2"},
+    served=frozenset(),
 )
 _REACTIVESOCKET_0_0: Final = replace(
     _REACTIVESOCKET_0_2,
     name="reactivesocket-0.0",
     version="reactivesocket-0.0",
     resumes=False,
-    supports=_RSOCKET.supports - {"resume_bytes", "resume_timeout"} | {"idle_timeout"},
-    asked=_RSOCKET.asked - {"resume"},
-    served=_REACTIVESOCKET_0_2.served - SERVED_SESSIONS,
+    supports=_RSOCKET.supports - SESSIONS | {"idle_timeout"},
 )
 _REACTIVE_STREAMS: Final = ProtocolSpec(
     name="reactive-streams",
@@ -195,7 +191,7 @@ _REACTIVE_STREAMS: Final = ProtocolSpec(
     | STREAM_RATES
     | frozenset(
         (
-            "data_mime element_sizes extensions first_frame_timeout idle_timeout max_calls max_extensions "
+            "data_mime element_sizes extensions first_frame_timeout idle_timeout max_extensions "
             "max_metadata_bytes max_open_elements max_string_bytes"
         ).split()
     ),
@@ -220,15 +216,15 @@ _RIVER: Final = ProtocolSpec(
     text_form="wire.river.values:json_form",
     carrier="river.tracing:RiverCarrier",
     encodings="wire.river.encodings:encodings",
-    supports=frozenset(
+    # Sessions always outlive their links.
+    supports=SESSIONS
+    | frozenset(
         (
-            "handshake_timeout heartbeat_interval heartbeats_until_dead max_held_bytes max_unacked resume_bytes "
-            "session_grace"
+            "handshake_timeout heartbeat_interval heartbeats_until_dead max_held_bytes "
+            "max_setup_frame_bytes max_unacked session_grace"
         ).split()
     ),
-    # Sessions always outlive their links. Servers send no requests.
-    asked=frozenset({"max_calls", "resume"}),
-    served=SERVED_SESSIONS | {"max_setup_frame_bytes", "resume_timeout", "river_v1_1"},
+    served=frozenset({"river_v1_1"}),
 )
 _SPECS: Final = {
     spec.name: spec for spec in (_RSOCKET, _REACTIVESOCKET_0_2, _REACTIVESOCKET_0_0, _REACTIVE_STREAMS, _RIVER)
@@ -285,7 +281,7 @@ def client_session(
     """
     spec = spec_of(protocol)
     for name, lack in FEATURES.items():
-        if name not in spec.supports | spec.asked and getattr(settings, name) != getattr(DEFAULT_SETTINGS, name):
+        if name not in spec.supports and getattr(settings, name) != getattr(DEFAULT_SETTINGS, name):
             raise LocalError(f"{protocol} {lack}; leave Settings.{name} out")
     start: Callable[[ClientStart], Session] = _load(spec.client)
     setup = setup or Payload()
@@ -294,13 +290,13 @@ def client_session(
 
 def specific() -> frozenset[str]:
     """Return the settings that only some protocols use."""
-    return frozenset().union(*(spec.supports | spec.asked | spec.served for spec in _SPECS.values()))
+    return frozenset().union(*(spec.supports | spec.served for spec in _SPECS.values()))
 
 
 def uses(protocol: str, name: str, serving: bool) -> bool:
     """Return whether a client, or a server, of a protocol uses one of the settings in `specific`."""
     spec = spec_of(protocol)
-    return name in spec.supports | (spec.served if serving else spec.asked)
+    return name in spec.supports or (serving and name in spec.served)
 
 
 def detectors(

@@ -33,8 +33,8 @@ _LEAST = {
 class Settings:
     """Limits and timeouts. Times are in seconds, sizes in bytes. Exceeding any limit raises an error.
 
-    A changed setting that has no effect with a URL's protocol and transport, or on a client or a server, is refused.
-    :func:`penstock.urls.fitting` removes such settings, for programs that work with any protocol.
+    A changed setting that has no effect with a URL's protocol and transport is refused. :func:`penstock.urls.fitting`
+    removes such settings, for programs that work with any protocol.
 
     Pass the ones that you change, or derive from existing ones with :func:`dataclasses.replace`::
 

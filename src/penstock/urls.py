@@ -35,20 +35,6 @@ TRANSPORT_SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "trusted_proxies": ("tcp", "tls", "unix", *WITH_HEADERS),
 }
 """The settings that only some transports use, and these transports."""
-ONE_SIDE: Final[dict[str, bool]] = {
-    "acceptor_timeout": True,
-    "headers": False,
-    "max_connections": True,
-    "max_connections_per_address": True,
-    "max_refusals_per_address": True,
-    "max_setup_frame_bytes": True,
-    "origins": True,
-    "proxy_protocol": True,
-    "trusted_proxies": True,
-}
-"""The settings that only one side uses, with any protocol; True: servers. `ProtocolSpec` names those of a protocol."""
-HANDSHAKES: Final = ("tls", "quic", *WITH_HEADERS)
-"""Transports whose servers also limit handshakes by `Settings.connect_timeout`."""
 
 EXAMPLE: Final = f"write one like {EXAMPLE_URL}"
 _SIDES: Final = ("client", "server")
@@ -158,11 +144,7 @@ def check_settings(urls: Sequence[Url], settings: Settings, *, serving: bool) ->
     for name in _without_effect(urls, settings, serving):
         places = ", ".join(dict.fromkeys(f"{url.protocol}+{url.transport}" for url in urls))
         lack = FEATURES.get(name)
-        if (
-            lack is not None
-            and len(urls) == 1
-            and not any(uses(urls[0].protocol, name, side) for side in (True, False))
-        ):
+        if lack is not None and len(urls) == 1 and not uses(urls[0].protocol, name, serving):
             raise LocalError(f"{urls[0].protocol} {lack}; leave Settings.{name} out")
         raise LocalError(f"Settings.{name} has no effect on a {_SIDES[serving]} of {places}; leave it out")
 
@@ -201,7 +183,7 @@ def _without_effect(urls: Sequence[Url], settings: Settings, serving: bool) -> l
     """Return the names of the settings that were changed and have no effect with any of `urls`."""
     return [
         name
-        for name in sorted(specific() | TRANSPORT_SETTINGS.keys() | ONE_SIDE.keys() | {"connect_timeout"})
+        for name in sorted(specific() | TRANSPORT_SETTINGS.keys())
         if getattr(settings, name) != getattr(DEFAULT_SETTINGS, name)
         and not any(_uses(url, name, serving, settings) for url in urls)
     ]
@@ -214,15 +196,7 @@ def _uses(url: Url, name: str, serving: bool, settings: Settings) -> bool:
     if name == "trusted_proxies" and url.transport not in WITH_HEADERS and not settings.proxy_protocol:
         # Only headers tell the client's address.
         return False
-    if name == "connect_timeout":
-        return not serving or url.transport in HANDSHAKES or settings.proxy_protocol
-    if name == "max_rapid_resets" and not serving:
-        # Only a server counts the links on a connection.
-        return uses(url.protocol, name, serving)
-    if ONE_SIDE.get(name, serving) != serving:
-        return False
-    places = TRANSPORT_SETTINGS.get(name, ())
-    return url.transport in places or uses(url.protocol, name, serving) or not (places or name in specific())
+    return url.transport in TRANSPORT_SETTINGS.get(name, ()) or uses(url.protocol, name, serving)
 
 
 def _without_user(text: str) -> str:

@@ -77,7 +77,9 @@ async def test_taps_of_both_sides_see_the_same_bytes() -> None:
 async def test_resumption_is_reported_once_on_each_side() -> None:
     ours, theirs, hook = Notes(), Notes(), Hook()
     settings = Settings(resume=True)
-    async with penstock.serve(service(), "rsocket+tcp://127.0.0.1:0", taps=[theirs], on_connection=hook) as server:
+    async with penstock.serve(
+        service(), "rsocket+tcp://127.0.0.1:0", taps=[theirs], on_connection=hook, settings=settings
+    ) as server:
         async with Proxy(int(server.urls[0].rpartition(":")[2])) as proxy:
             async with penstock.connect(proxy.url, settings=settings, taps=[ours]) as peer:
                 await peer.call("echo", b"x")

@@ -105,7 +105,7 @@ class World:
         self.service.stream(ROUTE)(self.items)
         # Long graces, whatever the protocol calls them.
         long = Settings(resume_timeout=60.0, session_grace=60.0, close_grace=0.0, resume=plan.source.resumes)
-        self.settings, self.served = fitting(long, plan.url), fitting(long, plan.url, serving=True)
+        self.settings = fitting(long, plan.url)
         self.server: Any = None
         self.collector: Any = None
         self.task: asyncio.Task[None] | None = None
@@ -148,7 +148,7 @@ class World:
         await self.server.close(0)
 
     async def serve(self) -> None:
-        self.server = await penstock.serve(self.service, self.plan.url, settings=self.served)
+        self.server = await penstock.serve(self.service, self.plan.url, settings=self.settings)
 
     def start(self) -> None:
         """Start a collector, which goes on with what lies in the journal."""

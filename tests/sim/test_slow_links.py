@@ -9,7 +9,6 @@ import pytest
 
 import penstock
 from penstock import Payload, Service, Settings
-from penstock.urls import fitting
 from tests.sim.clockwork import network, run
 from tests.sim.links import Road
 
@@ -52,8 +51,7 @@ def test_a_large_message_arrives_over_a_slow_link(
     url, settings = f"{protocol}+memory://slow", WATCHED[protocol]
 
     async def main() -> Any:
-        served = fitting(settings, url, serving=True)
-        async with penstock.serve(service_of(answer_bytes, calls), url, settings=served):
+        async with penstock.serve(service_of(answer_bytes, calls), url, settings=settings):
             async with penstock.connect(url, settings=settings) as peer:
                 return await peer.call("demo.large", body(request_bytes))
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import penstock
 from penstock import Items, Payload, Service, Settings
-from penstock.urls import fitting
 from tests.aio.serving import make_service, noted_drivers
 from tests.transports.certificates import Certificates
 
@@ -127,12 +126,11 @@ async def world(place: Place, settings: Settings | None = None, **options: Any) 
     reached = asyncio.Event()
     service = make_service(seen, reached)
     add_handlers(service, seen, reached)
-    settings = settings or Settings()
-    served = fitting(settings, place.url, serving=True)
-    async with penstock.serve(service, place.url, settings=served, ssl=place.server) as server:
-        url = place.for_client(server.urls[0])
+    async with penstock.serve(service, place.url, settings=settings, ssl=place.server) as server:
         with noted_drivers() as drivers:
-            peer = await penstock.connect(url, settings=fitting(settings, url), ssl=place.client, **options)
+            peer = await penstock.connect(
+                place.for_client(server.urls[0]), settings=settings, ssl=place.client, **options
+            )
         try:
             yield World(peer, drivers[0], server, seen, reached, place)
         finally:

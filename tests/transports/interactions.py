@@ -12,7 +12,6 @@ import pytest
 
 import penstock
 from penstock import ConnectError, Settings
-from penstock.urls import fitting
 from tests.aio.serving import World, make_service
 from tests.transports.recording import Place, Recorder, connected
 from tests.waiting import until
@@ -36,10 +35,8 @@ async def serving(
             seen.append(number)
             yield bytes(10_000)
 
-    settings = settings or Settings()
-    async with penstock.serve(service, url, settings=fitting(settings, url, serving=True)) as server:
-        there = to_client(server.urls[0])
-        async with penstock.connect(there, settings=fitting(settings, there)) as peer:
+    async with penstock.serve(service, url, settings=settings) as server:
+        async with penstock.connect(to_client(server.urls[0]), settings=settings) as peer:
             yield World(peer, server, seen, reached)
 
 
