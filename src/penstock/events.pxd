@@ -18,7 +18,6 @@ cdef class Established(Event):
 
 
 @cython.no_gc
-@cython.freelist(64)
 cdef class Requested(Event):
     cdef public object kind
     cdef public str route
@@ -28,7 +27,6 @@ cdef class Requested(Event):
 
 
 @cython.no_gc
-@cython.freelist(64)
 cdef class ItemReceived(Event):
     cdef public Payload payload
     cdef public bint done
