@@ -200,7 +200,7 @@ class Unclaimed:
             if account is not None:
                 self._account = None
                 if account.indebted:
-                    LEDGER.payments += 1
+                    LEDGER.payments_by_limit[_limit_of(account)] += 1
                 LEDGER.leave(account)
             return
         if account is None:
@@ -212,3 +212,15 @@ class Unclaimed:
         if account.settle() == CONNECTION:
             account.indebted = True
             self._drop()
+
+
+def _limit_of(connection: Account) -> str:
+    """Return the setting because of which a connection has to release memory."""
+    group, process = connection.group, LEDGER.process
+    if connection.room() < 0:
+        return "max_connection_bytes"
+    if process.held > process.limit:
+        return "max_process_bytes"
+    if group is not None and group.held > group.limit:
+        return "max_identity_bytes"
+    return "max_process_reassembly_bytes"

@@ -300,7 +300,7 @@ async def test_open_streams_end_while_acceptor_checks_new_set_up(build: Build, h
 
     exchanges = driver.exchanges
     inbound = exchanges.inbound[1] = module("penstock.aio.inbound").ReceiveBuffer(exchanges, 1, 5, 5, True)
-    call = exchanges.calls[3] = exchanges.replies.new()
+    call = exchanges.calls[3] = exchanges.new_reply()
     gates = module("penstock.aio.admission")
     driver.sink = driver.admission = gate = gates.Admission(driver, wait, None, set())
     kind = module("penstock.kinds").Kind.CALL

@@ -155,17 +155,6 @@ async def test_largest_items_are_sent_one_after_the_other(protocol: str) -> None
         assert [len(answer.data) for answer in await asyncio.gather(*answers)] == [size] * 8
 
 
-async def test_late_response_is_dropped_when_its_call_is_canceled() -> None:
-    async with served("rsocket") as (world, peer):
-        calls = [asyncio.ensure_future(peer.call("t.later", b"90000")) for _ in range(8)]
-        await until(lambda: world.waiting == 9)
-        world.answer.set()
-        await calls[0]
-        for call in calls[4:]:
-            call.cancel()
-        assert [len((await call).data) for call in calls[:4]] == [90_000] * 4
-
-
 @pytest.mark.parametrize("protocol", ["reactivesocket-0.0"])
 async def test_request_that_cannot_be_fragmented_is_limited_by_the_frame(protocol: str) -> None:
     settings = Settings(max_frame_bytes=50_000, fragment_bytes=20_000)

@@ -5,6 +5,7 @@ import pytest
 from penstock.aio.admission import Admission
 from penstock.aio.dispatch import Dispatch, TaskAnswer
 from penstock.aio.inbound import ReceiveBuffer
+from penstock.aio.late_answer import LateAnswer
 from penstock.aio.ports import Gatekeeper, ReceivingHalf, SendingHalf, Sink
 from penstock.aio.pump import Pump, TaskPump
 
@@ -15,6 +16,7 @@ from penstock.aio.pump import Pump, TaskPump
         (SendingHalf, Pump),
         (SendingHalf, TaskPump),
         (SendingHalf, TaskAnswer),
+        (SendingHalf, LateAnswer),
         (ReceivingHalf, ReceiveBuffer),
         (Sink, Dispatch),
         (Gatekeeper, Admission),

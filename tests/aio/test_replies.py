@@ -14,11 +14,6 @@ from tests.aio.fakes import FakeSession, fake_connection
 from tests.builds import Build
 
 
-@pytest.fixture(autouse=True)
-def _not_futures(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build.module("penstock.aio.replies"), "COMPILED", True)
-
-
 class World:
     """The replies of a connection whose flushes are counted."""
 

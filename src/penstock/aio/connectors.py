@@ -84,7 +84,7 @@ class Connector:
         while True:
             exchanges = driver.exchanges
             queue = exchanges.queue
-            reply = exchanges.replies.new()
+            reply = exchanges.new_reply()
             request = queue.add(reply, opening, partial(own, driver, reply), order)
             try:
                 await reply

@@ -41,14 +41,6 @@ cdef Py_ssize_t _memory_of(Payload request, handler) except -1
 cdef _reply(Exchanges exchanges, stream_id, Payload payload, handler)
 
 
-cdef class LateAnswer:
-    cdef public Py_ssize_t held
-    cdef public Exchanges exchanges
-    cdef public object handler
-    cdef public Payload payload
-    cdef public object stream_id
-
-
 cdef class TaskAnswer:
     cdef public Py_ssize_t held
     cdef public Exchanges exchanges

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from .. import events
 from ..account import ITEM_BYTES
-from ..errors import Canceled, LocalError, Rejected, StreamClosed
+from ..errors import Canceled, Rejected, StreamClosed
 from ..events import (
     Completed,
     CreditGranted,
@@ -31,6 +31,7 @@ from .exchanges import Exchanges, contained, failure_of
 from .handlers import Handler
 from .inbound import ReceiveBuffer
 from .items import Items
+from .late_answer import LateAnswer
 from .pump import pump
 from .service import Service
 from .sources import Source
@@ -318,42 +319,6 @@ class SingleItem:
     def __await__(self) -> Generator[Any, Any, tuple[Payload]]:
         result = yield from self._result.__await__()
         return (_payload(result),)
-
-
-class LateAnswer:
-    """A large response that waits until the link accepts output: many at once must not look like an idle peer."""
-
-    __slots__ = ("exchanges", "handler", "held", "payload", "stream_id")
-
-    def __init__(self, exchanges: Exchanges, stream_id: int, payload: Payload, handler: Handler) -> None:
-        self.exchanges = exchanges
-        self.stream_id = stream_id
-        self.handler = handler
-        self.payload: Payload | None = payload
-        self.held = 0
-        exchanges.flow.writable().add_done_callback(self._writable)
-
-    def granted(self) -> None:
-        """Do nothing: the request included the demand for the item."""
-
-    def canceled(self, metadata: bytes | None = None) -> None:
-        """Drop the response. The half is no longer in the table."""
-        self.payload = None
-
-    def _writable(self, waiter: asyncio.Future[None]) -> None:
-        """Send the response, unless another one has filled the link again."""
-        payload = self.payload
-        if payload is None:
-            return
-        exchanges = self.exchanges
-        if exchanges.flow.paused:
-            exchanges.flow.writable().add_done_callback(self._writable)
-            return
-        try:
-            _reply(exchanges, self.stream_id, payload, self.handler)
-        except LocalError as error:
-            exchanges.fail(self.stream_id, error, self.handler.name)
-        exchanges.half_ended(self, self.stream_id, self.handler.name)
 
 
 class TaskAnswer:

@@ -1,12 +1,11 @@
 from .flow cimport Flow
 from .queueing cimport RequestQueue
-from .replies cimport Replies
 
 
 cdef class Exchanges:
     cdef public Flow flow
     cdef public object session
-    cdef public Replies replies
+    cdef public object new_reply
     cdef public dict calls
     cdef public dict inbound
     cdef public dict outbound

@@ -330,7 +330,7 @@ class Peer:
         if kind is _FIRE:
             driver.flow.schedule_write(len(payload.data))
             return None
-        reply = _pending(driver, driver.exchanges.replies.new(), stream_id, items, len(payload.data))
+        reply = _pending(driver, driver.exchanges.new_reply(), stream_id, items, len(payload.data))
         try:
             await reply
             return reply.result()

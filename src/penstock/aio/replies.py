@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextvars import Context
-from typing import Any, Final
+from typing import Any
 
 from .flow import Flow
 
 __all__ = ["Replies", "Reply"]
-
-COMPILED: Final = not __file__.endswith(".py")
-"""In plain Python, a future of asyncio is faster than a reply."""
 
 
 class Reply:
@@ -133,9 +130,7 @@ class Replies:
         self._ready: list[Reply] = []
 
     def new(self) -> Reply:
-        """Return a reply that is not done; in the plain build a future, which has the same methods."""
-        if not COMPILED:
-            return self.loop.create_future()  # type: ignore[return-value]
+        """Return a reply that is not done."""
         reply = Reply.__new__(Reply)
         reply.begin(self)
         return reply

@@ -211,16 +211,12 @@ class RSocketSession:
         if self._leases.requester is not None and not self._leases.requester.take():
             raise LeaseMissing("the peer has not granted a lease for another request; wait for its next lease")
         if number == _FIRE:
-            fired = self._streams.take_id()
-            self._outbound.request(type, fired, 0, 0, payload)
-            return fired
+            stream_id = self._streams.take_id()
+            self._outbound.request(type, stream_id, 0, 0, payload)
+            return stream_id
         stream = self._streams.open_ours(kind)
         stream_id = stream.id
-        if number == _CALL or number == _UPLOAD:
-            credit = 1
-        elif credit > MAX_REQUEST_N:
-            credit = MAX_REQUEST_N
-        stream.granted = credit
+        stream.granted = 1 if number == _CALL or number == _UPLOAD else min(credit, MAX_REQUEST_N)
         flags = 0
         if done and stream.outbound == OPEN:
             flags = COMPLETE
