@@ -44,7 +44,8 @@ class FileOfSocket:
         if self._found is not None and _file_at(self._path) == self._found:
             with suppress(FileNotFoundError):
                 os.unlink(self._path)
-        self._found = None
+            # A successor's file may get its inode number now.
+            self._found = None
 
 
 async def listening_sockets(url: Url) -> list[socket.socket]:
