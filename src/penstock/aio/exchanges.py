@@ -8,7 +8,6 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from functools import partial
-from inspect import iscoroutine
 from typing import Any, Final
 from weakref import ref
 
@@ -153,7 +152,7 @@ class Exchanges:
         Code of users must be :func:`contained`.
         """
         loop = self.flow.loop
-        if iscoroutine(work):
+        if asyncio.iscoroutine(work):
             task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, context=context, **EAGER)
         else:
             task = context.run(partial(asyncio.ensure_future, work, loop=loop))
