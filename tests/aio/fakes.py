@@ -133,6 +133,9 @@ class FakeLoop:
     def call_soon(self, function: Callable[..., object], *arguments: Any) -> None:
         self.soon.append(lambda: function(*arguments))
 
+    def create_future(self) -> None:
+        raise AssertionError("nothing here waits for a reply")
+
     def time(self) -> float:
         return 0.0
 

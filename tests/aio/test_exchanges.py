@@ -149,6 +149,10 @@ async def test_base_exception_is_logged_and_reported_as_an_error(
     assert record.exc_info is not None and record.exc_info[1] is panic
 
 
+async def test_plain_build_makes_futures_instead_of_replies(build: Build) -> None:
+    assert isinstance(World(build).exchanges.new_reply(), asyncio.Future) == (build.name == "plain")
+
+
 async def test_unencodable_error_is_replaced(build: Build, caplog: pytest.LogCaptureFixture) -> None:
     world = World(build)
     wrong = world.errors.LocalError("no such code")

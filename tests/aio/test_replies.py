@@ -161,9 +161,3 @@ async def test_an_exception_that_ends_the_process_leaves_no_task_asleep(build: B
     assert (woken, world.flushes) == ([], 1)
     world.replies._wake()
     assert woken == [1]
-
-
-async def test_the_plain_build_uses_futures(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(build)
-    monkeypatch.undo()
-    assert isinstance(world.replies.new(), asyncio.Future) == (build.name == "plain")

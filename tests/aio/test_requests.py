@@ -159,13 +159,14 @@ async def test_failing_coroutine_fails_only_its_stream(build: Build) -> None:
     assert (answered(exchanges), exchanges.tasks) == ([], set())
 
 
-def test_base_exceptions_of_work_are_not_caught(build: Build, exchanges: Any) -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_base_exception_of_work_fails_the_stream(build: Build, exchanges: Any, error: type[BaseException]) -> None:
     @exchanges.service.call("r")
     def handler(request: Any) -> bytes:
-        raise KeyboardInterrupt
+        raise error
 
-    with pytest.raises(KeyboardInterrupt):
-        ask(build, exchanges, "CALL")
+    ask(build, exchanges, "CALL")
+    assert [type(failure) for failure, _ in exchanges.failed] == [error]
 
 
 def test_invalid_result_fails_the_stream(build: Build, exchanges: Any) -> None:
