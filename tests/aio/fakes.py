@@ -60,6 +60,9 @@ class FakeSession:
     def receive(self, data: bytes, now: float) -> None:
         self.told.append(("receive", data))
 
+    def confirm(self) -> None:
+        self.told.append(("confirm",))
+
     def progressed(self, now: float) -> None:
         self.told.append(("progressed",))
 

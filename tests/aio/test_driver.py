@@ -326,9 +326,9 @@ async def test_close_cancels_handlers_and_logs_those_that_continue(
     world.driver.link_lost(None)
     await closing
     assert seen == ["canceled"]
-    assert "handler did not stop after cancellation" in caplog.text and "stubborn" in caplog.text
+    assert "handler did not stop after cancellation" in caplog.text and "the call handler 'r'" in caplog.text
     released.set()
-    await until(lambda: not world.driver.tasks)
+    await until(lambda: not world.driver.exchanges.tasks)
 
 
 async def test_a_handler_may_close_its_own_connection(build: Build) -> None:
@@ -343,7 +343,7 @@ async def test_a_handler_may_close_its_own_connection(build: Build) -> None:
 
     world.session.events = [world.request()]
     world.driver.received(b"")
-    await until(lambda: not world.driver.tasks)
+    await until(lambda: not world.driver.exchanges.tasks)
     assert world.session.items(2) == [b"bye"]
 
 
@@ -354,3 +354,11 @@ async def test_session_gets_the_kind_of_a_route(build: Build) -> None:
     other = build.module("penstock.aio.service").Service()
     world.driver.serve(other)
     assert world.session.kind_of("s") is None
+
+
+async def test_confirmation_of_a_session_that_has_ended_does_not_wait(build: Build) -> None:
+    # The refusal may arrive before the task that opened the link runs again.
+    world = World(build)
+    world.end_session(ValueError("rejected"))
+    with pytest.raises(ValueError, match="rejected"):
+        await world.driver.confirm()

@@ -214,7 +214,7 @@ async def test_tasks_are_held_until_they_end(build: Build) -> None:
         world.exchanges.tasks.discard(task)
         ended.append(task.result())
 
-    world.exchanges.start(work(), finished, copy_context())
+    world.exchanges.start(work(), finished, copy_context(), "work")
     gc.collect()
     assert len(world.exchanges.tasks) == 1
     released.set()
@@ -227,7 +227,7 @@ async def test_finished_work_runs_no_task(build: Build) -> None:
     future = asyncio.get_running_loop().create_future()
     future.set_result(None)
     ended: list[Any] = []
-    world.exchanges.start(future, ended.append, copy_context())
+    world.exchanges.start(future, ended.append, copy_context(), "work")
     assert (ended, world.exchanges.tasks) == ([future], set())
 
 

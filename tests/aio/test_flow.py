@@ -147,7 +147,7 @@ async def test_reading_stops_when_too_many_fire_handlers_run(build: Build) -> No
     fire()
     assert world.link.told == ["pause_reading"]
     released.set()
-    await until(lambda: not world.driver.tasks)
+    await until(lambda: not world.driver.exchanges.tasks)
     assert world.link.told == ["pause_reading", "resume_reading"]
 
 

@@ -136,7 +136,7 @@ async def test_a_handler_that_never_ends_is_ended_by_a_cancel(dialect: str) -> N
         await until(lambda: attacker.seen == ["begun"])
         await attacker.say(codec.cancel_frame(1))
         await until(lambda: attacker.seen == ["begun", "ended"])
-        await until(lambda: not attacker.driver.tasks)
+        await until(lambda: not attacker.driver.exchanges.tasks)
 
 
 @ALL

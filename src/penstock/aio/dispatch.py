@@ -349,7 +349,7 @@ class TaskAnswer:
         if not isfuture(work):
             self.work = work
             work = contained(work)
-        self.task = self.exchanges.start(work, self._finished, context)
+        self.task = self.exchanges.start(work, self._finished, context, self.handler.name)
 
     def granted(self) -> None:
         """Do nothing: the request included the demand for the item."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from ..connection import Connection
 from ..errors import OwnerMissing, SessionClosed, SessionError
@@ -108,11 +108,6 @@ class Driver:
     def link(self) -> Link | None:
         """The link, while there is one."""
         return self.flow.link
-
-    @property
-    def tasks(self) -> set[asyncio.Future[Any]]:
-        """Tasks of handlers and sources that have not ended."""
-        return self.exchanges.tasks
 
     @property
     def closed(self) -> bool:
@@ -325,6 +320,9 @@ class Driver:
 
     async def _wait_for_setup(self) -> Exception | None:
         """Wait until the session is established or closed; return the error that closed it."""
+        if self.state == CLOSED:
+            # A refusal may arrive before the task that opened the link runs again.
+            return self.error
         waiter: asyncio.Future[Exception | None] = self.loop.create_future()
         self._setup_waiters.append(waiter)
         self.flow.schedule_write()

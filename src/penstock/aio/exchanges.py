@@ -145,15 +145,15 @@ class Exchanges:
     # For handlers and sources.
 
     def start(
-        self, work: Any, finished: Callable[[asyncio.Future[Any]], None], context: Context
+        self, work: Any, finished: Callable[[asyncio.Future[Any]], None], context: Context, name: str
     ) -> asyncio.Future[Any]:
         """Run `work` in a task in `context`, and call `finished` at its end; it must remove the task from `tasks`.
 
-        Code of users must be :func:`contained`.
+        Code of users must be :func:`contained`. Logs show the task with `name`, because they cannot show that code.
         """
         loop = self.flow.loop
         if asyncio.iscoroutine(work):
-            task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, context=context, **EAGER)
+            task: asyncio.Future[Any] = asyncio.Task(work, loop=loop, name=name, context=context, **EAGER)
         else:
             task = context.run(partial(asyncio.ensure_future, work, loop=loop))
         if task.done():

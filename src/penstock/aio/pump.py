@@ -26,6 +26,9 @@ SHORT_BYTES: Final = 2_000
 """The maximum size of a stream's last burst that is written with its batch. A batch of several such streams is written
 before it has much more than a burst; see `FLUSH_AFTER` in `flow`."""
 
+SOURCE: Final = "a source of items"
+"""The name of a task on the side that opened the stream."""
+
 _END = object()
 _NOTHING = object()
 
@@ -182,7 +185,7 @@ class TaskPump(Half):
 
     def start(self) -> None:
         """Begin."""
-        self.task = self.exchanges.start(self._run(), self._finished, self.context)
+        self.task = self.exchanges.start(self._run(), self._finished, self.context, self.name or SOURCE)
 
     def granted(self) -> None:
         """Continue, because the peer requested more items."""

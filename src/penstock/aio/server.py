@@ -375,6 +375,6 @@ class Server:
 
     def _ended(self, session: Session) -> None:
         self._limits.ended(session)
-        for task in self._drivers.pop(session).tasks:
+        for task in self._drivers.pop(session).exchanges.tasks:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
