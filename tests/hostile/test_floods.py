@@ -74,7 +74,8 @@ def calls(dialect: str) -> Case:
 def large_answers(dialect: str) -> Case:
     chunk = b"".join(request(dialect, CALL, each, b"large") for each in IDS)
     # A thousand answers of 1 MiB: canceled streams must release their output in the session and the link.
-    return Case(dialect, b"", chunk, MIB, 64 * MIB, ("closed",), {"max_output_bytes": 8 * MIB})
+    limits = {"max_output_bytes": 8 * MIB, "max_connection_bytes": 32 * MIB}
+    return Case(dialect, b"", chunk, MIB, 64 * MIB, ("closed",), limits)
 
 
 def fires(dialect: str) -> Case:

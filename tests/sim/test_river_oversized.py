@@ -187,7 +187,7 @@ async def test_streams_beyond_the_limit_are_refused_for_now_and_calls_wait(tmp_p
             await asyncio.sleep(0)
             with pytest.raises(Rejected, match="max_streams") as refused:
                 # Its items may have been read, so it is not sent again.
-                await peer.upload("demo.size", b"1", [])
+                await peer.upload("demo.size", b"1", iter([]))
             assert refused.value.code == "INVALID_REQUEST"
             assert json.loads(refused.value.data)["retriable"] is True
             assert (await peer.call("demo.size", b"1")).data == b"1"

@@ -108,6 +108,13 @@ class Budget:
         else:
             self._watch = flow.loop.call_at(self._grown_at + timeout, self._check_growth)
 
+    def detach(self) -> None:
+        """Stop, and forget what only the session holds, because nobody here will consume it."""
+        account = self._account
+        of_streams = sum(map(_held, self._exchanges.holdings()))
+        account.release(account.held - account.incomplete - account.retained - of_streams)
+        self.close()
+
     def close(self) -> None:
         """Leave the ledger as soon as nothing is held any more, because the connection has ended."""
         if not self._closed:

@@ -295,7 +295,8 @@ def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Hand
     kind = handler.kind
     if kind == _FIRE:
         return
-    if exchanges.flow.paused and len(payload.data) > exchanges.flow.part_bytes:
+    flow = exchanges.flow
+    if flow.paused and flow.part_bytes < len(payload.data) < flow.account.room():
         exchanges.outbound[stream_id] = LateAnswer(exchanges, stream_id, payload, handler)
         return
     try:

@@ -377,7 +377,7 @@ class Driver:
     def detach(self) -> None:
         """Release the session without closing it: the peer keeps it for the process that resumes it."""
         self.state = CLOSED
-        self.budget.close()
+        self.budget.detach()
         self._alarm.stop()
         if self.taps is not None:
             self.taps.detached()

@@ -24,7 +24,7 @@ class LateAnswer:
 
     Attributes:
         stream_id: The stream.
-        held: 0: the request is released.
+        held: The size of the response. It counts as long as it waits.
 
     """
 
@@ -35,7 +35,8 @@ class LateAnswer:
         self.stream_id = stream_id
         self._handler = handler
         self._payload: Payload | None = payload
-        self.held = 0
+        self.held = len(payload.data)
+        exchanges.flow.account.book(self.held)
         self._wait()
 
     def granted(self) -> None:
@@ -44,6 +45,8 @@ class LateAnswer:
     def canceled(self, metadata: bytes | None = None) -> None:
         """Drop the response. The half is no longer in the table."""
         self._payload = None
+        self._exchanges.flow.account.release(self.held)
+        self.held = 0
 
     def _wait(self) -> None:
         self._exchanges.flow.writable().add_done_callback(self._writable)
