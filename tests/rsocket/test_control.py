@@ -116,3 +116,15 @@ def test_pushed_metadata_is_limited(build: Build, size: int, fits: bool) -> None
     pair.drive()
     assert len(pair.events("server", "MetadataPushed")) == fits
     assert len(pair.events("server", "Closed")) == (not fits)
+
+
+def test_set_up_that_is_accepted_already_is_confirmed_at_once(build: Build, pair: Pair) -> None:
+    # A lease, or an answer, may arrive before anybody asks for the confirmation.
+    pair.client.confirm()
+    pair.drive()
+    assert len(pair.events("client", "Established")) == 1
+    sent = len(pair.client_sent)
+    pair.client.confirm()
+    pair.drive()
+    assert len(pair.events("client", "Established")) == 2
+    assert len(pair.client_sent) == sent
