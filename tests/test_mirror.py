@@ -32,7 +32,6 @@ WITHOUT_SOURCE = {
     "reactivestreams/test_sockets.py": "the protocol on real links, below all that stands above a session",
     "river/test_oversized.py": "all parts of a session: messages that one side does not take for their size",
     "test_states.py": "tools/states.py and the page that it writes",
-    "transports/test_conformance.py": "HTTP/2 and WebSocket: the suites of others",
     "transports/test_every.py": "all transports: what each must carry",
 }
 # Folders of tests across several layers.

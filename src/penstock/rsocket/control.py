@@ -112,8 +112,9 @@ class Control:
     def confirm(self) -> None:
         """Request a confirmation that the server has accepted the set-up; `Established` or `Closed` follows."""
         if self._life.established:
+            # The answer may have been read before anybody asked. No other frame would report it again.
             self.establish()
-        elif self._dialect.keepalive:
+        if self._dialect.keepalive:
             self._outbound.control(KeepaliveFrame(RESPOND, self._life.position()))
         elif self._leases.requester is None:
             # ReactiveSocket 0.0, Connection Establishment: a client that requests leases receives one as confirmation.

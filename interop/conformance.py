@@ -1,21 +1,16 @@
-"""Conformance suites of others, run where they are installed: h2spec for HTTP/2, and Autobahn for WebSocket."""
+"""``python -m pytest interop/conformance.py``: suites of others, which must be installed: h2spec and Autobahn's wstest."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
-import shutil
 from pathlib import Path
-
-import pytest
 
 from penstock import Service, Settings, serve
 from penstock.transports import Discard, Link, listen
 from penstock.urls import parse_url
 
-pytestmark = pytest.mark.slow
-H2SPEC, WSTEST = shutil.which("h2spec"), shutil.which("wstest")
 SECONDS = 300
 # These requests are answered at once and without a body, so that streams are not open when h2spec expects it.
 H2_NO_BODY = {"generic/2/2", "generic/2/3"}
@@ -43,12 +38,15 @@ async def run(*program: str | Path, cwd: Path) -> str:
     return output.decode(errors="replace")
 
 
-@pytest.mark.skipif(H2SPEC is None, reason="h2spec is not installed")
-async def test_http2_conforms(tmp_path: Path) -> None:
+def test_http2_conforms(tmp_path: Path) -> None:
+    asyncio.run(_check_http2(tmp_path))
+
+
+async def _check_http2(tmp_path: Path) -> None:
     settings = Settings(max_control_frames=100_000, max_rapid_resets=100_000)
     async with serve(Service(), "rsocket+h2c://127.0.0.1:0/r", settings=settings) as server:
         port = str(parse_url(server.urls[0]).port)
-        output = await run(str(H2SPEC), "-p", port, "-P", "/r", "-j", tmp_path / "report.xml", cwd=tmp_path)
+        output = await run("h2spec", "-p", port, "-P", "/r", "-j", tmp_path / "report.xml", cwd=tmp_path)
     assert failed_of(tmp_path / "report.xml") <= H2_NO_BODY | H2_ANSWERED | H2_LARGE_FRAMES, output
 
 
@@ -77,15 +75,18 @@ class Echo(Discard):
             self.link.write(bytes(data))
 
 
-@pytest.mark.skipif(WSTEST is None, reason="wstest is not installed")
-async def test_websocket_conforms(tmp_path: Path) -> None:
+def test_websocket_conforms(tmp_path: Path) -> None:
+    asyncio.run(_check_websocket(tmp_path))
+
+
+async def _check_websocket(tmp_path: Path) -> None:
     settings = Settings(max_empty_fragments=100_000, max_control_frames=100_000)
     listener = await listen(parse_url("river+ws://127.0.0.1:0/"), lambda address: Echo(), settings)
     servers = [{"agent": "penstock", "url": f"ws://127.0.0.1:{listener.url.port}/"}]
     cases = {"cases": ["1.2.*", "2.*", "3.*", "4.*", "5.*", "7.*"], "exclude-cases": [], "exclude-agent-cases": {}}
     (tmp_path / "spec.json").write_text(json.dumps({"outdir": "reports", "servers": servers, **cases}))
     try:
-        output = await run(str(WSTEST), "-m", "fuzzingclient", "-s", "spec.json", cwd=tmp_path)
+        output = await run("wstest", "-m", "fuzzingclient", "-s", "spec.json", cwd=tmp_path)
     finally:
         await listener.close()
     results = json.loads((tmp_path / "reports" / "index.json").read_text())["penstock"]
