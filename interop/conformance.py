@@ -1,4 +1,4 @@
-"""``python -m pytest interop/conformance.py``: suites of others, which must be installed: h2spec and Autobahn's wstest."""
+"""``python -m pytest interop/conformance.py``: h2spec and Autobahn's wstest, which must be installed."""
 
 from __future__ import annotations
 
