@@ -63,7 +63,7 @@ def debts_forgiven() -> Sabotage:
 
 
 def slow_sources_unnoticed() -> Sabotage:
-    return replaced((Half, "slow", lambda self, seconds: None))
+    return replaced((Half, "slow", lambda self, seconds: None), (Half, "limit_burst", lambda self: None))
 
 
 def all_tasks_woken() -> Sabotage:

@@ -29,7 +29,7 @@ async def test_missing_end_names_the_items_that_arrived() -> None:
     async with counting() as url, RawRequester(url, 0.01) as raw:
         stream = raw.opened("tests.count", b"5", 2)
         await stream.has(2)
-        with pytest.raises(Broken, match="has not ended its stream, after 2 items within"):
+        with pytest.raises(Broken, match="after 2 items the publisher has not ended its stream within"):
             await stream.ends()
 
 

@@ -117,8 +117,9 @@ class Dialer:
         try:
             await self.link(driver)
         except BaseException:
-            if driver.state != NEW:
-                # Its link was made, and is given up. The session must not get another one.
+            if driver.state != NEW and self._checkpoint is None:
+                # Its link was made, and is given up. The session must not get another one. One that is restored from a
+                # checkpoint stays, because the next attempt resumes it.
                 await driver.close(0)
             raise
         if driver.admission is not None:

@@ -36,6 +36,8 @@ CLOSED: Final = 3
 
 CLOSE_TIMEOUT: Final = 1.0
 """Seconds that a link has to close."""
+ABORT_TIMEOUT: Final = 5.0
+"""Seconds that an aborted link has to report its end. Transports of uvloop sometimes never do."""
 
 
 class Driver:
@@ -65,9 +67,9 @@ class Driver:
     """
 
     __slots__ = (
-        "__weakref__", "_alarm", "_durable", "_setup_waiters", "_unlinked", "admission", "budget",
-        "connection", "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings",
-        "sink", "state", "taps"
+        "__weakref__", "_alarm", "_durable", "_setup_waiters", "_unlinked", "admission", "budget", "connection",
+        "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings", "sink", "state",
+        "taps"
     )  # fmt: skip
 
     def __init__(
@@ -94,7 +96,6 @@ class Driver:
         self.on_change: Callable[[Driver], None] | None = None
         self.over: asyncio.Future[None] = self.loop.create_future()
         self._unlinked = unlinked
-        # Futures of tasks that wait until the session is established or closed.
         self._setup_waiters: list[asyncio.Future[Exception | None]] = []
         self._alarm = Alarm(self.loop, self._alarm_rang)
         session.ask_kinds(service.kind_of)
@@ -359,7 +360,9 @@ class Driver:
             raise
         if self.flow.link is not None:
             self.flow.link.abort()
-        await self._over_within(None)
+        if not await self._over_within(ABORT_TIMEOUT):
+            self.flow.drop_link()
+            self._end_link()
         await self.exchanges.finish_fires(deadline)
         await cancel_tasks(self.exchanges.tasks, self.flow.name)
         if self.admission is not None:
@@ -386,9 +389,8 @@ class Driver:
         if self.admission is not None:
             self.admission.closed()
 
-    async def _over_within(self, seconds: float | None) -> bool:
-        # Others wait for this future too, so canceling the task must not cancel it.
-        if not self.over.done():
+    async def _over_within(self, seconds: float) -> bool:
+        if not self.over.done():  # Others wait for this future, too: canceling the task must not cancel it.
             await asyncio.wait((self.over,), timeout=seconds)
         return self.over.done()
 
