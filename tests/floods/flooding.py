@@ -17,7 +17,6 @@ from typing import Any
 
 from penstock import Settings
 from penstock.urls import fitting
-from tests.builds import Build
 
 ROOT = Path(__file__).parent.parent.parent
 MIB = 1 << 20
@@ -29,7 +28,7 @@ LIMITS = {
     "max_process_bytes": 16 * MIB,
 }
 """The limits of a process that is flooded: small, so that a flood is short."""
-BESIDES = 16 * MIB
+BESIDES = 8 * MIB
 """Memory of a flooded process in addition to its limit: reads and writes in progress, copies of an item of 1 MiB, and
 what the allocator keeps."""
 QUIET = {"heartbeats_until_dead": 30, "keepalive_interval": 20.0}
@@ -84,8 +83,8 @@ class Victim:
 class Template:
     """A process of one build, which forks those that are flooded."""
 
-    def __init__(self, build: Build) -> None:
-        environment = {**os.environ, "PENSTOCK_PURE": "1" if build.name == "plain" else ""}
+    def __init__(self, build: str) -> None:
+        environment = {**os.environ, "PENSTOCK_PURE": "1" if build == "plain" else ""}
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         # Large items are allocated separately, so that the memory of those that are released is returned.
         environment["MALLOC_MMAP_THRESHOLD_"] = "65536"
@@ -112,21 +111,21 @@ class Template:
 _templates: dict[str, Template] = {}
 
 
-def template(build: Build) -> Template:
+def template(build: str) -> Template:
     """Return the process of a build, which lives until the end of the tests."""
-    found = _templates.get(build.name)
+    found = _templates.get(build)
     if found is None:
-        found = _templates[build.name] = Template(build)
+        found = _templates[build] = Template(build)
         atexit.register(found.close)
     return found
 
 
 @asynccontextmanager
-async def victim(build: Build, role: str, url: str, **settings: Any) -> AsyncIterator[Victim]:
+async def victim(build: str, role: str, url: str, **settings: Any) -> AsyncIterator[Victim]:
     """Start a process that is flooded within the block.
 
     Args:
-        build: The build that it uses.
+        build: The build that it uses: "compiled" or "plain".
         role: "server", or "client", which consumes the stream `flood.items` of the server at `url`.
         url: Where to listen, or where to connect.
         settings: Changes to the limits.
@@ -142,7 +141,7 @@ async def victim(build: Build, role: str, url: str, **settings: Any) -> AsyncIte
     try:
         flooded.url = (await flooded.answer())["url"]
         said = await flooded.answer()
-        assert said["accelerated"] == (build.name == "compiled")
+        assert said["accelerated"] == (build == "compiled")
         yield flooded
         await flooded.ended()
     finally:

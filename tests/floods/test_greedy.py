@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import penstock
-from tests.builds import Build
 from tests.floods.attackers import SETUP, links, needs_second_address, request
 from tests.floods.flooding import MIB, quiet, victim
 
@@ -21,7 +20,7 @@ ROOMY = {
 
 
 @needs_second_address
-async def test_fragments_of_strangers_cost_an_honest_client_nothing(build: Build) -> None:
+async def test_fragments_of_strangers_cost_an_honest_client_nothing(build: str) -> None:
     settings = {**ROOMY, "max_process_reassembly_bytes": LIMIT}
     async with victim(build, "server", "rsocket+tcp://127.0.0.1:0", **settings) as flooded:
         async with links(flooded, *[SETUP] * (HOARDERS + 1)) as (*hoarders, topping):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import penstock
-from tests.builds import Build
 from tests.floods.attackers import SETUP, call, channel, needs_second_address, request, resumable, stream
 from tests.floods.flooding import BESIDES, MIB, Victim, quiet, victim
 from tests.floods.quic_attackers import quic_attacker
@@ -51,7 +50,7 @@ async def check(flooded: Victim, besides: int = 0) -> dict[str, int]:
     return said
 
 
-async def test_half_a_frame_on_many_streams(build: Build, certificates: Certificates) -> None:
+async def test_half_a_frame_on_many_streams(build: str, certificates: Certificates) -> None:
     # THREATS 86
     async with victim(build, "server", url(certificates), frame_timeout=0.5, **LIMITS) as flooded:
         async with quic_attacker(flooded, certificates) as attacker:
@@ -62,7 +61,7 @@ async def test_half_a_frame_on_many_streams(build: Build, certificates: Certific
     assert said["payments"] > 0 and said["held"] < MIB
 
 
-async def test_gaps_in_many_streams(build: Build, certificates: Certificates) -> None:
+async def test_gaps_in_many_streams(build: str, certificates: Certificates) -> None:
     # THREATS 86: a hundred datagrams of 30 bytes would take 100 MiB.
     async with victim(build, "server", url(certificates), **LIMITS) as flooded:
         async with quic_attacker(flooded, certificates) as attacker:
@@ -74,7 +73,7 @@ async def test_gaps_in_many_streams(build: Build, certificates: Certificates) ->
     assert said["payments"] > 0 and said["held"] < MIB
 
 
-async def test_requests_of_handlers_that_wait(build: Build, certificates: Certificates) -> None:
+async def test_requests_of_handlers_that_wait(build: str, certificates: Certificates) -> None:
     # THREATS 85
     async with victim(build, "server", url(certificates), unread_timeout=0.2, **LIMITS) as flooded:
         async with quic_attacker(flooded, certificates) as attacker:
@@ -86,7 +85,7 @@ async def test_requests_of_handlers_that_wait(build: Build, certificates: Certif
     assert said["payments"] > 0
 
 
-async def test_unread_items_of_many_streams(build: Build, certificates: Certificates) -> None:
+async def test_unread_items_of_many_streams(build: str, certificates: Certificates) -> None:
     # THREATS 84
     async with victim(build, "server", url(certificates), unread_timeout=0.2, **LIMITS) as flooded:
         async with quic_attacker(flooded, certificates) as attacker:
@@ -98,7 +97,7 @@ async def test_unread_items_of_many_streams(build: Build, certificates: Certific
     assert said["payments"] > 0
 
 
-async def test_output_that_is_not_read(build: Build, certificates: Certificates) -> None:
+async def test_output_that_is_not_read(build: str, certificates: Certificates) -> None:
     # THREATS 40, 88
     async with victim(build, "server", url(certificates), **LIMITS) as flooded:
         async with quic_attacker(flooded, certificates) as attacker:

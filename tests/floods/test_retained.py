@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import penstock
-from tests.builds import Build
 from tests.floods.attackers import links, needs_second_address, read, resumable, stream
 from tests.floods.flooding import BESIDES, LIMITS, MIB, quiet, victim
 
@@ -24,16 +23,16 @@ async def flood(flooded, leaves: bool) -> None:
 
 
 @needs_second_address
-async def test_clients_that_confirm_nothing_and_stay(build: Build) -> None:
+async def test_clients_that_confirm_nothing_and_stay(build: str) -> None:
     await check(build, leaves=False)
 
 
 @needs_second_address
-async def test_clients_that_confirm_nothing_and_leave(build: Build) -> None:
+async def test_clients_that_confirm_nothing_and_leave(build: str) -> None:
     await check(build, leaves=True)
 
 
-async def check(build: Build, leaves: bool) -> None:
+async def check(build: str, leaves: bool) -> None:
     async with victim(build, "server", "rsocket+tcp://127.0.0.1:0") as flooded:
         honest = quiet(flooded.url, resume=True, fragment_bytes=256 << 10)
         async with penstock.connect(flooded.url, settings=honest) as innocent:

@@ -10,7 +10,6 @@ import pytest
 
 import penstock
 from penstock import Payload, Peer, PenstockError, Service
-from tests.builds import Build
 from tests.floods.flooding import BESIDES, LIMITS, MIB, quiet, victim
 from tests.floods.victim import to_client
 from tests.transports.certificates import Certificates
@@ -53,7 +52,7 @@ async def items() -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize("where", UPLOADING + OTHERS)
-async def test_upload_that_is_not_read(build: Build, url: str) -> None:
+async def test_upload_that_is_not_read(build: str, url: str) -> None:
     async with victim(build, "server", url, unread_timeout=0.5) as flooded:
         address = to_client(flooded.url)
         async with penstock.connect(address, settings=quiet(address, close_grace=0.0)) as peer:
@@ -68,7 +67,7 @@ async def test_upload_that_is_not_read(build: Build, url: str) -> None:
         assert said["held"] < 4096
 
 
-async def ask(build: Build, url: str, make: Callable[[Peer], Awaitable[object]], besides: int = 2 * MIB) -> None:
+async def ask(build: str, url: str, make: Callable[[Peer], Awaitable[object]], besides: int = 2 * MIB) -> None:
     """Make requests whose handlers wait; the largest pay, and a client that comes later is served."""
     async with victim(build, "server", url, unread_timeout=0.2) as flooded:
         address = to_client(flooded.url)
@@ -87,12 +86,12 @@ async def ask(build: Build, url: str, make: Callable[[Peer], Awaitable[object]],
 
 
 @pytest.mark.parametrize("where", PLACES + OTHERS)
-async def test_requests_of_handlers_that_wait(build: Build, url: str) -> None:
+async def test_requests_of_handlers_that_wait(build: str, url: str) -> None:
     await ask(build, url, lambda peer: peer.call("flood.waits", ITEM))
 
 
 @pytest.mark.parametrize("where", PLACES)
-async def test_requests_of_streams_that_wait(build: Build, url: str) -> None:
+async def test_requests_of_streams_that_wait(build: str, url: str) -> None:
     async def stream(peer: Peer) -> None:
         async for _ in peer.stream("flood.sleeps", ITEM):
             pass
@@ -101,13 +100,13 @@ async def test_requests_of_streams_that_wait(build: Build, url: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["rsocket+tcp", "river+tcp", "river+ws"])
-async def test_requests_that_are_decoded(build: Build, url: str) -> None:
+async def test_requests_that_are_decoded(build: str, url: str) -> None:
     # Decoded, it takes little more than its bytes.
     await ask(build, url, lambda peer: peer.call("flood.typed", b"[" + ITEM + b"]"))
 
 
 @pytest.mark.parametrize("where", ["rsocket+tcp", "rsocket+ws"])
-async def test_requests_that_grow_when_they_are_decoded(build: Build, url: str) -> None:
+async def test_requests_that_grow_when_they_are_decoded(build: str, url: str) -> None:
     # Decoded, each takes thirty times as much as its bytes.
     small = b"[" + b"[]," * (MIB // 64) + b"[]]"
     # One read has several of them.
@@ -115,7 +114,7 @@ async def test_requests_that_grow_when_they_are_decoded(build: Build, url: str) 
 
 
 @pytest.mark.parametrize("where", ["reactive-streams+tcp", *PLACES, *OTHERS])
-async def test_stream_whose_consumer_sleeps(build: Build, url: str) -> None:
+async def test_stream_whose_consumer_sleeps(build: str, url: str) -> None:
     service = Service()
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

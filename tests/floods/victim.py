@@ -2,8 +2,8 @@
 
 Run as a program, it imports all that floods need, and waits for requests at its standard input, a socket. Each one has
 two descriptors and an object of JSON: `role`, `url` and `settings`. A fork of this process, which saves the imports, is
-the flooded one. It answers in lines of JSON: first its URL, and after each line of input how much memory it has used at
-most, beyond what it used before the flood.
+the flooded one. It answers in lines of JSON: first its URL, and after each line of input how much memory it uses, and
+has used at most, beyond what it used before the flood.
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ async def report_on_request() -> None:
         process = LEDGER.process
         say(
             grown=resident("VmHWM") - base,
+            resident=resident("VmRSS") - base,
             held=process.held,
             booked=process.peak,
             payments=LEDGER.payments,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from penstock import (
@@ -164,3 +166,19 @@ def test_idle_timeout_ends_a_silent_session() -> None:
     assert raw.session.next_timer() == 11.0
     raw.session.handle_timer(11.0)
     assert "nothing received" in str(raw.events()[-1].error)
+
+
+def test_session_that_has_ended_holds_no_input() -> None:
+    # Its link may take long to close, and the ledger no longer counts its bytes.
+    raw = Raw()
+    item = encode(Message(Type.ON_NEXT, raw.open(), 0, bytes(500_000)), 0)
+    tracemalloc.start()
+    try:
+        for at in range(0, 300_000, 100_000):
+            raw.say(item[at : at + 100_000])
+        before = tracemalloc.get_traced_memory()[0]
+        raw.session.close(1.0, LimitExceeded("too much"))
+        raw.session.link_down(1.0, None)
+        assert before - tracemalloc.get_traced_memory()[0] > 250_000
+    finally:
+        tracemalloc.stop()

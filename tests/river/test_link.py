@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import itertools
 import re
+import tracemalloc
 
 import pytest
 
-from penstock.errors import LinkLost, ProtocolError, UnsupportedKind
+from penstock.errors import LimitExceeded, LinkLost, ProtocolError, UnsupportedKind
 from penstock.events import Closed, Established, Event, Requested, Unlinked
 from penstock.kinds import Kind
 from penstock.payload import Payload
@@ -349,3 +350,21 @@ def test_reading_continues_after_probation() -> None:
         raw.say(f"s{number}", 2, "x" * 1_000, **ADD)
         raw.say(f"s{number}", 4, {})
     assert not raw.session.full
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["session has ended", "link is lost"])
+def test_input_is_released(raw: Raw, ended: bool) -> None:
+    # A link may take long to close, and the ledger no longer counts its bytes.
+    half = framed(raw.encode({"streamId": "a", "controlFlags": 10, "payload": "x" * 500_000, "seq": 0, **ADD}))
+    tracemalloc.start()
+    try:
+        for at in range(0, 300_000, 100_000):
+            raw.session.receive(half[at : at + 100_000], raw.now)
+        before = tracemalloc.get_traced_memory()[0]
+        if ended:
+            raw.session.close(raw.now, LimitExceeded("too much"))
+        else:
+            raw.session.link_down(raw.now, None)
+        assert before - tracemalloc.get_traced_memory()[0] > 250_000
+    finally:
+        tracemalloc.stop()

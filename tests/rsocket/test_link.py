@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -67,3 +68,21 @@ def test_new_link_begins_with_only_resume(build: Build) -> None:
     world.client.open(world.kind.CALL, "r", payload(b"asked without a link"), 1)
     world.client.link_up(world.now)
     assert types(build, b"".join(world.client.take_output())) == ["RESUME"]
+
+
+@pytest.mark.parametrize("dialect", ["rsocket-1.0", "reactivesocket-0.2", "reactivesocket-0.0"])
+def test_session_that_has_ended_holds_no_input(build: Build, dialect: str) -> None:
+    # Its link may take long to close, and the ledger no longer counts its bytes.
+    pair = Pair(build, dialect=dialect)
+    kind, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    pair.client.open(kind.STREAM, "s", payload(bytes(500_000)), 10)
+    sent = b"".join(pair.client.take_output())
+    tracemalloc.start()
+    try:
+        for at in range(0, 300_000, 100_000):
+            pair.server.receive(sent[at : at + 100_000], pair.now)
+        before = tracemalloc.get_traced_memory()[0]
+        pair.server.close(pair.now, build.module("penstock.errors").LimitExceeded("too much"))
+        assert before - tracemalloc.get_traced_memory()[0] > 250_000
+    finally:
+        tracemalloc.stop()

@@ -11,6 +11,7 @@ from websockets.frames import Frame, Opcode
 
 from penstock import LinkLost
 from penstock.transports import lingering, tcp, websocket
+from penstock.transports.websocket_frames import message_frames
 from tests.transports.recording import Recorder, connected, joined, listening
 from tests.transports.their_websockets import WS, close_code, prefixed, send_raw, their_client, their_server
 from tests.waiting import turns, until
@@ -38,8 +39,23 @@ async def test_link_reads_on_after_close_until_peer_closes() -> None:
         assert await server.lost() is None
 
 
+@pytest.mark.parametrize("ours", ["client", "server"])
+async def test_link_that_closes_holds_no_input(ours: str) -> None:
+    # Nobody counts it after the session has ended, and the peer may not close for a long time.
+    async with joined(WS) as (client, server):
+        this, other = (client, server) if ours == "client" else (server, client)
+        half = b"".join(message_frames([bytes(200_000)], ours == "server"))[:150_000]
+        other.link._link.write(half)
+        await this.until(lambda: this.link.unfinished >= len(half))
+        this.link.close()
+        assert this.link.unfinished == 0
+        other.link._link.write(half)
+        assert (await other.lost(), await this.lost()) == (None, None)
+        assert this.link.unfinished == 0
+
+
 async def test_a_peer_that_does_not_answer_a_close_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websocket, "LINGER", 0.0)
+    monkeypatch.setattr(tcp, "LINGER", 0.0)
     async with listening(WS) as place, their_client(place) as client:
         server = await place.linked()
         client.transport.pause_reading()

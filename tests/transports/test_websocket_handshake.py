@@ -60,10 +60,11 @@ def test_handshake_succeeds_and_keeps_the_rest(cut: Cut) -> None:
     assert [there.feed(piece) for piece in cut(here.request)][-1] is True
     *waiting, done = [here.feed(piece) for piece in cut(there.answer)]
     assert (any(waiting), done) == (False, True)
-    assert (here.rest, there.rest) == (b"", b"")
+    assert (here.take_rest(), there.take_rest()) == (b"", b"")
     here, there = client(), server()
-    assert there.feed(here.request + b"first frames") and there.rest == b"first frames"
-    assert here.feed(there.answer + b"frames") and here.rest == b"frames"
+    assert there.feed(here.request + b"first frames") and there.take_rest() == b"first frames"
+    assert here.feed(there.answer + b"frames") and here.take_rest() == b"frames"
+    assert (here.take_rest(), there.take_rest()) == (b"", b"")
 
 
 # The client's.

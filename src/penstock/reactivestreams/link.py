@@ -81,16 +81,25 @@ class Link:
         self._finish = finish
         self._last_received_at = 0.0
         self._waits_for_parts = False
-        self._decoder = Decoder(
+        self._decoder = self._new_decoder()
+        self.unfinished = Unfinished(account, timers, settings.frame_timeout)
+        self.state = NEW
+        self.greeted = False
+
+    def _new_decoder(self) -> Decoder:
+        settings = self._settings
+        return Decoder(
             settings.max_string_bytes,
             settings.max_frame_bytes,
             settings.max_metadata_bytes,
             settings.max_extensions,
-            int(Type.SERVER_HELLO if is_client else Type.CLIENT_HELLO),
+            int(Type.SERVER_HELLO if self._is_client else Type.CLIENT_HELLO),
         )
-        self.unfinished = Unfinished(account, timers, settings.frame_timeout)
-        self.state = NEW
-        self.greeted = False
+
+    def forget_input(self) -> None:
+        """Release the received bytes of an incomplete message: the session has ended."""
+        self._decoder = self._new_decoder()
+        self.unfinished.drop()
 
     def move(self, cause: str) -> None:
         """Enter the next state."""

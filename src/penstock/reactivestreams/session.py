@@ -250,7 +250,7 @@ class ReactiveStreamsSession:
         self._events += [Failed(stream_id, reason) for stream_id in self._inbound.end_all()]
         self.link_wanted = False
         self._events.append(Closed(error))
-        self._link.unfinished.drop()
+        self._link.forget_input()
         self._timers.clear()
 
     def _publication(self, stream_id: int) -> Publication | None:

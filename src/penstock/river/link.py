@@ -130,7 +130,7 @@ class Link:
         self.wanted = False
         self._outbound.linked = False
         self._timers.clear()
-        self.unfinished.drop()
+        self._forget_input()
 
     def _is_hopeless(self) -> bool:
         """Count a link that ended before our first handshake was answered; return whether to stop trying."""
@@ -161,12 +161,16 @@ class Link:
         self.state = DOWN
         self._outbound.link_down()
         # The peer sends an incomplete message again.
-        self._deframer = deframer(self._settings.max_frame_bytes, pass_over=True)
-        self.unfinished.drop()
+        self._forget_input()
         for timer in (Timer.FIRST_FRAME, Timer.KEEPALIVE, Timer.SILENCE):
             self._timers.stop(timer)
         if Timer.EXPIRY not in self._timers:
             self._timers.set(Timer.EXPIRY, now + self._settings.session_grace)
+
+    def _forget_input(self) -> None:
+        """Release the received bytes of an incomplete message."""
+        self._deframer = deframer(self._settings.max_frame_bytes, pass_over=True)
+        self.unfinished.drop()
 
     def _drop(self, now: float, error: Exception) -> None:
         """Abandon a silent link without informing the peer."""

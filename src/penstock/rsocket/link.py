@@ -284,6 +284,11 @@ class Link:
         self._move("RESUME received")
         self._resumed(frame.last_received_server_position, resend, now)
 
+    def forget_input(self) -> None:
+        """Release the received bytes of an incomplete frame: the link is lost, or the session has ended."""
+        self._deframer = deframer_of(self._codec, self._settings.max_frame_bytes)
+        self.unfinished.drop()
+
     def _suspend(self) -> None:
         """Continue without a link: output is kept in the replay buffer."""
         self._move("lost")
@@ -292,8 +297,7 @@ class Link:
         self._timers.stop(Timer.REASSEMBLY)
         self._outbound.linked = False
         self._outbound.outbox.clear()
-        self._deframer = deframer_of(self._codec, self._settings.max_frame_bytes)
-        self.unfinished.drop()
+        self.forget_input()
         self._life.leases.suspend()
 
     def _resume_answered(self, frame: Frame, now: float) -> None:

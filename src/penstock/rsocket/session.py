@@ -376,7 +376,7 @@ class RSocketSession:
         self._strays.reassembly.clear()
         if self._outbound.replay is not None:
             self._outbound.replay.drop()
-        self._link.unfinished.drop()
+        self._link.forget_input()
         self.link_wanted = False
         self._events.append(Closed(error))
         life.timers.clear()

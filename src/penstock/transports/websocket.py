@@ -113,12 +113,13 @@ class WebSocketLink:
         return self._link.get_write_buffer_size() + pending
 
     def close(self) -> None:
-        """Close after all output is written and the peer has sent Close too. Input is still delivered."""
+        """Close after all output is written. Input is discarded until the peer closes too."""
         self._send_close(Close(CloseCode.NORMAL_CLOSURE, ""))
 
     def abort(self) -> None:
         """Close now, without a Close frame."""
         self._closing = True
+        self._reader.forget()
         self._link.abort()
 
     # Calls of the socket's link; see penstock.transports.base.Receiver.
@@ -127,7 +128,9 @@ class WebSocketLink:
         """Do nothing: the socket's link was made before the handshake."""
 
     def received(self, data: bytes) -> None:
-        """Process one read."""
+        """Process one read. After our Close, nobody would use it, and it is not counted."""
+        if self._closing:
+            return
         reader = self._reader
         messages = reader.feed(data)
         # Also without a complete message, because a part of a long one shows that the peer is alive.
@@ -177,13 +180,19 @@ class WebSocketLink:
             self._reader.ping = None
             self._link.write(control_frame(Opcode.PONG, ping, self._client))
 
-    def _send_close(self, close: Close, linger: float = 0.0) -> None:
-        if not self._closing:
-            self._closing = True
-            # A Close without a code is answered without one: 1005 is never sent (RFC 6455, 7.4.1).
-            payload = b"" if close.code == CloseCode.NO_STATUS_RCVD else close.serialize()
-            self._link.write(control_frame(Opcode.CLOSE, payload, self._client))
-            self._ending = Linger(linger or LINGER, self._link.progress, self._link.abort)
+    def _send_close(self, close: Close) -> None:
+        if self._closing:
+            return
+        self._closing = True
+        self._reader.forget()
+        # A Close without a code is answered without one: 1005 is never sent (RFC 6455, 7.4.1).
+        payload = b"" if close.code == CloseCode.NO_STATUS_RCVD else close.serialize()
+        self._link.write(control_frame(Opcode.CLOSE, payload, self._client))
+        # RFC 6455, 7.1.1: the server closes the connection first, and the client waits for that.
+        if self._client:
+            self._ending = Linger(self._link.linger or LINGER, self._link.progress, self._link.abort)
+        else:
+            self._link.close()
 
     def _end(self, close: Close | None) -> None:
         """End the link with `close`: the answer to the peer's Close, or the Close for its violation.
@@ -197,10 +206,7 @@ class WebSocketLink:
             self._link.linger = MAX_LINGER
             self.progress = _assumed_progress
         if close is not None:
-            self._send_close(close, self._link.linger)
-        # RFC 6455, 7.1.1: the server closes the connection first, and the client waits for that.
-        if not self._client:
-            self._link.close()
+            self._send_close(close)
 
     def _reason(self, error: Exception | None) -> Exception | None:
         """Return the reason of the loss; `error` is the reason of the socket's link."""
@@ -232,8 +238,9 @@ def _start_link(
     """Create the link over a socket whose handshake is complete, and pass it to its receiver."""
     link = socket.receiver = WebSocketLink(socket, receiver, url, settings, client=client)
     receiver.link_made(link)
-    if handshake.rest:
-        link.received(handshake.rest)
+    rest = handshake.take_rest()
+    if rest:
+        link.received(rest)
 
 
 class _Connecting(Discard):
@@ -342,6 +349,8 @@ class _Accepted(Discard):
 
     def _refuse(self, link: Link, error: Exception, answer: bytes) -> None:
         self._error = error
+        # The rest of the request is not needed while the answer is sent.
+        self._handshake.take_rest()
         link.write(answer)
         link.close()
 

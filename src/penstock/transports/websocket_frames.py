@@ -116,6 +116,11 @@ class FrameReader:
         """Return True if reading has ended."""
         return self.close is not None or self.violation is not None
 
+    def forget(self) -> None:
+        """Release an incomplete message, because nothing more will be read."""
+        self._tail = bytearray()
+        self._unfinished = None
+
     def feed(self, data: bytes) -> bytes:
         """Return the messages that `data` completes, each with its length prefix.
 

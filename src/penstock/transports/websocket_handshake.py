@@ -50,11 +50,10 @@ _logger.setLevel(logging.WARNING)
 
 
 class _Handshake:
-    """Collects the head, which ends with an empty line; `rest` is the data after it, the first frames."""
+    """Collects the head, which ends with an empty line."""
 
     def __init__(self) -> None:
         self._data = bytearray()
-        self.rest = b""
 
     def head(self, data: bytes) -> bytes | None:
         """Return the head when it is complete, otherwise None. Raises ProtocolError if it is too long."""
@@ -65,9 +64,14 @@ class _Handshake:
             raise ProtocolError(f"the head of the peer's opening handshake is longer than {HEAD_BYTES} bytes")
         if end < 0:
             return None
-        end += len(HEAD_END)
-        self.rest = bytes(self._data[end:])
-        return bytes(self._data[:end])
+        head = bytes(self._data[: end + len(HEAD_END)])
+        del self._data[: len(head)]
+        return head
+
+    def take_rest(self) -> bytes:
+        """Return the data after the head, the first frames, which are not kept."""
+        rest, self._data = bytes(self._data), bytearray()
+        return rest
 
 
 class ClientHandshake(_Handshake):
@@ -122,7 +126,7 @@ class ClientHandshake(_Handshake):
             raise ConnectError(f"cannot connect to {self._url.place}: the answer is not HTTP; {DEFAULT_ADVICE}")
         if code != "101":
             todo = ADVICE.get(int(code), REDIRECTED if code.startswith("3") else DEFAULT_ADVICE)
-            reason = self.rest[:REASON_BYTES].decode("utf-8", "replace") if code == "503" else ""
+            reason = self._data[:REASON_BYTES].decode("utf-8", "replace") if code == "503" else ""
             what = f"{status[:80]}: {reason.strip()}" if reason else status[:80]
             raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown_line(what)}; {todo}")
 
