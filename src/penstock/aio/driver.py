@@ -225,6 +225,7 @@ class Driver:
         self._limit_reading()
         if not session.link_wanted and flow.link is not None:
             flow.close_link()
+            self.budget.settle()
         due = session.next_timer()
         if due is not None and due < self._alarm.due:
             self._alarm.set(due)
@@ -395,6 +396,7 @@ class Driver:
         return self.over.done()
 
     def _end_link(self) -> None:
+        self.budget.settle()
         self.flow.wake_writers()
         if not self.over.done():
             self.over.set_result(None)
