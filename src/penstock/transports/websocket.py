@@ -44,7 +44,7 @@ class WebSocketLink:
 
     __slots__ = (
         "_client", "_closing", "_controls", "_cutter", "_ending", "_large_at", "_link", "_paused", "_reader",
-        "is_closing", "pause_reading", "progress", "receiver", "resume_reading"
+        "progress", "receiver"
     )  # fmt: skip
     unread = 0
 
@@ -71,9 +71,6 @@ class WebSocketLink:
         self._ending: Linger | None = None
         self._large_at = -inf  # The time of the last large write.
         self.progress = link.progress
-        self.is_closing = link.is_closing
-        self.pause_reading = link.pause_reading
-        self.resume_reading = link.resume_reading
 
     # Calls of the receiver; see penstock.transports.base.Link.
 
@@ -85,6 +82,18 @@ class WebSocketLink:
     def get_extra_info(self, name: str) -> Any:
         """Return information about the socket."""
         return self._link.get_extra_info(name)
+
+    def is_closing(self) -> bool:
+        """Return whether the socket's link is closing."""
+        return self._link.is_closing()
+
+    def pause_reading(self) -> None:
+        """Stop reading."""
+        self._link.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        self._link.resume_reading()
 
     def write(self, data: bytes) -> None:
         """Send the messages that `data` completes, or discard them if the link is closing."""
