@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl as tls
+from contextlib import suppress
 from math import inf
 from typing import Any, Final, cast
 
@@ -17,6 +18,7 @@ from websockets.frames import OK_CLOSE_CODES, Close, CloseCode, Opcode
 
 from ..core.rates import Rate
 from ..errors import LimitExceeded, LinkLost, PenstockError, ProtocolError
+from ..ledger import Unclaimed
 from ..networks import networks
 from ..protocols import spec_of
 from ..settings import Settings
@@ -307,6 +309,8 @@ class _Accepted(Discard):
         self._link: tcp.SocketLink | None = None
         self._error: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._unclaimed = Unclaimed(address, settings, self._must_release)
 
     def _refuses(self, headers: Headers) -> str:
         """Return why the client is refused, if it is. See `ServerHandshake`."""
@@ -319,7 +323,7 @@ class _Accepted(Discard):
         """Start waiting for the request, for at most `connect_timeout`."""
         self._link = cast(tcp.SocketLink, link)
         self._handshakes.add(self)
-        self._timer = asyncio.get_running_loop().call_later(self._settings.connect_timeout, self.abort)
+        self._timer = self._loop.call_later(self._settings.connect_timeout, self.abort)
 
     def received(self, data: bytes) -> None:
         link = self._link
@@ -327,6 +331,7 @@ class _Accepted(Discard):
             return
         try:
             if not self._handshake.feed(data):
+                self._unclaimed.count(self._handshake.held)
                 return
         except ProtocolError as error:
             self._refuse(link, error, self._handshake.answer)
@@ -344,6 +349,18 @@ class _Accepted(Discard):
         if not isinstance(receiver, Refused):
             receiver.link_lost(self._error or error)
 
+    def _must_release(self) -> None:
+        # From the ledger, in any thread.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._release)
+
+    def _release(self) -> None:
+        """Abort a connection whose request takes too much memory."""
+        held = self._unclaimed.size
+        if held:
+            self._error = LimitExceeded(f"{held} bytes of a WebSocket handshake, and a limit of bytes is reached")
+            self.abort()
+
     def abort(self) -> None:
         """Abort a connection whose request was not received in time."""
         if self._link is not None:
@@ -360,11 +377,13 @@ class _Accepted(Discard):
         self._error = error
         # The rest of the request is not needed while the answer is sent.
         self._handshake.take_rest()
+        self._unclaimed.count(0)
         link.write(answer)
         link.close()
 
     def _stop(self) -> None:
         self._handshakes.discard(self)
+        self._unclaimed.count(0)
         if self._timer is not None:
             self._timer.cancel()
 
