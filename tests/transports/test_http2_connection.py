@@ -207,7 +207,7 @@ async def test_connection_with_too_much_of_frames_is_aborted() -> None:
 
 async def test_output_without_a_link_is_counted() -> None:
     # THREATS 40
-    async with open_link() as (raw, server, place):
+    async with open_link() as (_, server, place):
         [connection] = place.listener.connections
         before = held_by("127.0.0.1")
         connection._socket.get_write_buffer_size = lambda: 5_000

@@ -222,10 +222,9 @@ class Driver:
             except RuntimeError as error:
                 flow.link_failed(error)
         flow.batching = False
-        self._limit_reading()
         if not session.link_wanted and flow.link is not None:
             flow.close_link()
-            self.budget.settle()
+        self._limit_reading()
         due = session.next_timer()
         if due is not None and due < self._alarm.due:
             self._alarm.set(due)
