@@ -31,7 +31,8 @@ class LedgerSnapshot:
         largest_identity_bytes: What the largest identity holds, by `Settings.max_identity_bytes`.
         largest_connection_bytes: What the largest connection holds, by `Settings.max_connection_bytes`.
         identities: The number of identities that have a connection.
-        connections: The number of connections, including ended ones whose items are not consumed.
+        connections: The number of connections, including ended ones whose items are not consumed, or whose output is
+            not sent.
         paused_connections: Those that are not read, because a limit is reached.
         payments: How often a connection had to release memory because of a limit.
         payments_by_limit: The same for each of `LIMITS`.
@@ -99,20 +100,27 @@ class Ledger:
         self._joined[connection] = identity, settings
         group.count(connection)
 
-    def retire(self, connection: Account) -> None:
-        """Let a connection that has ended leave as soon as it holds nothing; consumers may still have its items.
+    def retire(self, connection: Account, linked: bool = False) -> None:
+        """Let a connection that has ended leave as soon as it holds nothing; call it again when its link is gone.
 
-        What only its session has held is gone.
+        Consumers may still have its items, and its link may have output to send. What its session has held is gone, and
+        what its link has received: a closing link discards it.
+
+        Args:
+            connection: The account of the connection.
+            linked: It still has a link, which may get more output.
+
         """
-        connection.lose_link()
+        connection.book_link(0)
+        connection.book_unread(0)
         connection.book_incomplete(-connection.incomplete)
-        connection.book_retained(-connection.retained)
+        connection.book_retained(connection.waiting - connection.retained)
         if connection.group is not None:
             # Others must not wait for what is gone until the rest is consumed.
             connection.group.count(connection)
-        if connection.held > 0:
+        if linked or connection.held > 0:
             connection.paused = True
-            connection.on_room = partial(self.retire, connection)
+            connection.on_room = partial(self.retire, connection, linked)
         else:
             self.leave(connection)
 

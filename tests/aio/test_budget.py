@@ -115,6 +115,7 @@ async def test_ended_connection_is_counted_until_its_items_are_consumed(build: B
     items = world.stream(1, 300)
     world.settle()
     before = world.ledger.process.held
+    world.flow.link = None
     world.budget.close()
     assert world.ledger.process.held == before > 0
     while items.prepare():
@@ -193,6 +194,39 @@ async def test_connection_ends_whose_peer_does_not_read(build: Build) -> None:
     await until(lambda: "abort" in world.link.told)
     assert "max_identity_bytes (4000)" in str(world.session.verbs("close")[0][1])
     world.ledger.leave(world.account)
+
+
+async def test_output_of_a_closing_link_is_counted(build: Build) -> None:
+    # THREATS 40
+    world = World(build)
+    world.budget.close()
+    world.link.waiting = 5_000
+    world.flow.close_link()
+    world.budget.settle()
+    group = world.account.group
+    assert group is not None and group.held == 5_000
+    world.link.waiting = 0
+    world.flow.count_output()
+    assert group.held == 0
+    world.flow.link = None
+    world.budget.settle()
+    assert world.account.group is None
+
+
+async def test_closing_link_is_aborted_when_others_need_its_memory(build: Build) -> None:
+    # THREATS 40, 87
+    world, other = (World(build, max_identity_bytes=4_000) for _ in range(2))
+    world.budget.close()
+    world.link.waiting = 5_000
+    world.flow.close_link()
+    world.budget.settle()
+    other.stream(1, 100)
+    other.settle()
+    await until(lambda: "abort" in world.link.told)
+    assert world.account.held == 0
+    await until(lambda: other.link.told == ["pause_reading", "resume_reading"])
+    for each in (world, other):
+        each.ledger.leave(each.account)
 
 
 async def test_another_connection_pays_when_one_has_ended(build: Build) -> None:

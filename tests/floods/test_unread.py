@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,16 @@ async def test_stream_whose_consumer_sleeps(build: str, url: str) -> None:
             said = await flooded.report()
             assert said["booked"] <= LIMITS["max_connection_bytes"] + 2 * MIB
             assert said["grown"] <= LIMITS["max_connection_bytes"] + BESIDES
+
+
+@pytest.mark.parametrize("where", ["rsocket+tls"])
+async def test_read_responses_leave_nothing_in_buffers_of_tls(build: str, url: str) -> None:
+    async with victim(build, "server", url) as flooded, AsyncExitStack() as stack:
+        address = to_client(flooded.url)
+        for _ in range(8):
+            connecting = penstock.connect(address, settings=quiet(address, close_grace=0.0))
+            peer = await stack.enter_async_context(connecting)
+            large = bytes(4 * MIB)
+            assert (await peer.call("flood.echo", large)).data == large
+        said = await flooded.report()
+        assert said["resident"] <= said["held"] + BESIDES

@@ -12,9 +12,11 @@ from h2.errors import ErrorCodes
 from hyperframe.frame import ContinuationFrame, DataFrame, HeadersFrame, PingFrame, PriorityFrame, SettingsFrame
 
 from penstock import LimitExceeded, LinkLost, Settings
+from penstock.ledger import LEDGER
 from penstock.transports.http2_connection import FRAME_BYTES
 from tests.transports.raw_http2 import Raw, raw_client, raw_server
 from tests.transports.recording import Place, Recorder, connected, listening
+from tests.waiting import until
 
 H2C = "rsocket+h2c://127.0.0.1:0"
 LOW = Settings(max_control_frames=50, max_rapid_resets=20)
@@ -170,6 +172,51 @@ async def test_oversized_frame_fails_by_its_header() -> None:
         raw.send((FRAME_BYTES + 1).to_bytes(3) + b"\0\0\0\0\0\1")
         error = await given_up(raw, server, ErrorCodes.FRAME_SIZE_ERROR)
         assert "a frame of 65537 bytes; at most 65536 are allowed" in str(error)
+
+
+def held_by(identity: str) -> int:
+    group = LEDGER.identities.get(identity)
+    return 0 if group is None else group.held
+
+
+async def test_part_of_a_frame_is_counted() -> None:
+    # THREATS 86
+    async with open_link() as (raw, server, place):
+        [connection] = place.listener.connections
+        frame = DataFrame(1, bytes(FRAME_BYTES)).serialize()
+        raw.send(frame[:-1])
+        await until(lambda: held_by("127.0.0.1") == len(frame) - 1)
+        raw.send(frame[-1:])
+        await server.has(bytes(FRAME_BYTES))
+        assert held_by("127.0.0.1") <= 1
+        raw.send(frame[:-1])
+        await until(lambda: held_by("127.0.0.1") == len(frame) - 1)
+        raw.abort()
+        await server.lost()
+        assert held_by("127.0.0.1") == 0
+        assert not connection._h2.incoming_buffer._data
+
+
+async def test_connection_with_too_much_of_frames_is_aborted() -> None:
+    # THREATS 86
+    async with open_link(Settings(max_connection_bytes=FRAME_BYTES // 2)) as (raw, server, _):
+        raw.send(DataFrame(1, bytes(FRAME_BYTES)).serialize()[:-1])
+        assert "a limit of bytes is reached" in str(await server.lost())
+        await until(lambda: held_by("127.0.0.1") == 0)
+
+
+async def test_output_without_a_link_is_counted() -> None:
+    # THREATS 40
+    async with open_link() as (_, server, place):
+        [connection] = place.listener.connections
+        before = held_by("127.0.0.1")
+        connection._socket.get_write_buffer_size = lambda: 5_000
+        server.link.abort()
+        await server.lost()
+        assert (before, held_by("127.0.0.1")) == (0, 5_000)
+        connection._socket.get_write_buffer_size = lambda: 0
+        connection.writing_resumed()
+        assert held_by("127.0.0.1") <= 1
 
 
 async def test_more_data_than_the_window_allows_is_given_up() -> None:

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 from aioquic.quic import events
+from aioquic.tls import Epoch
 
 from penstock import ConnectError, Settings
 from penstock.ledger import LEDGER
@@ -152,6 +153,32 @@ async def test_bytes_out_of_order_are_released_when_the_connection_closes(url: s
         connection.hang_up()
         assert held_by("127.0.0.1") == 0
         assert not any(stream.receiver._buffer for stream in connection._quic._streams.values())
+
+
+async def test_handshake_messages_out_of_order_are_counted(url: str, certificates: Certificates) -> None:
+    # THREATS 86: aioquic keeps 512 KiB of them for each of three keys.
+    size = 500_000
+    async with listening(url) as place, raw_client(place, certificates) as raw:
+        sender = raw._quic._crypto_streams[Epoch.ONE_RTT].sender
+        sender._buffer_start = sender._buffer_stop = size - 1
+        sender.write(b"x")
+        raw.transmit()
+        await until(lambda: held_by("127.0.0.1") == size + RANGE_BYTES)
+        [connection] = place.listener.connections
+        connection.hang_up()
+        assert not connection._quic._crypto_streams[Epoch.ONE_RTT].receiver._buffer
+
+
+async def test_output_is_released_when_the_connection_closes(url: str, certificates: Certificates) -> None:
+    async with listening(url) as place, raw_client(place, certificates) as raw:
+        raw.say(0, b"hello")
+        server = await place.linked()
+        server.link.write(bytes(1 << 20))
+        [connection] = place.listener.connections
+        sender = connection._quic._streams[0].sender
+        assert sender._buffer
+        connection.hang_up()
+        assert not sender._buffer
 
 
 async def test_gaps_that_are_filled_are_not_counted(url: str, certificates: Certificates) -> None:

@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
 from penstock import ConnectError, LinkLost, LocalError, ProtocolError, Settings, UrlError
+from penstock.ledger import LEDGER
 from penstock.transports import websocket
 from penstock.transports.base import MAX_REFUSED_LINKS
 from tests.transports.recording import SHORT_TIMEOUT, connected, listening, raw_connection
@@ -55,6 +56,20 @@ async def test_plain_request_is_answered_with_426() -> None:
         writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 426 Upgrade Required\r\n") and b"WebSocket client" in answer
+
+
+async def test_incomplete_request_is_counted_and_pays() -> None:
+    # THREATS 86
+    async with listening(WS, Settings(max_connection_bytes=2_000)) as place:
+        async with raw_connection(place.port) as (_, writer):
+            begun = b"GET / HTTP/1.1\r\nCookie: " + b"x" * 1_500
+            writer.write(begun)
+            await until(lambda: "127.0.0.1" in LEDGER.identities)
+            assert LEDGER.identities["127.0.0.1"].held == len(begun)
+            writer.write(b"x" * 1_000)
+            await until(lambda: bool(place.accepted))
+            assert "a limit of bytes is reached" in str(await place.accepted[0].lost())
+            assert "127.0.0.1" not in LEDGER.identities
 
 
 async def test_a_request_that_does_not_come_is_given_up() -> None:

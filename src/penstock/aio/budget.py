@@ -55,6 +55,7 @@ class Budget:
         for half in (*self._exchanges.outbound.values(), *self._exchanges.fires):
             self._account.release(half.held)
             half.held = 0
+        self._account.lose_link()
         LEDGER.retire(self._account)
 
     def identify(self) -> None:
@@ -66,9 +67,10 @@ class Budget:
 
     def settle(self) -> None:
         """Settle the account at the end of a batch, and stop or resume reading."""
-        if self._closed:
-            return
         level = self._account.settle()
+        if self._closed:
+            self._retire()
+            return
         if level == FINE:
             self._flow.resume_reading(UNREAD)
             self._stop_timer()
@@ -116,13 +118,19 @@ class Budget:
         self.close()
 
     def close(self) -> None:
-        """Leave the ledger as soon as nothing is held any more, because the connection has ended."""
+        """Leave the ledger as soon as the link is gone and nothing is held any more, because the session has ended.
+
+        Call `settle` when the last output is written, and when the link is gone.
+        """
         if not self._closed:
             self._closed = True
             self._stop_timer()
             if self._watch is not None:
                 self._watch.cancel()
-            LEDGER.retire(self._account)
+            self._retire()
+
+    def _retire(self) -> None:
+        LEDGER.retire(self._account, linked=self._flow.link is not None)
 
     # From the ledger, in any thread.
 
@@ -226,12 +234,13 @@ class Budget:
         error = LimitExceeded(why)
         logger.warning("%s: %s", flow.name, why)
         account, link = self._account, flow.link
-        in_link = 2 * (account.waiting + account.of_link) > account.held
+        in_link = self._closed or 2 * (account.waiting + account.of_link) > account.held
         if in_link or not flow.session.shed(now, error):
             flow.session.close(now, error)
         if in_link and link is not None:
             # Only the end of the link releases it. A peer that does not read would not see the error, either.
             link.abort()
+            account.lose_link()
             flow.session.take_output()
 
     def _drop(self, holding: Holding, why: str) -> None:

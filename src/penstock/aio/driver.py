@@ -60,8 +60,7 @@ class Driver:
         taps: The session, if taps are installed.
         state: NEW, USABLE, DRAINING or CLOSED.
         error: The error that ended the session; None if this side closed it.
-        on_change: Called when the session accepts no more new streams, when it has ended (on a dead network this may
-            be long before its link is gone), when it has another link, and when the peer grants a lease.
+        on_change: Called when the session accepts no more streams, has ended, has another link, or gets a lease.
         over: Done when the session has ended and its link is gone.
 
     """
@@ -128,8 +127,7 @@ class Driver:
         """
         exchanges = self.exchanges
         for stream_id in self.session.streams():
-            inbound = ReceiveBuffer(exchanges, stream_id, 1, 1, True)
-            exchanges.inbound[stream_id] = inbound
+            inbound = exchanges.inbound[stream_id] = ReceiveBuffer(exchanges, stream_id, 1, 1, True)
             exchanges.restored.append(inbound)
 
     # For the link; see penstock.transports.base.Receiver.
@@ -190,13 +188,11 @@ class Driver:
         session, flow = self.session, self.flow
         # While it is set, no flush is scheduled: this one writes all output.
         flow.batching = True
-        happened = session.take_events()
-        while happened:
+        while happened := session.take_events():
             if self.sink is self.dispatch:
                 self.dispatch.take(happened)
             else:
                 self.sink.take(happened)
-            happened = session.take_events()
         if self.exchanges.queue.busy:
             self.exchanges.queue.schedule()
         if self.exchanges.abandoned and not (self.admission is not None and self.admission.withholds):
@@ -222,17 +218,16 @@ class Driver:
             except RuntimeError as error:
                 flow.link_failed(error)
         flow.batching = False
-        self._limit_reading()
         if not session.link_wanted and flow.link is not None:
             flow.close_link()
+        self._limit_reading()
         due = session.next_timer()
         if due is not None and due < self._alarm.due:
             self._alarm.set(due)
 
     def _limit_reading(self) -> None:
         """Stop or resume reading, according to what the connection and the session hold."""
-        flow = self.flow
-        account = flow.account
+        flow, account = self.flow, self.flow.account
         if account.paused or account.held != account.settled or account.incomplete != account.settled_incomplete:
             self.budget.settle()
         if self.session.full:
@@ -398,6 +393,7 @@ class Driver:
         return self.over.done()
 
     def _end_link(self) -> None:
+        self.budget.settle()
         self.flow.wake_writers()
         if not self.over.done():
             self.over.set_result(None)

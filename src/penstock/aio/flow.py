@@ -142,9 +142,10 @@ class Flow:
             link.abort()
 
     def close_link(self) -> None:
-        """Close the link, if there is one, after its output is written."""
+        """Close the link, if there is one, after its output is written. Until then, the output is counted."""
         if self.link is not None:
             self._try(self.link.close)
+            self._try(self.count_output)
 
     def link_failed(self, error: RuntimeError) -> None:
         """Drop the link because its transport is closed, and report the loss in the next turn of the loop.

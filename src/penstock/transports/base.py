@@ -20,6 +20,7 @@ from ..settings import Settings
 from ..urls import Url
 
 __all__ = [
+    "LOST",
     "MAX_REFUSED_LINKS",
     "Accept",
     "Discard",
@@ -177,6 +178,33 @@ class Discard:
 
     def link_lost(self, error: Exception | None) -> None:
         """Do nothing."""
+
+
+class _Lost:
+    """The transport of a lost link: it holds nothing, and discards output."""
+
+    def write(self, data: bytes) -> None:
+        pass
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_closing(self) -> bool:
+        return True
+
+    def can_write_eof(self) -> bool:
+        return False
+
+    def get_extra_info(self, name: str) -> Any:
+        return None
+
+    def _do_nothing(self) -> None:
+        pass
+
+    abort = close = pause_reading = resume_reading = _do_nothing
+
+
+LOST: Final = _Lost()
 
 
 class Transport(Protocol):

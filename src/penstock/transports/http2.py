@@ -163,7 +163,8 @@ class ServerConnection(Http2Connection):
     def __init__(self, listener: Http2Listener, receiver: Receiver | Refused | None, address: str) -> None:
         settings = listener.settings
         shared = receiver is None
-        super().__init__(listener.url, settings, is_client=False, max_streams=settings.max_connections if shared else 0)
+        streams = settings.max_connections if shared else 0
+        super().__init__(listener.url, settings, is_client=False, address=address, max_streams=streams)
         self._listener = listener
         self._content_type = spec_of(listener.url.protocol).content_type
         self.slot = Slot(listener, self.hang_up)
@@ -223,6 +224,7 @@ class ServerConnection(Http2Connection):
             self.close_flooded(reason)
         if not self._links and not self._done:
             self.slot.reserve()
+        self._count()
 
     @property
     def idle(self) -> bool:

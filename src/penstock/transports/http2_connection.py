@@ -20,6 +20,7 @@ from h2.settings import Settings as H2Settings
 
 from ..core.rates import Rate
 from ..errors import LimitExceeded, LinkLost
+from ..ledger import Unclaimed
 from ..settings import Settings
 from ..urls import Url
 from .streams import RATE_SECONDS, WINDOW_BYTES, Carrier, StreamLink, lose_all
@@ -56,7 +57,9 @@ CONTROLS: Final = (
 class Http2Connection(Carrier):
     """An HTTP/2 connection: the receiver of its socket, and the carrier of its links."""
 
-    def __init__(self, url: Url, settings: Settings, *, is_client: bool, max_streams: int = 0) -> None:
+    def __init__(
+        self, url: Url, settings: Settings, *, is_client: bool, address: str = "", max_streams: int = 0
+    ) -> None:
         self._url = url
         self._settings = settings
         self._h2 = H2Connection(H2Configuration(client_side=is_client))
@@ -78,7 +81,9 @@ class Http2Connection(Carrier):
         self._error: Exception | None = None
         self._unacknowledged = 0
         self._empty = 0
+        self._loop = asyncio.get_running_loop()
         self._controls = Rate(settings.max_control_frames, RATE_SECONDS)
+        self._unclaimed = Unclaimed(address, settings, self._must_release)
 
     def get_extra_info(self, name: str) -> Any:
         """Return information about the socket."""
@@ -121,6 +126,7 @@ class Http2Connection(Carrier):
                 self.handle(event)
         self._check_length()
         self.flush()
+        self._count()
 
     def _check_length(self) -> None:
         """Fail a connection with the header of a frame that is too long: h2 would buffer the frame, up to 16 MiB.
@@ -144,12 +150,46 @@ class Http2Connection(Carrier):
         """Send the waiting output of all links."""
         self._full = False
         self._pump(self._links.values())
+        self._count()
 
     def link_lost(self, error: Exception | None) -> None:
         """Close all links."""
         self._done = True
         reason = LinkLost("the peer closed the connection in the middle of a stream")
         lose_all(self._links, self._error or error or reason)
+        self._forget_input()
+        self._unclaimed.count(0)
+
+    # What belongs to no link.
+
+    def _count(self) -> None:
+        """Count a part of a frame or header block, and output that is left of links (THREATS 40, 86)."""
+        unclaimed, buffer = self._unclaimed, self._h2.incoming_buffer
+        held = len(buffer._data) + sum(len(frame.data) for frame in buffer._headers_buffer)
+        if self._socket is not None and not self._links:
+            held += self._socket.get_write_buffer_size()
+        if held or unclaimed.size:
+            # Not 0: most reads end within a frame, and leaving the ledger takes longer than counting.
+            unclaimed.count(held or 1)
+
+    def _forget_input(self) -> None:
+        """Release a part of a frame, because nothing more is read."""
+        buffer = self._h2.incoming_buffer
+        buffer._data = bytearray()
+        buffer._headers_buffer.clear()
+
+    def _must_release(self) -> None:
+        # From the ledger, in any thread.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._release)
+
+    def _release(self) -> None:
+        """Abort a connection that holds too much."""
+        held = self._unclaimed.size
+        if held:
+            self.close_flooded(f"{held} bytes belong to no stream, and a limit of bytes is reached")
+            self.drop()
+            self._unclaimed.count(0)
 
     # Calls of the links; see penstock.transports.streams.Carrier.
 
@@ -276,6 +316,8 @@ class Http2Connection(Carrier):
                 self._h2.close_connection(code, reason.encode() or None)
         self.flush()
         self._socket.close()
+        self._forget_input()
+        self._count()
 
     def drop(self) -> None:
         """Abort the connection."""

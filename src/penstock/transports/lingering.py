@@ -46,8 +46,9 @@ class Linger:
         self._timer = self._loop.call_later(seconds, self._check)
 
     def cancel(self) -> None:
-        """Stop, because the link is closed."""
+        """Stop, because the link is closed, and let go of it."""
         self._timer.cancel()
+        self._abort = _ignore
 
     def _check(self) -> None:
         now = self._loop.time()
@@ -60,6 +61,10 @@ class Linger:
             self._timer = self._loop.call_later(self._seconds, self._check)
         else:
             self._abort()
+
+
+def _ignore() -> None:
+    """Do nothing."""
 
 
 def tcp_progress(connection: Any) -> tuple[int, int | None]:

@@ -166,7 +166,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
     def datagram_received(self, data: bytes | str, addr: Any) -> None:
         """Handle a datagram, and count what waits for another one (THREATS 86)."""
         super().datagram_received(data, addr)
-        receivers = () if self._done else [stream.receiver for stream in self._quic._streams.values()]
+        receivers = () if self._done else [stream.receiver for stream in self._all_streams()]
         size = sum(len(each._buffer) + RANGE_BYTES * len(each._ranges) for each in receivers)
         if size and self._unclaimed is None:
             self._unclaimed = Unclaimed(self.address, self._settings, self._must_release)
@@ -187,10 +187,15 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
         lose_all(self._links, LimitExceeded(why))
         self.hang_up(ABORTED, why)
 
-    def _forget_input(self) -> None:
-        """Release what has arrived out of order. aioquic keeps a closed connection for a while, but reads nothing."""
-        for stream in self._quic._streams.values():
+    def _all_streams(self) -> list[QuicStream]:
+        """Return the streams, and those of the handshake."""
+        return [*self._quic._streams.values(), *self._quic._crypto_streams.values()]
+
+    def _forget_streams(self) -> None:
+        """Release what a closed connection holds. aioquic keeps it for a while, but reads and sends nothing of it."""
+        for stream in self._all_streams():
             stream.receiver._buffer.clear()
+            stream.sender._buffer.clear()
         if self._unclaimed is not None:
             self._unclaimed.count(0)
             self._unclaimed = None
@@ -230,7 +235,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
 
     def terminated(self, event: events.ConnectionTerminated) -> None:
         """Handle the end of the connection, by either side."""
-        self._forget_input()
+        self._forget_streams()
         why = event.reason_phrase or f"error {event.error_code:#x}"
         lose_all(self._links, LinkLost(f"the connection ended: {why}"), in_order=event.error_code == NO_ERROR)
 
@@ -260,7 +265,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
             self._done = True
             self._quic.close(code, reason_phrase=reason)
             self.transmit()
-            self._forget_input()
+            self._forget_streams()
 
 
 # TLS, which is part of QUIC.

@@ -16,7 +16,8 @@ from weakref import WeakKeyDictionary, WeakSet
 from ..errors import LinkLost
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, Refused, link_error, settled
+from .base import LOST, Accept, Receiver, Refused, link_error, settled
+from .encrypted import EncryptedTransport
 from .lingering import LINGER, Linger, tcp_progress
 from .proxied import ProxiedConnections
 from .reading import ReadBuffer, Reading
@@ -63,20 +64,9 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
     """
 
     __slots__ = (
-        "__weakref__",
-        "_closing",
-        "_high_bytes",
-        "_transport",
-        "abort",
-        "get_extra_info",
-        "get_write_buffer_size",
-        "is_closing",
-        "linger",
-        "over",
-        "pause_reading",
-        "resume_reading",
-        "write",
-    )
+        "__weakref__", "_closing", "_encrypted", "_high_bytes", "_transport", "abort", "get_extra_info",
+        "get_write_buffer_size", "is_closing", "linger", "over", "pause_reading", "resume_reading", "write"
+    )  # fmt: skip
 
     unfinished = unread = 0
     write: Callable[[bytes], None]
@@ -92,6 +82,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         super().__init__(receiver, _read_buffer())
         self._high_bytes = high_bytes
         self._closing: Linger | None = None
+        self._encrypted: EncryptedTransport | None = None
         self.linger = 0.0
         self.over = False
 
@@ -99,11 +90,17 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         """Start the link."""
         # uvloop's transports have these methods, but none of asyncio's base classes.
         transport = cast(asyncio.Transport, transport)
+        if transport.get_extra_info("sslcontext") is not None:
+            self._encrypted = EncryptedTransport(transport, self)
+            transport = cast(asyncio.Transport, self._encrypted)
         transport.set_write_buffer_limits(high=self._high_bytes)
+        self._bind(transport)
+        self.receiver.link_made(self)
+
+    def _bind(self, transport: asyncio.Transport) -> None:
         for name in METHODS:
             setattr(self, name, getattr(transport, name))
         self._transport = transport
-        self.receiver.link_made(self)
 
     def progress(self) -> tuple[int, int]:
         """See `Link.progress`."""
@@ -141,18 +138,28 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
                 self._transport.abort()
 
     def pause_writing(self) -> None:
-        """Tell the receiver to pause."""
-        self.receiver.writing_paused()
+        """Tell the receiver to pause, or keep the output here if it is encrypted."""
+        if self._encrypted is None:
+            self.receiver.writing_paused()
+        else:
+            self._encrypted.pause_writing()
 
     def resume_writing(self) -> None:
-        """Tell the receiver to continue."""
-        self.receiver.writing_resumed()
+        """Tell the receiver to continue, or pass on what was kept."""
+        if self._encrypted is None:
+            self.receiver.writing_resumed()
+        else:
+            self._encrypted.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Report the loss to the receiver. If the link was never made, its creator reports it."""
         self.over = True
         if self._closing is not None:
             self._closing.cancel()
+        if self._encrypted is not None:
+            # Release the buffers of TLS now, and not when the garbage collector runs.
+            self._encrypted = None
+            self._bind(cast(asyncio.Transport, LOST))
         if self.made:
             self.receiver.link_lost(link_error(error))
 

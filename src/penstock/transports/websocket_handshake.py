@@ -68,6 +68,11 @@ class _Handshake:
         del self._data[: len(head)]
         return head
 
+    @property
+    def held(self) -> int:
+        """The bytes of an incomplete head."""
+        return len(self._data)
+
     def take_rest(self) -> bytes:
         """Return the data after the head, the first frames, which are not kept."""
         rest, self._data = bytes(self._data), bytearray()
