@@ -21,8 +21,8 @@ NOTHING: Final = Lease(0, 1.0)
 class ContainedPolicy:
     """Asks a policy of the application for leases.
 
-    If it raises, or returns what is no lease, the peer keeps what is left of its lease, or waits. Its connection and its
-    open streams go on, and the policy is asked again a second later. The first of several failures in a row is logged.
+    If it raises, or returns what is no lease, the peer keeps what is left of its lease, or waits. Its connection and
+    streams go on, and the policy is asked again a second later. The first of several failures in a row is logged.
     """
 
     def __init__(self, policy: LeasePolicy) -> None:
