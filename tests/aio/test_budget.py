@@ -54,14 +54,15 @@ class World:
 async def test_reading_stops_while_too_much_is_not_consumed(build: Build) -> None:
     # THREATS 84
     world = World(build)
-    items = world.stream(1, 700, 700)
-    world.settle()
-    assert world.link.told == ["pause_reading"]
-    while items.prepare():
-        list(items.ready)
-    await turns(2)
-    assert world.link.told == ["pause_reading", "resume_reading"]
-    assert world.account.held == 0
+    for number in (1, 2):
+        items = world.stream(number, 700, 700)
+        world.settle()
+        assert world.link.told[-1] == "pause_reading"
+        while items.prepare():
+            list(items.ready)
+        await turns(2)
+        assert world.link.told == ["pause_reading", "resume_reading"] * number
+        assert world.account.held == 0
     world.ledger.leave(world.account)
 
 
@@ -267,6 +268,41 @@ def test_time_in_which_reading_went_on_does_not_count(build: Build) -> None:
         world.settle()
         await asyncio.sleep(100.0)
         assert not second.over
+        world.ledger.leave(world.account)
+
+    run(main())
+
+
+def test_connection_above_its_share_pays_when_it_has_waited_each_time(build: Build) -> None:
+    # THREATS 84, 87
+    async def main() -> None:
+        world = World(build, max_identity_bytes=800, unread_timeout=10.0)
+        for number in (1, 2):
+            items = world.stream(number, 750)
+            world.settle()
+            await asyncio.sleep(9.0)
+            assert not items.over
+            await asyncio.sleep(2.0)
+            assert "max_identity_bytes (800)" in str(items.error)
+        assert world.account.held == 0
+        world.ledger.leave(world.account)
+
+    run(main())
+
+
+def test_consumer_that_is_slow_is_not_failed(build: Build) -> None:
+    # THREATS 84
+    async def main() -> None:
+        world = World(build, unread_timeout=10.0)
+        items = world.stream(1, 2_000)
+        world.settle()
+        for _ in range(5):
+            await asyncio.sleep(8.0)
+            items.account.release(10)
+            world.settle()
+            assert not items.over
+        await asyncio.sleep(21.0)
+        assert items.over
         world.ledger.leave(world.account)
 
     run(main())

@@ -245,6 +245,34 @@ def test_a_slow_node_gets_another_chance() -> None:
     assert 30.0 < now < 40.0  # more than three half-lives are a tenth
 
 
+@pytest.mark.parametrize("leases", [(10, 10), (10, None)])
+def test_nodes_with_equal_weights_take_turns(leases: tuple[int | None, int | None]) -> None:
+    nodes = [Node(lease=lease) for lease in leases]
+    strategy = RoundRobin()
+    assert [strategy.pick(nodes, 0.0) for _ in range(6)] == [0, 1, 0, 1, 0, 1]
+    # Without requests in progress, both have the same load.
+    strategy = LeastLoaded()
+    assert [strategy.pick(nodes, 0.0) for _ in range(6)] == [0, 1, 0, 1, 0, 1]
+
+
+def test_node_that_failed_once_gets_half_of_its_turns() -> None:
+    good, bad = Node(), Node()
+    bad.failures.failed(0.0, 0.0)
+    strategy = RoundRobin()
+    picks = [strategy.pick([good, bad], 0.0) for _ in range(30)]
+    assert picks.count(1) == 10
+
+
+def test_healthy_node_is_measured_before_one_that_has_failed() -> None:
+    good, bad = Node(), Node()
+    bad.failures.failed(0.0, 0.0)
+    strategy = LeastLoaded()
+    assert {strategy.pick([good, bad], 0.0) for _ in range(10)} == {0}
+    fast, slow = Node.that_takes(0.01), Node.that_takes(1.0)
+    assert {strategy.pick([fast, slow, good], 0.0) for _ in range(10)} == {2}
+    assert {strategy.pick([fast, slow, bad], 0.0) for _ in range(10)} == {0}
+
+
 def test_strategies_have_names() -> None:
     assert isinstance(strategy_named("round-robin"), RoundRobin)
     assert isinstance(strategy_named("least-loaded"), LeastLoaded)
