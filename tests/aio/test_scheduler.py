@@ -95,6 +95,37 @@ def test_nobody_overtakes_those_who_wait(world: World) -> None:
     assert world.turn() == "ab"
 
 
+def test_nobody_overtakes_those_who_wait_for_the_next_turn(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    world.cost = world.module.TURN_SECONDS
+    world.queue(lane, "a", Q, Q)
+    assert world.turn() == "a"
+    other.ready(world.half(other, "b"))
+    assert world.served == ["a"]
+
+
+def test_half_that_becomes_ready_while_another_one_sends_has_its_turn_later(world: World) -> None:
+    lane = world.lane()
+    inner = world.half(lane, "b")
+
+    class Outer(Half):
+        def step(self) -> int:
+            lane.ready(inner)
+            return super().step()
+
+    lane.ready(Outer(world, lane, "a", [Q]))
+    assert world.served == ["a"]
+    assert world.turn() == "b"
+
+
+def test_what_is_sent_at_once_is_paid_later(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    lane.ready(world.half(lane, "a", 3 * Q, Q, Q))
+    world.queue(other, "x", Q, Q, Q, Q)
+    assert world.served == ["a"]
+    assert world.turn() == "xxxaxa"
+
+
 def test_sending_at_once_is_limited(world: World) -> None:
     lane = world.lane()
     world.cost = world.module.TURN_SECONDS / 4
@@ -104,6 +135,24 @@ def test_sending_at_once_is_limited(world: World) -> None:
     assert world.turn() == "efg"
     lane.ready(world.half(lane, "h"))
     assert world.served[-1] == "h"
+
+
+def test_what_was_sent_at_once_counts_in_one_iteration_only(world: World) -> None:
+    lane = world.lane()
+    world.cost = world.module.TURN_SECONDS / 4
+    lane.ready(world.half(lane, "a"))
+    assert world.turn() == ""
+    for name in "bcde":
+        lane.ready(world.half(lane, name))
+    assert "".join(world.served) == "bcde"
+
+
+def test_what_was_sent_while_nobody_waited_is_not_paid(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    lane.ready(world.half(lane, "a", 3 * Q))
+    world.queue(lane, "b", Q, Q)
+    world.queue(other, "x", Q, Q)
+    assert world.turn() == "bxbx"
 
 
 def test_turn_ends_after_its_time(world: World) -> None:
@@ -305,6 +354,21 @@ def test_task_that_does_not_come_back_is_forgotten(world: World) -> None:
     assert world.turn() == "t"
     assert world.turn() == "a" * 9
     assert (world.turn(), world.loop.soon) == ("", [])
+
+
+def test_turn_is_shorter_by_the_time_of_woken_tasks(world: World) -> None:
+    lane = world.lane()
+    task = TaskHalf(world, lane, "t", [])
+
+    def run() -> None:
+        world.now += world.module.TURN_SECONDS * 3 / 4
+
+    task.run = run  # type: ignore[method-assign]
+    lane.queue(task)
+    world.queue(lane, "a", *[Q] * 9)
+    world.cost = world.module.TURN_SECONDS / 4
+    assert world.turn() == "t"
+    assert world.turn() == "a"
 
 
 def test_number_of_woken_tasks_adapts(world: World) -> None:
