@@ -66,11 +66,11 @@ def responder(policy: object) -> tuple[LeaseResponder, TimerTable]:
 
 def test_requests_without_a_lease_are_rejected() -> None:
     grants, _ = responder(FixedLease(2, 10.0))
-    assert not grants.admit(0.0)
-    frame = grants.due(0.0, 0)
+    assert not grants.admit(100.0)
+    frame = grants.due(100.0, 0)
     assert frame is not None
     assert (frame.number_of_requests, frame.ttl_ms, frame.ttl_ns) == (2, 10_000, 10_000_000_000)
-    assert [grants.admit(1.0) for _ in range(3)] == [True, True, False]
+    assert [grants.admit(101.0) for _ in range(3)] == [True, True, False]
 
 
 def test_requests_after_expiry_are_rejected() -> None:
