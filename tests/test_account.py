@@ -61,9 +61,11 @@ def test_large_releases_settle_without_a_batch(world: World) -> None:
 def test_connection_over_its_limit_waits_until_it_is_below(world: World) -> None:
     connection = world.connection(own=100)
     stream = world.stream(connection)
-    stream.book(101)
+    stream.book(102)
     assert connection.settle() == world.module.CONNECTION
-    assert connection.paused and world.room == []
+    assert connection.paused
+    stream.release(1)
+    assert world.room == []
     stream.release(1)
     assert world.room == [connection]
     assert connection.settle() == world.module.FINE
@@ -196,6 +198,13 @@ def test_demand_respects_what_the_connection_holds(world: World) -> None:
     assert stream.grantable(256, 0) == 2
 
 
+def test_stream_with_room_for_one_more_item_gets_it(world: World) -> None:
+    stream = world.stream(world.connection(own=1_000), 100)
+    stream.largest = 50
+    stream.book(50)
+    assert stream.grantable(256, 0) == 1
+
+
 def test_items_larger_than_the_limit_come_one_by_one(world: World) -> None:
     connection = world.connection(own=100)
     stream = world.stream(connection, 100)
@@ -219,12 +228,12 @@ def test_who_holds_most_that_is_incomplete_pays(world: World) -> None:
     # THREATS 47, 87
     hoarder, smaller = (world.connection("a", incomplete=300) for _ in range(2))
     honest = world.connection("b", incomplete=300)
-    consumer = world.connection("c", incomplete=300)
+    consumer = world.connection("c", own=1_000, incomplete=300)
     hoarder.book_incomplete(160)
     smaller.book_incomplete(110)
     # More than anybody else, but complete.
     complete = world.stream(consumer)
-    complete.book(90)
+    complete.book(500)
     for account in (hoarder, smaller, consumer):
         account.settle()
     assert world.debts == []
@@ -321,9 +330,22 @@ def test_what_the_link_holds_is_counted_while_there_is_one(world: World) -> None
     connection = world.connection()
     connection.book_link(30)
     connection.book_waiting(50)
+    connection.book_unread(7)
     connection.book_link(40)
     connection.book_waiting(20)
-    assert (connection.incomplete, connection.retained, connection.held) == (40, 20, 60)
+    connection.book_unread(5)
+    assert (connection.incomplete, connection.retained, connection.held) == (40, 20, 65)
     connection.lose_link(5.0)
     assert (connection.incomplete, connection.retained, connection.held) == (0, 0, 0)
-    assert connection.unlinked_since == 5.0
+    assert (connection.unread, connection.unlinked_since) == (0, 5.0)
+
+
+def test_waiting_makes_no_sense_if_only_reading_can_release_most(world: World) -> None:
+    connection = world.connection()
+    stream = world.stream(connection)
+    stream.book(30)
+    connection.book_incomplete(20)
+    connection.book_retained(10)
+    assert not connection.is_stuck
+    connection.book_incomplete(1)
+    assert connection.is_stuck

@@ -51,11 +51,15 @@ def test_identity_may_change(world: World) -> None:
 
 
 def test_smallest_limit_of_open_connections_applies(world: World) -> None:
-    large = world.connection("a", of_identity=100, of_process=1_000)
-    small = world.connection("a", of_identity=60, of_process=600)
-    assert (large.group.limit, world.ledger.process.limit) == (60, 600)
-    world.ledger.leave(small)
-    assert (large.group.limit, world.ledger.process.limit) == (100, 1_000)
+    large = world.connection("a", of_identity=100, of_process=1_000, incomplete=200)
+    small, other = (world.connection("a", of_identity=60, of_process=600, incomplete=50) for _ in range(2))
+    process = world.ledger.process
+    for connection in (other, small):
+        assert (large.group.limit, process.limit, process.incomplete_limit) == (60, 600, 50)
+        world.ledger.leave(connection)
+    assert (large.group.limit, process.limit, process.incomplete_limit) == (100, 1_000, 200)
+    world.ledger.leave(large)
+    assert (process.limit, process.incomplete_limit) == (0, world.module.UNLIMITED)
 
 
 def test_connections_that_have_left_hold_nothing(world: World) -> None:
@@ -112,6 +116,7 @@ def test_connection_that_retires_keeps_nothing_of_its_session(world: World) -> N
     connection = world.connection()
     connection.book_incomplete(10)
     connection.book_retained(20)
+    connection.book_unread(30)
     connection.settle()
     world.ledger.retire(connection)
     assert (connection.held, connection.group, world.ledger.process.held) == (0, None, 0)
@@ -142,6 +147,39 @@ def test_another_connection_pays_when_the_payer_has_left(world: World) -> None:
     assert world.debts == [accounts[1]]
 
 
+def test_identity_exists_until_its_last_connection_has_left(world: World) -> None:
+    first, second = (world.connection("a") for _ in range(2))
+    world.ledger.leave(first)
+    assert list(world.ledger.identities) == ["a"] and world.ledger.process.members == {second.group}
+    world.ledger.leave(second)
+    assert world.ledger.identities == {} and world.ledger.process.members == set()
+
+
+def test_connection_that_has_left_does_not_wait(world: World) -> None:
+    greedy, waiting = (world.connection("a", of_identity=50) for _ in range(2))
+    for connection, size in ((greedy, 60), (waiting, 40)):
+        connection.book(size)
+        connection.settle()
+    world.ledger.leave(waiting)
+    greedy.release(60)
+    greedy.settle()
+    assert waiting not in world.room
+
+
+def test_payer_is_not_replaced_when_a_neighbor_leaves(world: World) -> None:
+    # THREATS 87
+    payer, neighbor, bystander = (world.connection("a", own=1_000, of_identity=100) for _ in range(3))
+    for connection, size in ((payer, 60), (neighbor, 50)):
+        connection.book_incomplete(size)
+        connection.settle()
+    assert world.debts == [payer]
+    world.ledger.leave(bystander)
+    assert world.debts == [payer]
+    payer.book_incomplete(-20)
+    neighbor.settle()
+    assert world.debts == [payer, payer]
+
+
 def test_unclaimed_bytes_count_for_their_address(build: Build) -> None:
     # THREATS 86
     ledger = build.module("penstock.ledger")
@@ -163,3 +201,40 @@ def test_unclaimed_bytes_count_for_their_address(build: Build) -> None:
     assert ledger.LEDGER.payments == payments + 1
     del held
     assert "192.0.2.1" not in ledger.LEDGER.identities and ledger.LEDGER.process.held == before
+
+
+def test_unclaimed_bytes_are_counted_again_after_a_complete_message(build: Build) -> None:
+    # THREATS 86
+    ledger = build.module("penstock.ledger")
+    unclaimed = ledger.Unclaimed("192.0.2.1", build.module("penstock.settings").Settings(), list)
+    before, payments = ledger.LEDGER.process.incomplete, ledger.LEDGER.payments
+    assert unclaimed.size == 0
+    for size in (10, 0, 7):
+        unclaimed.count(size)
+        assert (unclaimed.size, ledger.LEDGER.process.incomplete - before) == (size, size)
+    unclaimed.count(0)
+    assert ledger.LEDGER.payments == payments
+
+
+@pytest.mark.parametrize(
+    "limit", ["max_connection_bytes", "max_identity_bytes", "max_process_bytes", "max_process_reassembly_bytes"]
+)
+def test_peer_without_a_session_pays_for_each_limit(build: Build, limit: str) -> None:
+    # THREATS 86, 87
+    ledger = build.module("penstock.ledger")
+    settings = build.module("penstock.settings").Settings(**{limit: 100})
+    dropped: list[int] = []
+    reached, exceeding = (
+        ledger.Unclaimed("192.0.2.1", settings, lambda number=number: dropped.append(number)) for number in (0, 1)
+    )
+    before = dict(ledger.LEDGER.payments_by_limit)
+    reached.count(1)
+    exceeding.count(99)
+    assert dropped == []
+    exceeding.count(101)
+    assert set(dropped) == {1}
+    exceeding.count(0)
+    reached.count(0)
+    assert {name: number for name, number in ledger.LEDGER.payments_by_limit.items() if number != before[name]} == {
+        limit: before[limit] + 1
+    }

@@ -294,7 +294,7 @@ class Group:
         self.incomplete += part
         if self.held > self.peak:
             self.peak = self.held
-        if self._waiting and (change < 0 or part < 0) and not self.is_over():
+        if self._waiting and not self.is_over():
             self._wake()
 
     def wait(self, connection: Account) -> None:
@@ -355,10 +355,12 @@ class Group:
         self._find_limits()
 
     def unlimited(self, limit: int, incomplete: int = UNLIMITED) -> None:
-        """Forget limits, because a connection has left."""
+        """Forget limits, because a connection has left. If greater ones apply now, connections that wait try again."""
         self._limits[limit] -= 1
         self._incomplete_limits[incomplete] -= 1
         self._find_limits()
+        if self._waiting and not self.is_over():
+            self._wake()
 
     def _find_limits(self) -> None:
         # Unary plus removes what nobody demands any more.

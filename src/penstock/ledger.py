@@ -142,7 +142,6 @@ class Ledger:
             self.identities.pop(identity, None)
         connection.group = None
         connection.settled = connection.settled_incomplete = 0
-        connection.indebted = False
         if paid:
             # It may not have been enough.
             group.paid()

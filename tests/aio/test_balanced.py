@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -204,3 +205,15 @@ def test_wrong_arguments_raise_at_once(
 ) -> None:
     with pytest.raises(error, match=part):
         penstock.balance(urls, **options)
+
+
+def test_connection_is_replaced_if_no_node_uses_it_any_more() -> None:
+    balanced: Any = penstock.balance(["rsocket+memory://a", "rsocket+memory://b"])._balanced
+    mine, other = (SimpleNamespace(exchanges=object()) for _ in range(2))
+    balanced.nodes = {
+        str(driver): SimpleNamespace(connector=SimpleNamespace(current=driver)) for driver in (None, mine, other)
+    }
+    assert not balanced.replaced(mine.exchanges)
+    assert balanced.replaced(object())
+    balanced._closed = True
+    assert not balanced.replaced(object())

@@ -5,8 +5,11 @@ import gc
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from tests.aio.fakes import FakeLink, FakeSession, fake_connection
 from tests.builds import Build
+from tests.sim.clockwork import run
 from tests.waiting import turns, until
 
 
@@ -51,14 +54,15 @@ class World:
 async def test_reading_stops_while_too_much_is_not_consumed(build: Build) -> None:
     # THREATS 84
     world = World(build)
-    items = world.stream(1, 700, 700)
-    world.settle()
-    assert world.link.told == ["pause_reading"]
-    while items.prepare():
-        list(items.ready)
-    await turns(2)
-    assert world.link.told == ["pause_reading", "resume_reading"]
-    assert world.account.held == 0
+    for number in (1, 2):
+        items = world.stream(number, 700, 700)
+        world.settle()
+        assert world.link.told[-1] == "pause_reading"
+        while items.prepare():
+            list(items.ready)
+        await turns(2)
+        assert world.link.told == ["pause_reading", "resume_reading"] * number
+        assert world.account.held == 0
     world.ledger.leave(world.account)
 
 
@@ -250,3 +254,152 @@ async def test_another_connection_pays_when_one_has_ended(build: Build) -> None:
     assert sum(bool(world.session.verbs("close")) for world in worlds) == 2
     for world in worlds:
         world.ledger.leave(world.account)
+
+
+async def test_unfinished_items_above_the_limit_are_not_waited_for(build: Build) -> None:
+    # THREATS 86
+    world = World(build)
+    ended: list[Exception] = []
+
+    def end(now: float, error: Exception) -> None:
+        ended.append(error)
+        world.budget.close()
+
+    world.session.close = end  # type: ignore[method-assign, assignment]
+    before = world.ledger.payments_by_limit["max_connection_bytes"]
+    world.account.book_incomplete(1_001)
+    world.settle()
+    await until(lambda: bool(ended))
+    await turns(3)
+    assert ["max_connection_bytes (1000)" in str(error) for error in ended] == [True]
+    assert world.ledger.payments_by_limit["max_connection_bytes"] == before + 1
+
+
+async def test_small_unfinished_item_does_not_pay_for_a_large_neighbor(build: Build) -> None:
+    # THREATS 86, 87
+    greedy, modest = (World(build, max_process_bytes=900) for _ in range(2))
+    hoard = greedy.stream(1, 700)
+    greedy.settle()
+    modest.account.book_incomplete(300)
+    modest.settle()
+    await until(lambda: hoard.over)
+    await turns(3)
+    assert modest.session.verbs("close", "shed", "fail") == []
+    for world in (greedy, modest):
+        world.ledger.leave(world.account)
+
+
+def test_time_in_which_reading_went_on_does_not_count(build: Build) -> None:
+    # THREATS 84
+    async def main() -> None:
+        world = World(build, unread_timeout=10.0)
+        first = world.stream(1, 700, 700)
+        world.settle()
+        while first.prepare():
+            list(first.ready)
+        world.settle()
+        second = world.stream(3, 700)
+        world.settle()
+        await asyncio.sleep(100.0)
+        assert not second.over
+        world.ledger.leave(world.account)
+
+    run(main())
+
+
+def test_connection_above_its_share_pays_when_it_has_waited_each_time(build: Build) -> None:
+    # THREATS 84, 87
+    async def main() -> None:
+        world = World(build, max_identity_bytes=800, unread_timeout=10.0)
+        for number in (1, 2):
+            items = world.stream(number, 750)
+            world.settle()
+            await asyncio.sleep(9.0)
+            assert not items.over
+            await asyncio.sleep(2.0)
+            assert "max_identity_bytes (800)" in str(items.error)
+        assert world.account.held == 0
+        world.ledger.leave(world.account)
+
+    run(main())
+
+
+def test_consumer_that_is_slow_is_not_failed(build: Build) -> None:
+    # THREATS 84
+    async def main() -> None:
+        world = World(build, unread_timeout=10.0)
+        items = world.stream(1, 2_000)
+        world.settle()
+        for _ in range(5):
+            await asyncio.sleep(8.0)
+            items.account.release(10)
+            world.settle()
+            assert not items.over
+        await asyncio.sleep(21.0)
+        assert items.over
+        world.ledger.leave(world.account)
+
+    run(main())
+
+
+async def test_identity_is_joined_once_and_never_after_the_end(build: Build) -> None:
+    world = World(build)
+    group = world.account.group
+    world.budget.identify()
+    assert world.account.group is group
+    world.flow.connection.principal = "alice"
+    world.budget.identify()
+    assert "alice" in "".join(world.ledger.identities)
+    world.budget.close()
+    world.flow.connection.principal = "bob"
+    world.budget.identify()
+    assert world.account.group is None
+
+
+def test_items_of_an_ended_connection_are_not_dropped(build: Build) -> None:
+    async def main() -> None:
+        world = World(build, unread_timeout=10.0)
+        items = world.stream(1, 700, 700)
+        world.settle()
+        world.budget.close()
+        await asyncio.sleep(100.0)
+        assert not items.over
+        world.settle()
+        await asyncio.sleep(100.0)
+        assert not items.over
+        world.ledger.leave(world.account)
+
+    run(main())
+
+
+async def test_what_only_a_detached_session_holds_is_forgotten(build: Build) -> None:
+    world = World(build)
+    items = world.stream(1, 300)
+    of_stream = world.account.held
+    world.account.book(50)
+    world.account.book_incomplete(20)
+    world.account.book_retained(10)
+    world.settle()
+    world.budget.detach()
+    assert world.account.held == world.account.group.held == of_stream
+    while items.prepare():
+        list(items.ready)
+    assert world.account.group is None
+
+
+@pytest.mark.parametrize("told_before", [True, False])
+def test_connection_of_a_closed_loop_pays_by_leaving(build: Build, told_before: bool) -> None:
+    # THREATS 87
+    async def make() -> World:
+        return World(build)
+
+    loop = asyncio.new_event_loop()
+    world = loop.run_until_complete(make())
+    world.account.book(800)
+    world.settle()
+    if told_before:
+        world.account.on_debt()
+        assert world.account.group is not None
+    loop.close()
+    world.account.on_debt()
+    assert world.account.group is None

@@ -8,6 +8,8 @@ import pytest
 
 import penstock
 from penstock import Payload, Service, Settings
+from tests.aio.fakes import fake_exchanges
+from tests.builds import Build
 from tests.waiting import until
 
 SIZE = 90_000
@@ -43,3 +45,16 @@ async def test_responses_wait_for_the_link_unless_they_are_canceled(canceled: in
                 call.cancel()
             assert [len((await call).data) for call in calls[: 8 - canceled]] == [SIZE] * (8 - canceled)
             assert peer.outstanding == 0
+
+
+async def test_response_counts_until_it_is_canceled(build: Build) -> None:
+    exchanges = fake_exchanges(build, asyncio.get_running_loop())
+    handler = build.module("penstock.aio.handlers").Handler(bytes, build.module("penstock.kinds").Kind.CALL, "large")
+    payload = build.module("penstock.payload").Payload(bytes(SIZE))
+    answer = build.module("penstock.aio.late_answer").LateAnswer(exchanges, 1, payload, handler)
+    assert exchanges.flow.account.held == answer.held == SIZE
+    answer.canceled()
+    assert exchanges.flow.account.held == answer.held == 0
+    exchanges.flow.wake_writers()
+    await asyncio.sleep(0)
+    assert exchanges.session.told == [] and exchanges.failed == []

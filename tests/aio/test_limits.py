@@ -100,6 +100,21 @@ def test_session_without_a_principal_keeps_counting_for_its_latest_address() -> 
     assert counts.full("x") and counts.full("y")
 
 
+def test_each_link_that_ends_makes_one_place() -> None:
+    # THREATS 94
+    counts = limits()
+    counts.arrived("x")
+    counts.arrived("x")
+    counts.identified("x")
+    counts.arrived("x")
+    assert counts.refuses("x")
+    for name in "ab":
+        counts.linked(session(name), "x")
+    counts.ended(session("a"))
+    counts.linked(session("c"), "x")
+    assert counts.full("x")
+
+
 def test_all_addresses_have_a_limit_together() -> None:
     counts = limits()
     for name in "abcde":
@@ -217,6 +232,13 @@ def test_address_is_refused_after_the_limit_of_a_window() -> None:
     refusals.note("a", 200.0)
     assert refusals.too_many("a", 200.0 + WINDOW / 2 - 1)
     assert not refusals.too_many("a", 200.0 + WINDOW / 2 + 1)
+
+
+def test_limit_of_one_refusal_allows_one() -> None:
+    refusals = RefusalCounter(1)
+    assert not refusals.too_many("a", 0.0)
+    refusals.note("a", 0.0)
+    assert refusals.too_many("a", 0.0)
 
 
 def test_addresses_are_forgotten() -> None:

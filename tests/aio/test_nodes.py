@@ -20,12 +20,12 @@ pytestmark = pytest.mark.usefixtures("tidy")
 URL = "rsocket+memory://node"
 
 
-def node_of(changes: list[int] | None = None, **policy: Any) -> Node:
+def node_of(changes: list[int] | None = None, rejections: int = 2, **policy: Any) -> Node:
     url = parse_url(URL)
     reconnect = Reconnect(**{"first_delay": 0.0, "longest_delay": 0.0, **policy})
     dialer = Dialer(url, Service(), Settings(), Payload(), None, reconnect.backoff)
     noted = changes if changes is not None else []
-    return Node(url, dialer, reconnect, PeakEwma(10.0), Failures(10.0), 2, lambda: noted.append(1))
+    return Node(url, dialer, reconnect, PeakEwma(10.0), Failures(10.0), rejections, lambda: noted.append(1))
 
 
 async def test_node_state_follows_its_connection() -> None:
@@ -82,8 +82,9 @@ async def test_node_rests_after_consecutive_rejections() -> None:
         await node.close(0)
 
 
-async def test_rests_grow_until_the_node_responds() -> None:
-    node = node_of(first_delay=100.0, longest_delay=1000.0, jitter=0.0)
+@pytest.mark.parametrize("rejections", [1, 2])
+async def test_rests_grow_until_the_node_responds(rejections: int) -> None:
+    node = node_of(rejections=rejections, first_delay=100.0, longest_delay=1000.0, jitter=0.0)
     delays = []
     for _ in range(3):
         node.rejected(0.0, 0.0)
@@ -100,3 +101,45 @@ async def test_rests_grow_until_the_node_responds() -> None:
     assert round(node._timer.when() - asyncio.get_running_loop().time(), -2) == 100.0
     await node.close(0)
     assert not node.resting
+
+
+async def test_error_ends_a_row_of_rejections() -> None:
+    node = node_of()
+    for _ in range(3):
+        node.rejected(0.0, 0.0)
+        node.failed(0.0, 0.0)
+    assert not node.resting
+    await node.close(0)
+
+
+async def test_rejections_and_errors_count_as_failures_until_a_response() -> None:
+    node = node_of(rejections=10)
+    node.rejected(0.0, 1.0)
+    node.failed(1.0, 2.0)
+    before = node.failures.factor(2.0)
+    assert before > 2.0
+    node.answered(2.0, 2.0)
+    assert node.failures.factor(2.0) == pytest.approx(before**0.5)
+    await node.close(0)
+
+
+async def test_error_counts_as_latency_only_if_it_took_longer_than_responses() -> None:
+    node = node_of()
+    node.failed(0.0, 5.0)
+    assert node.latency.seconds(5.0) == 0.0
+    node.answered(4.0, 6.0)
+    node.failed(5.9, 6.0)
+    assert node.latency.seconds(6.0) == 2.0
+    node.failed(1.0, 6.0)
+    assert node.latency.seconds(6.0) == 5.0
+    await node.close(0)
+
+
+async def test_canceled_call_is_a_failure_only_if_it_took_longer_than_responses() -> None:
+    node = node_of()
+    node.answered(4.0, 6.0)
+    node.canceled(4.0, 6.0)
+    assert (node.latency.seconds(6.0), node.failures.factor(6.0)) == (2.0, 1.0)
+    node.canceled(3.0, 6.0)
+    assert (node.latency.seconds(6.0), node.failures.factor(6.0)) == (3.0, 2.0)
+    await node.close(0)

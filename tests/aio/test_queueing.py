@@ -361,6 +361,9 @@ def test_limit_falls_to_what_the_peer_holds(build: Build) -> None:
     for still_open in range(4_095, 99, -1):
         limit.refused(still_open)
     assert limit.value == 90
+    # It held other streams when it refused.
+    limit.refused(1_000)
+    assert limit.value == 90
     limit.refused(0)
     assert limit.value == 1
 

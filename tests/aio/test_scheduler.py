@@ -95,6 +95,37 @@ def test_nobody_overtakes_those_who_wait(world: World) -> None:
     assert world.turn() == "ab"
 
 
+def test_nobody_overtakes_those_who_wait_for_the_next_turn(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    world.cost = world.module.TURN_SECONDS
+    world.queue(lane, "a", Q, Q)
+    assert world.turn() == "a"
+    other.ready(world.half(other, "b"))
+    assert world.served == ["a"]
+
+
+def test_half_that_becomes_ready_while_another_one_sends_has_its_turn_later(world: World) -> None:
+    lane = world.lane()
+    inner = world.half(lane, "b")
+
+    class Outer(Half):
+        def step(self) -> int:
+            lane.ready(inner)
+            return super().step()
+
+    lane.ready(Outer(world, lane, "a", [Q]))
+    assert world.served == ["a"]
+    assert world.turn() == "b"
+
+
+def test_what_is_sent_at_once_is_paid_later(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    lane.ready(world.half(lane, "a", 3 * Q, Q, Q))
+    world.queue(other, "x", Q, Q, Q, Q)
+    assert world.served == ["a"]
+    assert world.turn() == "xxxaxa"
+
+
 def test_sending_at_once_is_limited(world: World) -> None:
     lane = world.lane()
     world.cost = world.module.TURN_SECONDS / 4
@@ -104,6 +135,24 @@ def test_sending_at_once_is_limited(world: World) -> None:
     assert world.turn() == "efg"
     lane.ready(world.half(lane, "h"))
     assert world.served[-1] == "h"
+
+
+def test_what_was_sent_at_once_counts_in_one_iteration_only(world: World) -> None:
+    lane = world.lane()
+    world.cost = world.module.TURN_SECONDS / 4
+    lane.ready(world.half(lane, "a"))
+    assert world.turn() == ""
+    for name in "bcde":
+        lane.ready(world.half(lane, name))
+    assert "".join(world.served) == "bcde"
+
+
+def test_what_was_sent_while_nobody_waited_is_not_paid(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    lane.ready(world.half(lane, "a", 3 * Q))
+    world.queue(lane, "b", Q, Q)
+    world.queue(other, "x", Q, Q)
+    assert world.turn() == "bxbx"
 
 
 def test_turn_ends_after_its_time(world: World) -> None:
@@ -149,13 +198,12 @@ def test_what_is_sent_too_much_is_paid_later(world: World) -> None:
 
 def test_interrupted_connection_continues(world: World) -> None:
     lane, other = world.lane(), world.lane()
-    for name in "abcd":
+    for name in "abcdefgh":
         world.queue(lane, name, Q // 4)
-    world.queue(other, "x")
+    world.queue(other, "x", Q, Q)
     world.cost = world.module.TURN_SECONDS / 2
-    assert world.turn() == "ab"
-    world.turn()
-    assert world.turn() == "cd"
+    # Each turn is followed by one of the loop.
+    assert [world.turn() for _ in range(9)] == ["ab", "", "cd", "", "xe", "", "fg", "", "hx"]
 
 
 def test_new_stream_goes_first(world: World) -> None:
@@ -174,10 +222,11 @@ def test_new_stream_goes_first(world: World) -> None:
 def test_streams_that_are_opened_without_end_do_not_starve_others(world: World) -> None:
     lane = world.lane()
     world.cost = world.module.TURN_SECONDS
-    world.queue(lane, "a", *[Q] * 9)
+    half = world.queue(lane, "a", *[Q] * 9)
     served = ""
     for _ in range(3 * world.module.PATIENCE):
         for _ in range(2):
+            lane.queue(half)
             world.queue(lane, "n", new=True)
             served += world.turn()
     assert "a" in served
@@ -197,16 +246,25 @@ def test_connection_that_comes_back_within_a_round_is_not_new(world: World) -> N
 
 
 def test_unused_quantum_is_kept_for_the_round(world: World) -> None:
-    lane, other = world.lane(), world.lane()
+    first, lane, last = (world.lane() for _ in range(3))
     world.cost = world.module.TURN_SECONDS
+    world.queue(first, "x", Q, Q, Q, Q)
     world.queue(lane, "a", 100)
-    world.queue(other, "x", Q, Q, Q, Q)
-    assert world.turn() == "a"
-    world.turn()
-    assert world.turn() == "x"
+    world.queue(last, "y", Q, Q, Q, Q)
+    assert [world.turn() for _ in range(5)] == ["x", "", "a", "", "y"]
     world.queue(lane, "b", 100)
-    world.turn()
-    assert world.turn() == "b"
+    assert [world.turn() for _ in range(4)] == ["", "b", "", "x"]
+
+
+def test_unused_quantum_is_not_saved_for_later_rounds(world: World) -> None:
+    lane, other = world.lane(), world.lane()
+    world.queue(lane, "a", Q // 4)
+    world.queue(other, "x", Q, Q)
+    assert world.turn() == "axx"
+    for name in "bc":
+        world.queue(lane, name)
+    world.queue(other, "y", Q, Q)
+    assert world.turn() == "bycy"
 
 
 def test_full_link_keeps_the_order_of_its_halves(world: World) -> None:
@@ -236,11 +294,26 @@ def test_half_that_has_ended_is_removed(world: World) -> None:
     assert world.turn() == "a"
 
 
-def test_half_waits_once(world: World) -> None:
+@pytest.mark.parametrize("new", [True, False])
+def test_half_waits_once(world: World, new: bool) -> None:
     lane = world.lane()
-    half = world.queue(lane, "a")
+    half = world.queue(lane, "a", new=new)
     lane.queue(half)
     assert world.turn() == "a"
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_full_link_needs_no_turn_until_it_accepts_output(world: World, new: bool) -> None:
+    lane = world.lane()
+    lane.flow.paused = True
+    lane.ready(world.half(lane, "a"), new)
+    assert (world.served, world.loop.soon) == ([], [])
+    lane.flow.paused = False
+    lane.resume()
+    assert world.turn() == "a"
+    assert world.turn() == ""
+    lane.resume()
+    assert world.loop.soon == []
 
 
 def test_slow_half_is_told(world: World) -> None:
@@ -250,6 +323,11 @@ def test_slow_half_is_told(world: World) -> None:
     lane.ready(half)
     world.turn()
     assert half.slowed == pytest.approx([world.cost, world.cost])
+    world.cost /= 2
+    fast = world.half(lane, "b", Q, Q)
+    lane.ready(fast)
+    world.turn()
+    assert world.served == ["b"] and fast.slowed == []
 
 
 def test_failing_half_does_not_stop_the_others(world: World) -> None:
@@ -261,59 +339,6 @@ def test_failing_half_does_not_stop_the_others(world: World) -> None:
         world.loop.turn()
     world.loop.turn()
     assert world.turn() == "b"
-
-
-class TaskHalf(Half):
-    """A half whose task sends in the next iteration of the loop."""
-
-    turn_number = -1
-    back = True
-
-    def step(self) -> int:
-        if not self.back:
-            self.lane.wait_for(self, self.turn_number)
-            return 0
-        self.back = False
-        self.world.served.append(self.name)
-        self.world.loop.call_soon(self.run)
-        self.turn_number = self.lane.woke(self)
-        return Q
-
-    def run(self) -> None:
-        self.world.now += self.world.cost
-        self.world.served.append(self.name.upper())
-        self.back = True
-        self.lane.queue(self)
-
-
-def test_task_that_was_woken_keeps_its_place(world: World) -> None:
-    lane = world.lane()
-    task = TaskHalf(world, lane, "t", [])
-    lane.queue(task)
-    world.queue(lane, "a", *[Q] * 9)
-    world.scheduler.wakes = 8
-    assert world.turn() == "ta"
-    assert world.turn() == "Tta"
-
-
-def test_task_that_does_not_come_back_is_forgotten(world: World) -> None:
-    lane = world.lane()
-    task = TaskHalf(world, lane, "t", [])
-    task.run = lambda: None  # type: ignore[method-assign]
-    lane.queue(task)
-    world.queue(lane, "a", *[Q] * 9)
-    assert world.turn() == "t"
-    assert world.turn() == "a" * 9
-    assert (world.turn(), world.loop.soon) == ("", [])
-
-
-def test_number_of_woken_tasks_adapts(world: World) -> None:
-    lanes = [world.lane() for _ in range(200)]
-    for lane in lanes:
-        lane.queue(TaskHalf(world, lane, "t", []))
-    assert [world.turn().count("t") for _ in range(8)] == [1, 2, 4, 8, 16, 32, 64, 64]
-    world.cost = world.module.TURN_SECONDS / 12
-    assert [world.turn().count("t") for _ in range(5)] == [32, 16, 8, 4, 4]
 
 
 def test_each_loop_has_one_scheduler(world: World) -> None:

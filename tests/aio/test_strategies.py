@@ -41,9 +41,9 @@ def test_slower_response_counts_at_once() -> None:
 
 def test_average_halves_within_the_half_life() -> None:
     latency = PeakEwma(10.0)
-    latency.observe(2.0, 0.0)
-    latency.observe(1.0, 10.0)
-    assert latency.seconds(10.0) == pytest.approx(1.5)
+    latency.observe(4.0, 0.0)
+    latency.observe(3.0, 10.0)
+    assert latency.seconds(10.0) == pytest.approx(3.5)
     for second in range(11, 200):
         latency.observe(1.0, float(second))
     assert latency.seconds(199.0) == pytest.approx(1.0, abs=1e-4)
@@ -61,14 +61,19 @@ def test_canceled_response_raises_the_latency() -> None:
     latency.observe(1.0, 0.0)
     latency.exceed(0.1, 0.0)
     assert latency.seconds(0.0) == 1.0
-    latency.exceed(5.0, 0.0)
-    assert latency.seconds(0.0) == 5.0
+    latency.exceed(0.1, 10.0)
+    assert latency.seconds(10.0) == 0.5
+    latency.exceed(5.0, 10.0)
+    assert latency.seconds(10.0) == 5.0
 
 
 def test_a_clock_that_goes_back_does_no_harm() -> None:
     latency = PeakEwma(10.0)
     latency.observe(1.0, 100.0)
     assert latency.seconds(0.0) == 1.0
+    failures = Failures(10.0)
+    failures.failed(100.0, 100.0)
+    assert failures.factor(0.0) == 2.0
 
 
 # Failures.
@@ -91,6 +96,15 @@ def test_factor_of_failures_decays_without_requests() -> None:
     assert failures.factor(0.0) == 2.0**32
     assert failures.factor(10.0) == 2.0**16
     assert failures.factor(500.0) == pytest.approx(1.0)
+
+
+def test_success_counts_from_its_own_time() -> None:
+    failures = Failures(10.0)
+    for _ in range(8):
+        failures.failed(0.0, 0.0)
+    failures.succeeded(10.0)
+    assert failures.factor(10.0) == 2.0**2
+    assert failures.factor(20.0) == 2.0
 
 
 def test_requests_that_fail_together_are_one_failure() -> None:
@@ -229,6 +243,34 @@ def test_a_slow_node_gets_another_chance() -> None:
         now += 1.0
         fast.latency.observe(0.1, now)
     assert 30.0 < now < 40.0  # more than three half-lives are a tenth
+
+
+@pytest.mark.parametrize("leases", [(10, 10), (10, None)])
+def test_nodes_with_equal_weights_take_turns(leases: tuple[int | None, int | None]) -> None:
+    nodes = [Node(lease=lease) for lease in leases]
+    strategy = RoundRobin()
+    assert [strategy.pick(nodes, 0.0) for _ in range(6)] == [0, 1, 0, 1, 0, 1]
+    # Without requests in progress, both have the same load.
+    strategy = LeastLoaded()
+    assert [strategy.pick(nodes, 0.0) for _ in range(6)] == [0, 1, 0, 1, 0, 1]
+
+
+def test_node_that_failed_once_gets_half_of_its_turns() -> None:
+    good, bad = Node(), Node()
+    bad.failures.failed(0.0, 0.0)
+    strategy = RoundRobin()
+    picks = [strategy.pick([good, bad], 0.0) for _ in range(30)]
+    assert picks.count(1) == 10
+
+
+def test_healthy_node_is_measured_before_one_that_has_failed() -> None:
+    good, bad = Node(), Node()
+    bad.failures.failed(0.0, 0.0)
+    strategy = LeastLoaded()
+    assert {strategy.pick([good, bad], 0.0) for _ in range(10)} == {0}
+    fast, slow = Node.that_takes(0.01), Node.that_takes(1.0)
+    assert {strategy.pick([fast, slow, good], 0.0) for _ in range(10)} == {2}
+    assert {strategy.pick([fast, slow, bad], 0.0) for _ in range(10)} == {0}
 
 
 def test_strategies_have_names() -> None:

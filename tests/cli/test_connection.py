@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 from pathlib import Path
@@ -7,12 +8,18 @@ from pathlib import Path
 import pytest
 import trustme
 
-from penstock import transports
+from penstock import Peer, Settings, transports
 from penstock.aio.metrics import Metrics
 from penstock.aio.reconnect import Backoff
-from penstock.cli.connection import summary
+from penstock.cli.connect_options import ConnectOptions
+from penstock.cli.connection import summary, with_peer
 from penstock.connection import Connection
 from penstock.errors import ConnectError
+from penstock.reactivestreams.handshake import hello, ours
+from penstock.transports import Receiver
+from penstock.urls import Url
+from penstock.wire.reactivestreams.codec import encode
+from tests.aio.fakes import FakeLink
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
 
 
@@ -100,3 +107,39 @@ def test_request_has_metadata_over_reactive_streams(penstock: Penstock) -> None:
         result = penstock("call", urls[0], "echo", "-d", "hi", "-m", "meta", "--json", *offered)
     assert (result.code, result.err) == (0, "")
     assert result.objects == [{"metadata": "meta", "data": "hi"}]
+
+
+@pytest.mark.parametrize("extensions", [("metadata",), ()])
+def test_connection_is_used_after_the_hello_only_if_it_has_extensions(
+    monkeypatch: pytest.MonkeyPatch, extensions: tuple[str, ...]
+) -> None:
+    began = []
+
+    class SlowServer(FakeLink):
+        """Its hello arrives late."""
+
+        def hello(self, turns: int) -> None:
+            if turns:
+                asyncio.get_running_loop().call_soon(self.hello, turns - 1)
+            else:
+                began.append("hello")
+                self.receiver.received(encode(hello(False, ours(Settings(extensions=extensions)))))
+
+        def close(self) -> None:
+            asyncio.get_running_loop().call_soon(self.receiver.link_lost, None)
+
+        abort = close
+
+    async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: object) -> None:
+        link = SlowServer(receiver)
+        receiver.link_made(link)
+        link.hello(turns=100)
+
+    async def use(peer: Peer) -> None:
+        began.append("use")
+        await peer.close(0)
+
+    monkeypatch.setattr(transports, "connect", connect)
+    options = ConnectOptions(set=[f"extensions={','.join(extensions)}"])
+    with_peer("reactive-streams+tcp://127.0.0.1:1", use, options)
+    assert began[0] == ("hello" if extensions else "use")

@@ -8,6 +8,16 @@ def test_rate_exceeds_its_limit_and_recovers(build) -> None:
     assert not rate.hit(11.0)
 
 
+def test_limit_of_one_event_allows_one(build) -> None:
+    module = build.module("penstock.core.rates")
+    rate, rates = module.Rate(1, 10.0), module.Rates(1, 10.0)
+    assert [rate.hit(0.0), rate.hit(0.0)] == [False, True]
+    rates.hit("a", 0.0)
+    assert not rates.exceeded("a", 0.0)
+    rates.hit("a", 0.0)
+    assert rates.exceeded("a", 0.0)
+
+
 def test_count_adds_several_events(build) -> None:
     rate = build.module("penstock.core.rates").Rate(100, 10.0)
     assert not rate.hit(0.0, 100)

@@ -62,6 +62,31 @@ def test_completed_frame_needs_no_timer(world: World) -> None:
     assert world.timers.next() is None
 
 
+def test_whole_frames_set_no_timer(world: World) -> None:
+    world.unfinished.update(0, 0.0)
+    assert world.timers.next() is None
+
+
+def test_next_frame_is_watched_after_a_completed_one(world: World) -> None:
+    # THREATS 86
+    world.unfinished.update(100, 0.0)
+    world.unfinished.update(0, 1.0)
+    assert not world.expire()
+    world.unfinished.update(100, 40.0)
+    assert world.timers.next() == 40.0 + LIMIT
+    assert world.expire()
+
+
+def test_frame_that_grows_keeps_its_timer(world: World) -> None:
+    world.unfinished.update(100, 0.0)
+    world.unfinished.update(200, 10.0)
+    assert world.timers.next() == LIMIT
+    assert not world.expire()
+    assert world.timers.next() == 10.0 + LIMIT
+    world.unfinished.update(300, 35.0)
+    assert world.timers.next() == 10.0 + LIMIT
+
+
 def test_time_without_reading_does_not_count(world: World) -> None:
     world.unfinished.update(100, 0.0)
     world.account.paused = True
@@ -75,3 +100,13 @@ def test_lost_link_drops_the_frame(world: World) -> None:
     world.unfinished.update(100, 0.0)
     world.unfinished.drop()
     assert (world.account.held, world.unfinished.held, world.timers.next()) == (0, 0, None)
+
+
+def test_frames_of_the_next_link_are_watched(world: World) -> None:
+    # THREATS 86
+    world.unfinished.update(100, 0.0)
+    assert not world.unfinished.overdue(LIMIT - 1.0)
+    world.unfinished.drop()
+    assert world.timers.next() is None
+    world.unfinished.update(100, 50.0)
+    assert world.timers.next() == 50.0 + LIMIT

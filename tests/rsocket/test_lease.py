@@ -4,7 +4,7 @@ import pytest
 
 from penstock import FixedLease, IntervalLease, Lease, LeaseUsage
 from penstock.core.timers import Timer, TimerTable
-from penstock.rsocket.lease import RETRY_SECONDS, LeaseRequester, LeaseResponder
+from penstock.rsocket.lease import RETRY_SECONDS, LeaseRequester, LeaseResponder, Leases
 from penstock.wire.rsocket.frames import LeaseFrame
 
 
@@ -40,6 +40,14 @@ def test_lease_expires() -> None:
     assert not requester.take()
 
 
+def test_lease_that_ends_with_its_link_does_not_expire() -> None:
+    timers = TimerTable()
+    requester = LeaseRequester(timers)
+    requester.received(LeaseFrame(1000, 100), 0.0)
+    requester.expire()
+    assert timers.next() is None
+
+
 # THREATS 33.
 def test_long_times_are_limited() -> None:
     requester = LeaseRequester(TimerTable())
@@ -58,11 +66,11 @@ def responder(policy: object) -> tuple[LeaseResponder, TimerTable]:
 
 def test_requests_without_a_lease_are_rejected() -> None:
     grants, _ = responder(FixedLease(2, 10.0))
-    assert not grants.admit(0.0)
-    frame = grants.due(0.0, 0)
+    assert not grants.admit(100.0)
+    frame = grants.due(100.0, 0)
     assert frame is not None
     assert (frame.number_of_requests, frame.ttl_ms, frame.ttl_ns) == (2, 10_000, 10_000_000_000)
-    assert [grants.admit(1.0) for _ in range(3)] == [True, True, False]
+    assert [grants.admit(101.0) for _ in range(3)] == [True, True, False]
 
 
 def test_requests_after_expiry_are_rejected() -> None:
@@ -73,8 +81,9 @@ def test_requests_after_expiry_are_rejected() -> None:
 
 
 def test_policy_is_asked_when_a_lease_is_used_up() -> None:
-    grants, timers = responder(FixedLease(1, 10.0))
+    grants, timers = responder(FixedLease(2, 10.0))
     grants.due(0.0, 0)
+    grants.admit(1.0)
     assert timers.next() == 10.0
     grants.admit(1.0)
     assert timers.next() == 0.0
@@ -91,33 +100,63 @@ def test_policy_is_asked_after_an_interval() -> None:
     assert timers.next() == 10.0
 
 
-class Never:
-    def __init__(self) -> None:
+class Noting:
+    """A policy that notes what it is asked, and grants the same each time."""
+
+    def __init__(self, lease: Lease | None) -> None:
+        self.lease = lease
         self.asked: list[LeaseUsage] = []
 
     def grant(self, usage: LeaseUsage) -> Lease | None:
         self.asked.append(usage)
-        return None
+        return self.lease
 
 
 def test_policy_that_grants_nothing_is_asked_again() -> None:
-    policy = Never()
+    policy = Noting(None)
     grants, timers = responder(policy)
     assert grants.due(5.0, 3) is None
     assert policy.asked == [LeaseUsage(0, True, 3)]
     assert timers.next() == 5.0 + RETRY_SECONDS
 
 
-class Reckless:
-    def grant(self, usage: LeaseUsage) -> Lease | None:
-        return Lease(10**12, 10**12)
+def test_policy_is_told_what_is_left_of_a_valid_lease() -> None:
+    policy = Noting(Lease(5, 10.0))
+    grants, _ = responder(policy)
+    grants.due(0.0, 0)
+    grants.admit(1.0)
+    policy.lease = None
+    grants.due(9.9, 1)
+    grants.due(10.0, 1)
+    assert policy.asked == [LeaseUsage(0, True, 0), LeaseUsage(4, False, 1), LeaseUsage(0, True, 1)]
 
 
-def test_leases_are_limited_to_the_range_of_the_protocol() -> None:
-    grants, _ = responder(Reckless())
+@pytest.mark.parametrize(("size", "limited"), [(10**12, 2**31 - 1), (-1, 0)])
+def test_leases_are_limited_to_the_range_of_the_protocol(size: int, limited: int) -> None:
+    grants, _ = responder(Noting(Lease(size, size)))
     frame = grants.due(0.0, 0)
     assert frame is not None
-    assert (frame.number_of_requests, frame.ttl_ms) == (2**31 - 1, 2**31 - 1)
+    assert (frame.number_of_requests, frame.ttl_ms) == (limited, limited)
+
+
+def test_shortest_lease_has_a_millisecond() -> None:
+    grants, _ = responder(Noting(Lease(1, 0.0001)))
+    frame = grants.due(0.0, 0)
+    assert frame is not None
+    assert (frame.ttl_ms, frame.ttl_ns) == (1, 100_000)
+
+
+def test_policy_that_grants_no_time_is_asked_a_second_later() -> None:
+    grants, timers = responder(Noting(Lease(5, 0.0)))
+    grants.due(5.0, 0)
+    assert not grants.admit(5.0)
+    assert timers.next() == 5.0 + RETRY_SECONDS
+
+
+def test_session_without_leases_loses_none_with_its_link() -> None:
+    leases = Leases(TimerTable())
+    leases.suspend()
+    assert (leases.requester, leases.responder) == (None, None)
 
 
 def test_lease_ends_with_its_link() -> None:

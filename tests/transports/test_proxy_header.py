@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import LocalError, ProtocolError
-from penstock.transports.proxy_header import V1_MAX_BYTES, V2_START, ProxyHeader
+from penstock.transports.proxy_header import V2_START, ProxyHeader
 
 
 def v2(command: int = 0x21, family: int = 0x11, body: bytes = b"", length: int | None = None) -> bytes:
@@ -23,7 +23,7 @@ def inet(address: str, tlvs: bytes = b"") -> bytes:
 
 V1 = b"PROXY TCP4 192.0.2.1 198.51.100.9 56324 443\r\n"
 V6 = b"PROXY TCP6 2001:db8::1 ::1 56324 443\r\n"
-LONGEST = b"PROXY UNKNOWN ffff:f...f:ffff ffff:f...f:ffff 65535 65535".ljust(V1_MAX_BYTES - 2, b"x") + b"\r\n"
+LONGEST = b"PROXY UNKNOWN ffff:f...f:ffff ffff:f...f:ffff 65535 65535".ljust(105, b"x") + b"\r\n"
 VALID = {
     V1: "192.0.2.1",
     V6: "2001:db8::1",
@@ -38,6 +38,9 @@ VALID = {
     inet("192.0.2.1", b"\x01\0\2h2\x04\0\0"): "192.0.2.1",
     inet("192.0.2.1", bytes(65_535 - 12)): "192.0.2.1",
     v2(0x21, 0x12, bytes(12)): "0.0.0.0",
+    v2(0x21, 0x22, bytes(36)): "::",
+    v2(0x21, 0x32, bytes(216)): "",
+    v2(0x21, 0x00): "",
     v2(0x20, 0x00): "",
     v2(0x20, 0x11, bytes(12)): "",
     # The family of LOCAL is ignored, and so is all that follows.
@@ -108,9 +111,9 @@ def test_header_is_incomplete_at_every_byte(header: bytes) -> None:
         LONGEST[:-2] + b"x\r\n",
         b"PROXY UNKNOWN " + b"x" * 10_000,
         V2_START[:11] + b"\r",
-        v2(0x11),
-        v2(0x31),
-        v2(0x22),
+        v2(0x11, body=bytes(12)),
+        v2(0x31, body=bytes(12)),
+        v2(0x22, body=bytes(12)),
         v2(0x21, 0x10, bytes(12)),
         v2(0x21, 0x13, bytes(12)),
         v2(0x21, 0x01),

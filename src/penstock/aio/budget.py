@@ -78,7 +78,6 @@ class Budget:
             self._flow.stop_reading(UNREAD)
             self._is_alone = level == CONNECTION
             if self._is_alone and self._account.is_stuck:
-                self._account.indebted = True
                 self._debt()
             elif self._timer is None:
                 self._start_timer()

@@ -18,6 +18,7 @@ from ..protocols import client_session, connection_settings
 from ..settings import Settings
 from ..urls import Url
 from .driver import NEW, Driver
+from .lease_policy import contained_lease
 from .observers import Observers
 from .reconnect import Backoff
 from .service import Service
@@ -65,7 +66,7 @@ class Dialer:
         secret: bytes = b"",
     ) -> None:
         self.url = url
-        self.settings = connection_settings(url.protocol, settings, url.options)
+        self.settings = contained_lease(connection_settings(url.protocol, settings, url.options))
         self.backoff = backoff
         self._service = service
         self._setup = setup

@@ -148,7 +148,6 @@ class Node:
     def _rested(self) -> None:
         """Use the node again; one more rejection begins a longer rest."""
         self._timer = None
-        self._rejections = self._limit - 1
         self.failures.forget()
         self._changed()
 

@@ -26,6 +26,7 @@ from .background import Background
 from .connectors import Direct
 from .driver import Driver
 from .exchanges import cancel_tasks
+from .lease_policy import contained_lease
 from .limits import Limits
 from .observers import Observers
 from .peer import Peer
@@ -100,7 +101,7 @@ class Server:
     ) -> None:
         self._service = service
         self._urls = urls
-        self._settings = settings
+        self._settings = settings = contained_lease(settings)
         self._ssl = ssl
         self._observers = observers
         self._listeners: list[Listener] = []

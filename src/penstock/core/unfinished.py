@@ -64,6 +64,5 @@ class Unfinished:
         """Forget the frame, because its link is gone."""
         self._account.book_incomplete(-self.held)
         self.held = 0
-        if self._watched:
-            self._watched = False
-            self._timers.stop(Timer.FRAME)
+        self._watched = False
+        self._timers.stop(Timer.FRAME)

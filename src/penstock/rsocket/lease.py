@@ -93,7 +93,6 @@ class LeaseResponder:
 
         RSocket 1.0, Resuming Operation: leases do not carry over, and MUST be restarted by sending one.
         """
-        self._remaining = 0
         self._expires = 0.0
         self._timers.stop(Timer.GRANT)
 
