@@ -1,0 +1,18 @@
+import cython
+
+from ..account cimport Account
+from .flow cimport Flow
+
+
+@cython.final
+cdef class LateRequests:
+    cdef Account _account
+    cdef object _begin
+    cdef Flow _flow
+    cdef dict _streams
+    cdef readonly bint active
+
+    cpdef start(self)
+    cpdef list sift(self, list events)
+    cpdef bint step(self) except -1
+    cdef list _remove(self, stream_id)
