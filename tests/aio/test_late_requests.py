@@ -7,6 +7,7 @@ import pytest
 
 from tests.aio.fakes import FakeSession, fake_connection
 from tests.builds import Build
+from tests.waiting import until
 
 
 class World:
@@ -21,11 +22,12 @@ class World:
         self.flushes = 0
         loop = asyncio.get_running_loop()
         self.flow = module.Flow(loop, FakeSession(build), settings, fake_connection(build), self.flush)
+        exchanges = build.module("penstock.aio.exchanges").Exchanges(self.flow)
         self.scheduler = self.flow.lane.scheduler
         self.now = 0.0
         self.scheduler.clock = lambda: self.now
         self.begun: list[list[Any]] = []
-        self.late = build.module("penstock.aio.late_requests").LateRequests(self.flow, self.begin)
+        self.late = build.module("penstock.aio.late_requests").LateRequests(exchanges, self.begin)
 
     def flush(self) -> None:
         self.flushes += 1
@@ -52,8 +54,7 @@ async def test_each_turn_begins_one_slow_request(build: Build) -> None:
     assert world.hold(*requests) == []
     assert world.flow.account.held > 4_000
     turns = world.scheduler.turns
-    while world.late.active:
-        await asyncio.sleep(0)
+    await until(lambda: not world.late.active)
     assert world.begun == [[request] for request in requests]
     assert (world.flushes, world.scheduler.turns - turns) == (4, 4)
     assert world.flow.account.held == 0
@@ -84,8 +85,7 @@ async def test_request_that_has_ended_is_not_begun(build: Build, how: str) -> No
     world = World(build)
     end = world.events.Canceled(1, True) if how == "canceled" else world.events.Failed(1, ValueError())
     assert world.hold(world.request(1), world.request(2), end) == []
-    while world.late.active:
-        await asyncio.sleep(0)
+    await until(lambda: not world.late.active)
     assert [[event.stream_id for event in events] for events in world.begun] == [[2]]
     assert world.flow.account.held == 0
 
@@ -105,6 +105,15 @@ async def test_connections_begin_requests_in_turn(build: Build) -> None:
     for world in (one, two):
         world.hold(*(world.request(stream) for stream in range(1, 4)))
     one.scheduler.clock = lambda: one.now + two.now
-    while one.late.active or two.late.active:
-        await asyncio.sleep(0)
+    await until(lambda: not (one.late.active or two.late.active))
     assert order == ["one", "two"] * 3
+
+
+async def test_close_waits_for_requests_without_a_response(build: Build) -> None:
+    world = World(build)
+    loop = asyncio.get_running_loop()
+    world.hold(*(world.request(stream) for stream in range(1, 4)))
+    await world.late.finish_fires(loop.time() - 1.0)
+    assert len(world.begun) < 3
+    await world.late.finish_fires(loop.time() + 1_000.0)
+    assert len(world.begun) == 3

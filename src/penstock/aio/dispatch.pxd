@@ -23,7 +23,7 @@ cdef class Dispatch:
     cdef public object context
     cdef object _on_session_event
     cdef Scheduler _scheduler
-    cdef LateRequests _late
+    cdef readonly LateRequests late
 
     @cython.locals(event=Event, late=LateRequests, begun=double, now=double, count=Py_ssize_t, check=Py_ssize_t,
                    place=Py_ssize_t)

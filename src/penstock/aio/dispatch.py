@@ -58,13 +58,14 @@ class Dispatch:
     `on_session_event` is called with each event that concerns the whole session.
 
     Attributes:
+        late: Requests that wait for another turn of the loop.
         context: The connection's context. Each request is handled in its own copy, so that context variables which a
             handler sets are unknown to all others.
 
     """
 
     __slots__ = (
-        "_calls", "_fires", "_late", "_on_session_event", "_scheduler", "context", "exchanges", "flow", "service"
+        "_calls", "_fires", "_on_session_event", "_scheduler", "context", "exchanges", "flow", "late", "service"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, service: Service, on_session_event: Callable[[Event], None]) -> None:
@@ -74,7 +75,7 @@ class Dispatch:
         self._on_session_event = on_session_event
         self.context = self.flow.lane.context
         self._scheduler = self.flow.lane.scheduler
-        self._late = LateRequests(self.flow, self.take)
+        self.late = LateRequests(exchanges, self.take)
 
     def serve(self, service: Service) -> None:
         """Use the handlers of `service` for further requests."""
@@ -87,12 +88,12 @@ class Dispatch:
 
     def take(self, happened: list[Event]) -> None:
         """Handle the events of one batch in order. Requests may have to wait; see `LateRequests`."""
-        late = self._late
+        late = self.late
         if late.active:
             happened = late.sift(happened)
         begun = 0.0
         count = 0
-        check = 1 if len(happened) > 1 else 0
+        check = 1 if len(happened) > CHECK_EVERY else 0
         for place, event in enumerate(happened):
             kind = type(event)
             if kind is ItemReceived:

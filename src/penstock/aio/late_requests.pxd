@@ -1,6 +1,7 @@
 import cython
 
 from ..account cimport Account
+from .exchanges cimport Exchanges
 from .flow cimport Flow
 
 
@@ -8,6 +9,7 @@ from .flow cimport Flow
 cdef class LateRequests:
     cdef Account _account
     cdef object _begin
+    cdef Exchanges _exchanges
     cdef Flow _flow
     cdef dict _streams
     cdef readonly bint active

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Final
 
 from ..account import ITEM_BYTES, Account
 from ..events import Canceled, Event, Failed, Requested
-from .flow import Flow
+from .exchanges import Exchanges
 from .scheduler import TURN_SECONDS
 
 __all__ = ["BATCH_SECONDS", "CHECK_EVERY", "LateRequests"]
@@ -15,7 +16,8 @@ __all__ = ["BATCH_SECONDS", "CHECK_EVERY", "LateRequests"]
 BATCH_SECONDS: Final = 0.01
 """The time after which a batch begins no more requests. A full read of calls to short handlers takes less."""
 CHECK_EVERY: Final = 8
-"""The number of requests after which the time is checked again: reading the clock for each would slow down calls."""
+"""The number of requests after which the time is checked again: reading the clock for each would slow down calls. It is
+not checked in smaller batches."""
 
 
 class LateRequests:
@@ -25,7 +27,7 @@ class LateRequests:
     between the turns: input of all connections, responses, timers.
 
     Args:
-        flow: The connection's flow control.
+        exchanges: The owners of the connection's streams.
         begin: Handles the events of one stream.
 
     Attributes:
@@ -33,10 +35,11 @@ class LateRequests:
 
     """
 
-    __slots__ = ("_account", "_begin", "_flow", "_streams", "active")
+    __slots__ = ("_account", "_begin", "_exchanges", "_flow", "_streams", "active")
 
-    def __init__(self, flow: Flow, begin: Callable[[list[Event]], None]) -> None:
-        self._flow = flow
+    def __init__(self, exchanges: Exchanges, begin: Callable[[list[Event]], None]) -> None:
+        self._exchanges = exchanges
+        self._flow = flow = exchanges.flow
         self._begin = begin
         # By stream: its request, and later events.
         self._streams: dict[int, list[Event]] = {}
@@ -83,6 +86,12 @@ class LateRequests:
         self.active = bool(self._streams)
         flow.flush()
         return self.active
+
+    async def finish_fires(self, deadline: float) -> None:
+        """Wait for requests without a response to begin, and for their handlers; until `deadline` at the latest."""
+        while self.active and self._flow.loop.time() < deadline:  # noqa: ASYNC110  # Each turn begins some.
+            await asyncio.sleep(0)
+        await self._exchanges.finish_fires(deadline)
 
     def _remove(self, stream_id: int) -> list[Event]:
         events = self._streams.pop(stream_id)
