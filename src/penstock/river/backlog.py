@@ -46,7 +46,7 @@ class Backlog:
 
         """
         # The end of a link is not delayed: there may be another link afterwards.
-        passed = [event for event in events if isinstance(event, Unlinked)]
+        passed: list[Event] = [event for event in events if isinstance(event, Unlinked)]
         rest = [event for event in events if not isinstance(event, Unlinked)]
         if not self._events:
             first = _first_of_stream(rest)

@@ -88,8 +88,7 @@ class RiverSession:
         self._inbound = Inbound(side, self._outbound, self._handshake)
         self._link = Link(side, self._handshake, self._inbound, self._outbound)
         self.sequence = self._outbound.sequence
-        self.progressed = self._link.progressed
-        self.shed = self._inbound.shed
+        self.progressed, self.shed = self._link.progressed, self._inbound.shed
         self.next_timer = timers.next
         self.take_output = self._outbound.outbox.take
         # The server's sessions, and the id of this one in responses to handshakes.
