@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builds import Build
@@ -20,8 +20,12 @@ STEPS = st.tuples(
 )
 
 
+STALE = [("book", 0, 0, 200_000), ("book", 1, 0, 150_000), ("release", 1, 0, 1), ("book", 0, 1, 150_001)]
+"""Nobody has to pay, because connection 1 has released a byte since it settled."""
+
+
 class Model:
-    """A ledger whose connections pay at once, by all that their largest stream holds."""
+    """A ledger whose connections do at once what they are told: pay with their largest stream, or settle."""
 
     def __init__(self, build: Build) -> None:
         module = build.module("penstock.account")
@@ -32,17 +36,23 @@ class Model:
         self.ledger = build.module("penstock.ledger").Ledger()
         self.accounts = [module.Account(200_000) for _ in range(CONNECTIONS)]
         self.streams = [[module.Account(100_000, account) for _ in range(STREAMS)] for account in self.accounts]
-        self.debts: list[int] = []
+        # Each is told again while it has not done so.
+        self.debts: set[int] = set()
+        self.settling: set[int] = set()
         for number, account in enumerate(self.accounts):
-            account.on_debt = lambda number=number: self.debts.append(number)
+            account.on_debt = lambda number=number: self.debts.add(number)
+            account.on_room = lambda number=number: self.settling.add(number)
             self.join(number)
 
     def join(self, number: int) -> None:
         self.ledger.join(self.accounts[number], ["", "a", "b"][number % 3], self.settings)
 
-    def pay(self) -> None:
-        """Let the connections pay that were told to, until none is."""
-        while self.debts:
+    def obey(self) -> None:
+        """Let the connections settle or pay that were told to, until none is."""
+        while self.settling or self.debts:
+            if self.settling:
+                self.accounts[self.settling.pop()].settle()
+                continue
             number = self.debts.pop()
             largest = max(self.streams[number], key=lambda stream: stream.held)
             assert largest.held > 0, "a connection was told to pay that holds nothing"
@@ -68,7 +78,7 @@ class Model:
             self.ledger.leave(account)
         elif what == "join" and not joined:
             self.join(number)
-        self.pay()
+        self.obey()
 
     def check(self) -> None:
         process, groups = self.ledger.process, {each.group for each in self.accounts if each.group is not None}
@@ -82,6 +92,7 @@ class Model:
 
 
 @settings(max_examples=150, deadline=None)
+@example(steps=STALE)
 @given(steps=st.lists(STEPS, min_size=20, max_size=80))
 def test_accounts_agree_and_the_process_stays_within_its_limit(builds: dict[str, Build], steps: list[Any]) -> None:
     # THREATS 87

@@ -55,7 +55,8 @@ class Account:
         settled_incomplete: Of a connection: the part of `incomplete` that its identity has counted.
         paused: Of a connection: whether the last call of `settle` has found a limit exceeded.
         indebted: Of a connection: whether it was told to pay and has not done so.
-        on_room: Called from any thread when a paused connection should settle again.
+        on_room: Called from any thread when the connection should settle again: it is paused and there may be room, or
+            others need what it has released.
         on_debt: Called from any thread when the connection must release what its largest stream holds, and again as a
             reminder.
 

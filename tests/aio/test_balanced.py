@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,9 @@ from penstock import (
     ApplicationError,
     ConnectError,
     LocalError,
+    Payload,
     Rejected,
+    Service,
     SessionClosed,
     UrlError,
 )
@@ -71,6 +74,39 @@ async def test_rejected_call_is_retried_on_another_node_when_enabled() -> None:
         with pytest.raises(Rejected, match="full"):
             await balancer.call("number")
         assert it.asked == {0: 1, 1: 1, 2: 1}
+
+
+@pytest.mark.parametrize("protocol", ["rsocket", "river", "reactive-streams"])
+async def test_what_handlers_reject_is_retried_over_every_protocol(protocol: str) -> None:
+    asked: list[str] = []
+
+    def service(name: str) -> Service:
+        made = Service()
+
+        @made.call("test.full")
+        async def full(request: Payload) -> bytes:
+            asked.append(name)
+            if len(asked) == 1:
+                raise Rejected(message="full today")
+            return b'"served"'
+
+        @made.stream("test.items")
+        async def items(request: Payload) -> AsyncIterator[bytes]:
+            raise Rejected(message="full today")
+            yield b""
+
+        return made
+
+    urls = [f"{protocol}+memory://rejects-{name}" for name in "ab"]
+    async with penstock.serve(service("a"), urls[0]), penstock.serve(service("b"), urls[1]):
+        async with penstock.balance(urls, retry_rejected=True) as balancer:
+            await all_up(balancer)
+            assert (await balancer.call("test.full")).data == b'"served"'
+            assert sorted(asked) == ["a", "b"]
+            with pytest.raises(Rejected, match="full today"):
+                await anext(aiter(balancer.stream("test.items")))
+            with pytest.raises(Rejected, match="handler is named"):
+                await balancer.call("test.nothing")
 
 
 async def test_failed_call_is_not_retried() -> None:

@@ -145,6 +145,30 @@ async def test_connection_counts_for_its_principal() -> None:
     await until(lambda: not {"principal alice", "principal bob"} & LEDGER.identities.keys())
 
 
+async def test_early_river_requests_begin_within_the_limit() -> None:
+    # THREATS 85: these are sent before the client has received the server's first message. Their decoded values take
+    # 50 times their bytes.
+    service = Service()
+    begun = asyncio.Event()
+    end = asyncio.Event()
+
+    @service.call("test.keep")
+    async def keep(request: list[Any]) -> int:
+        begun.set()
+        await end.wait()
+        return len(request)
+
+    url, limits = "river+memory://early", Settings(max_connection_bytes=1_000_000)
+    async with penstock.serve(service, url, settings=limits) as server, penstock.connect(url) as peer:
+        left = server.metrics().held_bytes
+        calls = [asyncio.ensure_future(peer.call("test.keep", b"[%s[]]" % (b"[]," * 3_999))) for _ in range(60)]
+        await begun.wait()
+        # All of them would hold 38 MB; those of a portion of 64 KiB exceed the limit.
+        assert server.metrics().held_bytes - left < 8_000_000
+        end.set()
+        assert {(await call).data for call in calls} == {b"4000"}
+
+
 async def test_consumer_learns_why_its_stream_has_failed() -> None:
     service = Service()
 

@@ -9,6 +9,10 @@ from penstock.river.codes import Result, TooLarge, error_of, failure_of, refusal
 from penstock.wire.river.codec import CODECS
 from penstock.wire.river.values import decode_value, encode_value
 
+RETRIABLE = {
+    codec: encode_value({"retriable": True, "totalErrors": 0, "firstValidationErrors": []}, codec) for codec in CODECS
+}
+
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_errors_are_decoded_as_encoded(codec: str) -> None:
@@ -19,6 +23,7 @@ def test_errors_are_decoded_as_encoded(codec: str) -> None:
         Invalid("INVALID_REQUEST", "no"),
         Canceled("CANCEL", "no"),
         ApplicationError("UNCAUGHT_ERROR", "no"),
+        Rejected("INVALID_REQUEST", "no", RETRIABLE[codec]),
     ):
         flags, body = failure_of(known, error)
         result = known.value(Raw(body), Result)
@@ -72,6 +77,22 @@ def test_control_characters_of_a_peer_are_escaped() -> None:
     codec = CODECS["json"]
     error = error_of(codec, Raw(b'{"code":"ODD","message":"a\\u001b[2J\\u009b"}'))
     assert error.message == "a\\x1b[2J\\x9b"
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("error", [Rejected(message="later"), Rejected("INVALID_REQUEST", "later")])
+def test_rejection_by_a_handler_is_retriable(codec: str, error: Rejected) -> None:
+    known = CODECS[codec]
+    flags, body = failure_of(known, error)
+    again = error_of(known, known.value(Raw(body), Result).payload)
+    assert (type(again), again.code, again.message, flags) == (Rejected, "INVALID_REQUEST", "later", 4)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_rejection_with_a_code_of_its_own_keeps_it(codec: str) -> None:
+    known = CODECS[codec]
+    again = error_of(known, known.value(Raw(failure_of(known, Rejected("FULL", "later"))[1]), Result).payload)
+    assert (type(again), again.code) == (ApplicationError, "FULL")
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -55,7 +55,7 @@ async def test_every_kind(transport: str, tmp_path: Path) -> None:
         with pytest.raises(ApplicationError) as failed:
             await peer.call("demo.boom")
         assert failed.value.code == "UNCAUGHT_ERROR" and "secret" not in failed.value.message
-        with pytest.raises(penstock.Invalid, match=r"demo\.nope"):
+        with pytest.raises(penstock.Rejected, match=r"demo\.nope"):
             await peer.call("demo.nope")
         assert peer.outstanding == 0
 

@@ -19,6 +19,7 @@ from penstock import (
     Mismatch,
     Payload,
     Peer,
+    Rejected,
     Service,
     TypedError,
     typed,
@@ -248,12 +249,14 @@ async def test_answers_and_errors_are_held_against_types_at_the_client(codec: st
 async def test_protocol_errors_are_told_apart(codec: str) -> None:
     service = Service()
     text = encode_value("m", codec)
+    retriable = encode_value({"retriable": True, "totalErrors": 0, "firstValidationErrors": []}, codec)
 
     @service.call("demo.raise")
     def raising(request: Payload) -> bytes:
         errors: dict[str, Exception] = {
             "cancel": Canceled(message="no thanks"),
             "invalid": Invalid(message="wrong"),
+            "later": Rejected(message="later"),
             "bug": KeyError("a secret"),
             "own": ApplicationError("OWN", "mine", text),
             "alone": ApplicationError("ALONE", "no extras"),
@@ -270,6 +273,7 @@ async def test_protocol_errors_are_told_apart(codec: str) -> None:
         for word, code, message, data in (
             ("cancel", "CANCEL", "no thanks", b"no thanks"),
             ("invalid", "INVALID_REQUEST", "wrong", b"wrong"),
+            ("later", "INVALID_REQUEST", "later", retriable),
             ("bug", "UNCAUGHT_ERROR", "the handler failed", b"the handler failed"),
             ("own", "OWN", "mine", text),
             ("alone", "ALONE", "no extras", b"no extras"),
@@ -281,6 +285,7 @@ async def test_protocol_errors_are_told_apart(codec: str) -> None:
             assert (error.code, error.message, error.data) == (code, message, data)
             assert isinstance(error, Canceled) == (word == "cancel")
             assert isinstance(error, Invalid) == (word == "invalid")
+            assert isinstance(error, Rejected) == (word == "later")
         got = []
         with pytest.raises(ApplicationError) as failed:
             async with peer.channel("demo.late", text, []) as items:
@@ -288,7 +293,7 @@ async def test_protocol_errors_are_told_apart(codec: str) -> None:
                     got.append(item.data)  # noqa: PERF401 - those before the error count
         assert got == [text] and failed.value.code == "UNCAUGHT_ERROR" and "secret" not in failed.value.message
         for route in ("nope.call", "demo.nope"):
-            with pytest.raises(Invalid, match="nope"):
+            with pytest.raises(Rejected, match="nope"):
                 await peer.call(route)
         assert peer.outstanding == 0
 

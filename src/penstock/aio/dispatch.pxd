@@ -4,10 +4,14 @@ from ..events cimport Event, ItemReceived, Requested, RunReceived
 from ..payload cimport Payload
 from .exchanges cimport Exchanges
 from .flow cimport Flow
+from .late_requests cimport LateRequests
 from .replies cimport Reply
+from .scheduler cimport Scheduler
 
 
 cdef int _CALL, _FIRE, _STREAM, _UPLOAD
+cdef int CHECK_EVERY
+cdef double BATCH_SECONDS
 
 
 cdef class Dispatch:
@@ -18,8 +22,11 @@ cdef class Dispatch:
     cdef dict _fires
     cdef public object context
     cdef object _on_session_event
+    cdef Scheduler _scheduler
+    cdef readonly LateRequests late
 
-    @cython.locals(event=Event)
+    @cython.locals(event=Event, late=LateRequests, begun=double, now=double, count=Py_ssize_t, check=Py_ssize_t,
+                   place=Py_ssize_t)
     cpdef take(self, list happened)
     cpdef serve(self, service)
     cdef _handle(self, Event event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from asyncio import isfuture
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable
 from contextvars import Context
 from inspect import isawaitable
 from types import CoroutineType
@@ -32,9 +32,10 @@ from .handlers import Handler
 from .inbound import ReceiveBuffer
 from .items import Items
 from .late_answer import LateAnswer
+from .late_requests import BATCH_SECONDS, CHECK_EVERY, LateRequests
 from .pump import pump
 from .service import Service
-from .sources import Source
+from .sources import SingleItem, Source
 
 __all__ = ["Dispatch", "without_requests"]
 
@@ -57,12 +58,15 @@ class Dispatch:
     `on_session_event` is called with each event that concerns the whole session.
 
     Attributes:
+        late: Requests that wait for another turn of the loop.
         context: The connection's context. Each request is handled in its own copy, so that context variables which a
             handler sets are unknown to all others.
 
     """
 
-    __slots__ = ("_calls", "_fires", "_on_session_event", "context", "exchanges", "flow", "service")
+    __slots__ = (
+        "_calls", "_fires", "_on_session_event", "_scheduler", "context", "exchanges", "flow", "late", "service"
+    )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, service: Service, on_session_event: Callable[[Event], None]) -> None:
         self.flow = exchanges.flow
@@ -70,6 +74,8 @@ class Dispatch:
         self.serve(service)
         self._on_session_event = on_session_event
         self.context = self.flow.lane.context
+        self._scheduler = self.flow.lane.scheduler
+        self.late = LateRequests(exchanges, self.take)
 
     def serve(self, service: Service) -> None:
         """Use the handlers of `service` for further requests."""
@@ -81,14 +87,30 @@ class Dispatch:
     # Events.
 
     def take(self, happened: list[Event]) -> None:
-        """Handle the events of one batch in order."""
-        for event in happened:
+        """Handle the events of one batch in order. Requests may have to wait; see `LateRequests`."""
+        late = self.late
+        if late.active:
+            happened = late.sift(happened)
+        begun = 0.0
+        count = 0
+        check = 1 if len(happened) > CHECK_EVERY else 0
+        for place, event in enumerate(happened):
             kind = type(event)
             if kind is ItemReceived:
                 self._item(event)  # type: ignore[arg-type]
             elif kind is RunReceived:
                 self._run(event)  # type: ignore[arg-type]
             elif kind is Requested:
+                count += 1
+                if count == check:
+                    now = self._scheduler.clock()
+                    if count == 1:
+                        begun = now
+                    elif now - begun > BATCH_SECONDS:
+                        late.start()
+                        self.take(happened[place:])
+                        return
+                    check = 2 if count == 1 else count + CHECK_EVERY
                 self._begin(event)  # type: ignore[arg-type]
             else:
                 self._handle(event)
@@ -307,19 +329,6 @@ def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Hand
         exchanges.flow.schedule_write(len(payload.data))
     if kind == _UPLOAD:
         exchanges.release(stream_id)
-
-
-class SingleItem:
-    """The future result of a call's handler, awaited as a source of one item."""
-
-    def __init__(self, result: Awaitable[Any]) -> None:
-        self._result = result
-        # Called if a coroutine is never awaited.
-        self.close: Callable[[], None] = getattr(result, "close", lambda: None)
-
-    def __await__(self) -> Generator[Any, Any, tuple[Payload]]:
-        result = yield from self._result.__await__()
-        return (_payload(result),)
 
 
 class TaskAnswer:

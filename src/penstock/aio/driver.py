@@ -357,7 +357,7 @@ class Driver:
         if not await self._over_within(ABORT_TIMEOUT):
             self.flow.drop_link()
             self._end_link()
-        await self.exchanges.finish_fires(deadline)
+        await self.dispatch.late.finish_fires(deadline)
         await cancel_tasks(self.exchanges.tasks, self.flow.name)
         if self.admission is not None:
             await self.admission.exited()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from contextvars import copy_context
 from time import monotonic
 from typing import Final, Protocol
@@ -74,12 +75,13 @@ class Scheduler:
         woken: Tasks that were woken since the last turn.
         wakes: Tasks that may be woken in one iteration.
         woken_at: When the last of them was woken.
+        deferred: Functions that begin requests of connections that have many with slow handlers.
 
     """
 
     __slots__ = (
-        "__weakref__", "begun", "clock", "fresh", "running", "scheduled", "spent", "turns", "until", "waiting", "wakes",
-        "woken", "woken_at"
+        "__weakref__", "begun", "clock", "deferred", "fresh", "running", "scheduled", "spent", "turns", "until",
+        "waiting", "wakes", "woken", "woken_at"
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -95,6 +97,7 @@ class Scheduler:
         self.woken = 0
         self.wakes = 1
         self.woken_at = 0.0
+        self.deferred: deque[Callable[[], bool]] = deque()
 
     def idle(self) -> bool:
         """Return True if no half sends or waits, and this iteration of the loop has time left."""
@@ -123,8 +126,19 @@ class Scheduler:
             self.scheduled = True
             lane.flow.loop.call_soon(self.turn, lane)
 
+    def defer(self, lane: Lane, begin: Callable[[], bool]) -> None:
+        """Call `begin` in a later turn, and again in other turns while it returns True. Input goes first."""
+        self.deferred.append(begin)
+        if not self.scheduled and not self.running:
+            self._schedule_after_input(lane)
+
     def turn(self, first: Lane) -> None:
-        """Serve the ring until it is empty or the time is used up; `first` is any connection."""
+        """Serve the ring until it is empty or the time is used up; `first` is any connection.
+
+        Before, one connection with slow handlers begins a request. Its time does not count, so that streams go on.
+        """
+        if self.deferred:
+            self._begin_deferred()
         now = self.clock()
         seconds = now - self.woken_at if self.woken else 0.0
         if self.woken:
@@ -148,10 +162,17 @@ class Scheduler:
             if self.woken:
                 self.woken_at = now
                 self.schedule(first)
-            elif self.fresh or self.waiting:
-                # Input that arrived during this turn goes first. asyncio handles it after callbacks that wait already.
-                self.scheduled = True
-                first.flow.loop.call_soon(self._reschedule, first)
+            elif self.fresh or self.waiting or self.deferred:
+                self._schedule_after_input(first)
+
+    def _begin_deferred(self) -> None:
+        begin = self.deferred.popleft()
+        try:
+            # No other turn is scheduled meanwhile.
+            if begin():
+                self.deferred.append(begin)
+        finally:
+            self.scheduled = False
 
     def _next(self) -> Lane | None:
         """Return the next connection; None if it has no ready halves. It is among those that wait, again."""
@@ -170,6 +191,11 @@ class Scheduler:
         lane.listed = True
         self.waiting.append(lane)
         return lane
+
+    def _schedule_after_input(self, lane: Lane) -> None:
+        """Schedule a turn after the input that has arrived. asyncio handles it after callbacks that wait already."""
+        self.scheduled = True
+        lane.flow.loop.call_soon(self._reschedule, lane)
 
     def _reschedule(self, lane: Lane) -> None:
         self.scheduled = False

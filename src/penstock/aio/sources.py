@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..errors import LocalError
@@ -11,7 +11,7 @@ from ..payload import Payload, PayloadRun
 if TYPE_CHECKING:
     from ..wire.columns import RowBuffers, WidthRows
 
-__all__ = ["Source", "check_source", "many_of"]
+__all__ = ["SingleItem", "Source", "check_source", "many_of"]
 
 Source: TypeAlias = AsyncIterable[Any] | Iterable[Any] | Awaitable[Any]
 """Yields items: Payload, bytes or str, or many at once as a PayloadRun, a pyarrow.RecordBatch or a pyarrow.Array. It
@@ -44,3 +44,16 @@ def many_of(item: object) -> PayloadRun | RowBuffers | WidthRows | None:
 
         return rows_of(item)
     return None
+
+
+class SingleItem:
+    """The future result of a call's handler, awaited as a source of one item."""
+
+    def __init__(self, result: Awaitable[Any]) -> None:
+        self._result = result
+        # Called if a coroutine is never awaited.
+        self.close: Callable[[], None] = getattr(result, "close", lambda: None)
+
+    def __await__(self) -> Generator[Any, Any, tuple[Payload]]:
+        result = yield from self._result.__await__()
+        return (result if type(result) is Payload else Payload() if result is None else Payload(result),)

@@ -123,7 +123,9 @@ def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
         LocalError: The codec cannot encode the error's data.
 
     """
-    if isinstance(error, Rejected | Invalid) and not isinstance(error.code, str):
+    if isinstance(error, Rejected) and (error.code == INVALID or not isinstance(error.code, str)):
+        return CANCEL, rejection(codec, error.message)
+    if isinstance(error, Invalid) and not isinstance(error.code, str):
         return CANCEL, refusal(codec, INVALID, error.message)
     if isinstance(error, Canceled) and not isinstance(error.code, str):
         return CANCEL, refusal(codec, CANCELED, error.message)

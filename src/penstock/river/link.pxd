@@ -1,7 +1,6 @@
 import cython
 
 from ..core.unfinished cimport Unfinished
-from ..account cimport Account
 from ..wire.framing cimport Deframer
 from ..wire.river.message cimport Message
 from ..wire.river.scanning cimport scan
@@ -28,7 +27,6 @@ cdef class Link:
     cdef list _events
     cdef object _timers
     cdef object _finish
-    cdef Account _account
     cdef readonly Unfinished unfinished
     cdef Deframer _deframer
     cdef double _last_received_at
@@ -43,7 +41,7 @@ cdef class Link:
     cdef readonly bint excused
     cdef readonly object linked_at
     cdef readonly bint confirmed
-    cdef public Py_ssize_t probation_bytes
+    cdef public bint on_probation
     cdef public bint taken_over
 
     @cython.locals(deframer=Deframer)
@@ -52,5 +50,4 @@ cdef class Link:
     cdef Message _decoded(self, Deframer deframer)
     @cython.locals(sequence=Sequence)
     cdef _receive_message(self, Message message, Py_ssize_t size, double now)
-    cpdef end_probation(self)
     cdef _out_of_order(self, Message message, double now)

@@ -45,8 +45,7 @@ class Link:
         excused: Whether the last link ended because of a message that is not sent again, so a retry is free.
         linked_at: The time of the newest accepted handshake, or None.
         confirmed: Whether this process has received a message of the session.
-        probation_bytes: On a server, the size of messages received before its client has acknowledged the session;
-            -1: the client has acknowledged it. Always -1 on a client.
+        on_probation: On a server, whether its client has not acknowledged the session, so that no request may start.
         unfinished: The bytes of a message that has not arrived completely.
         taken_over: Whether an earlier process began the session.
 
@@ -68,7 +67,6 @@ class Link:
         self._outbound = outbound
         self._sequence = outbound.sequence
         self._finish = side.finish
-        self._account = side.account
         self.unfinished = Unfinished(side.account, side.timers, settings.frame_timeout)
         self._deframer = deframer(settings.max_frame_bytes, pass_over=True)
         self._last_received_at = 0.0
@@ -87,7 +85,7 @@ class Link:
         self.excused = False
         self.linked_at: float | None = None
         self.confirmed = False
-        self.probation_bytes = -1
+        self.on_probation = False
         self.taken_over = False
 
     # Attaching and detaching links.
@@ -247,13 +245,9 @@ class Link:
             return
         sequence.ack += 1
         self.confirmed = True
-        if self.probation_bytes >= 0:
+        if self.on_probation and (message.ack or message.control_flags & ACK):
             # A heartbeat also shows it, if a checkpoint holds back the acknowledgement.
-            if message.ack or message.control_flags & ACK:
-                self.end_probation()
-            else:
-                self.probation_bytes += size
-                self._account.book(size)
+            self.on_probation = False
         is_ours = message.to == self._us
         is_heartbeat = message.control_flags & ACK
         self._outbound.received(message.ack, size if is_ours and not is_heartbeat else -1)
@@ -265,12 +259,6 @@ class Link:
                 self._outbound.ack_heartbeat()
         elif self.state == UP:
             self._inbound.receive(message)
-
-    def end_probation(self) -> None:
-        """Let requests start: the client knows the session, or had time to learn of it."""
-        if self.probation_bytes > 0:
-            self._account.release(self.probation_bytes)
-        self.probation_bytes = -1
 
     def _receive_answer(self, message: Message, now: float) -> None:
         """Handle a server's response to our handshake."""
@@ -307,8 +295,8 @@ class Link:
         settings = self._settings
         if timer is Timer.KEEPALIVE:
             self._timers.set(Timer.KEEPALIVE, now + settings.heartbeat_interval)
-            # The probation ends here even if the client has acknowledged nothing.
-            self.end_probation()
+            # Even if the client has acknowledged nothing: it had time to learn of the session.
+            self.on_probation = False
             self._outbound.send_heartbeat()
         elif timer is Timer.SILENCE:
             self._check_silence(now, full)

@@ -2,6 +2,7 @@ import cython
 
 from ..account cimport Account
 from ..payload cimport Payload, PayloadRun
+from .backlog cimport Backlog
 from .inbound cimport Inbound
 from .link cimport Link
 from .outbound cimport Outbound, Sequence
@@ -28,6 +29,7 @@ cdef class RiverSession:
     cdef readonly Outbound _outbound
     cdef readonly Inbound _inbound
     cdef readonly Link _link
+    cdef readonly Backlog _backlog
     cdef readonly object _handshake
     cdef readonly Sequence sequence
     cdef object _sessions
@@ -39,7 +41,7 @@ cdef class RiverSession:
     cdef readonly object take_output
 
     cpdef receive(self, bytes data, double now)
-    @cython.locals(events=list, taken=list, count=Py_ssize_t)
+    @cython.locals(events=list, taken=list, backlog=Backlog)
     cpdef list take_events(self)
     cpdef str _new_id(self)
     @cython.locals(stream=RiverStream)

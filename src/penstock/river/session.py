@@ -21,6 +21,7 @@ from ..payload import Payload, PayloadRun
 from ..session import Durable
 from ..settings import Settings
 from ..wire.river.codec import CLOSE, codec_of
+from .backlog import Backlog
 from .checkpoint import Checkpoint, Promise, restore, take
 from .codes import UNEXPECTED_DISCONNECT, disconnected
 from .handshake import V1_1, Handshake, HandshakeRequest, check_state
@@ -81,13 +82,13 @@ class RiverSession:
         self._side = side = Side(
             settings, self.account, self._codec, is_client, us, peer, session_id, streams, timers, events, self._finish
         )
+        self._backlog = Backlog(self.account)
         self._outbound = Outbound(side, tag)
         self._handshake = Handshake(side, metadata, renew, self._outbound)
         self._inbound = Inbound(side, self._outbound, self._handshake)
         self._link = Link(side, self._handshake, self._inbound, self._outbound)
         self.sequence = self._outbound.sequence
-        self.progressed = self._link.progressed
-        self.shed = self._inbound.shed
+        self.progressed, self.shed = self._link.progressed, self._inbound.shed
         self.next_timer = timers.next
         self.take_output = self._outbound.outbox.take
         # The server's sessions, and the id of this one in responses to handshakes.
@@ -107,7 +108,7 @@ class RiverSession:
         self._link.accept(self._answered_as, now)
         # After this heartbeat, the client expects number 1, so a server without the session must reject its handshake.
         # Before that, a restarted server would accept the same requests as new ones, so no request starts until then.
-        self._link.probation_bytes = -1 if self._outbound.v1_1 else 0
+        self._link.on_probation = not self._outbound.v1_1
         self._outbound.send_heartbeat()
 
     def resume(self, request: HandshakeRequest, now: float) -> None:
@@ -133,8 +134,8 @@ class RiverSession:
 
     @property
     def full(self) -> bool:
-        """Whether reading should pause: too many bytes are held that were not requested, or are on probation."""
-        return max(self._inbound.held_bytes, self._link.probation_bytes) > self._settings.max_held_bytes
+        """Whether reading should pause: too many bytes are held that were not requested, or wait for their client."""
+        return max(self._inbound.held_bytes, self._backlog.size) > self._settings.max_held_bytes
 
     @property
     def link_wanted(self) -> bool:
@@ -195,12 +196,14 @@ class RiverSession:
     def take_events(self) -> list[Event]:
         """Return the events since the last call, in order."""
         events = self._events
-        if not events:
+        backlog = self._backlog
+        if backlog.size or (self._link.on_probation and events):
+            taken = backlog.sift(events, self._link.on_probation, self._inbound.held_bytes)
+        elif not events:
             return events
-        # Events from the first request on wait until the client has received our first message.
-        count = len(events) if self._link.probation_bytes < 0 else _first_of_stream(events)
-        taken = events[:count]
-        del events[:count]
+        else:
+            taken = events[:]
+        events.clear()
         return taken
 
     def confirm(self) -> None:
@@ -377,10 +380,9 @@ class RiverSession:
         link = self._link
         link.close()
         self._inbound.fail_all(error if link.linked_at is None else disconnected(self.peer, error))
-        if link.probation_bytes >= 0:
-            # No request has started: the client will send all of them again.
-            self._events[:] = [event for event in self._events if not event.stream_id]
-            link.end_probation()
+        if link.on_probation or self._backlog.size:
+            link.on_probation = False
+            self._backlog.end(self._events)
         self._events.append(Closed(error))
         if self._sessions is not None:
             self._sessions.forget(self, error)
@@ -393,8 +395,3 @@ class RiverSession:
         """Mark our half of a stream as done."""
         self._inbound.sent_all(stream)
         self._end_if_drained()
-
-
-def _first_of_stream(events: list[Event]) -> int:
-    """Return the index of the first event of a stream; the number of events if there is none."""
-    return next((index for index, event in enumerate(events) if event.stream_id), len(events))

@@ -231,7 +231,7 @@ class StoredRiverSession(RiverSession):
         """Answer a client's first handshake. See :meth:`RiverSession.serve`."""
         super().serve(request, sessions, now)
         # No probation: a restarted server finds the session and its requests in the log.
-        self._link.probation_bytes = -1
+        self._link.on_probation = False
         self._opening = Opening(
             VERSION, self._codec.name, self.us, self.peer, digest(self.identity), self._outbound.v1_1, self._answered_as
         )

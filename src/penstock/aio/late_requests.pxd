@@ -1,0 +1,20 @@
+import cython
+
+from ..account cimport Account
+from .exchanges cimport Exchanges
+from .flow cimport Flow
+
+
+@cython.final
+cdef class LateRequests:
+    cdef Account _account
+    cdef object _begin
+    cdef Exchanges _exchanges
+    cdef Flow _flow
+    cdef dict _streams
+    cdef readonly bint active
+
+    cpdef start(self)
+    cpdef list sift(self, list events)
+    cpdef bint step(self) except -1
+    cdef list _remove(self, stream_id)

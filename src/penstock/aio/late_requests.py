@@ -1,0 +1,103 @@
+"""Requests that wait for another turn of the event loop, because the handlers before them took long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from ..account import ITEM_BYTES, Account
+from ..events import Canceled, Event, Failed, Requested
+from .exchanges import Exchanges
+from .scheduler import TURN_SECONDS
+
+__all__ = ["BATCH_SECONDS", "CHECK_EVERY", "LateRequests"]
+
+BATCH_SECONDS: Final = 0.01
+"""The time after which a batch begins no more requests. A full read of calls to short handlers takes less."""
+CHECK_EVERY: Final = 8
+"""The number of requests after which the time is checked again: reading the clock for each would slow down calls. It is
+not checked in smaller batches."""
+
+
+class LateRequests:
+    """Requests of one connection that wait, and what has arrived for their streams.
+
+    The scheduler begins some in each turn of the loop, of one connection after the other. Everything else is handled
+    between the turns: input of all connections, responses, timers.
+
+    Args:
+        exchanges: The owners of the connection's streams.
+        begin: Handles the events of one stream.
+
+    Attributes:
+        active: All new requests wait, because others do.
+
+    """
+
+    __slots__ = ("_account", "_begin", "_exchanges", "_flow", "_streams", "active")
+
+    def __init__(self, exchanges: Exchanges, begin: Callable[[list[Event]], None]) -> None:
+        self._exchanges = exchanges
+        self._flow = flow = exchanges.flow
+        self._begin = begin
+        # By stream: its request, and later events.
+        self._streams: dict[int, list[Event]] = {}
+        self._account = Account(0, flow.account)
+        self.active = False
+
+    def start(self) -> None:
+        """Let new requests wait."""
+        self.active = True
+        lane = self._flow.lane
+        lane.scheduler.defer(lane, self.step)
+
+    def sift(self, events: list[Event]) -> list[Event]:
+        """Hold requests and what follows on their streams; return the other events.
+
+        A request whose stream ends while it waits is never begun.
+        """
+        passed = []
+        for event in events:
+            held = self._streams.get(event.stream_id)
+            if isinstance(event, Requested):
+                self._streams[event.stream_id] = [event]
+                self._account.book(_size(event))
+            elif held is None:
+                passed.append(event)
+            elif isinstance(event, Failed) or (isinstance(event, Canceled) and event.done):
+                self._remove(event.stream_id)
+            else:
+                held.append(event)
+                self._account.book(_size(event))
+        return passed
+
+    def step(self) -> bool:
+        """Begin at least one request, and others until a turn is over; return whether more wait."""
+        flow = self._flow
+        clock = flow.lane.scheduler.clock
+        until = clock() + TURN_SECONDS
+        flow.batching = True
+        self.active = False
+        while self._streams:
+            self._begin(self._remove(next(iter(self._streams))))
+            if clock() >= until:
+                break
+        self.active = bool(self._streams)
+        flow.flush()
+        return self.active
+
+    async def finish_fires(self, deadline: float) -> None:
+        """Wait for requests without a response to begin, and for their handlers; until `deadline` at the latest."""
+        while self.active and self._flow.loop.time() < deadline:  # noqa: ASYNC110  # Each turn begins some.
+            await asyncio.sleep(0)
+        await self._exchanges.finish_fires(deadline)
+
+    def _remove(self, stream_id: int) -> list[Event]:
+        events = self._streams.pop(stream_id)
+        self._account.release(sum(map(_size, events)))
+        return events
+
+
+def _size(event: Event) -> int:
+    return ITEM_BYTES + (len(event.payload.data) if isinstance(event, Requested) else 0)

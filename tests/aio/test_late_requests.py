@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.aio.fakes import FakeSession, fake_connection
+from tests.builds import Build
+from tests.waiting import until
+
+
+class World:
+    """A connection whose handlers take a second of its own clock each."""
+
+    def __init__(self, build: Build) -> None:
+        self.events = build.module("penstock.events")
+        self.payload = build.module("penstock.payload").Payload
+        self.kind = build.module("penstock.kinds").Kind.CALL
+        module = build.module("penstock.aio.flow")
+        settings = build.module("penstock.settings").Settings()
+        self.flushes = 0
+        loop = asyncio.get_running_loop()
+        self.flow = module.Flow(loop, FakeSession(build), settings, fake_connection(build), self.flush)
+        exchanges = build.module("penstock.aio.exchanges").Exchanges(self.flow)
+        self.scheduler = self.flow.lane.scheduler
+        self.now = 0.0
+        self.scheduler.clock = lambda: self.now
+        self.begun: list[list[Any]] = []
+        self.late = build.module("penstock.aio.late_requests").LateRequests(exchanges, self.begin)
+
+    def flush(self) -> None:
+        self.flushes += 1
+        self.flow.batching = False
+
+    def begin(self, events: list[Any]) -> None:
+        assert not self.late.active
+        self.begun.append(events)
+        self.now += 1.0
+
+    def request(self, stream: int) -> Any:
+        return self.events.Requested(stream, self.kind, "demo", self.payload(bytes(1_000)), 1, True)
+
+    def hold(self, *events: Any) -> list[Any]:
+        if not self.late.active:
+            self.late.start()
+        passed: list[Any] = self.late.sift(list(events))
+        return passed
+
+
+async def test_each_turn_begins_one_slow_request(build: Build) -> None:
+    world = World(build)
+    requests = [world.request(stream) for stream in range(1, 5)]
+    assert world.hold(*requests) == []
+    assert world.flow.account.held > 4_000
+    turns = world.scheduler.turns
+    await until(lambda: not world.late.active)
+    assert world.begun == [[request] for request in requests]
+    assert (world.flushes, world.scheduler.turns - turns) == (4, 4)
+    assert world.flow.account.held == 0
+
+
+async def test_input_goes_before_each_turn(build: Build) -> None:
+    world = World(build)
+    world.hold(world.request(1), world.request(2))
+    seen = []
+    while world.late.active:
+        # asyncio handles input after the callbacks that wait already.
+        asyncio.get_running_loop().call_soon(lambda: seen.append(len(world.begun)))
+        await asyncio.sleep(0)
+    assert seen == [0, 1, 1, 2]
+
+
+async def test_only_streams_that_have_not_begun_wait(build: Build) -> None:
+    world = World(build)
+    item, credit = world.events.CreditGranted(7, 1), world.events.CreditGranted(1, 1)
+    request = world.request(1)
+    assert world.hold(request, item, credit) == [item]
+    assert world.late.step() is False
+    assert world.begun == [[request, credit]]
+
+
+@pytest.mark.parametrize("how", ["canceled", "failed"])
+async def test_request_that_has_ended_is_not_begun(build: Build, how: str) -> None:
+    world = World(build)
+    end = world.events.Canceled(1, True) if how == "canceled" else world.events.Failed(1, ValueError())
+    assert world.hold(world.request(1), world.request(2), end) == []
+    await until(lambda: not world.late.active)
+    assert [[event.stream_id for event in events] for events in world.begun] == [[2]]
+    assert world.flow.account.held == 0
+
+
+async def test_connections_begin_requests_in_turn(build: Build) -> None:
+    order: list[str] = []
+
+    class Named(World):
+        name = ""
+
+        def begin(self, events: list[Any]) -> None:
+            order.append(self.name)
+            super().begin(events)
+
+    one, two = Named(build), Named(build)
+    one.name, two.name = "one", "two"
+    for world in (one, two):
+        world.hold(*(world.request(stream) for stream in range(1, 4)))
+    one.scheduler.clock = lambda: one.now + two.now
+    await until(lambda: not (one.late.active or two.late.active))
+    assert order == ["one", "two"] * 3
+
+
+async def test_close_waits_for_requests_without_a_response(build: Build) -> None:
+    world = World(build)
+    loop = asyncio.get_running_loop()
+    world.hold(*(world.request(stream) for stream in range(1, 4)))
+    await world.late.finish_fires(loop.time() - 1.0)
+    assert len(world.begun) < 3
+    await world.late.finish_fires(loop.time() + 1_000.0)
+    assert len(world.begun) == 3
