@@ -1,246 +1,27 @@
-"""WebSocket: each frame of a session is one binary message, over the link of a socket.
-
-The classes of this module are receivers of :mod:`.tcp` links, and links for the receivers above. Sockets, TLS and
-accepting are those of `tcp`.
-"""
+"""WebSocket: opens and accepts links. Sockets, TLS and accepting are those of :mod:`.tcp`."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import ssl as tls
-from math import inf
-from typing import Any, Final, cast
+from typing import cast
 
 from websockets.datastructures import Headers
-from websockets.frames import OK_CLOSE_CODES, Close, CloseCode, Opcode
 
-from ..core.rates import Rate
-from ..errors import LimitExceeded, LinkLost, PenstockError, ProtocolError
+from ..errors import LinkLost, PenstockError, ProtocolError
 from ..networks import networks
-from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
-from ..wire.framing import MAX_MESSAGE_BYTES, Deframer
 from . import tcp
 from .base import MAX_REFUSED_LINKS, Accept, Discard, Link, Listener, Receiver, Refused, forget
 from .forwarded import client_address
-from .lingering import LINGER, MAX_LINGER, Linger
-from .streams import RATE_SECONDS
-from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
-from .websocket_runs import write_run
+from .websocket_link import start_link
 
-__all__ = ["WebSocketLink", "WebSocketListener", "connect", "listen"]
+__all__ = ["WebSocketListener", "connect", "listen"]
 
 logger = logging.getLogger("penstock.transports")
-
-LARGE: Final = 8_192
-"""A write of this size may take so long that a peer closes before its end; see `WebSocketLink._end`."""
-
-
-class WebSocketLink:
-    """A link of messages, over the link of a socket whose handshake is complete."""
-
-    __slots__ = (
-        "_client", "_closing", "_controls", "_cutter", "_ending", "_large_at", "_link", "_paused", "_reader",
-        "is_closing", "pause_reading", "progress", "receiver", "resume_reading"
-    )  # fmt: skip
-    unread = 0
-
-    def __init__(self, link: tcp.SocketLink, receiver: Receiver, url: Url, settings: Settings, *, client: bool) -> None:
-        self.receiver = receiver
-        self._link = link
-        self._client = client
-        spec = spec_of(url.protocol)
-        width = spec.prefix_bytes
-        # Without a length prefix, each chunk of output is a message, whose boundaries have no meaning.
-        self._cutter = Deframer(width, MAX_MESSAGE_BYTES, 0, counts_itself=False) if width else None
-        self._reader = FrameReader(
-            masked=not client,
-            max_bytes=settings.max_frame_bytes,
-            width=width,
-            # The client is still unknown.
-            first_max_bytes=None if client or not width else settings.max_setup_frame_bytes,
-            skip_long=spec.skips_oversized,
-            max_empty=settings.max_empty_fragments,
-        )
-        self._controls = Rate(settings.max_control_frames, RATE_SECONDS)
-        # Closing: we sent Close or aborted the link; `_ending` is the limit for the time after that.
-        self._paused = self._closing = False
-        self._ending: Linger | None = None
-        self._large_at = -inf  # The time of the last large write.
-        self.progress = link.progress
-        self.is_closing = link.is_closing
-        self.pause_reading = link.pause_reading
-        self.resume_reading = link.resume_reading
-
-    # Calls of the receiver; see penstock.transports.base.Link.
-
-    @property
-    def unfinished(self) -> int:
-        """The bytes of an incomplete message."""
-        return self._reader.unfinished
-
-    def get_extra_info(self, name: str) -> Any:
-        """Return information about the socket."""
-        return self._link.get_extra_info(name)
-
-    def write(self, data: bytes) -> None:
-        """Send the messages that `data` completes, or discard them if the link is closing."""
-        if self._closing:
-            return
-        if len(data) >= LARGE:
-            self._large_at = asyncio.get_running_loop().time()
-        cutter = self._cutter
-        if cutter is None:
-            messages = [data]
-        else:
-            if not cutter.pending:
-                frames, taken = write_run(data, cutter.prefix, self._client)
-                if frames:
-                    self._link.write(frames)
-                    if taken == len(data):
-                        return
-                    data = data[taken:]
-            messages = cutter.split(data)
-        for chunk in message_frames(messages, self._client):
-            self._link.write(chunk)
-
-    def get_write_buffer_size(self) -> int:
-        """Return the number of bytes that the network has not accepted yet."""
-        pending = 0 if self._cutter is None else self._cutter.pending
-        return self._link.get_write_buffer_size() + pending
-
-    def close(self) -> None:
-        """Close after all output is written. Input is discarded until the peer closes too."""
-        self._send_close(Close(CloseCode.NORMAL_CLOSURE, ""))
-
-    def abort(self) -> None:
-        """Close now, without a Close frame."""
-        self._closing = True
-        self._reader.forget()
-        self._link.abort()
-
-    # Calls of the socket's link; see penstock.transports.base.Receiver.
-
-    def link_made(self, link: Link) -> None:
-        """Do nothing: the socket's link was made before the handshake."""
-
-    def received(self, data: bytes) -> None:
-        """Process one read. After our Close, nobody would use it, and it is not counted."""
-        if self._closing:
-            return
-        reader = self._reader
-        messages = reader.feed(data)
-        # Also without a complete message, because a part of a long one shows that the peer is alive.
-        self.receiver.received(messages)
-        if reader.skipped is not None:
-            self._deliver_skipped()
-        if reader.controls:
-            reader.limit_controls(self._controls, asyncio.get_running_loop().time())
-        if reader.ping is not None:
-            self._answer_ping()
-        if reader.violation is not None or reader.close is not None:
-            self._end(reader.violation or reader.close)
-
-    def _deliver_skipped(self) -> None:
-        """Deliver the skipped messages, and the messages after each."""
-        reader = self._reader
-        while reader.skipped is not None:
-            for piece in reader.take_skipped():
-                self.receiver.received(piece)
-            messages = reader.feed(b"")
-            if messages:
-                self.receiver.received(messages)
-
-    def writing_paused(self) -> None:
-        """Tell the receiver to pause."""
-        self._paused = True
-        self.receiver.writing_paused()
-
-    def writing_resumed(self) -> None:
-        """Answer the last ping, and tell the receiver to continue."""
-        self._paused = False
-        self._answer_ping()
-        self.receiver.writing_resumed()
-
-    def link_lost(self, error: Exception | None) -> None:
-        """Report the loss to the receiver."""
-        if self._ending is not None:
-            self._ending.cancel()
-        self.receiver.link_lost(self._reason(error))
-
-    # Control frames.
-
-    def _answer_ping(self) -> None:
-        """Answer only the last ping of a read, or while the peer did not read (RFC 6455, 5.5.3; THREATS 8)."""
-        ping = self._reader.ping
-        if ping is not None and not self._paused and not self._closing:
-            self._reader.ping = None
-            self._link.write(control_frame(Opcode.PONG, ping, self._client))
-
-    def _send_close(self, close: Close) -> None:
-        if self._closing:
-            return
-        self._closing = True
-        self._reader.forget()
-        # A Close without a code is answered without one: 1005 is never sent (RFC 6455, 7.4.1).
-        payload = b"" if close.code == CloseCode.NO_STATUS_RCVD else close.serialize()
-        self._link.write(control_frame(Opcode.CLOSE, payload, self._client))
-        # RFC 6455, 7.1.1: the server closes the connection first, and the client waits for that.
-        if self._client:
-            self._ending = Linger(self._link.linger or LINGER, self._link.progress, self._link.abort)
-        else:
-            self._link.close()
-
-    def _end(self, close: Close | None) -> None:
-        """End the link with `close`: the answer to the peer's Close, or the Close for its violation.
-
-        A peer may close while it receives a long message from us, because it mistakes the delay for silence, as River's
-        reference does. It still reads, and accepts the message if it is complete. Progress between both systems is not
-        visible here, so the link is kept until the peer closes it, and counts as alive.
-        """
-        loop = asyncio.get_running_loop()
-        if self._reader.violation is None and not self._closing and loop.time() - self._large_at < MAX_LINGER:
-            self._link.linger = MAX_LINGER
-            self.progress = _assumed_progress
-        if close is not None:
-            self._send_close(close)
-
-    def _reason(self, error: Exception | None) -> Exception | None:
-        """Return the reason of the loss; `error` is the reason of the socket's link."""
-        violation, close = self._reader.violation, self._reader.close
-        if violation is not None:
-            kind = LimitExceeded if violation.code == CloseCode.MESSAGE_TOO_BIG else ProtocolError
-            return kind(f"the peer violated the WebSocket protocol: {violation.reason}")
-        if close is not None and close.code not in OK_CLOSE_CODES:
-            return LinkLost(f"the peer closed the WebSocket with {close.code}: {close.reason!r}", close.code)
-        if error is None and close is None and not self._closing:
-            return LinkLost("the connection ended without a WebSocket closing handshake")
-        return error
-
-
-def _assumed_progress() -> tuple[int, int]:
-    """Return continuous progress, for use as `Link.progress` while the actual progress is unknown."""
-    return LARGE, int(asyncio.get_running_loop().time() * 1e6)
-
-
-def _start_link(
-    socket: tcp.SocketLink,
-    handshake: ClientHandshake | ServerHandshake,
-    receiver: Receiver,
-    url: Url,
-    settings: Settings,
-    *,
-    client: bool,
-) -> None:
-    """Create the link over a socket whose handshake is complete, and pass it to its receiver."""
-    link = socket.receiver = WebSocketLink(socket, receiver, url, settings, client=client)
-    receiver.link_made(link)
-    rest = handshake.take_rest()
-    if rest:
-        link.received(rest)
 
 
 class _Connecting(Discard):
@@ -269,7 +50,7 @@ class _Connecting(Discard):
             self.done.set_exception(error)
             return
         self.done.set_result(None)
-        _start_link(link, self._handshake, self._receiver, self._url, self._settings, client=True)
+        start_link(link, self._handshake, self._receiver, self._url, self._settings, client=True)
 
     def link_lost(self, error: Exception | None) -> None:
         if not self.done.done():
@@ -325,7 +106,7 @@ class _Accepted(Discard):
         link.write(self._handshake.answer)
         self._stop()
         receiver = cast(Receiver, self.receiver)
-        _start_link(link, self._handshake, receiver, self._url, self._settings, client=False)
+        start_link(link, self._handshake, receiver, self._url, self._settings, client=False)
 
     def link_lost(self, error: Exception | None) -> None:
         self._stop()

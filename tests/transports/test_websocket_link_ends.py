@@ -10,7 +10,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.frames import Frame, Opcode
 
 from penstock import LinkLost
-from penstock.transports import lingering, tcp, websocket
+from penstock.transports import lingering, tcp, websocket_link
 from penstock.transports.websocket_frames import message_frames
 from tests.transports.recording import Recorder, connected, joined, listening
 from tests.transports.their_websockets import WS, close_code, prefixed, send_raw, their_client, their_server
@@ -68,7 +68,7 @@ async def test_a_peer_that_does_not_answer_a_close_is_not_waited_for(monkeypatch
 async def test_a_message_under_way_arrives_when_the_peer_closes(monkeypatch: pytest.MonkeyPatch, ours: str) -> None:
     # THREATS 91: River's own implementation closes a link over which it hears nothing whole for two seconds, and takes
     # what still comes. Nothing but its size keeps this message from having left before.
-    monkeypatch.setattr(websocket, "LINGER", 0.0)
+    monkeypatch.setattr(websocket_link, "LINGER", 0.0)
     monkeypatch.setattr(tcp, "LINGER", 0.0)
     message = bytes(16_000_000)
 
@@ -97,7 +97,7 @@ async def test_a_message_under_way_arrives_when_the_peer_closes(monkeypatch: pyt
         await closes_in_the_middle(recorder, await peers.get())
 
 
-@pytest.mark.parametrize("size", [100, websocket.LARGE])
+@pytest.mark.parametrize("size", [100, websocket_link.LARGE])
 async def test_link_waits_longer_when_a_large_message_is_in_transit(size: int) -> None:
     # THREATS 91: its system has handed all of it on, and it is the network that is slow.
     closed = asyncio.Event()
@@ -117,11 +117,11 @@ async def test_link_waits_longer_when_a_large_message_is_in_transit(size: int) -
         seconds = link._ending._timer.when() - asyncio.get_running_loop().time()
         closed.set()
         await recorder.lost()
-    if size < websocket.LARGE:
-        assert looks[0][0] < websocket.LARGE
+    if size < websocket_link.LARGE:
+        assert looks[0][0] < websocket_link.LARGE
         assert seconds <= lingering.LINGER
     else:
-        assert looks[0][0] == websocket.LARGE
+        assert looks[0][0] == websocket_link.LARGE
         assert looks[0][1] < looks[1][1]
         assert lingering.LINGER < seconds <= lingering.MAX_LINGER
 
@@ -142,7 +142,7 @@ async def test_close_of_the_peer_is_answered_and_reported(
     monkeypatch: pytest.MonkeyPatch, code: int, message: str | None
 ) -> None:
     # RFC 6455, 7.1.1: it is the server who closes the connection, at once.
-    monkeypatch.setattr(websocket, "LINGER", 1_000.0)
+    monkeypatch.setattr(websocket_link, "LINGER", 1_000.0)
     async with listening(WS) as place, their_client(place, close_timeout=1_000) as client:
         server = await place.linked()
         await client.close(code, "a\x1bb")
