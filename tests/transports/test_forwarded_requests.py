@@ -103,6 +103,7 @@ async def test_a_proxy_that_sends_no_request_is_given_up(url: str) -> None:
         assert place.addresses in ([], ["127.0.0.1"])
 
 
+@pytest.mark.usefixtures("silence_spared")
 @pytest.mark.parametrize("url", [WS, H2C])
 async def test_incomplete_requests_of_proxies_have_a_limit(url: str) -> None:
     settings = Settings(trusted_proxies=LOOPBACK, max_connections=2)

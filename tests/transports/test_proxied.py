@@ -99,6 +99,7 @@ async def test_slow_header_is_refused() -> None:
         assert str(error) == "no complete PROXY header within 0.05 s"
 
 
+@pytest.mark.usefixtures("silence_spared")
 async def test_unfinished_headers_have_a_limit_and_end_with_the_listener() -> None:
     settings = Settings(trusted_proxies=("127.0.0.1",), proxy_protocol=True, max_connections=2)
     async with listening(settings=settings) as place, raw_connection(place.port) as (first, _):
@@ -113,7 +114,9 @@ async def test_connection_that_was_just_taken_closes_with_the_listener() -> None
     here, there = socket.socketpair()
     with there:
         here.setblocking(False)
-        proxied = ProxiedConnections(TRUSTED, lambda connection, address: None, lambda address: Refused("closed"))
+        proxied = ProxiedConnections(
+            TRUSTED, lambda connection, address: None, lambda address, hang_up: Refused("closed")
+        )
         assert proxied.take(here, "127.0.0.1")
         # The task that reads its header is canceled before its first step.
         await proxied.close()

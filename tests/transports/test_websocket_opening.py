@@ -125,6 +125,7 @@ async def test_refused_client_receives_the_limit() -> None:
         assert place.addresses == ["127.0.0.1"]
 
 
+@pytest.mark.usefixtures("silence_spared")
 async def test_only_some_refused_peers_are_waited_for() -> None:
     # THREATS 94
     async with listening(WS) as place:

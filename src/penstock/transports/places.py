@@ -1,0 +1,57 @@
+"""A limited number of places for peers that have not said yet what they want."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+__all__ = ["SPARED_SECONDS", "Places"]
+
+T = TypeVar("T")
+
+SPARED_SECONDS: Final = 1.0
+"""A place is kept for at least this long. Handshakes and a first message need up to three round trips."""
+
+
+class Places(Generic[T]):
+    """The holders of places, the oldest first. When all are taken, a newcomer gets that of the oldest holder.
+
+    Otherwise, a peer that takes all places and says nothing would keep all others out. A flood of newcomers cannot
+    drive out one that needs a moment: a holder that is younger than `SPARED_SECONDS` is spared, and the newcomer is
+    refused. So the number of evictions is limited, too. What a holder has sent so far does not count, because a few
+    bytes cost a hostile peer nothing.
+
+    Args:
+        limit: The number of places.
+        evict: Called with a holder that must give its place up. It no longer has it.
+
+    """
+
+    __slots__ = ("_evict", "_limit", "_since")
+
+    def __init__(self, limit: int, evict: Callable[[T], object]) -> None:
+        self._limit = limit
+        self._evict = evict
+        self._since: dict[T, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def make_room(self, now: float) -> bool:
+        """Return True if there is a place for another holder, maybe that of the oldest one, which is evicted."""
+        if len(self._since) < self._limit:
+            return True
+        oldest = next(iter(self._since), None)
+        if oldest is None or now - self._since[oldest] < SPARED_SECONDS:
+            return False
+        self.leave(oldest)
+        self._evict(oldest)
+        return True
+
+    def take(self, holder: T, now: float) -> None:
+        """Give a place to `holder`. Call `make_room` first."""
+        self._since[holder] = now
+
+    def leave(self, holder: T) -> None:
+        """Free the place of `holder`, if it has one."""
+        self._since.pop(holder, None)
