@@ -113,6 +113,17 @@ async def test_incomplete_requests_of_proxies_have_a_limit(url: str) -> None:
         assert not place.addresses
 
 
+@pytest.mark.usefixtures("silence_punished")
+async def test_oldest_incomplete_request_of_a_proxy_gives_its_place_up() -> None:
+    # THREATS 95
+    settings = Settings(trusted_proxies=LOOPBACK, max_connections=1)
+    async with listening(WS, settings) as place, raw_connection(place.port) as (silent, _):
+        link = await connected(place.url, Settings(headers=(("X-Forwarded-For", "192.0.2.1"),)))
+        assert b"too many clients wait for an answer" in await silent.read()
+        assert "192.0.2.1" in place.addresses
+        link.link.abort()
+
+
 @pytest.mark.parametrize("url", [WS, H2C])
 @pytest.mark.parametrize(
     ("trusted", "client"), [(LOOPBACK, "192.0.2.1"), ((*LOOPBACK, "192.0.2.0/24"), "198.51.100.7")], ids=str
