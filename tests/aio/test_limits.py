@@ -37,6 +37,7 @@ def limits(**settings: Any) -> Limits:
     return Limits(Settings(max_connections=5, max_connections_per_address=2, max_sessions=2, **settings))
 
 
+@pytest.mark.usefixtures("silence_spared")
 def test_full_address_accepts_links_that_may_resume() -> None:
     # THREATS 94
     counts = limits()
@@ -162,6 +163,7 @@ def test_address_at_its_limit_costs_others_no_place() -> None:
     assert [len(link.told) for link in older + own] == [0, 0, 0, 1, 0]
 
 
+@pytest.mark.usefixtures("silence_spared")
 def test_young_link_is_spared() -> None:
     counts = limits()
     links = arrived(counts, *"xx")
@@ -183,6 +185,7 @@ def test_evicted_links_leave_no_trace() -> None:
     assert not counts and not counts._pending_of
 
 
+@pytest.mark.usefixtures("silence_spared")
 def test_all_addresses_have_a_limit_together() -> None:
     counts = limits()
     for name in "abcde":

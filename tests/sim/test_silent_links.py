@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Coroutine
+from contextlib import suppress
 from itertools import count
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -29,25 +32,25 @@ class Junk(Discard):
     def __init__(self, *, refills: bool) -> None:
         self._refills = refills
         self._tasks = set[asyncio.Future[None]]()
-        self.refused = 0
+        self.attempts = 0
 
     def open(self) -> None:
         """Open another link, if the server accepts it."""
+        self.attempts += 1
         task = asyncio.ensure_future(self._open())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def flood(self, rate: float) -> None:
-        """Open links at a constant rate."""
+    async def flood(self, count: int, seconds: float) -> None:
+        """Open `count` links together, again and again."""
         while True:
-            self.open()
-            await asyncio.sleep(1 / rate)
+            for _ in range(count):
+                self.open()
+            await asyncio.sleep(seconds)
 
     async def _open(self) -> None:
-        try:
+        with suppress(ConnectError):
             await memory.connect(parse_url(URL), self, Settings(), None)
-        except ConnectError:
-            self.refused += 1
 
     def link_made(self, link: Any) -> None:
         """Keep the link."""
@@ -78,12 +81,17 @@ def serve(settings: Settings, addresses: Any) -> penstock.Server:
 
 async def is_served() -> bool:
     patience = Reconnect(first_delay=0.1, longest_delay=0.5, initial=True)
-    async with penstock.connect(URL, reconnect=patience) as peer:
+    async with penstock.connect(URL, reconnect=patience, confirm=True) as peer:
         return bytes((await peer.call("echo", b"x")).data) == b"x"
 
 
 def simulate(main: Coroutine[Any, Any, None]) -> None:
-    with network(lambda _: (Road(delay=ROUND_TRIP / 2), Road(delay=ROUND_TRIP / 2))):
+    drawn = random.Random(7)
+    with (
+        mock.patch("penstock.transports.places.random", drawn.random),
+        mock.patch("penstock.aio.reconnect.random", drawn),
+        network(lambda _: (Road(delay=ROUND_TRIP / 2), Road(delay=ROUND_TRIP / 2))),
+    ):
         run(main, limit=600.0)
 
 
@@ -109,15 +117,22 @@ def test_silent_links_keep_no_client_out(settings: Settings, addresses: Any) -> 
     simulate(main())
 
 
+# One by one, ten times as many as would all get a place; or all places together, as soon as nobody is spared any more.
+@pytest.mark.parametrize(
+    ("together", "interval"), [(1, SPARED_SECONDS / LIMIT / 10), (2 * LIMIT, SPARED_SECONDS)], ids=["steady", "bursts"]
+)
 @CROWDS
-def test_client_that_tries_again_is_served_during_a_flood(settings: Settings, addresses: Any) -> None:
+def test_client_that_tries_again_is_served_during_a_flood(
+    settings: Settings, addresses: Any, together: int, interval: float
+) -> None:
     async def main() -> None:
         junk = Junk(refills=False)
         async with serve(settings, addresses()) as server:
-            flood = asyncio.ensure_future(junk.flood(rate=5 * LIMIT))
-            await passing(lambda: junk.refused > 100)
-            async with asyncio.timeout(60.0):
-                assert await is_served()
+            flood = asyncio.ensure_future(junk.flood(together, interval))
+            await passing(lambda: junk.attempts > 50)
+            for _ in range(5):
+                async with asyncio.timeout(20.0):
+                    assert await is_served()
             # Neither does the flood make the server hold more links.
             assert len(server._arrivals) <= 2 * LIMIT + 64
             flood.cancel()

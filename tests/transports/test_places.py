@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from penstock.transports.places import SPARED_SECONDS, Places
@@ -19,24 +21,27 @@ def test_newcomer_gets_the_place_of_the_oldest_holder() -> None:
     assert evicted == ["a", "b"] and len(kept) == 2
 
 
-def test_young_holder_is_spared_and_newcomer_refused() -> None:
+@pytest.mark.parametrize(("drawn", "age", "room"), [(0.3, 0.25, False), (0.3, 0.35, True), (0.99, 1.0, True)])
+def test_young_holder_may_be_spared(monkeypatch: pytest.MonkeyPatch, drawn: float, age: float, room: bool) -> None:
+    monkeypatch.setattr("penstock.transports.places.random", lambda: drawn)
     kept, evicted = places()
     kept.take("a", 10.0)
-    kept.take("b", 10.5)
-    assert not kept.make_room(10.9) and evicted == []
+    kept.take("b", 10.0 + age * SPARED_SECONDS)
     # The oldest decides.
-    assert kept.make_room(10.0 + SPARED_SECONDS) and evicted == ["a"]
-    kept.take("c", 10.0 + SPARED_SECONDS)
-    assert not kept.make_room(10.4 + SPARED_SECONDS)
+    assert kept.make_room(10.0 + age * SPARED_SECONDS) == room
+    assert evicted == (["a"] if room else [])
 
 
-def test_flood_evicts_no_more_than_all_holders_in_the_time_that_they_are_spared() -> None:
+def test_flood_leaves_holders_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    # At 100 times the rate at which all newcomers get a place, one in ten does, and keeps it for a tenth of the time.
+    # Without sparing, it would keep it for a hundredth.
+    monkeypatch.setattr("penstock.transports.places.random", random.Random(1).random)
     kept, evicted = places(10)
+    rate = 100 * 10 / SPARED_SECONDS
     for number in range(10_000):
-        now = number / 1_000
-        if kept.make_room(now):
-            kept.take(str(number), now)
-    assert len(evicted) <= 10 * 10 / SPARED_SECONDS
+        if kept.make_room(number / rate):
+            kept.take(str(number), number / rate)
+    assert len(evicted) == pytest.approx(1_000, rel=0.1)
 
 
 def test_place_is_free_after_its_holder_has_left() -> None:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import random
 from typing import Final, Generic, TypeVar
 
 __all__ = ["SPARED_SECONDS", "Places"]
 
 T = TypeVar("T")
 
-SPARED_SECONDS: Final = 1.0
-"""A place is kept for at least this long. Handshakes and a first message need up to three round trips."""
+SPARED_SECONDS: Final = 0.5
+"""The age up to which a holder may keep its place: handshakes and a first message need up to three round trips."""
 
 
 class Places(Generic[T]):
     """The holders of places, the oldest first. When all are taken, a newcomer gets that of the oldest holder.
 
-    Otherwise, a peer that takes all places and says nothing would keep all others out. A flood of newcomers cannot
-    drive out one that needs a moment: a holder that is younger than `SPARED_SECONDS` is spared, and the newcomer is
-    refused. So the number of evictions is limited, too. What a holder has sent so far does not count, because a few
-    bytes cost a hostile peer nothing.
+    Otherwise, a peer that takes all places and says nothing would keep all others out. A holder that is younger than
+    `SPARED_SECONDS` gives its place up with a probability that grows with its age; else the newcomer is refused. So a
+    flood cannot drive out everybody who needs a moment, nor can a peer that renews its places at the right time keep
+    others out. What a holder has sent so far does not count, because a few bytes cost a hostile peer nothing.
 
     Args:
         limit: The number of places.
@@ -42,7 +43,7 @@ class Places(Generic[T]):
         if len(self._since) < self._limit:
             return True
         oldest = next(iter(self._since), None)
-        if oldest is None or now - self._since[oldest] < SPARED_SECONDS:
+        if oldest is None or now - self._since[oldest] < SPARED_SECONDS * random():
             return False
         self.leave(oldest)
         self._evict(oldest)
