@@ -36,6 +36,34 @@ def others() -> list[asyncio.Task[Any]]:
     return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
 
 
+@pytest.mark.parametrize("between", range(4))
+@pytest.mark.parametrize("after", range(1, 5))
+@pytest.mark.parametrize("kind", ["direct", "reconnecting", "balanced"])
+async def test_close_that_is_canceled_twice_ends_all_sessions(kind: str, after: int, between: int) -> None:
+    # The second one may arrive before the tasks of the first one have begun.
+    reached = asyncio.Event()
+    async with penstock.serve(make_service([], reached), URL) as server:
+        if kind == "balanced":
+            peer: penstock.Peer = await penstock.balance([URL], settings=PATIENT)
+        else:
+            reconnect = Reconnect() if kind == "reconnecting" else None
+            peer = await penstock.connect(URL, settings=PATIENT, reconnect=reconnect)
+        call = asyncio.ensure_future(peer.call("never"))
+        await reached.wait()
+        closing = asyncio.ensure_future(peer.close())
+        await turns(after)
+        closing.cancel()
+        await turns(between)
+        closing.cancel()
+        with pytest.raises(penstock.SessionError):
+            await call
+        await until(lambda: server.connections == 0)
+        with suppress(asyncio.CancelledError):
+            await closing
+        await until(lambda: not others())
+    assert peer.closed
+
+
 @pytest.mark.parametrize("reconnect", [None, Reconnect()])
 async def test_canceled_close_ends_a_session_at_once(reconnect: Reconnect | None) -> None:
     seen: list[object] = []

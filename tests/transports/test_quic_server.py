@@ -143,6 +143,17 @@ async def test_bytes_out_of_order_are_counted_and_pay(certificates: Certificates
             assert held_by("127.0.0.1") == 0
 
 
+async def test_bytes_out_of_order_are_released_when_the_connection_closes(url: str, certificates: Certificates) -> None:
+    # aioquic keeps a closed connection for several round trips, whose length the peer chooses.
+    async with listening(url) as place, raw_client(place, certificates) as raw:
+        skip(raw, 0)
+        await until(lambda: held_by("127.0.0.1") > 1 << 20)
+        [connection] = place.listener.connections
+        connection.hang_up()
+        assert held_by("127.0.0.1") == 0
+        assert not any(stream.receiver._buffer for stream in connection._quic._streams.values())
+
+
 async def test_gaps_that_are_filled_are_not_counted(url: str, certificates: Certificates) -> None:
     async with listening(url) as place, raw_client(place, certificates) as raw:
         skip(raw, 0)

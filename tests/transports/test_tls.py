@@ -35,6 +35,18 @@ async def test_bytes_travel_encrypted_and_a_close_loses_none(certificates: Certi
         await client.lost()
 
 
+async def test_link_that_was_aborted_may_be_closed(certificates: Certificates) -> None:
+    async with listening(TLS, ssl=certificates.server) as place:
+        client = await connected(place.url, ssl=certificates.client)
+        server = await place.next()
+        client.link.abort()
+        client.link.close()
+        assert client.link.get_write_buffer_size() == 0
+        assert client.link.progress()[0] >= 0
+        await server.lost()
+        await client.lost()
+
+
 async def test_tls_works_without_time_to_close(certificates: Certificates) -> None:
     settings = Settings(close_grace=0.0)
     async with listening(TLS, settings, ssl=certificates.server) as place:

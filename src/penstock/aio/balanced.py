@@ -110,7 +110,13 @@ class Balanced(Connector):
     async def close(self, grace: float | None = None) -> None:
         """Close all connections."""
         self._closed = True
-        await asyncio.gather(*(node.close(grace) for node in self.nodes.values()))
+        try:
+            await asyncio.gather(*(node.close(grace) for node in self.nodes.values()))
+        except asyncio.CancelledError:
+            # What is canceled before its first step has not begun to close.
+            for node in self.nodes.values():
+                node.abandon()
+            raise
 
     def detach(self) -> None:
         """Raise a LocalError: a balancer has several sessions."""

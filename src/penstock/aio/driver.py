@@ -355,8 +355,7 @@ class Driver:
                 self._fail_streams(grace)
                 await self._over_within(CLOSE_TIMEOUT)
         except asyncio.CancelledError:
-            # The peer is told, and the link closes on its own.
-            self._fail_streams(0)
+            self.abandon()
             raise
         if self.flow.link is not None:
             self.flow.link.abort()
@@ -367,6 +366,10 @@ class Driver:
         await cancel_tasks(self.exchanges.tasks, self.flow.name)
         if self.admission is not None:
             await self.admission.exited()
+
+    def abandon(self) -> None:
+        """End the session at once. The peer is told, and the link closes on its own."""
+        self._fail_streams(0)
 
     def _fail_streams(self, grace: float) -> None:
         """End the session with an error, unless it has ended."""

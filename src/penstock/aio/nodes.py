@@ -154,9 +154,17 @@ class Node:
 
     async def close(self, grace: float | None) -> None:
         """Close the connection after open streams have ended, or after `grace` seconds."""
+        self._leave()
+        await self.connector.close(grace)
+
+    def abandon(self) -> None:
+        """End the connection at once. See :meth:`Driver.abandon`."""
+        self._leave()
+        self.connector.abandon()
+
+    def _leave(self) -> None:
         self.leaving = True
         self._changed()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        await self.connector.close(grace)

@@ -159,11 +159,23 @@ class Reconnecting(Connector):
         """Close the connection, and stop reconnecting. See :meth:`Peer.close`."""
         self._end(SessionClosed("this side closed the connection"))
         tasks = self._stop()
-        if tasks:
-            await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT)
-        await asyncio.gather(self.latest.close(grace), *(driver.close(grace) for driver in self._replaced))
+        try:
+            if tasks:
+                await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT)
+            await asyncio.gather(self.latest.close(grace), *(driver.close(grace) for driver in self._replaced))
+        except asyncio.CancelledError:
+            # What is canceled before its first step has not begun to close.
+            self.abandon()
+            raise
         if self._retire_tasks:
             await asyncio.wait(self._retire_tasks)
+
+    def abandon(self) -> None:
+        """Stop reconnecting, and end the connection at once. See :meth:`Driver.abandon`."""
+        self._end(SessionClosed("this side closed the connection"))
+        self._stop()
+        for driver in (self.latest, *self._replaced):
+            driver.abandon()
 
     def reset_budget(self) -> None:
         """Refill the retry budget. See :meth:`Peer.reset_budget`."""

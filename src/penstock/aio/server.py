@@ -178,6 +178,8 @@ class Server:
         try:
             await self._close(grace)
         except asyncio.CancelledError:
+            for driver in list(self._drivers.values()):
+                driver.abandon()
             await self._close(0)
             raise
 

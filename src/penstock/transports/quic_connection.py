@@ -184,11 +184,16 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
             return
         why = f"{self._unclaimed.size} bytes arrived out of order, and a limit of bytes is reached"
         logger.warning("%s: closed a connection: %s", self._url.place, why)
-        for stream in self._quic._streams.values():
-            stream.receiver._buffer.clear()
-        self._unclaimed.count(0)
         lose_all(self._links, LimitExceeded(why))
         self.hang_up(ABORTED, why)
+
+    def _forget_input(self) -> None:
+        """Release what has arrived out of order. aioquic keeps a closed connection for a while, but reads nothing."""
+        for stream in self._quic._streams.values():
+            stream.receiver._buffer.clear()
+        if self._unclaimed is not None:
+            self._unclaimed.count(0)
+            self._unclaimed = None
 
     # Events of QUIC.
 
@@ -225,7 +230,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
 
     def terminated(self, event: events.ConnectionTerminated) -> None:
         """Handle the end of the connection, by either side."""
-        self._unclaimed = None
+        self._forget_input()
         why = event.reason_phrase or f"error {event.error_code:#x}"
         lose_all(self._links, LinkLost(f"the connection ended: {why}"), in_order=event.error_code == NO_ERROR)
 
@@ -255,6 +260,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
             self._done = True
             self._quic.close(code, reason_phrase=reason)
             self.transmit()
+            self._forget_input()
 
 
 # TLS, which is part of QUIC.

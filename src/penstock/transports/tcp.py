@@ -133,7 +133,8 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
             try:
                 if self._transport.can_write_eof():
                     self._transport.write_eof()
-                else:
+                elif not self._transport.is_closing():
+                    # After an abort, closing asyncio's transports of TLS makes their methods raise AttributeError.
                     self._transport.close()
             except (OSError, RuntimeError):
                 # The peer has reset the connection, but asyncio has not noticed it yet; or uvloop has, and closed it.
