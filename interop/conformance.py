@@ -81,7 +81,7 @@ def test_websocket_conforms(tmp_path: Path) -> None:
 
 async def _check_websocket(tmp_path: Path) -> None:
     settings = Settings(max_empty_fragments=100_000, max_control_frames=100_000)
-    listener = await listen(parse_url("river+ws://127.0.0.1:0/"), lambda address: Echo(), settings)
+    listener = await listen(parse_url("river+ws://127.0.0.1:0/"), lambda *_: Echo(), settings)
     servers = [{"agent": "penstock", "url": f"ws://127.0.0.1:{listener.url.port}/"}]
     cases = {"cases": ["1.2.*", "2.*", "3.*", "4.*", "5.*", "7.*"], "exclude-cases": [], "exclude-agent-cases": {}}
     (tmp_path / "spec.json").write_text(json.dumps({"outdir": "reports", "servers": servers, **cases}))

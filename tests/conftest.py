@@ -6,12 +6,14 @@ import asyncio
 import inspect
 import os
 from collections.abc import Generator
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
+from penstock.transports import places
 from tests import builds as both_builds
 from tests.accounts import check_ledger
 from tests.builds import Build
@@ -38,6 +40,18 @@ def builds() -> dict[str, Build]:
 def build(request: pytest.FixtureRequest, builds: dict[str, Build]) -> Build:
     """Each build in turn; see tests/builds.py."""
     return builds[request.param]
+
+
+@pytest.fixture
+def silence_spared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No silent link has to give its place up, however slow this machine is."""
+    monkeypatch.setattr(places, "SPARED_SECONDS", inf)
+
+
+@pytest.fixture
+def silence_punished(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest silent link has to give its place up at once."""
+    monkeypatch.setattr(places, "SPARED_SECONDS", 0.0)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

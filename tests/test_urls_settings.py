@@ -78,7 +78,10 @@ def test_transports_name_the_settings_that_they_read() -> None:
         "h2": ("http2.py", "http2_connection.py", "streams.py", "proxied.py"),
         "quic": ("quic.py", "quic_connection.py", "quic_server.py", "streams.py"),
     }
-    modules |= {"ws": ("websocket.py", "websocket_handshake.py", "proxied.py"), "memory": ("memory.py",)}
+    modules |= {
+        "ws": ("websocket.py", "websocket_handshake.py", "websocket_link.py", "proxied.py"),
+        "memory": ("memory.py",),
+    }
     modules |= {"tcp": ("tcp.py", "proxied.py")}
     own = set(TRANSPORT_SETTINGS)
     for transport, files in modules.items():

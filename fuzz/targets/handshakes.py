@@ -42,4 +42,4 @@ def outcome(build: Build, data: bytes) -> object:
         if done is not False:
             break
     # The answer has the time of day.
-    return found, shake.rest, b"" if is_client else shake.answer[:12]
+    return found, shake.take_rest(), b"" if is_client else shake.answer[:12]

@@ -174,7 +174,7 @@ def _connection(build: Build, module: Any, options: int, told: list[object]) -> 
     settings = build.module("penstock.settings").Settings(origins=ORIGINS, trusted_proxies=trusted)
     if options & 1:
         return module.ClientConnection(url, Receiver(told), settings)
-    listener = module.Http2Listener(url, lambda address: Receiver(told), settings)
+    listener = module.Http2Listener(url, lambda address, hang_up: Receiver(told), settings)
     return module.ServerConnection(listener, None if options & 2 else Receiver(told), ADDRESS)
 
 

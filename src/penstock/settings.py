@@ -119,7 +119,8 @@ class Settings:
     times as much, no more requests are read."""
     max_connections: int = 10_000
     """Connections of a server: each costs a file descriptor and about 20 KiB. Links whose first message has not been
-    read are counted separately, by the same limits. A full server still admits clients that resume a session."""
+    read are counted separately, by the same limits; the oldest of them makes room for a new one. A full server still
+    admits clients that resume a session."""
     max_connections_per_address: int = 100
     """Connections of a server from one address, or of one principal if the acceptor names it: a client needs only one,
     but many clients may share an address."""

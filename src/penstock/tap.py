@@ -28,9 +28,10 @@ class RefusalCause(StrEnum):
     """Why a server has refused a client, in few words, so that refusals can be counted."""
 
     LIMIT = "limit"
-    """`Settings.max_connections` was reached."""
+    """`Settings.max_connections` was reached. The link was the newest, or the one that was silent for longest."""
     CLIENT_LIMIT = "client_limit"
-    """The client's address or principal was at its limit, `Settings.max_connections_per_address`."""
+    """The client's address or principal was at its limit, `Settings.max_connections_per_address`. The link was the
+    newest, or the one that was silent for longest."""
     LOCKED_OUT = "locked_out"
     """Too many unknown sessions were named from the address, so it may resume none for a while."""
     UNKNOWN_SESSION = "unknown_session"

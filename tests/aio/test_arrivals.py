@@ -29,13 +29,16 @@ class Place:
     def arrived(self, arrival: Arrival, session: Any, link: Any) -> None:
         self.found.append((session, link))
 
+    def evicted(self, arrival: Arrival, reason: str) -> None:
+        self.gone.append(reason)
+
     def lost(self, arrival: Arrival, reason: str) -> None:
         self.gone.append(reason)
 
 
 def arrive(place: Place, refusal: str = "") -> tuple[Arrival, FakeLink]:
     settings = Settings()
-    arrival = Arrival(place, Limits(settings), detectors("rsocket", settings)(), "192.0.2.7", "rsocket", refusal)
+    arrival = Arrival(place, Limits(settings), detectors("rsocket", settings)(), "192.0.2.7", "rsocket", None, refusal)
     link = FakeLink()
     arrival.link_made(link)
     return arrival, link

@@ -12,6 +12,8 @@ from penstock.aio.limits import WINDOW, Limits, RefusalCounter
 from penstock.rsocket.dialect import RSOCKET_1_0
 from penstock.session import Session
 from penstock.settings import Settings
+from penstock.tap import Refusal, RefusalCause
+from penstock.transports.places import SPARED_SECONDS
 from penstock.wire.rsocket.frames import ResumeFrame
 from tests.waiting import until
 
@@ -20,22 +22,35 @@ def session(name: str) -> Session:
     return cast(Session, name)
 
 
+class Silent:
+    """A link whose first message has not been read."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.told: list[Refusal] = []
+
+    def evict(self, reason: Refusal) -> None:
+        self.told.append(reason)
+
+
 def limits(**settings: Any) -> Limits:
     return Limits(Settings(max_connections=5, max_connections_per_address=2, max_sessions=2, **settings))
 
 
+@pytest.mark.usefixtures("silence_spared")
 def test_full_address_accepts_links_that_may_resume() -> None:
     # THREATS 94
     counts = limits()
     for name in "ab":
         counts.linked(session(name), "x")
     assert "max_connections_per_address (2) are open" in counts.full("x")
-    assert not counts.full("y") and not counts.refuses("x")
-    counts.arrived("x")
-    counts.arrived("x")
-    assert "max_connections_per_address (2) links" in counts.refuses("x")
-    counts.identified("x")
-    assert not counts.refuses("x")
+    assert not counts.full("y") and not counts.make_room("x", 0.0)
+    links = [Silent("x"), Silent("x")]
+    for link in links:
+        counts.arrived(link, 0.0)
+    assert "max_connections_per_address (2) links" in counts.make_room("x", 0.0)
+    counts.identified(links[0])
+    assert not counts.make_room("x", 0.0)
 
 
 def test_a_session_without_a_link_is_no_connection() -> None:
@@ -78,7 +93,7 @@ def test_a_session_that_changes_its_link_counts_once() -> None:
 
 def test_limits_are_empty_without_links_and_sessions() -> None:
     for count in (
-        lambda counts: counts.arrived("x"),
+        lambda counts: counts.arrived(Silent("x"), 0.0),
         lambda counts: counts.linked(session("a"), "x"),
         lambda counts: counts.unlinked(session("a")),
     ):
@@ -100,14 +115,14 @@ def test_session_without_a_principal_keeps_counting_for_its_latest_address() -> 
     assert counts.full("x") and counts.full("y")
 
 
+@pytest.mark.usefixtures("silence_spared")
 def test_each_link_that_ends_makes_one_place() -> None:
     # THREATS 94
     counts = limits()
-    counts.arrived("x")
-    counts.arrived("x")
-    counts.identified("x")
-    counts.arrived("x")
-    assert counts.refuses("x")
+    first, _ = arrived(counts, "x", "x")
+    counts.identified(first)
+    arrived(counts, "x")
+    assert counts.make_room("x", 0.0)
     for name in "ab":
         counts.linked(session(name), "x")
     counts.ended(session("a"))
@@ -115,23 +130,94 @@ def test_each_link_that_ends_makes_one_place() -> None:
     assert counts.full("x")
 
 
+# Eviction.
+
+
+OLD = SPARED_SECONDS
+
+
+def arrived(counts: Limits, *addresses: str, at: float = 0.0) -> list[Silent]:
+    links = [Silent(address) for address in addresses]
+    for link in links:
+        counts.arrived(link, at)
+    return links
+
+
+def test_oldest_silent_link_of_an_address_gives_its_place_up() -> None:
+    # THREATS 95
+    counts = limits()
+    other, first, second = arrived(counts, "y", "x", "x")
+    assert counts.make_room("x", OLD) is None
+    (reason,) = first.told
+    assert reason.cause is RefusalCause.CLIENT_LIMIT and "max_connections_per_address (2) links" in reason
+    assert "for the longest time" in reason
+    assert not other.told and not second.told
+    # It no longer counts: there is one place, which no other link has to give up.
+    assert counts.make_room("x", OLD) is None and not second.told
+
+
+def test_oldest_silent_link_of_all_gives_its_place_up() -> None:
+    # THREATS 94
+    counts = limits()
+    links = arrived(counts, *"abcde")
+    assert counts.make_room("f", OLD) is None
+    assert [len(link.told) for link in links] == [1, 0, 0, 0, 0]
+    assert links[0].told[0].cause is RefusalCause.LIMIT and "max_connections (5) links" in links[0].told[0]
+    counts.arrived(Silent("f"), OLD)
+    assert counts.make_room("g", OLD) is None
+    assert [len(link.told) for link in links] == [1, 1, 0, 0, 0]
+
+
+def test_address_at_its_limit_costs_others_no_place() -> None:
+    # THREATS 95
+    counts = limits()
+    older = arrived(counts, *"abc")
+    own = arrived(counts, *"xx", at=1.0)
+    # Both limits are reached.
+    assert counts.make_room("x", 1.0 + OLD) is None
+    assert [len(link.told) for link in older + own] == [0, 0, 0, 1, 0]
+
+
+@pytest.mark.usefixtures("silence_spared")
+def test_young_link_is_spared() -> None:
+    counts = limits()
+    links = arrived(counts, *"xx")
+    refused = counts.make_room("x", OLD * 0.9)
+    assert refused is not None and refused.cause is RefusalCause.CLIENT_LIMIT and "longest" not in refused
+    assert not links[0].told and not links[1].told
+
+
+def test_evicted_links_leave_no_trace() -> None:
+    counts = limits()
+    for number in range(20):
+        now = number * OLD
+        assert counts.make_room("x", now) is None
+        counts.arrived(Silent("x"), now)
+    assert len(counts._pending) == len(counts._pending_of["x"]) == 2
+    for link in [*counts._pending._since]:
+        counts.identified(link)
+        counts.identified(link)
+    assert not counts and not counts._pending_of
+
+
+@pytest.mark.usefixtures("silence_spared")
 def test_all_addresses_have_a_limit_together() -> None:
     counts = limits()
     for name in "abcde":
         counts.linked(session(name), name)
-        counts.arrived(name)
+        counts.arrived(Silent(name), 0.0)
     assert "max_connections (5) are open" in counts.full("f")
-    assert "max_connections (5)" in counts.refuses("f")
+    assert "max_connections (5)" in counts.make_room("f", 0.0)
 
 
 def test_guesses_lock_out_and_junk_does_not(caplog: pytest.LogCaptureFixture) -> None:
     # THREATS 28, 95
     counts = limits(max_refusals_per_address=2)
     assert [counts.unrecognized("x", False, 0.0) for _ in range(4)] == [True, True, False, False]
-    assert not counts.locked_out("x", 0.0) and not counts.refuses("x")
+    assert not counts.locked_out("x", 0.0) and not counts.make_room("x", 0.0)
     # They are counted separately.
     assert [counts.unrecognized("x", True, 0.0) for _ in range(3)] == [True, True, False]
-    assert counts.locked_out("x", 0.0) and not counts.locked_out("y", 0.0) and not counts.refuses("x")
+    assert counts.locked_out("x", 0.0) and not counts.locked_out("y", 0.0) and not counts.make_room("x", 0.0)
     assert caplog.messages == [
         "x has reached max_refusals_per_address (2): for a while, its links cannot be logged when they are refused",
         "x has reached max_refusals_per_address (2): for a while, its links cannot resume a session",

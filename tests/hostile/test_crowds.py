@@ -114,6 +114,7 @@ async def test_a_refusal_names_its_limit_and_is_temporary(url: str) -> None:
                     pass
 
 
+@pytest.mark.usefixtures("silence_spared")
 @pytest.mark.parametrize("scheme", ["river+ws", "rsocket+h2c"])
 async def test_links_that_say_nothing_have_a_limit_of_their_own(scheme: str) -> None:
     # THREATS 94

@@ -160,6 +160,7 @@ async def open_idle(stack: AsyncExitStack, server: penstock.Server, count: int) 
     await until(lambda: len(server._arrivals) == count)
 
 
+@pytest.mark.usefixtures("silence_spared")
 @pytest.mark.parametrize("url", [*TCP, "rsocket+unix://"])
 async def test_refused_link_receives_the_limit(url: str, tmp_path: Path) -> None:
     # THREATS 94, 95
@@ -181,6 +182,7 @@ async def test_refused_link_receives_the_limit(url: str, tmp_path: Path) -> None
         await until(lambda: len(server._arrivals) == 2)
 
 
+@pytest.mark.usefixtures("silence_spared")
 @pytest.mark.parametrize("url", TCP[:2])
 async def test_refused_link_does_not_end_the_session_that_it_resumes(
     url: str, caplog: pytest.LogCaptureFixture
@@ -204,6 +206,7 @@ async def test_refused_link_does_not_end_the_session_that_it_resumes(
             assert set(server._drivers) == sessions
 
 
+@pytest.mark.usefixtures("silence_spared")
 async def test_explained_refusals_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.aio.server.MAX_REFUSED_LINKS", 1)
     settings = Settings(max_connections=1, first_frame_timeout=60.0, **PATIENT)
@@ -285,6 +288,7 @@ async def test_session_that_resumes_keeps_its_principal() -> None:
         await until(lambda: not server._drivers)
 
 
+@pytest.mark.usefixtures("silence_spared")
 async def test_refused_links_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
     settings = Settings(max_connections=1, max_refusals_per_address=3, first_frame_timeout=60.0, **PATIENT)
     notes = Notes()

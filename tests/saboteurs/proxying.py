@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 from penstock import Admitted, ConnectError, Connection, Settings, SetupRejected
 from penstock.aio.limits import Limits
 from penstock.session import Session
+from penstock.tap import Refusal
 from tests.transports.recording import Place, connected, listening, raw_connection
 from tests.transports.test_proxy_header import inet
 
@@ -93,6 +94,15 @@ async def _forwarded(place: Place, listed: bool, client: str, source: random.Ran
     return "" if not listed or len(headers) == 1 else "headers that disagree are accepted"
 
 
+class Silent:
+    """A link whose first message has not been read."""
+
+    address = "x"
+
+    def evict(self, reason: Refusal) -> None:
+        """Do nothing: there is room for all."""
+
+
 def neighbors(folder: Path) -> Iterator[str]:
     """Let clients share addresses, one of them hostile, and count what the others are refused (THREATS 95)."""
     for seed in range(50):
@@ -107,14 +117,15 @@ def _shared(source: random.Random) -> Iterator[str]:
     for number in range(400):
         now += source.expovariate(5)
         if source.random() < 0.6:
-            limits.arrived("x")
+            link = Silent()
+            limits.arrived(link, now)
             guessed = source.random() < 0.5
             if not guessed:
                 limits.unrecognized("x", False, now)
             elif not limits.locked_out("x", now):
                 limits.unrecognized("x", True, now)
                 guesses.append(now)
-            limits.identified("x")
+            limits.identified(link)
             continue
         if open_sessions and source.random() < 0.4:
             gone = source.choice(list(open_sessions))
@@ -122,7 +133,7 @@ def _shared(source: random.Random) -> Iterator[str]:
             limits.ended(cast(Session, gone))
             continue
         name = source.choice("abcdef")
-        refused = limits.refuses("x") or limits.full("x")
+        refused = limits.make_room("x", now) or limits.full("x")
         if refused:
             yield f"a new client is refused because of others: {refused}"
             return

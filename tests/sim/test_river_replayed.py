@@ -32,7 +32,7 @@ from tests.river.greeting import Greeting
 from tests.river.peers import is_greeting, messages, recorded, transcript, transcripts
 
 NOT_LIVE = {
-    "43": "WebSocket's own: see tests/transports/test_websocket.py",
+    "43": "WebSocket's own: see tests/transports/test_websocket_link.py",
     "45": "a server of ours refuses to be called by another name: docs/deviations.md",
     "53": "WebSocket's own: what is one message there",
     "41": "v1.1: here with its own tests",

@@ -264,7 +264,7 @@ async def faulty(
 ) -> AsyncIterator[Published]:
     """Serve with faults; yield the published streams."""
     url = parse_url(f"{protocol}+{place}")
-    listener = await listen(url, lambda address: make(protocol, frozenset(faults), interval, burst), Settings())
+    listener = await listen(url, lambda *_: make(protocol, frozenset(faults), interval, burst), Settings())
     try:
         yield Published(
             url=str(listener.url),

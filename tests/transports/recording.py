@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock import transports
 from penstock.settings import DEFAULT_SETTINGS, Settings
-from penstock.transports import Link, Listener, Refused
+from penstock.transports import HangUp, Link, Listener, Refused
 from penstock.urls import parse_url
 
 TCP = "rsocket+tcp://127.0.0.1:0"
@@ -84,6 +84,7 @@ class Place:
         listener: What listens there.
         accepted: A receiver for each link that came in, in order; empty at first.
         addresses: Whence they came.
+        hang_ups: What ends each before it is made.
         refusing: Take no links.
         came: Called for each link.
 
@@ -94,12 +95,14 @@ class Place:
     def __init__(self) -> None:
         self.accepted: list[Recorder] = []
         self.addresses: list[str] = []
+        self.hang_ups: list[HangUp | None] = []
         self.refusing = False
         self.came: Callable[[], object] = lambda: None
         self._came = asyncio.Event()
 
-    def accept(self, address: str) -> Recorder | Refused:
+    def accept(self, address: str, hang_up: HangUp | None) -> Recorder | Refused:
         self.addresses.append(address)
+        self.hang_ups.append(hang_up)
         if self.refusing:
             return Refused("the server is full")
         self.accepted.append(Recorder())

@@ -103,6 +103,7 @@ async def test_a_proxy_that_sends_no_request_is_given_up(url: str) -> None:
         assert place.addresses in ([], ["127.0.0.1"])
 
 
+@pytest.mark.usefixtures("silence_spared")
 @pytest.mark.parametrize("url", [WS, H2C])
 async def test_incomplete_requests_of_proxies_have_a_limit(url: str) -> None:
     settings = Settings(trusted_proxies=LOOPBACK, max_connections=2)
@@ -110,6 +111,17 @@ async def test_incomplete_requests_of_proxies_have_a_limit(url: str) -> None:
         async with raw_connection(place.port) as (reader, _):
             assert await reader.read() == b""
         assert not place.addresses
+
+
+@pytest.mark.usefixtures("silence_punished")
+async def test_oldest_incomplete_request_of_a_proxy_gives_its_place_up() -> None:
+    # THREATS 95
+    settings = Settings(trusted_proxies=LOOPBACK, max_connections=1)
+    async with listening(WS, settings) as place, raw_connection(place.port) as (silent, _):
+        link = await connected(place.url, Settings(headers=(("X-Forwarded-For", "192.0.2.1"),)))
+        assert b"too many clients wait for an answer" in await silent.read()
+        assert "192.0.2.1" in place.addresses
+        link.link.abort()
 
 
 @pytest.mark.parametrize("url", [WS, H2C])

@@ -16,6 +16,7 @@ from penstock import ConnectError, Kind, Payload, Service, Settings, UrlError
 from penstock.protocols import PROTOCOLS
 from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.session import RSocketSession
+from penstock.transports import http2
 from penstock.urls import parse_url
 from tests.transports import interactions
 from tests.transports.certificates import Certificates
@@ -237,6 +238,19 @@ async def test_closed_listener_takes_no_streams_of_open_connections() -> None:
         await raw.closed()
         raw.abort()
         assert await server.lost() is None
+
+
+@pytest.mark.usefixtures("silence_punished")
+async def test_oldest_refused_connection_is_no_longer_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 94
+    monkeypatch.setattr(http2, "MAX_REFUSED_LINKS", 1)
+    async with listening(H2C) as place:
+        place.refusing = True
+        async with raw_client(place.port) as first, raw_client(place.port) as second:
+            ended = await first.next(events.ConnectionTerminated)
+            assert ended.additional_data == b"too many clients wait for an answer"
+            second.request()
+            assert await second.status() == 503
 
 
 async def test_open_streams_are_limited() -> None:

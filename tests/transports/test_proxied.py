@@ -99,6 +99,7 @@ async def test_slow_header_is_refused() -> None:
         assert str(error) == "no complete PROXY header within 0.05 s"
 
 
+@pytest.mark.usefixtures("silence_spared")
 async def test_unfinished_headers_have_a_limit_and_end_with_the_listener() -> None:
     settings = Settings(trusted_proxies=("127.0.0.1",), proxy_protocol=True, max_connections=2)
     async with listening(settings=settings) as place, raw_connection(place.port) as (first, _):
@@ -109,11 +110,37 @@ async def test_unfinished_headers_have_a_limit_and_end_with_the_listener() -> No
             assert not place.addresses
 
 
+@pytest.mark.usefixtures("silence_punished")
+async def test_oldest_unfinished_header_gives_its_place_up() -> None:
+    # THREATS 95
+    settings = Settings(trusted_proxies=("127.0.0.1",), proxy_protocol=True, max_connections=2)
+    async with listening(settings=settings) as place, raw_connection(place.port) as (first, _):
+        async with raw_connection(place.port) as (second, _), raw_connection(place.port) as (_, third):
+            assert await first.read() == b""
+            third.write(V1)
+            await place.linked()
+            assert place.addresses == ["192.0.2.1"] and not second.at_eof()
+
+
+async def test_header_that_is_refused_costs_no_other_client_its_place() -> None:
+    # THREATS 95: the refusal is only reported.
+    async with listening(settings=TRUSTED) as place, raw_connection(place.port) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        try:
+            assert await reader.read() == b""
+        except ConnectionError:
+            pass
+        await place.next()
+        assert place.hang_ups == [None]
+
+
 async def test_connection_that_was_just_taken_closes_with_the_listener() -> None:
     here, there = socket.socketpair()
     with there:
         here.setblocking(False)
-        proxied = ProxiedConnections(TRUSTED, lambda connection, address: None, lambda address: Refused("closed"))
+        proxied = ProxiedConnections(
+            TRUSTED, lambda connection, address: None, lambda address, hang_up: Refused("closed")
+        )
         assert proxied.take(here, "127.0.0.1")
         # The task that reads its header is canceled before its first step.
         await proxied.close()

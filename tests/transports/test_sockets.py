@@ -87,7 +87,7 @@ async def test_wrong_descriptors_are_refused(bound: socket.socket, tmp_path: Pat
 @pytest.mark.parametrize("url", ["rsocket+quic://127.0.0.1:1?fd=3&cert=c", "rsocket+memory://x?fd=3"])
 async def test_transports_without_sockets_to_inherit_refuse_the_option(url: str) -> None:
     with pytest.raises(UrlError, match="unknown option 'fd'"):
-        await transports.listen(parse_url(url), lambda _: Refused(""), DEFAULT_SETTINGS)
+        await transports.listen(parse_url(url), lambda *_: Refused(""), DEFAULT_SETTINGS)
 
 
 async def test_clients_have_no_such_option(bound: socket.socket) -> None:

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock import LinkLost
+from penstock import LinkLost, Settings
 from penstock.transports import streams
-from penstock.transports.streams import WINDOW_BYTES, StreamLink
-from tests.transports.recording import Recorder
+from penstock.transports.streams import WINDOW_BYTES, Slot, StreamLink, StreamListener
+from penstock.urls import parse_url
+from tests.transports.recording import Place, Recorder
 from tests.waiting import turns
 
 
@@ -214,3 +215,53 @@ async def test_bytes_that_were_held_are_not_lost_in_silence() -> None:
     link.received(b"unread", 6)
     link.lose(None)
     assert "while reading was paused" in str(await recorder.lost())
+
+
+# Slots.
+
+
+def slot(place: Place) -> tuple[Slot, list[str]]:
+    ends: list[str] = []
+    listener: StreamListener[None] = StreamListener(parse_url("rsocket+h2c://127.0.0.1:1"), place.accept, Settings())
+    return Slot(listener, ends.append), ends
+
+
+async def test_evicted_slot_ends_a_connection_without_links() -> None:
+    # THREATS 95
+    place = Place()
+    reserved, ends = slot(place)
+    reserved.reserve()
+    (hang_up,) = place.hang_ups
+    assert hang_up is not None
+    hang_up("why")
+    assert ends == ["why"]
+    # The server knows it.
+    reserved.lose(None)
+    await turns(3)
+    assert place.accepted[0].told == []
+
+
+async def test_evicted_slot_spares_a_connection_with_links() -> None:
+    place = Place()
+    reserved, ends = slot(place)
+    reserved.reserve()
+    reserved.release()
+    reserved.evict("why")
+    assert ends == [] and place.accepted[0].told == []
+
+
+async def test_evicted_slot_cuts_a_connection_whose_socket_is_not_ready() -> None:
+    place = Place()
+    reserved, ends = slot(place)
+    cuts: list[str] = []
+    reserved.cut = cuts.append
+    reserved.evict("why")
+    assert (cuts, ends) == (["why"], [])
+
+
+async def test_connection_that_gets_no_slot_is_told_why() -> None:
+    place = Place()
+    place.refusing = True
+    reserved, ends = slot(place)
+    reserved.reserve()
+    assert ends == ["the server is full"]

@@ -245,7 +245,7 @@ def test_a_client_may_name_the_servers_own_address(host: str, origin: str, statu
 def test_closing_server_answers_incomplete_requests(said: bytes) -> None:
     there = server()
     assert not there.feed(said)
-    answer = there.unavailable()
+    answer = there.unavailable("The server is closing")
     assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n") and b"Connection: close\r\n" in answer
 
 

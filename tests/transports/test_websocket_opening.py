@@ -140,6 +140,7 @@ async def test_refused_client_receives_the_limit() -> None:
         assert place.addresses == ["127.0.0.1"]
 
 
+@pytest.mark.usefixtures("silence_spared")
 async def test_only_some_refused_peers_are_waited_for() -> None:
     # THREATS 94
     async with listening(WS) as place:
@@ -149,6 +150,19 @@ async def test_only_some_refused_peers_are_waited_for() -> None:
         for _, writer in silent:
             writer.close()
             await writer.wait_closed()
+
+
+@pytest.mark.usefixtures("silence_punished")
+async def test_oldest_refused_peer_is_no_longer_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 94
+    monkeypatch.setattr(websocket, "MAX_REFUSED_LINKS", 1)
+    async with listening(WS) as place, raw_connection(place.port) as (accepted, _):
+        await place.next()
+        place.refusing = True
+        async with raw_connection(place.port) as (first, _), raw_connection(place.port) as (second, _):
+            answer = await first.read()
+            assert answer.startswith(b"HTTP/1.1 503") and b"too many clients wait for an answer" in answer
+            assert not accepted.at_eof() and not second.at_eof()
 
 
 async def test_a_connection_that_is_given_up_is_dropped() -> None:

@@ -11,7 +11,7 @@ from ..errors import ProtocolError
 from ..ledger import Unclaimed
 from ..session import Detector, Session
 from ..tap import Refusal, RefusalCause
-from ..transports import Discard, Link
+from ..transports import Discard, HangUp, Link
 from .limits import Limits
 from .setup import certificate_of
 
@@ -30,6 +30,9 @@ class Place(Protocol):
     def arrived(self, arrival: Arrival, session: Session, link: Link) -> None:
         """Attach the link of `arrival` to its session."""
 
+    def evicted(self, arrival: Arrival, reason: Refusal) -> None:
+        """Refuse a link that has given its place to another one."""
+
     def lost(self, arrival: Arrival, reason: Refusal) -> None:
         """Remove a link that was lost before its session was known."""
 
@@ -46,7 +49,14 @@ class Arrival:
     """
 
     def __init__(
-        self, place: Place, limits: Limits, detector: Detector, address: str, protocol: str, refusal: str = ""
+        self,
+        place: Place,
+        limits: Limits,
+        detector: Detector,
+        address: str,
+        protocol: str,
+        hang_up: HangUp | None = None,
+        refusal: str = "",
     ) -> None:
         self.address = address
         self.protocol = protocol
@@ -54,6 +64,7 @@ class Arrival:
         self.read: list[bytes] = []
         self._place = place
         self._limits = limits
+        self._hang_up = hang_up
         self._detector = detector
         self._link: Link | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -104,10 +115,21 @@ class Arrival:
 
     def link_lost(self, error: Exception | None) -> None:
         """Remove the link."""
+        if self._refused:
+            return
         self._stop()
         cause = RefusalCause.INVALID if isinstance(error, ProtocolError) else RefusalCause.LOST
         reason = str(error or "the link was closed before its first message was complete")
         self._place.lost(self, Refusal(cause, reason))
+
+    @property
+    def linked(self) -> bool:
+        """True if its link is made, so that the first message can be answered."""
+        return self._link is not None
+
+    def evict(self, reason: Refusal) -> None:
+        """Give the place to another link."""
+        self._place.evicted(self, reason)
 
     def refuse(self, reason: Refusal, level: int = logging.WARNING) -> None:
         """Close the link, and log `reason`."""
@@ -118,6 +140,8 @@ class Arrival:
         if self._link is not None:
             self._close(self._link)
             self._link = None
+        elif self._hang_up is not None:
+            self._hang_up(reason)
 
     def _cause(self) -> RefusalCause:
         """Return why the detector has raised."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import Final
+from functools import partial
+from typing import Final, Protocol
 
 from ..connection import Connection
 from ..errors import SetupRejected
 from ..session import Session
 from ..settings import Settings
 from ..tap import Refusal, RefusalCause
+from ..transports.places import Places
 from .setup import REJECTED, Admitted, Verdict
 
 __all__ = ["Limits", "RefusalCounter"]
@@ -19,13 +21,26 @@ logger = logging.getLogger("penstock.aio")
 
 WINDOW: Final = 30.0
 """Seconds in which refused links are forgotten, at a constant rate."""
+SILENT: Final = "links have not sent their first message"
+
+
+class Newcomer(Protocol):
+    """A link whose first message has not been read."""
+
+    @property
+    def address(self) -> str:
+        """The client's address."""
+
+    def evict(self, reason: Refusal) -> None:
+        """Give the place to another link."""
 
 
 class Limits:
     """Counts the links and sessions of one server.
 
     A link counts from when it is accepted. Until its first message has been read, it may still resume a session. Such
-    links are therefore counted separately, with the same limits: an address at its limit can still reconnect. Sessions
+    links are therefore counted separately, with the same limits: an address at its limit can still reconnect. A new one
+    gets the place of the one that has been silent for longest, of its own address if that is at its limit. Sessions
     without a link do not count as connections; `Settings.max_sessions` limits their number.
 
     A session counts for the address of its link until the acceptor has named a principal, and then for that.
@@ -37,7 +52,8 @@ class Limits:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._pending: Counter[str] = Counter()
+        self._pending = self._places(settings.max_connections, RefusalCause.LIMIT, self._of_all)
+        self._pending_of: dict[str, Places[Newcomer]] = {}
         self._linked: Counter[str] = Counter()
         self._clients: dict[Session, str] = {}
         # Sessions without a link, the oldest first.
@@ -52,9 +68,13 @@ class Limits:
 
     # Links whose first message has not been read.
 
-    def refuses(self, address: str) -> Refusal | None:
-        """Return why a link from `address` is refused; None if it is accepted."""
-        return self._reached(self._pending, address, "links have not sent their first message")
+    def make_room(self, address: str, now: float) -> Refusal | None:
+        """Make room for a link from `address`, maybe by evicting another one; return why there is none."""
+        if not self._pending_from(address).make_room(now):
+            return Refusal(RefusalCause.CLIENT_LIMIT, f"{self._of_one_client} {SILENT}")
+        if not self._pending.make_room(now):
+            return Refusal(RefusalCause.LIMIT, f"{self._of_all} {SILENT}")
+        return None
 
     def refused(self, address: str, now: float) -> bool:
         """Count a link that a limit refuses; return True if it is to be logged."""
@@ -84,19 +104,43 @@ class Limits:
             logger.warning("%s has reached %s: for a while, its links cannot %s", address, limit, what)
         return True
 
-    def arrived(self, address: str) -> None:
+    def arrived(self, newcomer: Newcomer, now: float) -> None:
         """Count an accepted link."""
-        self._pending[address] += 1
+        self._pending.take(newcomer, now)
+        own = self._pending_of[newcomer.address] = self._pending_from(newcomer.address)
+        own.take(newcomer, now)
 
-    def identified(self, address: str) -> None:
+    def identified(self, newcomer: Newcomer) -> None:
         """Uncount an accepted link, whose session is known, or which is gone."""
-        _decrement(self._pending, address)
+        self._pending.leave(newcomer)
+        own = self._pending_of.get(newcomer.address)
+        if own is not None:
+            own.leave(newcomer)
+            if not own:
+                del self._pending_of[newcomer.address]
+
+    def _pending_from(self, address: str) -> Places[Newcomer]:
+        limit = self.settings.max_connections_per_address
+        known = self._pending_of.get(address)
+        return known or self._places(limit, RefusalCause.CLIENT_LIMIT, self._of_one_client)
+
+    def _places(self, limit: int, cause: RefusalCause, name: str) -> Places[Newcomer]:
+        """Return places for `limit` links; the one that is evicted is told the name of the limit."""
+        return Places(limit, partial(self._evict, Refusal(cause, f"{name} {SILENT}, this one for the longest time")))
+
+    def _evict(self, reason: Refusal, newcomer: Newcomer) -> None:
+        self.identified(newcomer)
+        newcomer.evict(reason)
 
     # Sessions and their links.
 
     def full(self, address: str) -> Refusal | None:
         """Return why a new session from `address` is refused; None if it is accepted."""
-        return self._reached(self._linked, address, "are open")
+        if self._linked.total() >= self.settings.max_connections:
+            return Refusal(RefusalCause.LIMIT, f"{self._of_all} are open")
+        if self._linked[address] >= self.settings.max_connections_per_address:
+            return Refusal(RefusalCause.CLIENT_LIMIT, f"{self._of_one_client} are open")
+        return None
 
     def linked(self, session: Session, client: str) -> None:
         """Count the link of `session`, instead of its earlier one, for an address or `Connection.counted_as`."""
@@ -135,26 +179,17 @@ class Limits:
         self._unlinked.pop(session, None)
         client = self._clients.pop(session, None)
         if client is not None:
-            _decrement(self._linked, client)
+            self._linked[client] -= 1
+            if not self._linked[client]:
+                del self._linked[client]
 
     @property
     def _of_one_client(self) -> str:
         return f"max_connections_per_address ({self.settings.max_connections_per_address})"
 
-    def _reached(self, links: Counter[str], address: str, what: str) -> Refusal | None:
-        """Return which limit `links` have reached, followed by `what`; None if they have reached none."""
-        settings = self.settings
-        if links.total() >= settings.max_connections:
-            return Refusal(RefusalCause.LIMIT, f"max_connections ({settings.max_connections}) {what}")
-        if links[address] >= settings.max_connections_per_address:
-            return Refusal(RefusalCause.CLIENT_LIMIT, f"{self._of_one_client} {what}")
-        return None
-
-
-def _decrement(counts: Counter[str], address: str) -> None:
-    counts[address] -= 1
-    if counts[address] <= 0:
-        del counts[address]
+    @property
+    def _of_all(self) -> str:
+        return f"max_connections ({self.settings.max_connections})"
 
 
 class RefusalCounter:

@@ -19,7 +19,8 @@ from ..protocols import EXAMPLE_URL, detectors
 from ..session import Durable, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Refusal, RefusalCause, Tap
-from ..transports import MAX_REFUSED_LINKS, Discard, Link, Listener, Refused
+from ..transports import MAX_REFUSED_LINKS, Discard, HangUp, Link, Listener, Refused
+from ..transports.places import Places
 from ..urls import Url, parse_urls
 from .arrivals import Arrival
 from .background import Background
@@ -44,6 +45,7 @@ POLL_SECONDS: Final = 0.02
 """The interval, in seconds, at which a closing server checks whether its sessions and links are settled."""
 ARRIVAL_SECONDS: Final = 1.0
 """Seconds that clients of a closing server have to send their first message, which it rejects."""
+TOO_MANY: Final = Refusal(RefusalCause.LIMIT, "too many refused clients have sent no first message")
 
 
 def serve(
@@ -108,6 +110,8 @@ class Server:
         self._drivers: dict[Session, Driver] = {}
         self._limits = Limits(settings)
         self._arrivals: set[Arrival] = set()
+        # Those that are refused, and whose client is told so when its first message arrives.
+        self._explained = Places[Arrival](MAX_REFUSED_LINKS, lambda arrival: arrival.refuse(TOO_MANY, logging.DEBUG))
         self._folder: SessionFolder | None = None
         self._background: Background | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -268,25 +272,38 @@ class Server:
     def _accepting(self, make: Callable[[], sessions.Detector], protocol: str) -> transports.Accept:
         """Return the callback for new links of one listener."""
 
-        def accept(address: str) -> Arrival | Refused:
-            reason = self._limits.refuses(address)
+        def accept(address: str, hang_up: HangUp | None) -> Arrival | Refused:
+            def new(refusal: str = "") -> Arrival:
+                return Arrival(self, self._limits, make(), address, protocol, hang_up, refusal)
+
+            now = asyncio.get_running_loop().time()
+            reason = None if hang_up is None else self._limits.make_room(address, now)
             if reason:
                 self._note_refusal(address, reason)
-                return Refused(SetupRejected.full(reason).message, lambda: self._explainer(make, address, reason))
-            self._limits.arrived(address)
-            arrival = Arrival(self, self._limits, make(), address, protocol)
+                return Refused(SetupRejected.full(reason).message, lambda: self._explainer(lambda: new(reason)))
+            arrival = new()
+            self._limits.arrived(arrival, now)
             self._arrivals.add(arrival)
             return arrival
 
         return accept
 
-    def _explainer(self, make: Callable[[], sessions.Detector], address: str, reason: str) -> Arrival | None:
-        """Return a receiver that reads a refused set-up to reject it; None if there are too many."""
-        if sum(bool(arrival.refusal) for arrival in self._arrivals) >= MAX_REFUSED_LINKS:
+    def _explainer(self, refused: Callable[[], Arrival]) -> Arrival | None:
+        """Return the receiver of a refused link, which reads its set-up to reject it; None if there are too many."""
+        now = asyncio.get_running_loop().time()
+        if not self._explained.make_room(now):
             return None
-        arrival = Arrival(self, self._limits, make(), address, "", reason)
+        arrival = refused()
+        self._explained.take(arrival, now)
         self._arrivals.add(arrival)
         return arrival
+
+    def evicted(self, arrival: Arrival, reason: Refusal) -> None:
+        """Refuse a link that has given its place to another one: now, or when its first message arrives."""
+        self._note_refusal(arrival.address, reason)
+        arrival.refusal = reason
+        if not arrival.linked or self._explainer(lambda: arrival) is None:
+            arrival.refuse(reason, logging.DEBUG)
 
     def _note_refusal(self, address: str, reason: Refusal) -> None:
         logged = self._limits.refused(address, asyncio.get_running_loop().time())
@@ -358,8 +375,8 @@ class Server:
 
     def _remove(self, arrival: Arrival) -> None:
         """Remove a link from those whose first message has not been read."""
-        if arrival in self._arrivals and not arrival.refusal:
-            self._limits.identified(arrival.address)
+        self._limits.identified(arrival)
+        self._explained.leave(arrival)
         self._arrivals.discard(arrival)
 
     def _unlinked(self, session: Session) -> None:

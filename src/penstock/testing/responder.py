@@ -14,7 +14,7 @@ from ..payload import Payload
 from ..protocols import client_session, detectors
 from ..session import Detector
 from ..settings import Settings
-from ..transports import Link, Listener, Refused
+from ..transports import HangUp, Link, Listener, Refused
 from ..urls import parse_url
 from .ends import RawEnd
 from .results import Skipped
@@ -80,7 +80,7 @@ class RawPublisher(RawEnd):
         canceled = (event.stream_id for event in self.sender_events if isinstance(event, Canceled))
         return self._canceled or (bool(self.streams) and self.stream_id in canceled)
 
-    def _accept(self, address: str) -> RawPublisher | Refused:
+    def _accept(self, address: str, hang_up: HangUp | None) -> RawPublisher | Refused:
         # Only one connection is checked.
         self.connections += 1
         return self if self.connections == 1 else Refused("only one connection is checked")

@@ -24,6 +24,7 @@ __all__ = [
     "MAX_REFUSED_LINKS",
     "Accept",
     "Discard",
+    "HangUp",
     "Link",
     "Listener",
     "Receiver",
@@ -137,8 +138,12 @@ class Refused(NamedTuple):
     explainer: Callable[[], Receiver | None] = lambda: None
 
 
-Accept = Callable[[str], Receiver | Refused]
-"""Called with the peer's address for each new link, before any handshake."""
+HangUp = Callable[[str], object]
+"""Ends a link before `Receiver.link_made`, because another one gets its place, and tells the peer this reason if the
+transport can."""
+Accept = Callable[[str, HangUp | None], Receiver | Refused]
+"""Called with the peer's address for each new link, before any handshake, and how to hang up; None if the link is lost
+already, and only reported: then nobody else loses a place to it."""
 
 
 class Listener(Protocol):

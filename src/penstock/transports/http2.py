@@ -10,6 +10,7 @@ import asyncio
 import logging
 import ssl as tls
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes
 
@@ -25,10 +26,11 @@ from ..settings import Settings
 from ..texts import shown
 from ..urls import Url
 from . import tcp
-from .base import MAX_REFUSED_LINKS, Accept, Receiver, Refused, forget, settled
+from .base import MAX_REFUSED_LINKS, Accept, HangUp, Receiver, Refused, forget, settled
 from .forwarded import client_address
 from .http2_connection import ALPN, Http2Connection, code_name
 from .origins import are_allowed
+from .places import Places
 from .streams import Slot, StreamLink, StreamListener
 from .tls import client_context, server_contexts, with_alpn
 
@@ -41,6 +43,7 @@ OWN_HEADERS: Final = frozenset(
 )
 """Headers that the request sets itself, or that HTTP/2 does not allow: RFC 9113, section 8.2.2."""
 CLOSING: Final = Refused("the server is closing")
+TOO_MANY: Final = "too many clients wait for an answer"
 REASON: Final = b"reason"
 """The header of a response that names the limit that was reached."""
 
@@ -167,7 +170,7 @@ class ServerConnection(Http2Connection):
         super().__init__(listener.url, settings, is_client=False, address=address, max_streams=streams)
         self._listener = listener
         self._content_type = spec_of(listener.url.protocol).content_type
-        self.slot = Slot(listener, self.hang_up)
+        self.slot = Slot(listener, partial(self.hang_up, ErrorCodes.NO_ERROR))
         self.slot.address = address
         self.slot.shared = shared
         if isinstance(receiver, Refused):
@@ -193,7 +196,7 @@ class ServerConnection(Http2Connection):
         """Close all links, and release the slot."""
         super().link_lost(error)
         self.slot.lose(self._error or error)
-        self._listener.connections.discard(self)
+        self._listener.remove(self)
         if not self.over.done():
             self.over.set_result(None)
 
@@ -316,7 +319,10 @@ class ServerConnection(Http2Connection):
 class Http2Listener(StreamListener[ServerConnection]):
     """Accepts connections over sockets, and links on them."""
 
-    _sockets: tcp.SocketListener | None = None
+    def __init__(self, url: Url, accept: Accept, settings: Settings) -> None:
+        super().__init__(url, accept, settings)
+        self._sockets: tcp.SocketListener | None = None
+        self._refused = Places[ServerConnection](MAX_REFUSED_LINKS, lambda each: each.slot.evict(TOO_MANY))
 
     async def open(self, ssl: tls.SSLContext | None) -> None:
         """Start to listen."""
@@ -344,14 +350,25 @@ class Http2Listener(StreamListener[ServerConnection]):
         """Leave the sockets to another process. See `Listener.hand_over`."""
         return [] if self._sockets is None else self._sockets.hand_over()
 
-    def _connected(self, address: str) -> Receiver | Refused:
-        receiver = None if address in networks(self.settings.trusted_proxies) else self.accept(address)
+    def remove(self, connection: ServerConnection) -> None:
+        """Remove a closed connection."""
+        self.connections.discard(connection)
+        self._refused.leave(connection)
+
+    def _connected(self, address: str, hang_up: HangUp | None) -> Receiver | Refused:
+        connection: ServerConnection
+        proxied = address in networks(self.settings.trusted_proxies)
+        receiver = None if proxied else self.accept(address, lambda reason: connection.slot.evict(reason))
+        now = asyncio.get_running_loop().time()
         if isinstance(receiver, Refused):
-            if sum(each.slot.refusal is not None for each in self.connections) >= MAX_REFUSED_LINKS:
+            if not self._refused.make_room(now):
                 return Refused(receiver.reason)
         elif receiver is None and len(self.connections) >= self.settings.max_connections:
             return Refused("too many connections of proxies are open")
         connection = ServerConnection(self, receiver, address)
+        connection.slot.cut = hang_up
+        if isinstance(receiver, Refused):
+            self._refused.take(connection, now)
         self.connections.add(connection)
         return connection
 

@@ -156,7 +156,8 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     listener = _listeners.get((asyncio.get_running_loop(), url.path))
     if listener is None:
         raise ConnectError(f"cannot connect to {url.place}: nothing in this event loop listens on this name")
-    other = listener.accept("")
+    # It is made at once, so there is nothing to hang up.
+    other = listener.accept("", lambda _: None)
     if isinstance(other, Refused):
         raise ConnectError(f"cannot connect to {url.place}: {other.reason}")
     pair(receiver, other, settings)

@@ -13,6 +13,7 @@ from ..errors import LinkLost, PenstockError
 from ..networks import networks
 from ..settings import Settings
 from .base import Accept, Refused
+from .places import Places
 from .proxy_header import ProxyHeader
 
 __all__ = ["ProxiedConnections"]
@@ -38,17 +39,20 @@ class ProxiedConnections:
         self._admit = admit
         self._accept = accept
         self._reading: set[asyncio.Task[None]] = set()
+        self._places = Places[asyncio.Task[None]](settings.max_connections, asyncio.Task.cancel)
 
     def take(self, connection: socket.socket, address: str) -> bool:
         """Take a connection from `address`, and return True; return False if it has no header."""
         if not self._settings.proxy_protocol or address not in self._proxies:
             return False
-        if len(self._reading) >= self._settings.max_connections:
-            connection.close()
-        else:
-            task = asyncio.get_running_loop().create_task(self._introduce(connection, address))
+        loop = asyncio.get_running_loop()
+        if self._places.make_room(loop.time()):
+            task = loop.create_task(self._introduce(connection, address))
             self._reading.add(task)
+            self._places.take(task, loop.time())
             task.add_done_callback(partial(self._introduced, connection))
+        else:
+            connection.close()
         return True
 
     async def close(self) -> None:
@@ -74,13 +78,14 @@ class ProxiedConnections:
     def _introduced(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         """Close a connection whose task was canceled, maybe before its first step."""
         self._reading.discard(task)
+        self._places.leave(task)
         if task.cancelled():
             connection.close()
 
     def _refuse(self, connection: socket.socket, address: str, error: Exception) -> None:
         connection.close()
         logger.warning("the proxy %s was refused: %s", address or "on a Unix socket", error)
-        receiver = self._accept(address)
+        receiver = self._accept(address, None)
         if not isinstance(receiver, Refused):
             receiver.link_lost(error)
 

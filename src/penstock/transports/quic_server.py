@@ -37,7 +37,7 @@ class ServerConnection(QuicConnection):
     def __init__(self, listener: QuicListener, quic: QuicState) -> None:
         super().__init__(quic, listener.url, listener.settings)
         self._listener = listener
-        self._slot = Slot(listener, self.hang_up)
+        self._slot = Slot(listener, partial(self.hang_up, NO_ERROR))
         listener.connections.add(self)
 
     @property

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from ..core.rates import Rate, Rates
 from ..errors import LinkLost
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, Refused
+from .base import Accept, HangUp, Receiver, Refused
 from .lingering import LINGER, Linger
 from .reading import READ_BYTES
 
@@ -271,14 +270,20 @@ class Slot:
             that opens too many brief streams does not end the connection of the others.
         receiver: The receiver of the next link; None if the slot is not reserved.
         refusal: The reason why the connection gets no links; None if it may have some.
+        cut: Ends the connection while its socket is not ready.
+
+    Args:
+        listener: The listener of the connection.
+        hang_up: Closes the connection, which has no links, for a reason; without one, because it was idle.
 
     """
 
-    def __init__(self, listener: StreamListener[Any], hang_up: Callable[[], None]) -> None:
+    def __init__(self, listener: StreamListener[Any], hang_up: HangUp) -> None:
         self.address = ""
         self.shared = False
         self.receiver: Receiver | None = None
         self.refusal: Refused | None = None
+        self.cut: HangUp | None = None
         self._listener = listener
         self._settings = listener.settings
         self._hang_up = hang_up
@@ -291,18 +296,28 @@ class Slot:
         """Return the receiver of the next link, whose client has `address`, or the reason why it is refused."""
         if self.shared and self._brief_of.exceeded(address, self._loop.time()):
             return Refused(self._too_brief)
-        return self._listener.draining or self.receiver or self.refusal or self._listener.accept(address)
+        listener = self._listener
+        return listener.draining or self.receiver or self.refusal or listener.accept(address, self.evict)
 
     def reserve(self) -> None:
         """Reserve the slot for the next link, which must be opened within `connect_timeout`."""
+        self.cut = None
         if self.refusal is None and not self.shared:
             receiver = self.next_receiver(self.address)
             if isinstance(receiver, Refused):
-                self._hang_up()
+                self._hang_up(receiver.reason)
                 return
             self.receiver = receiver
         if self._timer is None:
-            self._timer = self._loop.call_later(self._settings.connect_timeout, self._hang_up)
+            self._timer = self._loop.call_later(self._settings.connect_timeout, self._hang_up, "")
+
+    def evict(self, reason: str) -> None:
+        """Give up the slot, which another connection gets; without a link, the connection is closed."""
+        self.receiver = None
+        if self._timer is not None:
+            self._hang_up(reason)
+        elif self.cut is not None:
+            self.cut(reason)
 
     def release(self) -> None:
         """Release the slot, because its link is open."""

@@ -258,7 +258,8 @@ class SocketListener:
 
     def _admit(self, connection: socket.socket, address: str) -> None:
         """Create the link of a connection whose client has this address, unless it is refused."""
-        accepted = self._accept(address)
+        task: asyncio.Task[None]
+        accepted = self._accept(address, lambda _: task.cancel())
         receiver = accepted.explainer() if isinstance(accepted, Refused) else accepted
         if receiver is None:
             connection.close()

@@ -1,8 +1,4 @@
-"""WebSocket: each frame of a session is one binary message, over the link of a socket.
-
-The classes of this module are receivers of :mod:`.tcp` links until their handshake is complete. Sockets, TLS and
-accepting are those of `tcp`.
-"""
+"""WebSocket: opens and accepts links, whose frames are binary messages, over the links of :mod:`.tcp`."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import asyncio
 import logging
 import ssl as tls
 from contextlib import suppress
-from typing import cast
+from typing import Final, cast
 
 from websockets.datastructures import Headers
 
@@ -20,14 +16,17 @@ from ..networks import networks
 from ..settings import Settings
 from ..urls import Url
 from . import tcp
-from .base import MAX_REFUSED_LINKS, Accept, Discard, Link, Listener, Receiver, Refused, forget
+from .base import MAX_REFUSED_LINKS, Accept, Discard, HangUp, Link, Listener, Receiver, Refused, forget
 from .forwarded import client_address
+from .places import Places
 from .websocket_handshake import ClientHandshake, ServerHandshake
 from .websocket_link import start_link
 
 __all__ = ["WebSocketListener", "connect", "listen"]
 
 logger = logging.getLogger("penstock.transports")
+
+TOO_MANY: Final = "too many clients wait for an answer"
 
 
 class _Connecting(Discard):
@@ -69,36 +68,38 @@ class _Connecting(Discard):
 
 
 class _Accepted(Discard):
-    """The receiver of a server's socket during the handshake; until its end it is in `handshakes`.
+    """The receiver of a server's socket during the handshake; until its end it is one of `handshakes`.
 
-    The client of a trusted proxy is accepted when its address is known, until which `receiver` is None.
+    The client of a trusted proxy is accepted when its address is known, until which `receiver` is None. `hang_up` ends
+    the link while its socket is not ready.
     """
 
-    def __init__(self, accept: Accept, address: str, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
-        self._accept = accept
-        self._address = address
-        self.receiver: Receiver | Refused | None = None
-        self._handshake = ServerHandshake(url, settings, self._refuses)
-        self._url = url
-        self._settings = settings
+    def __init__(self, handshakes: _Handshakes, address: str, hang_up: HangUp | None) -> None:
         self._handshakes = handshakes
+        self._accept = handshakes.accept
+        self._url = handshakes.url
+        self._settings = handshakes.settings
+        self._address = address
+        self._hang_up = hang_up
+        self.receiver: Receiver | Refused | None = None
+        self._handshake = ServerHandshake(self._url, self._settings, self._refuses)
         self._link: tcp.SocketLink | None = None
         self._error: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
-        self._unclaimed = Unclaimed(address, settings, self._must_release)
+        self._unclaimed = Unclaimed(address, self._settings, self._must_release)
 
     def _refuses(self, headers: Headers) -> str:
         """Return why the client is refused, if it is. See `ServerHandshake`."""
         if self.receiver is None:
             told = headers.get_all("Forwarded"), headers.get_all("X-Forwarded-For")
-            self.receiver = self._accept(client_address(self._address, *told, networks(self._settings.trusted_proxies)))
+            address = client_address(self._address, *told, networks(self._settings.trusted_proxies))
+            self.receiver = self._accept(address, self.decline)
         return self.receiver.reason if isinstance(self.receiver, Refused) else ""
 
     def link_made(self, link: Link) -> None:
         """Start waiting for the request, for at most `connect_timeout`."""
         self._link = cast(tcp.SocketLink, link)
-        self._handshakes.add(self)
         self._timer = self._loop.call_later(self._settings.connect_timeout, self.abort)
 
     def received(self, data: bytes) -> None:
@@ -121,7 +122,7 @@ class _Accepted(Discard):
         self._stop()
         if self._error is not None:
             logger.info("%s: refused a peer: %s", self._url.place, self._error)
-        receiver = self._accept(self._address) if self.receiver is None else self.receiver
+        receiver = self._accept(self._address, None) if self.receiver is None else self.receiver
         if not isinstance(receiver, Refused):
             receiver.link_lost(self._error or error)
 
@@ -144,10 +145,13 @@ class _Accepted(Discard):
                 self._error = LinkLost("no WebSocket handshake in time")
             self._link.abort()
 
-    def decline(self) -> None:
-        """Answer that the server is closing, even if no request was received."""
-        if self._link is not None and self._error is None:
-            self._refuse(self._link, LinkLost("the server is closing"), self._handshake.unavailable())
+    def decline(self, reason: str) -> None:
+        """Answer with a reason, even if no request was received."""
+        if self._link is None:
+            if self._hang_up is not None:
+                self._hang_up(reason)
+        elif self._error is None:
+            self._refuse(self._link, LinkLost(reason), self._handshake.unavailable(reason))
 
     def _refuse(self, link: Link, error: Exception, answer: bytes) -> None:
         self._error = error
@@ -158,7 +162,7 @@ class _Accepted(Discard):
         link.close()
 
     def _stop(self) -> None:
-        self._handshakes.discard(self)
+        self._handshakes.end(self)
         self._unclaimed.count(0)
         if self._timer is not None:
             self._timer.cancel()
@@ -167,7 +171,7 @@ class _Accepted(Discard):
 class WebSocketListener:
     """Accepts connections, and creates links for those that open a WebSocket."""
 
-    def __init__(self, listener: Listener, handshakes: set[_Accepted]) -> None:
+    def __init__(self, listener: Listener, handshakes: _Handshakes) -> None:
         self.url = listener.url
         self.ended = listener.ended
         self.hand_over = listener.hand_over
@@ -177,8 +181,45 @@ class WebSocketListener:
     async def close(self) -> None:
         """Accept no more links, and decline unfinished handshakes."""
         await self._listener.close()
-        for accepted in list(self._handshakes):
-            accepted.decline()
+        self._handshakes.decline("the server is closing")
+
+
+class _Handshakes:
+    """The unfinished handshakes of a listener."""
+
+    def __init__(self, accept: Accept, url: Url, settings: Settings) -> None:
+        self.accept = accept
+        self.url = url
+        self.settings = settings
+        self._all: set[_Accepted] = set()
+        # Those whose client is not known yet, and those that are refused. `accept` limits the others.
+        self._unknown = Places[_Accepted](settings.max_connections, lambda each: each.decline(TOO_MANY))
+        self._refused = Places[_Accepted](MAX_REFUSED_LINKS, lambda each: each.decline(TOO_MANY))
+
+    def begin(self, address: str, hang_up: HangUp | None) -> _Accepted | Refused:
+        """Return the receiver of a socket; see `Accept`."""
+        accepted = _Accepted(self, address, hang_up)
+        if address not in networks(self.settings.trusted_proxies):
+            accepted.receiver = self.accept(address, accepted.decline)
+        if accepted.receiver is None or isinstance(accepted.receiver, Refused):
+            places = self._unknown if accepted.receiver is None else self._refused
+            now = asyncio.get_running_loop().time()
+            if not places.make_room(now):
+                return Refused(TOO_MANY)
+            places.take(accepted, now)
+        self._all.add(accepted)
+        return accepted
+
+    def decline(self, reason: str) -> None:
+        """Decline all."""
+        for accepted in list(self._all):
+            accepted.decline(reason)
+
+    def end(self, accepted: _Accepted) -> None:
+        """Remove a handshake that has ended."""
+        self._all.discard(accepted)
+        self._unknown.leave(accepted)
+        self._refused.leave(accepted)
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
@@ -195,18 +236,7 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> WebSocketListener:
     """Accept WebSockets. See :func:`penstock.transports.listen`."""
-    handshakes: set[_Accepted] = set()
-
-    def accept_socket(address: str) -> _Accepted | Refused:
-        receiver = None if address in networks(settings.trusted_proxies) else accept(address)
-        if receiver is None or isinstance(receiver, Refused):
-            limit = settings.max_connections if receiver is None else MAX_REFUSED_LINKS
-            if sum(type(each.receiver) is type(receiver) for each in handshakes) >= limit:
-                return Refused("too many clients wait for an answer")
-        accepted = _Accepted(accept, address, url, settings, handshakes)
-        accepted.receiver = receiver
-        return accepted
-
-    listener = await tcp.listen(url, accept_socket, settings, ssl)
-    url = listener.url
+    handshakes = _Handshakes(accept, url, settings)
+    listener = await tcp.listen(url, handshakes.begin, settings, ssl)
+    handshakes.url = listener.url
     return WebSocketListener(listener, handshakes)

@@ -175,9 +175,9 @@ class ServerHandshake(_Handshake):
             )
         return True
 
-    def unavailable(self) -> bytes:
-        """Return the response of a closing server, for an incomplete request."""
-        return self._protocol.reject(503, "The server is closing.\n").serialize()
+    def unavailable(self, reason: str) -> bytes:
+        """Return the response to an incomplete request, which the server no longer waits for."""
+        return self._protocol.reject(503, f"{reason}.\n").serialize()
 
     def _response(self, head: bytes) -> Response:
         self._protocol.receive_data(head)
