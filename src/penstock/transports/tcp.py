@@ -395,7 +395,6 @@ def _no_delay(connection: socket.socket) -> None:
 
 def _detach(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
     """Detach the descriptor if the loop owns it. asyncio's own loops use the socket object instead."""
-    # uvloop closes descriptors without closing the object. The object would close the number again, when another thread
-    # may have reused it for a file.
+    # uvloop closes the number, not the object, which would close it again after another thread has reused it.
     if not isinstance(loop, asyncio.BaseEventLoop):
         connection.detach()
