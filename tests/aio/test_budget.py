@@ -138,18 +138,6 @@ async def test_connection_that_nobody_closes_is_not_kept(build: Build) -> None:
     assert account.group is None
 
 
-async def test_incomplete_message_of_the_link_is_counted(build: Build) -> None:
-    # THREATS 86
-    world = World(build)
-    world.link.unfinished = 300
-    world.budget.count_link()
-    assert (world.account.incomplete, world.account.held) == (300, 300)
-    world.link.unfinished = 0
-    world.budget.count_link()
-    assert world.account.held == 0
-    world.ledger.leave(world.account)
-
-
 async def test_link_is_given_up_if_its_message_does_not_grow(build: Build) -> None:
     # THREATS 86
     world = World(build, frame_timeout=0.001)

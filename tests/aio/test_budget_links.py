@@ -18,6 +18,18 @@ def watched(build: Build) -> tuple[World, list[Exception]]:
     return world, lost
 
 
+async def test_incomplete_message_of_the_link_is_counted(build: Build) -> None:
+    # THREATS 86
+    world = World(build)
+    world.link.unfinished = 300
+    world.budget.count_link()
+    assert (world.account.incomplete, world.account.held) == (300, 300)
+    world.link.unfinished = 0
+    world.budget.count_link()
+    assert world.account.held == 0
+    world.ledger.leave(world.account)
+
+
 def test_message_may_grow_slowly(build: Build) -> None:
     async def main() -> None:
         world, lost = watched(build)
