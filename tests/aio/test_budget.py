@@ -339,6 +339,8 @@ async def test_identity_is_joined_once_and_never_after_the_end(build: Build) -> 
     world.budget.identify()
     assert "alice" in "".join(world.ledger.identities)
     world.budget.close()
+    world.flow.link = None
+    world.budget.settle()
     world.flow.connection.principal = "bob"
     world.budget.identify()
     assert world.account.group is None
@@ -370,6 +372,8 @@ async def test_what_only_a_detached_session_holds_is_forgotten(build: Build) -> 
     world.settle()
     world.budget.detach()
     assert world.account.held == world.account.group.held == of_stream
+    world.flow.link = None
+    world.budget.settle()
     while items.prepare():
         list(items.ready)
     assert world.account.group is None
