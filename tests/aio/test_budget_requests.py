@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import penstock
-from penstock import Admitted, Items, LimitExceeded, Payload, Rejected, Service, Settings, Setup
+from penstock import Admitted, Canceled, Items, LimitExceeded, Payload, Service, Settings, Setup
 from penstock.ledger import LEDGER
 from penstock.transports import memory
 from tests.waiting import until
@@ -120,7 +120,7 @@ async def test_largest_request_pays(kind: str) -> None:
         if kind == "fire":
             await asked
         else:
-            with pytest.raises(Rejected, match="unread_timeout"):
+            with pytest.raises(Canceled, match="unread_timeout"):
                 await asked if isinstance(asked, asyncio.Future) else [item async for item in asked]
         await until(lambda: LEDGER.payments == before + 1)
         paid = {limit: count - by_limit[limit] for limit, count in server.metrics().payments_by_limit.items()}

@@ -64,6 +64,17 @@ async def test_full_link_is_checked_before_the_next_timer(build: Build) -> None:
     assert world.session.verbs("progressed", "handle_timer") == [("progressed",), ("handle_timer",)]
 
 
+@pytest.mark.parametrize("reason", ["FIRES", "ADMISSION", "HOOK", "FULL", "UNREAD", "BACKLOG"])
+async def test_silence_is_no_evidence_while_the_link_is_not_read(build: Build, reason: str) -> None:
+    # Without progress, a peer that does not read is taken for dead (THREATS 91).
+    world = World(build)
+    world.driver.flow.stop_reading(getattr(build.module("penstock.aio.flow"), reason))
+    world.driver._alarm_rang()
+    told = world.session.verbs("progressed", "handle_timer")
+    excused = [] if reason == "BACKLOG" else [("progressed",)]
+    assert told == [*excused, ("handle_timer",)]
+
+
 async def test_new_link_starts_without_backlog(build: Build) -> None:
     world = World(build)
     world.link.waiting = 1_000_000

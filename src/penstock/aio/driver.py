@@ -17,7 +17,7 @@ from .alarm import Alarm
 from .budget import Budget
 from .dispatch import Dispatch
 from .exchanges import Exchanges, cancel_tasks
-from .flow import FULL, Flow
+from .flow import BACKLOG, FULL, Flow
 from .inbound import ReceiveBuffer
 from .ports import Gatekeeper, Sink
 from .service import Service
@@ -246,7 +246,8 @@ class Driver:
     def _alarm_rang(self) -> None:
         # It may be early, because a timer that is postponed is not set again. The session checks what is due.
         self.flow.check_progress()
-        if self.flow.account.paused:
+        # If this side has stopped reading, silence is no evidence, except for a peer that does not read.
+        if self.flow.holds & ~BACKLOG:
             self.session.progressed(self.loop.time())
         self.session.handle_timer(self.loop.time())
         self.flush()

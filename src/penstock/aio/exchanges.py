@@ -240,7 +240,8 @@ class Exchanges:
                 each.canceled()
         if holding.discard is not None:
             holding.discard(LimitExceeded(f"{why}; consume items faster, or request fewer"))
-        self.fail(stream_id, Rejected(message=why), "")
+        # The handler may have begun, so the peer must not take this for a refusal, and ask elsewhere.
+        self.fail(stream_id, Canceled(message=why), "")
 
     def release(self, stream_id: int) -> None:
         """Cancel the inbound items of a handler that has ended."""

@@ -15,7 +15,7 @@ from ..transports import Discard, Link, Receiver
 from .ports import SendingHalf
 from .scheduler import Lane
 
-__all__ = ["ADMISSION", "FULL", "HOOK", "READ_STOP", "UNREAD", "Flow"]
+__all__ = ["ADMISSION", "BACKLOG", "FULL", "HOOK", "READ_STOP", "UNREAD", "Flow"]
 
 logger = logging.getLogger("penstock.aio")
 
