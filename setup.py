@@ -14,6 +14,7 @@ import os
 import sys
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -65,6 +66,28 @@ def extensions() -> list[Extension]:
     ]
 
 
+def keep_freelists() -> None:
+    """Let `@cython.freelist` of a .pxd apply to a class whose body is in a .py. Cython 3.3 forgets it there.
+
+    Such a class must not have `__del__`, which is called for the first use of an object only.
+
+    Raises ImportError if there is no Cython.
+    """
+    from Cython.Compiler.Nodes import CClassDefNode
+
+    analyse = CClassDefNode.analyse_declarations
+
+    def analyse_and_keep(self: Any, env: Any) -> None:
+        declared = env.lookup_here(self.class_name)
+        scope = declared.type.scope if declared is not None and declared.is_type else None
+        size = (getattr(scope, "directives", None) or {}).get("freelist", 0)
+        analyse(self, env)
+        if size:
+            self.entry.type.scope.directives = {**self.entry.type.scope.directives, "freelist": size}
+
+    CClassDefNode.analyse_declarations = analyse_and_keep
+
+
 def translate(wanted: list[Extension], quiet: bool) -> None:
     """Let Cython make C of what has changed.
 
@@ -76,6 +99,7 @@ def translate(wanted: list[Extension], quiet: bool) -> None:
     from Cython.Build import cythonize
     from Cython.Compiler.Errors import CompileError as CythonError
 
+    keep_freelists()
     try:
         made = cythonize(
             wanted,

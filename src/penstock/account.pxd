@@ -7,7 +7,6 @@ cdef class Group
 
 
 @cython.final
-@cython.freelist(256)
 cdef class Account:
     cdef public Py_ssize_t limit
     cdef public Account parent

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from penstock import networks
 from penstock.aio.limits import Limits, RefusalCounter
 from penstock.networks import Networks
+from penstock.tap import Refusal, RefusalCause
 from penstock.transports import forwarded, http2, proxied, websocket
 from penstock.transports.proxy_header import ProxyHeader
 
@@ -64,11 +65,12 @@ def connection_has_one_client() -> Sabotage:
 
 
 def junk_locks_out() -> Sabotage:
-    def refuses(self: Limits, address: str) -> str:
-        return real(self, address) or ("junk" if self._junk.too_many(address, self._junk._swept_at) else "")
+    def make_room(self: Limits, address: str, now: float) -> Refusal | None:
+        junk = self._junk.too_many(address, self._junk._swept_at)
+        return real(self, address, now) or (Refusal(RefusalCause.LOCKED_OUT, "junk") if junk else None)
 
-    real = Limits.refuses
-    return replaced((Limits, "refuses", refuses))
+    real = Limits.make_room
+    return replaced((Limits, "make_room", make_room))
 
 
 def guesses_are_free() -> Sabotage:

@@ -22,8 +22,9 @@ def turns_without_end() -> Sabotage:
 
 
 def output_before_input() -> Sabotage:
-    edit = "call_soon(self._reschedule, first)", "call_soon(self.turn, first)"
-    return edited(Scheduler, "turn", edit)
+    return edited(
+        Scheduler, "_schedule_after_input", ("call_soon(self._reschedule, lane)", "call_soon(self.turn, lane)")
+    )
 
 
 def at_once_without_limit() -> Sabotage:

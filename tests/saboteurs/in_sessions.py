@@ -102,12 +102,12 @@ def rsocket_replay_repeats_a_frame() -> Sabotage:
 
 def half_a_frame_survives() -> Sabotage:
     edit = "    self._deframer = deframer_of(self._codec, self._settings.max_frame_bytes)\n", ""
-    return edited(Link, "_suspend", edit)
+    return edited(Link, "forget_input", edit)
 
 
 def half_a_message_survives() -> Sabotage:
     edit = "    self._deframer = deframer(self._settings.max_frame_bytes, pass_over=True)\n", ""
-    return edited(river_links.Link, "_suspend", edit)
+    return edited(river_links.Link, "_forget_input", edit)
 
 
 def reported_what_has_come() -> Sabotage:
