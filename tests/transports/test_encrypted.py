@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import weakref
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import uvloop
 
 from penstock.transports.encrypted import PART_BYTES, EncryptedTransport
 from tests.transports.certificates import Certificates
@@ -136,3 +139,28 @@ async def test_lost_link_releases_the_buffers_of_tls(certificates: Certificates)
             assert [each() for each in buffers] == [None, None]
         finally:
             gc.enable()
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_large_output_arrives_in_order_after_its_reader_has_paused(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], certificates: Certificates
+) -> None:
+    data = b"".join(number.to_bytes(4, "big") for number in range(1_500_000))
+
+    async def send() -> None:
+        async with listening("rsocket+tls://localhost:0", ssl=certificates.server) as place:
+            client = await connected(place.url, ssl=certificates.client)
+            server = await place.next()
+            server.link.pause_reading()
+            client.link.write(data[:100])
+            client.link.write(data[100:-3])
+            client.link.write(data[-3:])
+            assert client.told[-1] == "paused"
+            assert client.link.get_write_buffer_size() > PART_BYTES
+            server.link.resume_reading()
+            await server.has(data)
+            client.link.close()
+            assert await server.lost() is None
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(send())
