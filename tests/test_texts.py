@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.texts import quoted, shortened, shown, shown_json, shown_line
+from penstock.texts import counted, quoted, shortened, shown, shown_json, shown_line
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 MARKS = "\u061c\u200e\u200f"
@@ -66,3 +66,7 @@ def test_long_texts_are_shortened() -> None:
     assert shortened("x" * 60) == "x" * 60
     assert shortened("x" * 61) == "x" * 60 + "…"
     assert quoted(b"a\xff\n" + b"x" * 100) == '"a\\xff\\n' + "x" * 54 + '…"(103)'
+
+
+def test_one_thing_is_not_two() -> None:
+    assert [counted(number, "feed") for number in (0, 1, 2, 1_000)] == ["0 feeds", "1 feed", "2 feeds", "1,000 feeds"]

@@ -1,11 +1,11 @@
-"""Escapes text from peers, so that it is safe to print."""
+"""Text for people: that of peers, escaped so that it is safe to print, and numbers of things."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["quoted", "shortened", "shown", "shown_json", "shown_line"]
+__all__ = ["counted", "quoted", "shortened", "shown", "shown_json", "shown_line"]
 
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal or hide a part of a line (THREATS 18).
@@ -15,6 +15,11 @@ direction. Surrogates are included because no terminal's encoding supports them.
 """
 LINE_CHARACTERS: Final = 60
 """Maximum characters of a peer's text in one line of a dump."""
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things: "1 feed", "2 feeds"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def shown(text: str) -> str:

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from penstock.transports import places as places_module
 from penstock.transports.places import SPARED_SECONDS, Places
 
 
@@ -23,7 +24,7 @@ def test_newcomer_gets_the_place_of_the_oldest_holder() -> None:
 
 @pytest.mark.parametrize(("drawn", "age", "room"), [(0.3, 0.25, False), (0.3, 0.35, True), (0.99, 1.0, True)])
 def test_young_holder_may_be_spared(monkeypatch: pytest.MonkeyPatch, drawn: float, age: float, room: bool) -> None:
-    monkeypatch.setattr("penstock.transports.places.random", lambda: drawn)
+    monkeypatch.setattr(places_module, "random", lambda: drawn)
     kept, evicted = places()
     kept.take("a", 10.0)
     kept.take("b", 10.0 + age * SPARED_SECONDS)
@@ -35,7 +36,7 @@ def test_young_holder_may_be_spared(monkeypatch: pytest.MonkeyPatch, drawn: floa
 def test_flood_leaves_holders_time(monkeypatch: pytest.MonkeyPatch) -> None:
     # At 100 times the rate at which all newcomers get a place, one in ten does, and keeps it for a tenth of the time.
     # Without sparing, it would keep it for a hundredth.
-    monkeypatch.setattr("penstock.transports.places.random", random.Random(1).random)
+    monkeypatch.setattr(places_module, "random", random.Random(1).random)
     kept, evicted = places(10)
     rate = 100 * 10 / SPARED_SECONDS
     for number in range(10_000):

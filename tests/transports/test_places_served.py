@@ -18,6 +18,7 @@ from h2 import events
 
 import penstock
 from penstock import Settings
+from penstock.aio import server as servers
 from penstock.protocols import client_session
 from penstock.tap import Refusal, RefusalCause
 from penstock.transports.http2 import Http2Listener
@@ -168,7 +169,7 @@ async def test_http2_connection_whose_streams_have_ended_gives_its_place_up(cert
 
 
 async def test_refused_link_gives_its_place_up_too(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.aio.server.MAX_REFUSED_LINKS", 1)
+    monkeypatch.setattr(servers, "MAX_REFUSED_LINKS", 1)
     async with served("tcp", certificates) as (server, url, notes), AsyncExitStack() as stack:
         # The third takes the place of the first, and the fourth that of the second.
         links = [await opened(stack, url, server) for _ in range(3)]

@@ -15,6 +15,7 @@ import uvloop
 from penstock import ConnectError, LinkLost, Settings, transports
 from penstock.settings import DEFAULT_SETTINGS
 from penstock.transports import Link, tcp
+from penstock.transports.names import addresses_of
 from penstock.urls import parse_url
 from tests.transports import interactions
 from tests.transports.recording import Recorder, connected, joined, listening, raw_connection
@@ -193,16 +194,13 @@ async def test_connection_closes_when_it_cannot_be_prepared(monkeypatch: pytest.
 
 
 async def test_connect_skips_addresses_without_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = asyncio.get_running_loop()
-    find = loop.getaddrinfo
-
-    async def also_unsupported(*arguments: Any, **options: Any) -> list[Any]:
-        found = await find(*arguments, **options)
+    async def also_unsupported(*arguments: Any) -> list[Any]:
+        found = await addresses_of(*arguments)
         # As IPv6 on systems without it.
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_UDP, "", found[0][4]), *found]
 
     async with listening() as place:
-        monkeypatch.setattr(loop, "getaddrinfo", also_unsupported)
+        monkeypatch.setattr(tcp, "addresses_of", also_unsupported)
         client = await connected(place.url)
         assert client.told == ["made"]
         client.link.abort()

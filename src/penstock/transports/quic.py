@@ -22,6 +22,7 @@ from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, forget
+from .names import addresses_of
 from .quic_connection import ABORTED, NO_ALPN, QuicConnection, client_configuration, server_configuration
 from .quic_server import QuicListener
 from .reloading import Reloaded
@@ -133,9 +134,8 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     """Open a link over QUIC. See :func:`penstock.transports.connect`."""
     host = LOOPBACK.get(url.host, url.host)
     configuration = client_configuration(url, host, settings, ssl)
-    loop = asyncio.get_running_loop()
     failure = OSError(f"{host} has no address")
-    for family, _, _, _, address in await loop.getaddrinfo(host, url.port, type=socket.SOCK_DGRAM):
+    for family, _, _, _, address in await addresses_of(host, url.port, socket.SOCK_DGRAM):
         try:
             await _connect_to(address, family, url, receiver, settings, configuration)
             return

@@ -19,6 +19,7 @@ from ..urls import Url
 from .base import LOST, Accept, Receiver, Refused, link_error, settled
 from .encrypted import EncryptedTransport
 from .lingering import LINGER, Linger, tcp_progress
+from .names import addresses_of
 from .proxied import ProxiedConnections
 from .reading import ReadBuffer, Reading
 from .sockets import FileOfSocket, listening_sockets, readable, user_of
@@ -367,12 +368,11 @@ def _discard(link: SocketLink, task: asyncio.Future[Any]) -> None:
 async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> socket.socket:
     """Return a socket connected to the first reachable address of `host`."""
     failure = OSError(f"{host} has no address")
-    for family, kind, proto, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    for family, kind, proto, _, address in await addresses_of(host, port, socket.SOCK_STREAM):
         try:
             return await _connected_to(loop, socket.socket(family, kind, proto), address)
         except OSError as error:
-            # There may be no IPv6, whatever the resolver says.
-            failure = error
+            failure = error  # There may be no IPv6, whatever the resolver says.
     raise failure
 
 
