@@ -45,6 +45,10 @@
     * :exc:`JournalCorrupt`: a record batch is damaged.
     * :exc:`DataLost`: requested positions are gone.
     * :exc:`DiskFull`: the disk has no space for another batch.
+    * :exc:`StoreError`: an object store cannot be reached, or refuses a request.
+
+  * :exc:`DedupError`: the database of items that were handled cannot be used.
+  * :exc:`Undelivered`: a receiver did not accept rows in time, or rejected too many of them.
 
   * :exc:`SessionStoreError`: the folder of a server's sessions cannot be used, or a session in it is damaged.
 """
@@ -61,6 +65,7 @@ __all__ = [
     "ConnectError",
     "CreditExceeded",
     "DataLost",
+    "DedupError",
     "DiskFull",
     "FrameError",
     "Invalid",
@@ -86,7 +91,9 @@ __all__ = [
     "SessionError",
     "SessionStoreError",
     "SetupRejected",
+    "StoreError",
     "StreamClosed",
+    "Undelivered",
     "UnsupportedKind",
     "UrlError",
 ]
@@ -373,6 +380,18 @@ class DataLost(JournalError):
 
 class DiskFull(JournalError):
     """The disk has no space for another batch."""
+
+
+class StoreError(JournalError):
+    """An object store cannot be reached, or refuses a request; a later retry may succeed."""
+
+
+class DedupError(PenstockError):
+    """The database of the items that were handled cannot be used."""
+
+
+class Undelivered(PenstockError):
+    """A receiver did not accept rows in time, or rejected too many of them. It may have stored some."""
 
 
 class SessionStoreError(PenstockError):

@@ -35,6 +35,7 @@ __all__ = [
     "dump_of",
     "encodings",
     "is_composite",
+    "item_fields",
     "spec_of",
     "specific",
     "text_form",
@@ -362,6 +363,13 @@ def data_mime(connection: Connection, metadata: bytes | None) -> str:
 def carriers() -> list[Any]:
     """Return the trace context carriers of all protocols that have one."""
     return [_load(spec.carrier)() for spec in _SPECS.values() if spec.carrier]
+
+
+def item_fields() -> Callable[[bytes], dict[str, str]]:
+    """Return a function that returns the fields of a trace in the metadata of an item, if that is composite."""
+    carrier = next(spec.carrier for spec in _SPECS.values() if spec.metadata_mime == COMPOSITE and spec.carrier)
+    fields: Callable[[bytes], dict[str, str]] = _load(carrier)().fields
+    return fields
 
 
 def encodings() -> dict[str, tuple[str, Any, Callable[[bytes], int]]]:

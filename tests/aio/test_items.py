@@ -230,3 +230,20 @@ async def _before_error(items: Any) -> AsyncIterator[Payload]:
     with suppress(penstock.StreamClosed):
         async for item in items:
             yield item
+
+
+async def test_a_waiter_is_done_at_the_next_item_and_at_the_end() -> None:
+    async with world() as w:
+        stream = w.peer.stream("acount", b"3", credit=8)
+        with pytest.raises(penstock.LocalError, match="enter its block first"):
+            stream.waiter()
+        async with stream as items:
+            builder = ColumnBuilder()
+            while not items.over:
+                waiter = items.waiter()
+                if waiter is not None:
+                    await waiter
+                items.take(builder)
+            items.take(builder)
+            assert items.waiter() is None
+            assert builder.finish()["data"].to_pylist() == [b"0", b"1", b"2"]

@@ -9,6 +9,7 @@ import penstock
 from penstock import ConnectError, Kind, LocalError, MetadataPush, Payload, Settings, UnsupportedKind
 from penstock.aio.connectors import Connector
 from penstock.aio.driver import Driver
+from penstock.aio.flow import GATHER
 from penstock.aio.streams import Stream, StreamRequest
 from tests.aio.serving import world
 
@@ -42,6 +43,22 @@ async def test_manual_stream_waits_for_grant() -> None:
                 assert len(w.seen) <= 6
                 items.grant(95)
         assert found == 100
+
+
+async def test_a_paused_stream_arrives_after_it_is_resumed() -> None:
+    async with world() as w, w.peer.stream("count", b"100", credit=5, manual=True) as items:
+        await items.arrival()
+        items.pause()
+        flow = w.peer._driver.flow
+        assert flow.holds == GATHER
+        items.grant(5)
+        items.resume()
+        assert not flow.holds
+        assert [int((await anext(aiter(items))).data) for _ in range(10)] == list(range(10))
+    # A stream that is not open has no link.
+    stream = Stream(items._connector, StreamRequest(Kind.STREAM, "count", Payload()))
+    stream.pause()
+    stream.resume()
 
 
 async def test_credit_of_zero_is_rejected() -> None:

@@ -15,7 +15,7 @@ from ..transports import Discard, Link, Receiver
 from .ports import SendingHalf
 from .scheduler import Lane
 
-__all__ = ["ADMISSION", "BACKLOG", "FULL", "HOOK", "READ_STOP", "UNREAD", "Flow"]
+__all__ = ["ADMISSION", "BACKLOG", "FULL", "GATHER", "HOOK", "READ_STOP", "UNREAD", "Flow"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -48,6 +48,7 @@ ADMISSION: Final = 4
 HOOK: Final = 8
 FULL: Final = 16
 UNREAD: Final = 32
+GATHER: Final = 64
 
 
 class Flow:

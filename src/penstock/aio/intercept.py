@@ -14,7 +14,7 @@ from ..payload import Payload, PayloadRun
 from .handlers import Handler, Request, chain
 from .service import Service
 
-__all__ = ["bound"]
+__all__ = ["Answer", "bound"]
 
 ROUTE_CHARACTERS = 100
 """Characters of an unknown route that an error repeats."""

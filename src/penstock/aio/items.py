@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from operator import length_hint
 from typing import TYPE_CHECKING, Final
 
+from ..errors import LocalError
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
 from .inbound import NEVER, ReceiveBuffer
@@ -129,6 +130,20 @@ class Items:
             else:
                 inbound = await self._open_again(inbound, inbound.error)
         return True
+
+    def waiter(self) -> asyncio.Future[None] | None:
+        """Return a future that is done when something arrives or the stream ends; None if that is so now.
+
+        It costs less than :meth:`arrival`, and may also be completed by the caller.
+
+        Raises:
+            LocalError: The stream is not open yet.
+
+        """
+        inbound = self._inbound
+        if inbound is None:
+            raise LocalError("waiter() on a stream that is not open; enter its block first")
+        return None if inbound.over or _has_items(inbound) else inbound.arrival()
 
     def take(self, builder: ColumnBuilder) -> None:
         """Move all items that have arrived to `builder`, without waiting. Use :meth:`arrival` to wait for items."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from importlib import import_module
+from os import PathLike
 from typing import Any, TypeVar
 
 from ..errors import LocalError
 from ..kinds import Kind
 from .annotations import Types, types_of
 from .handlers import Handler, Interceptor, check_interceptor
+from .surrounding import surrounding_of
 
 __all__ = ["Service"]
 
@@ -113,6 +116,25 @@ class Service:
         `request` is the type of each item after the request, `response` that of each item that the handler yields.
         """
         return self._register(Kind.CHANNEL, route, Types(init, request, response, tuple(errors)))
+
+    def journal(self, route: str, path: str | PathLike[str], *, source: str | None = None) -> None:
+        """Register a stream of the rows of a journal: history from where the client asks, then live items.
+
+        A publisher that cannot replay gets replay: collect it, and serve the journal. Each client reads at its own
+        pace, and holds up neither the collector nor other clients. `docs/how-to/share-journals.md` has the requests.
+
+        Args:
+            route: The name of the handler.
+            path: The journal's folder, which need not exist yet.
+            source: The log; None: the one that the client names, or the only one.
+
+        Raises:
+            LocalError: The route is taken, or `source` is not a valid name.
+
+        """
+        # A package above this one, which needs pyarrow.
+        feed = import_module("..serving.feed", __package__)
+        self.stream(route)(feed.JournalFeed(path, source))
 
     def push(self, handler: Callable[[bytes], None]) -> Callable[[bytes], None]:
         """Register a plain function ``handler(metadata)`` for metadata that a peer pushes for the whole connection.
@@ -219,7 +241,8 @@ class Service:
 
     def _handler(self, function: Callable[..., Any], kind: Kind, route: str, given: Types) -> Handler:
         """Return the handler that calls `function`."""
-        types = types_of(function, kind, given)
+        surrounding = surrounding_of(function)
+        types = types_of(function if surrounding is None else surrounding.handler, kind, given)
         if not types.typed:
             return Handler(function, kind, route, types)
         if self.serving and not self.typed:

@@ -12,6 +12,7 @@ from ..kinds import Kind
 from ..payload import Payload
 from .connectors import MAX_REFUSALS, Connector
 from .exchanges import Exchanges
+from .flow import GATHER
 from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
 from .items import Items
@@ -180,6 +181,19 @@ class Stream(Items):
         exchanges = self._inbound.exchanges
         exchanges.session.push(metadata, self._inbound.stream_id)
         exchanges.flow.schedule_write()
+
+    def pause(self) -> None:
+        """Read no more from the connection, which may have other streams, until :meth:`resume`. For a moment only.
+
+        The peer's heartbeats wait, too. Nothing is paused on another link.
+        """
+        if self._inbound is not None:
+            self._inbound.exchanges.flow.stop_reading(GATHER)
+
+    def resume(self) -> None:
+        """Read from the connection again."""
+        if self._inbound is not None:
+            self._inbound.exchanges.flow.resume_reading(GATHER)
 
     async def arrival(self) -> bool:
         """Wait until there are items to take; see :meth:`Items.arrival`. Not available if interceptors wrap items."""

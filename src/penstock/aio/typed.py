@@ -17,6 +17,7 @@ from ..schema.converter import INVALID_REQUEST, Converter, problems_in_json, val
 from ..schema.formats import JSON, KNOWN, Format, format_of
 from .annotations import Types, takes_payload
 from .handlers import Handler, close_items
+from .surrounding import surrounding_of
 
 __all__ = ["TypedHandler", "each", "each_async"]
 
@@ -32,10 +33,13 @@ class TypedHandler(Handler):
 
     """
 
-    __slots__ = ("_begin", "_encode", "_init", "_items", "_raw", "_written")
+    __slots__ = ("_around", "_begin", "_encode", "_init", "_items", "_raw", "_written")
 
     def __init__(self, function: Callable[..., Any], kind: Kind, route: str, types: Types) -> None:
         super().__init__(_unbound, kind, route, types)
+        surrounding = surrounding_of(function)
+        function = function if surrounding is None else surrounding.handler
+        self._around = None if surrounding is None else surrounding.around
         self._written = function
         try:
             self._init = None if types.init is None else Converter(types.init)
@@ -50,14 +54,21 @@ class TypedHandler(Handler):
 
     def bound(self, connection: Connection) -> Handler:
         """Return the handler for the requests of one connection."""
-        handler = Handler(partial(self._begin, connection), self.kind, "", self.types)
+        begin: Callable[..., Any] = partial(self._begin, connection)
+        if self._around is not None:
+            begin = self._around(begin, partial(self._nothing, connection))
+        handler = Handler(begin, self.kind, "", self.types)
         handler.name = self.name
         if self._init is not None:
             handler.measure = partial(_memory, connection)
         return handler
 
-    def _begin_now(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
-        form, arguments = self._arguments(connection, payload, items)
+    def _nothing(self, connection: Connection, payload: Payload) -> Payload:
+        """Return the answer to a call that is not passed to the handler."""
+        return Payload() if self.kind is Kind.FIRE else Payload(Converter.encode(_format(connection, payload), None))
+
+    def _begin_now(self, connection: Connection, payload: Payload, *more: Any) -> Any:
+        form, arguments = self._arguments(connection, payload, more)
         result = self._written(*arguments)
         cls: Any = type(result)
         if _may_be_awaited(cls) and inspect.isawaitable(result):
@@ -65,8 +76,8 @@ class TypedHandler(Handler):
                 return self._awaited(form, result)
         return self._encode(form, result)
 
-    async def _begin_later(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
-        form, arguments = self._arguments(connection, payload, items)
+    async def _begin_later(self, connection: Connection, payload: Payload, *more: Any) -> Any:
+        form, arguments = self._arguments(connection, payload, more)
         # The decoded value replaces it while the handler runs.
         del payload
         return self._encode(form, await self._written(*arguments))
@@ -76,18 +87,18 @@ class TypedHandler(Handler):
 
     # Requests.
 
-    def _arguments(self, connection: Connection, payload: Payload, items: Any) -> tuple[Format, tuple[Any, ...]]:
-        """Return the format of the data, and the arguments of the function."""
+    def _arguments(
+        self, connection: Connection, payload: Payload, more: tuple[Any, ...]
+    ) -> tuple[Format, tuple[Any, ...]]:
+        """Return the format of the data, and the arguments of the function; `more` begins with the items, if any."""
         form = _format(connection, payload)
         request: Any = payload
         if self._init is not None:
             value = _decoded(self._init, form, payload, connection)
             request = payload if self._raw else value
-        if not self.kind.sends_items:
-            return form, (request,)
-        if self._items is not None:
-            items = _decoded_items(self._items, form, items, connection)
-        return form, (request, items)
+        if self.kind.sends_items and self._items is not None:
+            more = (_decoded_items(self._items, form, more[0], connection), *more[1:])
+        return form, (request, *more)
 
     # Responses.
 
