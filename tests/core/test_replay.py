@@ -42,6 +42,70 @@ def test_since_returns_the_output_from_every_frame(builds, sizes, data) -> None:
             assert b"".join(kept.since(ends[count])) == b"".join(map(frame, bodies[count:]))
 
 
+@given(
+    st.lists(
+        st.tuples(st.integers(6, 40), st.sampled_from([0, 0, 0, 30, 20_000]), st.booleans()), min_size=1, max_size=200
+    )
+)
+def test_small_frames_and_data_by_reference_alternate(builds, frames) -> None:
+    for build in builds.values():
+        kept = replay(build)
+        output, ends = b"", [0]
+        for number, (head, data, trims) in enumerate(frames):
+            body = bytes([number % 256]) * (head + data)
+            kept.keep(len(body).to_bytes(3, "big") + body[:head], head, True)
+            if data:
+                kept.keep(body[head:], data, False)
+            output += frame(body)
+            ends.append(kept.end)
+            if trims:
+                kept.trim(ends[-1 - number % 2])
+        assert kept.end == ends[-1]
+        assert b"".join(kept.since(kept.first)) == output[len(output) - _length_since(frames, ends, kept.first) :]
+
+
+def _length_since(frames, ends, position) -> int:
+    return sum(3 + head + data for (head, data, _), start in zip(frames, ends, strict=False) if start >= position)
+
+
+def test_small_frames_share_entries(build) -> None:
+    kept = replay(build)
+    for _ in range(100):
+        kept.keep(frame(b"a" * 50), 50, True)
+    assert kept.held == 100 * 50 + 2 * ENTRY_BYTES
+    assert len(kept.since(64 * 50)) == 36
+    kept.trim(63 * 50)
+    assert kept.first == 0
+    kept.trim(64 * 50)
+    assert (kept.first, kept.held) == (64 * 50, 36 * 50 + ENTRY_BYTES)
+
+
+def test_shared_entries_are_limited_in_size(build) -> None:
+    kept = replay(build)
+    for _ in range(40):
+        kept.keep(frame(b"a" * 1_000), 1_000, True)
+    assert kept.held == 40_000 + 3 * ENTRY_BYTES
+    assert [len(piece) for piece in kept.since(0)] == [16 * 1_003, 16 * 1_003, *[1_003] * 8]
+
+
+def test_shared_entry_is_one_piece_when_it_is_full(build) -> None:
+    kept = replay(build)
+    for _ in range(65):
+        kept.keep(frame(b"a" * 50), 50, True)
+    assert [len(piece) for piece in kept.since(0)] == [64 * 53, 53]
+
+
+def test_large_data_is_not_copied(build) -> None:
+    kept = replay(build)
+    data = b"d" * 20_000
+    kept.keep(frame(b"x" * 6), 6, True)
+    kept.keep((20_006).to_bytes(3, "big") + b"h" * 6, 6, True)
+    kept.keep(data, len(data), False)
+    kept.keep(frame(b"x" * 6), 6, True)
+    assert kept.since(0)[1] is data
+    assert len(kept.since(0)) == 3
+
+
 def test_data_by_reference_belongs_to_its_frame(build) -> None:
     kept = replay(build)
     body = b"h" * 6 + b"d" * 100

@@ -11,6 +11,12 @@ __all__ = ["ENTRY_BYTES", "Replay"]
 
 ENTRY_BYTES: Final = 192
 """Memory that an entry takes in addition to its bytes."""
+ENTRY_FRAMES: Final = 64
+ENTRY_SIZE: Final = 16_384
+"""Small frames share an entry of up to so many frames and bytes. Each of half a million small entries would be objects
+that Python's garbage collector visits again and again."""
+LEAST_ENTRIES: Final = 64
+"""The limit is divided into at least so many entries, because the oldest one is discarded as a whole."""
 
 
 class Replay:
@@ -32,25 +38,44 @@ class Replay:
 
     """
 
-    __slots__ = ("_entries", "_limit", "_newest", "_prefix_bytes", "account", "end", "first", "held")
+    __slots__ = (
+        "_begun",
+        "_entries",
+        "_entry_size",
+        "_limit",
+        "_newest",
+        "_prefix_bytes",
+        "account",
+        "end",
+        "first",
+        "held",
+    )
 
     def __init__(self, limit: int, prefix_bytes: int, position: int = 0, account: Account | None = None) -> None:
         self._limit = limit
+        self._entry_size = min(ENTRY_SIZE, limit // LEAST_ENTRIES)
         self._prefix_bytes = prefix_bytes
         self.account = account
         self.held = 0
         # The position of an entry, and its pieces, which together are complete frames.
         self._entries: deque[tuple[int, list[bytes]]] = deque()
+        # The pieces and the position of the last entry, if there is one.
         self._newest: list[bytes] = []
+        self._begun = position
         self.first = position
         self.end = position
 
     def keep(self, piece: bytes, size: int, begins: bool) -> None:
         """Store `piece`, which advances the position by `size`; `begins`: it does not continue the previous piece."""
-        if begins:
+        if begins and not self._fits(size):
+            self._join()
             self._newest = [piece]
+            self._begun = self.end
             self._entries.append((self.end, self._newest))
         else:
+            if not begins:
+                # The piece may be large; it is not copied.
+                self._join()
             self._newest.append(piece)
         self.end += size
         while self.end - self.first > self._limit and len(self._entries) > 1:
@@ -111,6 +136,16 @@ class Replay:
             return 0
         # No piece is empty, so that many have the whole prefix.
         return self._length(b"".join(self.since(position)[: self._prefix_bytes]), 0)
+
+    def _fits(self, size: int) -> bool:
+        """Return True if a frame of `size` bytes may share the last entry."""
+        is_small = self.end - self._begun + size <= self._entry_size
+        return is_small and len(self._newest) < ENTRY_FRAMES and len(self._entries) > 0
+
+    def _join(self) -> None:
+        """Make the small frames of the last entry one piece."""
+        if len(self._newest) > 1 and self.end - self._begun <= self._entry_size:
+            self._newest[:] = [b"".join(self._newest)]
 
     def _count(self) -> None:
         """Count the change of what is kept."""

@@ -109,10 +109,13 @@ class Checkpoint(msgspec.Struct):
 VERSION: Final = 3
 """Version 1 also contained the token; in version 2 everything was public."""
 _decoder = msgspec.msgpack.Decoder(Checkpoint)
+_KINDS: Final = {int(kind): kind for kind in Kind}
 
 
 def encode_checkpoint(checkpoint: Checkpoint, secrets: int = 0) -> bytes:
     """Return `checkpoint` as bytes. The first `secrets` of the retained frames may contain secrets."""
+    if not secrets:
+        return compose(msgspec.msgpack.encode(checkpoint), checkpoint.sent, [])
     private, public = checkpoint.retained[:secrets], checkpoint.retained[secrets:]
     sent = checkpoint.sent + sum(map(len, private))
     shown = msgspec.structs.replace(checkpoint, sent=sent, retained=public)
@@ -147,9 +150,10 @@ def take_checkpoint(life: Lifecycle, partials: dict[int, Partial], stream_id: in
         return None
     life.reported = max(life.reported, 0)
     codec = outbound.codec
-    retained = _split(codec, replay.since(replay.first))
+    pieces = replay.since(replay.first)
+    retained = _split(codec, pieces) if pieces else []
     state = [
-        StreamState(each.id, Kind(each.kind), each.inbound, each.outbound, each.granted, each.credit)
+        StreamState(each.id, _KINDS[each.kind], each.inbound, each.outbound, each.granted, each.credit)
         for each in streams.all()
         if each.ours
     ]

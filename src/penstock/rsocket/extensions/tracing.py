@@ -179,10 +179,14 @@ class CompositeCarrier:
         metadata = request.payload.metadata
         if metadata is None or request.connection.metadata_mime != COMPOSITE:
             return {}
+        return self.fields(metadata)
+
+    def fields(self, metadata: bytes) -> dict[str, str]:
+        """Return the fields among the entries of composite metadata, of a request or of an item."""
         try:
             found = entries(metadata)
         except FrameError:
-            # The route could be read, so only the fields are ignored.
+            # The route of a request could be read, so only the fields are ignored.
             return {}
         fields: dict[str, str] = {}
         zipkin = ""
