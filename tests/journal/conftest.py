@@ -11,7 +11,7 @@ import pytest
 import penstock
 from penstock.aio import client
 from penstock.aio.reconnect import Backoff
-from penstock.journal import JournalWriter, collect, progress
+from penstock.journal import JournalWriter, collect, progress, rhythm
 from penstock.journal.feedlog import FeedLog, State
 from tests.journal.publishing import Reporter
 
@@ -20,6 +20,7 @@ from tests.journal.publishing import Reporter
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits for time to pass."""
     monkeypatch.setattr(collect, "LINGER", 0.0)
+    monkeypatch.setattr(rhythm, "linger_of", lambda feeds: 0.0)
     for module in (collect, progress):
         monkeypatch.setattr(module, "RETRY", 0.0)
     for module in (collect, client):

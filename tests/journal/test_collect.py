@@ -104,7 +104,8 @@ async def test_cancellation_waits_for_the_batch_being_written(
     gate = HeldWrites(monkeypatch)
     publisher = Publisher(*numbered(0, 3), asyncio.Event())
     async with publisher.serve():
-        task = asyncio.create_task(Collector(URL, ROUTE, tmp_path).run())
+        collector = Collector(URL, ROUTE, tmp_path)
+        task = asyncio.create_task(collector.run())
         await until(lambda: gate.reached)
         for _ in range(times):
             task.cancel()
@@ -117,6 +118,7 @@ async def test_cancellation_waits_for_the_batch_being_written(
         with pytest.raises(asyncio.CancelledError):
             await task
     assert rows(tmp_path) == numbered(0, 3)
+    assert collector.progress.position == 3
     JournalWriter.open(tmp_path, ROUTE).close()
 
 

@@ -10,23 +10,20 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import LocalError
 from penstock.journal import rows
+from penstock.journal.encoder import Encoded, encode
 from penstock.journal.format import (
-    ITEMS,
     SCHEMA,
-    Encoded,
     Entry,
     Malformed,
     Note,
     body_is_sound,
-    encode,
     genesis,
     preamble,
     preamble_bytes,
     scan,
 )
-from penstock.journal.rows import tabulate
+from tests.journal.arrow import split, tabulate
 from tests.journal.logs import items
 
 LOG = "5d9a9f0e-0d4e-4c57-9d0a-6d2c38b7f3a1"
@@ -35,14 +32,14 @@ GENESIS = genesis(LOG)
 
 
 def segment_of(*batches: Encoded) -> pa.Buffer:
-    return pa.py_buffer(PREAMBLE + b"".join(header + body.to_pybytes() for header, body, _ in batches))
+    return pa.py_buffer(PREAMBLE + b"".join(chunk for batch in batches for chunk in batch.chunks))
 
 
 def batch_of(
     position: int, count: int, *, prev: str = GENESIS, state: bytes | None = None, gap: str | None = None
 ) -> Encoded:
-    rows = tabulate(items(position, count), "numbers", position, 1_000_000)
-    return encode(rows, Note.blank(prev=prev, position=position, rows=count, time=1_000_000, state=state, gap=gap))
+    note = Note.blank(prev=prev, position=position, rows=count, time=1_000_000, state=state, gap=gap)
+    return encode(items(position, count), "numbers", note)
 
 
 def decode(content: pa.Buffer, entry: Entry) -> pa.RecordBatch:
@@ -96,14 +93,15 @@ def test_any_arrow_reader_can_read_it() -> None:
 
 
 def test_checksums_are_those_the_document_tells() -> None:
-    header, body, digest = batch_of(0, 3)
+    batch = batch_of(0, 3)
+    header, body = split(b"".join(batch.chunks))
     start = header.index(b'{"penstock":2,')
     note = json.loads(header[start : header.index(b"\0", start)])
     blank = header[8:].replace(note["header"].encode(), b"0" * 16, 1)
     assert note["header"] == xxhash.xxh3_64_hexdigest(blank)
-    assert note["body"] == xxhash.xxh3_128_hexdigest(body.to_pybytes())
+    assert note["body"] == xxhash.xxh3_128_hexdigest(body)
     assert note["prev"] == hashlib.sha256(LOG.encode()).hexdigest()
-    assert digest == hashlib.sha256(header[8:]).hexdigest()
+    assert batch.digest == hashlib.sha256(header[8:]).hexdigest()
 
 
 def test_state_and_gap_come_back() -> None:
@@ -113,24 +111,6 @@ def test_state_and_gap_come_back() -> None:
     (entry,) = entries(content)
     assert (entry.note.state, entry.note.gap, entry.end) == (b"\xff\0token", reason, 0)
     assert body_is_sound(content, entry)
-
-
-def test_a_long_batch_is_numbered_to_its_end() -> None:
-    long = pa.record_batch([pa.array([b""] * 70_000, pa.binary()), pa.nulls(70_000, pa.binary())], schema=ITEMS)
-    rows = tabulate(long, "numbers", 5, 0)
-    assert rows["position"][0].as_py() == 5
-    assert rows["position"][-1].as_py() == 70_004
-
-
-def test_a_slice_is_written_as_the_rows_it_shows() -> None:
-    rows = tabulate(items(0, 10).slice(4, 3), "numbers", 0, 0)
-    content = segment_of(encode(rows, Note.blank(prev=GENESIS, position=0, rows=3, time=0, state=None)))
-    assert decode(content, entries(content)[0])["data"].to_pylist() == [b"4", b"5", b"6"]
-
-
-def test_other_columns_are_refused() -> None:
-    with pytest.raises(LocalError, match="columns data and metadata"):
-        tabulate(pa.record_batch({"data": [b""]}), "numbers", 0, 0)
 
 
 def test_a_segment_begins_with_the_schema() -> None:
@@ -228,10 +208,8 @@ def test_the_schema_may_be_written_in_other_bytes() -> None:
 
 def test_another_format_is_refused() -> None:
     rows = tabulate(items(0, 1), "numbers", 0, 0)
-    note = Note.blank(prev=GENESIS, position=0, rows=1, time=0, state=None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, SCHEMA) as stream:
         stream.write_batch(rows, custom_metadata={"penstock": '{"penstock":3}'})
     with pytest.raises(Malformed, match="the log has format 2"):
         entries(sink.getvalue())
-    assert note.penstock == 2

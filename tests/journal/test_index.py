@@ -8,10 +8,10 @@ import pytest
 from penstock import JournalCorrupt
 from penstock.journal import rows
 from penstock.journal.damage import Damage, Promise
-from penstock.journal.format import Note, encode, genesis, preamble
+from penstock.journal.format import Note, genesis, preamble
 from penstock.journal.gaps import Gap
 from penstock.journal.index import Index
-from penstock.journal.rows import tabulate
+from tests.journal.arrow import encode, tabulate
 from tests.journal.logs import items
 
 LOG = "5d9a9f0e-0d4e-4c57-9d0a-6d2c38b7f3a1"
@@ -26,7 +26,7 @@ def content_of(*counts: int, gap_at: int = -1) -> pa.Buffer:
         for size, gap in [*kinds, (count, None)]:
             note = Note.blank(prev=prev, position=position, rows=size, time=5, state=None, gap=gap)
             header, body, prev = encode(tabulate(items(position, size), "numbers", position, 5), note)
-            chunks += [header, body.to_pybytes()]
+            chunks += [header, body]
         position += count
     return pa.py_buffer(b"".join(chunks))
 

@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from penstock import DataLost, DiskFull, JournalMissing, LocalError
 from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.format import Note, encode
+from penstock.journal.encoder import encode
+from penstock.journal.format import Note
 from penstock.journal.layout import segment_position
-from penstock.journal.rows import tabulate
 from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, append, items, numbers, write
 
@@ -129,8 +129,7 @@ class JournalMachine(RuleBasedStateMachine):
     def be_killed_while_writing(self, count: int, share: float, behind: bytes) -> None:
         self.writer.close()
         note = Note.blank(prev=self.head(), position=self.end, rows=count, time=0, state=b"killed")
-        header, body, _ = encode(tabulate(items(self.end, count), "numbers", self.end, 0), note)
-        content = header + body.to_pybytes()
+        content = b"".join(encode(items(self.end, count), "numbers", note).chunks)
         written = content[: int(share * len(content))]
         segments = sorted(path for path in self.folder.iterdir() if segment_position(path.name) is not None)
         if segments:

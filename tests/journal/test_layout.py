@@ -12,6 +12,7 @@ from penstock.journal.layout import (
     Extent,
     bytes_between,
     check_name,
+    is_served,
     log_folder,
     segment_name,
     segment_position,
@@ -71,3 +72,8 @@ def test_a_uri_names_the_same_folder_for_writing_and_reading(tmp_path: Path) -> 
     with JournalWriter.open(uri, "s", fsync=False) as writer:
         assert JournalReader(uri, "s").uuid == writer.uuid
     assert (tmp_path / "50 % off").is_dir()
+
+
+def test_collectors_are_told_from_folders_and_stores() -> None:
+    assert is_served("rsocket+tcp://collector:7879") and is_served("river+wss://collector:7879,river+wss://b:1")
+    assert not any(map(is_served, ("data/a+b", "/data/x", "s3://bucket/a+b", "file:///a+b", Path("a+tcp:"))))

@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from penstock import DiskFull, LocalError
-from penstock.journal.progress import FIRST_WINDOW, LARGEST_WINDOW, WINDOW_BYTES, Progress, Window, write
+from penstock.journal import progress as modules
+from penstock.journal.progress import FIRST_WINDOW, LARGEST_WINDOW, WINDOW_BYTES, Phase, Progress, Window, write
 from tests.waiting import turns
 
 
@@ -43,6 +44,17 @@ def test_a_window_is_never_empty() -> None:
         Window(0)
 
 
+def test_small_window_begins_with_few_items() -> None:
+    window = Window(None, WINDOW_BYTES // 64)
+    assert window.first == FIRST_WINDOW // 64
+    for _ in range(20):
+        window.resize(16, 16 * 1_024)
+    window.open(0)
+    window.resize(1, WINDOW_BYTES // 64 // 4)
+    assert window.wanted(0) == 4
+    assert Window(None, 1).first == 2
+
+
 async def test_failed_write_is_logged_once_when_canceled(caplog: pytest.LogCaptureFixture) -> None:
     loop, begun, full = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
     noise: list[str] = []
@@ -65,3 +77,33 @@ async def test_failed_write_is_logged_once_when_canceled(caplog: pytest.LogCaptu
     await turns(3)
     assert noise == []
     assert [line.getMessage() for line in caplog.records if "its last write failed: no room" in line.getMessage()]
+
+
+async def test_phase_tells_what_the_collector_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modules, "RETRY", 0)
+    progress = Progress()
+    progress.turn(Phase.LIVE)
+    seen: list[tuple[Phase, str]] = []
+
+    def action() -> None:
+        seen.append((progress.phase, progress.waiting))
+        if len(seen) < 3:
+            raise DiskFull("no room on the disk")
+
+    await write(progress, action)
+    full = (Phase.WAITING_FOR_DISK, "no room on the disk")
+    assert seen == [(Phase.LIVE, ""), full, full]
+    assert (progress.phase, progress.waiting) == (Phase.LIVE, "")
+    assert progress.sync_seconds > 0
+
+
+async def test_phases_and_counts() -> None:
+    progress = Progress()
+    assert progress.phase is Phase.CONNECTING
+    await write(progress, lambda: None)
+    assert (progress.syncs, progress.phase) == (1, Phase.CONNECTING)
+    progress.stopped()
+    assert progress.phase is Phase.STOPPED
+    progress.turn(Phase.COMPLETE)
+    progress.stopped()
+    assert progress.phase is Phase.COMPLETE

@@ -39,6 +39,19 @@ def test_a_log_without_rows_is_empty(tmp_path: Path) -> None:
     assert numbers(reader, 0, 5) == list(range(5))
 
 
+def test_segments_have_the_times_of_their_earliest_and_latest_row(tmp_path: Path) -> None:
+    now = 0.0
+    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=SMALL, fsync=False, clock=lambda: now) as writer:
+        # The clock goes back.
+        for seconds in (3, 1, 2, 7, 6, 9):
+            now = seconds
+            writer.append(items(writer.position, 5), "numbers")
+    reader = JournalReader(tmp_path, SOURCE)
+    assert [extent.times for extent in reader.segments()] == [None, (6_000_000, 9_000_000)]
+    reader.gaps()
+    assert [extent.times for extent in reader.segments()] == [(1_000_000, 7_000_000), (6_000_000, 9_000_000)]
+
+
 def test_rows_have_the_schema(tmp_path: Path) -> None:
     write(tmp_path, 2, 2)
     for batch in JournalReader(tmp_path, SOURCE).read(1, 3):
@@ -120,6 +133,14 @@ def test_large_batches_lie_in_the_file_and_small_ones_are_joined(tmp_path: Path)
     held = list(JournalReader(tmp_path / "wide", SOURCE).read(0, 9_200))
     assert pa.total_allocated_bytes() - allocated < 10_000
     assert sum(batch.num_rows for batch in held) == 9_200
+
+
+def test_some_columns_are_returned_alone(tmp_path: Path) -> None:
+    write(tmp_path, 9_000, 10, 20)
+    reader = JournalReader(tmp_path, SOURCE)
+    whole = pa.Table.from_batches(reader.read(5, 9_020))
+    some = pa.Table.from_batches(reader.read(5, 9_020, columns=("data", "position")))
+    assert some.equals(whole.select(["data", "position"]))
 
 
 def test_joined_batches_stay_within_bounds(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock.journal.format import ITEMS, SCHEMA, Malformed, Note, encode, genesis
-from penstock.journal.rows import check, decode, tabulate
+from penstock.journal.format import ITEMS, SCHEMA, Malformed, Note, genesis
+from penstock.journal.rows import check, decode
+from tests.journal.arrow import encode, tabulate
 from tests.journal.logs import items
 
 TIME = 1_000_000
@@ -16,7 +17,7 @@ def message_of(rows: pa.RecordBatch, time: int = TIME) -> tuple[pa.Buffer, int, 
     header, body, _ = encode(rows, note)
     import xxhash
 
-    return pa.py_buffer(header + body.to_pybytes()), len(header), xxhash.xxh3_128_digest(body)
+    return pa.py_buffer(header + body), len(header), xxhash.xxh3_128_digest(body)
 
 
 @pytest.mark.parametrize("count", [0, 1, 1_024, 1_025, 5_000])

@@ -12,8 +12,9 @@ import pytest
 
 from penstock import DiskFull, JournalError, JournalLocked, LocalError
 from penstock.journal import Journal, JournalReader, JournalWriter
+from penstock.journal.layout import log_folder
 from penstock.journal.mark import MARK_BYTES
-from penstock.journal.rows import tabulate
+from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, all_numbers, append, items, segment, write
 
 
@@ -266,7 +267,7 @@ def test_wrong_use(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
     with JournalWriter.open(tmp_path, SOURCE) as writer:
         with pytest.raises(LocalError, match="columns data and metadata"):
-            writer.append(tabulate(items(0, 1), "numbers", 0, 0), "numbers")
+            writer.append(items(0, 1).select(["data"]), "numbers")
         with pytest.raises(LocalError, match="the limit is 65536"):
             writer.append(items(0, 1), "numbers", bytes(65_537))
         writer.append(items(0, 1), "numbers", bytes(65_536))
@@ -289,3 +290,22 @@ def test_large_items(tmp_path: Path) -> None:
         writer.append(large, "numbers")
     sizes = [len(data) for batch in JournalReader(tmp_path, SOURCE).read(0, 2) for data in batch["data"].to_pylist()]
     assert sizes == [3_000_000] * 2
+
+
+def test_old_segments_are_continued_in_another(tmp_path: Path) -> None:
+    now = 1_000.0
+    with JournalWriter.open(tmp_path, SOURCE, segment_seconds=60, fsync=False, clock=lambda: now) as writer:
+        append(writer, 1, 1)
+        now += 59.9
+        append(writer, 1)
+        now += 0.1
+        append(writer, 1)
+        now += 30
+        append(writer, 1)
+        # A record without rows, such as a renewed checkpoint, is enough for a feed that has become quiet.
+        now += 30
+        append(writer, 0)
+        now += 60
+        append(writer, 0, 2)
+    assert [first for first, _ in LogFolder.local(log_folder(tmp_path, SOURCE)).segments()] == [0, 3, 5]
+    assert all_numbers(tmp_path) == list(range(7))

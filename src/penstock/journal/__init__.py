@@ -6,16 +6,21 @@ rows are numbered from 0 and never renumbered: readers request and commit these 
 
 from __future__ import annotations
 
-from .format import ITEMS, SCHEMA
-from .gaps import Gap
-from .identity import Identity, Request
-from .journal import Journal
-from .layout import Extent
-from .reader import JournalReader
-from .repair import Repair
-from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES
-from .verify import Report
-from .writer import DEFAULT_BUDGET_BYTES, DEFAULT_SEGMENT_BYTES, JournalWriter
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .format import ITEMS, SCHEMA
+    from .gaps import Gap
+    from .identity import Identity, Request
+    from .journal import Journal
+    from .layout import Extent
+    from .ports import LogReader
+    from .reader import JournalReader
+    from .repair import Repair
+    from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES
+    from .verify import Report
+    from .writer import DEFAULT_BUDGET_BYTES, DEFAULT_SEGMENT_BYTES, JournalWriter
 
 __all__ = [
     "DEFAULT_BUDGET_BYTES",
@@ -30,7 +35,34 @@ __all__ = [
     "Journal",
     "JournalReader",
     "JournalWriter",
+    "LogReader",
     "Repair",
     "Report",
     "Request",
 ]
+
+# Imported on first use: Spark's workers only read, and each of their processes imports this package.
+_HOMES: Final = {
+    "DEFAULT_BUDGET_BYTES": "writer",
+    "DEFAULT_READER": "retention",
+    "DEFAULT_RETAIN_BYTES": "retention",
+    "DEFAULT_SEGMENT_BYTES": "writer",
+    "ITEMS": "format",
+    "SCHEMA": "format",
+    "Extent": "layout",
+    "Gap": "gaps",
+    "Identity": "identity",
+    "Journal": "journal",
+    "JournalReader": "reader",
+    "JournalWriter": "writer",
+    "LogReader": "ports",
+    "Repair": "repair",
+    "Report": "verify",
+    "Request": "identity",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -11,10 +11,13 @@ import asyncio
 import logging
 import os
 import ssl as tls
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
 
 from ..aio.client import connect
 from ..aio.peer import Peer
@@ -34,7 +37,6 @@ from ..errors import (
     PenstockError,
     ProtocolError,
     ResumeRejected,
-    SessionError,
     SetupRejected,
 )
 from ..payload import Payload
@@ -42,31 +44,22 @@ from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import parse_url
 from ..wire.columns import ColumnBuilder
+from .committer import Committer, Items, append
+from .ended import session_errors
 from .feedlog import FeedLog, Place, State, fits
 from .format import NO_ITEMS
 from .identity import Request
-from .progress import RETRY, Progress, Window, until_room, write
+from .progress import RETRY, USED_UP, Phase, Progress, Window, settled, until_room, write
+from .renewal import FIRST_RENEWAL, RENEWAL, Renewal
+from .rhythm import LINGER, Rhythm
 from .writer import DEFAULT_BUDGET_BYTES
 
 __all__ = ["Collector", "Progress"]
 
 logger = logging.getLogger(__name__)
 
-LINGER: Final = 0.05
-"""Seconds that a small batch waits for more items: twenty batches per second are cheap to write and to read."""
-LINGER_ROWS: Final = 4_096
-"""A batch of this many rows does not wait."""
-RENEWAL: Final = 20.0
-"""Seconds after which a checkpoint is renewed even without items: some sessions send messages on their own, and a
-checkpoint covers only a limited number of them."""
-FIRST_RENEWAL: Final = 2.0
-"""The same for the first checkpoint of a stream, from which some protocols cannot resume, because it has no items."""
 SETTLING: Final = 2.0
 """Seconds after which a stream counts as opened, if it was not rejected."""
-USED_UP: Final = (
-    "the journal's budget is used up: no reader commits (in Spark, name the query with the option reader), or readers "
-    "are too slow; `penstock journal forget` removes one that will not return"
-)
 
 
 class Collector:
@@ -79,7 +72,7 @@ class Collector:
         source: The log's name; the route by default.
         data: The request's data.
         budget_bytes: Bytes of rows that readers may leave unread before the publisher is slowed down.
-        credit: Maximum items in flight; by default as many as fit into 16 MiB, at most 262,144.
+        credit: Maximum items in flight; by default as many as fit into `window_bytes`, at most 262,144.
         metadata: The request's metadata, in addition to its route.
         settings: For the connection. Resumption is requested in any case.
         ssl: For TLS; by default the system's certificate authorities are trusted, or the URL's.
@@ -88,6 +81,13 @@ class Collector:
         accept_loss: Continue in a log whose end is lost, and record the lost rows as a gap.
         request: The request that the log records; by default the route, the data and the metadata. Pass it if these
             contain values that change each time, such as credentials.
+        backoff: The delays between attempts to connect; by default at most 0.1 seconds.
+        window_bytes: Bytes of items in flight; 16 MiB by default. A process with many feeds has less for each.
+        on_batch: Called with the first position and the items of each durable batch. It must not block or raise.
+        linger: Seconds between two batches of a slow stream; by default 0.05, and up to 0.25 with many feeds.
+        committer: Shared by the feeds of a process that collect into this journal: their batches are synced together.
+        segment_seconds: Start another segment when the last one is older, so that it can be sealed.
+        setup: The set-up of each connection, as for `connect`. The log does not record it.
 
     Attributes:
         progress: The progress so far.
@@ -110,27 +110,29 @@ class Collector:
         again: bool = False,
         accept_loss: bool = False,
         request: Request | None = None,
+        backoff: Backoff | None = None,
+        window_bytes: int | None = None,
+        on_batch: Callable[[int, pa.RecordBatch], None] | None = None,
+        linger: float | None = None,
+        committer: Committer | None = None,
+        segment_seconds: float = float("inf"),
+        setup: bytes | Payload = b"",
     ) -> None:
-        self._window = Window(credit)
-        self._url = url
-        self._route = route
-        self._journal = journal
+        self._window = Window(credit, window_bytes)
+        self._url, self._route, self._journal, self._ssl, self._setup = url, route, journal, ssl, setup
         self._request = Payload(data, metadata)
-        self._ssl = ssl
         # If sessions cannot outlive their links, each broken link leaves a gap.
         self._settings = replace(settings, resume=spec_of(parse_url(url).protocol).resumes)
-        self._again = again
-        self._slowed = False
+        self._again, self._slowed, self._settled = again, False, 0.0
+        self._backoff, self._on_batch = backoff or resuming(), on_batch
+        self._committer, self._rhythm, self._renewal = committer, Rhythm(linger, committer), Renewal()
         self._place = Place(
             journal=journal,
             source=source if source is not None else route,
             request=request or Request(route, data, metadata, url),
-            options={"budget_bytes": budget_bytes} | ({"accept_loss": True} if accept_loss else {}),
+            replica=None if committer is None else committer.replica,
+            options={"budget_bytes": budget_bytes, "accept_loss": accept_loss, "segment_seconds": segment_seconds},
         )
-        # When a stream that was not rejected counts as opened.
-        self._settled = 0.0
-        # When the newest checkpoint expires; None: there is none.
-        self._renewal: float | None = None
         self.progress = Progress()
 
     async def run(self) -> None:
@@ -147,7 +149,12 @@ class Collector:
             ConnectError: No server answers the first attempt; later attempts are repeated without limit.
 
         """
-        with closing(await self._opened()) as log:
+        with ExitStack() as stack:
+            if self._committer is not None:
+                stack.enter_context(self._committer.feed())
+            log = stack.enter_context(closing(await self._opened()))
+            stack.callback(self._rhythm.stop)
+            stack.callback(self._renewal.stop)
             self.progress.position = log.position
             if self._again:
                 log.reopen()
@@ -156,11 +163,16 @@ class Collector:
                 await self._lost(log, log.loss)
             try:
                 await self._until_done(log)
+                self.progress.turn(Phase.COMPLETE)
             except JournalError:
                 raise
             except PenstockError:
                 log.abandon()
                 raise
+            finally:
+                # Also what was written while the collector was canceled.
+                self.progress.position, self.progress.gaps = log.position, log.gaps
+                self.progress.stopped()
 
     async def _opened(self) -> FeedLog:
         """Open the log; wait for room while the disk is full."""
@@ -170,25 +182,24 @@ class Collector:
             except DiskFull as error:
                 await until_room(self.progress, error)
             else:
-                self.progress.waiting = ""
+                self.progress.turn(Phase.CONNECTING)
                 return log
 
     async def _until_done(self, log: FeedLog) -> None:
         """Collect over successive sessions."""
-        backoff = resuming()
         connected = log.state.session != 0
         while not log.state.done:
             try:
-                with _unwrapped_errors():
+                with session_errors():
                     await self._session(log)
-                backoff.reset()
+                self._backoff.reset()
             except SetupRejected as error:
-                await self._rejected(log, error, backoff)
+                await self._rejected(log, error)
             except ResumeRejected as error:
                 await self._lost(log, str(error))
             except OwnerMissing as error:
                 await self._lost(log, str(error))
-                await self._wait_to_retry(error, backoff)
+                await self._wait_to_retry(log, error)
             except LocalError as error:
                 if log.state.checkpoint is None:
                     raise
@@ -197,7 +208,7 @@ class Collector:
                 # The publisher's process has ended, and the next one cannot continue the stream.
                 connected = True
                 await self._lost(log, f"the publisher abandoned the stream: {error}")
-                await self._wait_to_retry(error, backoff)
+                await self._wait_to_retry(log, error)
             except ApplicationError as error:
                 if not log.opening:
                     await self._lost(log, f"the publisher failed the stream: {error}")
@@ -205,20 +216,20 @@ class Collector:
             except ConnectError as error:
                 if not connected:
                     raise
-                await self._wait_to_retry(error, backoff)
+                await self._wait_to_retry(log, error)
             except (LinkError, PeerClosed) as error:
                 connected = True
                 if log.state.checkpoint is None:
                     await self._lost(log, str(error))
-                await self._wait_to_retry(error, backoff)
+                await self._wait_to_retry(log, error)
 
-    async def _rejected(self, log: FeedLog, error: SetupRejected, backoff: Backoff) -> None:
+    async def _rejected(self, log: FeedLog, error: SetupRejected) -> None:
         """Wait if the rejection is temporary; otherwise drop the session's state, and continue without resumption.
 
         If no item has arrived in the session, nothing is lost.
         """
         if error.temporary:
-            await self._wait_to_retry(error, backoff)
+            await self._wait_to_retry(log, error)
             return
         if not self._settings.resume:
             raise error
@@ -229,11 +240,15 @@ class Collector:
         elif log.state.begun:
             await write(self.progress, log.keep, State(session=log.state.session))
 
-    async def _wait_to_retry(self, error: PenstockError, backoff: Backoff) -> None:
+    async def _wait_to_retry(self, log: FeedLog, error: PenstockError) -> None:
         """Wait before another attempt to connect, and report the reason."""
         logger.info("%s: %s", self._url, error)
-        self.progress.waiting = f"{error}; the collector tries again"
-        await asyncio.sleep(backoff.next())
+        self.progress.turn(Phase.CONNECTING, f"{error}; the collector tries again")
+        self.progress.reconnects += 1
+        await asyncio.sleep(self._backoff.next())
+        if log.is_old():
+            # Nothing arrives that would complete the segment.
+            await write(self.progress, log.renew)
 
     async def _session(self, log: FeedLog) -> None:
         """Collect over one session: that of the checkpoint, or a new one."""
@@ -241,14 +256,11 @@ class Collector:
         # A new stream requests a whole window. Readers are other processes, so the budget is polled.
         while checkpoint is None and not self._room(log):  # noqa: ASYNC110
             await asyncio.sleep(RETRY)
-        async with connect(
-            self._url,
-            settings=self._settings,
-            ssl=self._ssl,
-            checkpoint=checkpoint,
-            secret=log.token,
-            reconnect=False,
-        ) as peer:
+        if checkpoint is not None and log.is_replicated:
+            # The session may be another collector's by now, which must not lose its connection to this one.
+            await write(self.progress, log.confirm)
+        form: dict[str, Any] = {"settings": self._settings, "setup": self._setup, "ssl": self._ssl}
+        async with connect(self._url, checkpoint=checkpoint, secret=log.token, reconnect=False, **form) as peer:
             try:
                 stream = await self._stream(log, peer, resumed=checkpoint is not None)
                 await self._collect(log, peer, stream)
@@ -280,7 +292,9 @@ class Collector:
             self._window.open(log.state.outstanding)
             self._settled = asyncio.get_running_loop().time() + SETTLING
             # The checkpoint is from the earlier process: it covers no output of this one.
-            self._renewal = 0.0
+            self._renewal.after(0.0)
+        self._backoff.reset()
+        self.progress.turn(Phase.LIVE)
         return stream
 
     async def _collect(self, log: FeedLog, peer: Peer, stream: Stream) -> None:
@@ -291,34 +305,32 @@ class Collector:
             if peer.closed and not stream.over:
                 raise OwnerMissing("the session has ended without ending its stream; please report this defect")
             stream.take(builder)
-            if len(builder) < LINGER_ROWS and len(builder) < self._window.outstanding and not stream.over:
-                await asyncio.sleep(LINGER)
+            if len(builder) < self._window.outstanding and not stream.over:
+                await self._rhythm.gather(stream, len(builder), builder.size)
                 stream.take(builder)
             rows, size = len(builder), builder.size
             if rows:
                 self._window.resize(rows, size)
             # Nothing is requested while the budget is used up.
             grant = self._window.wanted(rows) if self._room(log) else 0
-            if rows or grant or stream.over or self._stale():
+            if rows or grant or stream.over or self._renewal.is_due():
                 await self._record(log, peer, stream, builder, grant)
                 self.progress.rows += rows - len(builder)
                 self.progress.size += size - builder.size
 
     def _renew_after(self, log: FeedLog, seconds: float) -> None:
         """Renew the checkpoint after this time, if there is one; if there is no log yet, create it."""
-        kept = log.state.checkpoint is not None or log.opening
-        self._renewal = asyncio.get_running_loop().time() + seconds if kept else None
-
-    def _stale(self) -> bool:
-        """True if the newest checkpoint has expired."""
-        return self._renewal is not None and asyncio.get_running_loop().time() >= self._renewal
+        self._renewal.after(seconds if log.state.checkpoint is not None or log.opening else None)
 
     async def _arrival(self, stream: Stream) -> None:
         """Wait until there is work."""
         if self._window.outstanding > 0 or stream.over:
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(self._renewal):
-                    await stream.arrival()
+            waiter = stream.waiter()
+            if waiter is not None:
+                await self._renewal.wait(waiter)
+            if stream.over:
+                # It raises the error of the stream after the last item.
+                await stream.arrival()
         else:
             # All requested items have arrived, and the budget is used up: wait for readers.
             await asyncio.sleep(RETRY)
@@ -332,14 +344,19 @@ class Collector:
         checkpoint = peer.checkpoint(stream, grant)
         if checkpoint is not None and not fits(checkpoint):
             # A large item has arrived in part: the items wait for the rest of it.
+            stream.resume()
             await asyncio.sleep(LINGER)
             return
         self._window.outstanding += grant - rows
+        self.progress.granted = self._window.outstanding
         done = stream.over and stream.error is None
-        state = State(checkpoint, True, done, self._window.outstanding, log.state.session)
+        state = State(checkpoint, True, done, self._window.outstanding, log.state.session, first=log.state.first)
         if rows or done or not log.opening or asyncio.get_running_loop().time() >= self._settled:
+            size = builder.size
             batch = builder.finish() if rows else NO_ITEMS
-            await write(self.progress, log.append, batch, self._route, state)
+            await self._append(Items(log, batch, self._route, state, size))
+            if rows and self._on_batch is not None:
+                self._on_batch(log.position - rows, batch)
             self.progress.position = log.position
             self.progress.gaps = log.gaps
         else:
@@ -353,17 +370,19 @@ class Collector:
         # Requested items may already be here. The next checkpoint covers them, so they must be taken before.
         await asyncio.sleep(0)
 
+    async def _append(self, items: Items) -> None:
+        """Append items, durably."""
+        if self._committer is None:
+            await write(self.progress, append, items)
+        else:
+            await settled(self.progress, partial(self._committer.append, items))
+
     def _room(self, log: FeedLog) -> bool:
         """Return True if the budget is not used up; otherwise report that."""
         room = log.room()
-        if room:
-            self.progress.waiting = ""
-        elif not self.progress.waiting:
-            self.progress.waiting = USED_UP
+        if self.progress.slowed(room):
             # Slow readers are normal: one line is enough.
-            logger.log(
-                logging.INFO if self._slowed else logging.WARNING, "%s: %s", self._journal, self.progress.waiting
-            )
+            logger.log(logging.INFO if self._slowed else logging.WARNING, "%s: %s", self._journal, USED_UP)
             self._slowed = True
         return room
 
@@ -376,14 +395,3 @@ class Collector:
         if log.gaps > before:
             logger.warning("%s: a gap at position %d: %s", self._url, log.position, reason)
         self.progress.gaps = log.gaps
-
-
-@contextmanager
-def _unwrapped_errors() -> Iterator[None]:
-    """Raise the error of the session, if the protocol has failed its streams with a code instead."""
-    try:
-        yield
-    except ApplicationError as error:
-        if isinstance(error.__cause__, SessionError):
-            raise error.__cause__ from None
-        raise

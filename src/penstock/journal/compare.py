@@ -8,7 +8,7 @@ from .damage import Promise, salvage
 from .format import Entry
 from .storage import LogFolder
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "batches", "compare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ def compare(log: LogFolder, other: LogFolder) -> Comparison:
     uuid, another = log.require().uuid, other.require().uuid
     if uuid != another:
         return Comparison(False, 0, f"{other.path} is another log: its UUID is {another}, not {uuid}")
-    mine, theirs = _batches(log, uuid), _batches(other, uuid)
+    mine, theirs = batches(log, uuid), batches(other, uuid)
     if not mine or not theirs or mine[0].position > theirs[-1].end or theirs[0].position > mine[-1].end:
         return Comparison(not mine and not theirs, 0, f"{other.path} has no positions in common with this copy")
     mine, theirs = _from_common(mine, theirs)
@@ -56,7 +56,7 @@ def _from_common(mine: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], l
     return [each for each in mine if each.end >= start], [each for each in theirs if each.end >= start]
 
 
-def _batches(log: LogFolder, uuid: str) -> list[Entry]:
+def batches(log: LogFolder, uuid: str) -> list[Entry]:
     """Return the batches of a log up to its mark, as far as their headers are valid."""
     mark = log.mark()
     found: list[Entry] = []

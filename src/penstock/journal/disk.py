@@ -4,35 +4,63 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 
 from ..errors import DiskFull, JournalError
 from ..store.log import sync_folder
 
-__all__ = ["disk_errors", "make_folder", "open_private", "read_file", "replace_file", "sync_folder", "write_at"]
+__all__ = [
+    "NO_ROOM",
+    "converted",
+    "disk_errors",
+    "make_folder",
+    "open_private",
+    "read_file",
+    "replace_file",
+    "sync_folder",
+    "write_at",
+]
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+"""The numbers of errors that mean that the disk is full."""
 
 
-@contextmanager
-def disk_errors(path: Path | str, action: str) -> Iterator[None]:
+class disk_errors:
     """Convert an `OSError` inside the block: to `DiskFull` if there was no space or quota, otherwise to `JournalError`.
 
     `action` is what failed at this path, as in "be listed".
     """
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise DiskFull(
-                f"{path}: cannot {action}: the disk is full; free some space, or let the readers commit, which trims "
-                "the journal; no row for which append has returned is lost"
-            ) from error
-        raise JournalError(
-            f"{path}: cannot {action} ({error.strerror or error}); check the path, its permissions and the disk"
-        ) from error
+
+    # A generator would take longer than the write inside the block.
+    __slots__ = ("_action", "_path")
+
+    def __init__(self, path: Path | str, action: str) -> None:
+        self._path = path
+        self._action = action
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, OSError):
+            raise converted(error, self._path, self._action) from error
+
+
+def converted(error: OSError, path: Path | str, action: str) -> JournalError:
+    """Return the error to raise instead; see `disk_errors`."""
+    if error.errno in NO_ROOM:
+        return DiskFull(
+            f"{path}: cannot {action}: the disk is full; free some space, or let the readers commit, which trims "
+            "the journal; no row for which append has returned is lost"
+        )
+    return JournalError(
+        f"{path}: cannot {action} ({error.strerror or error}); check the path, its permissions and the disk"
+    )
 
 
 def read_file(path: Path, limit: int) -> bytes | None:
@@ -42,10 +70,8 @@ def read_file(path: Path, limit: int) -> bytes | None:
             return file.read(limit)
     except FileNotFoundError:
         return None
-    except OSError:
-        # Not around the whole, for speed: a writer reads cursors before each request.
-        with disk_errors(path, "be read"):
-            raise
+    except OSError as error:
+        raise converted(error, path, "be read") from error
 
 
 def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:

@@ -9,6 +9,7 @@ The private part of a checkpoint is always stored there. Only its public part is
 from __future__ import annotations
 
 import os
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from ..checkpoints import join, split
 from ..errors import JournalCorrupt, JournalLocked
 from . import secret as secrets
 from .disk import disk_errors, make_folder
+from .durability import Replica, Staged
 from .format import NO_ITEMS
 from .identity import Request
 from .layout import LOCK, log_folder
@@ -28,7 +30,7 @@ from .secret import Secret
 from .storage import LogFolder
 from .writer import MAX_STATE_BYTES, JournalWriter
 
-__all__ = ["NOT_RESUMED", "NO_TOKEN", "FeedLog", "Place", "State", "fits"]
+__all__ = ["NOT_RESUMED", "NO_TOKEN", "FeedLog", "Place", "StagedItems", "State", "fits", "stream_start"]
 
 NOT_RESUMED = "the collector was stopped, and its session cannot be resumed"
 NO_TOKEN = "the collector was stopped, and the token of its session is missing from _secret"
@@ -54,12 +56,25 @@ class State(msgspec.Struct, array_like=True):
     """The number of the session, whose token is in `_secret`."""
     covered: bool = False
     """The log ends with a gap that covers everything the stream has missed so far."""
+    first: int = 0
+    """The position of the stream's first item."""
 
 
 def fits(checkpoint: bytes) -> bool:
     """Return True if a checkpoint fits into the log and the secret."""
+    if len(checkpoint) <= MAX_STATE_BYTES - STATE_MARGIN:
+        return True
     public, private = split(checkpoint)
     return len(public) <= MAX_STATE_BYTES - STATE_MARGIN and len(private) <= MAX_PRIVATE_BYTES
+
+
+def stream_start(state: bytes | None) -> int | None:
+    """Return the position of the first item of the stream in a log's state; None if no collector has opened one."""
+    try:
+        found = None if state is None else msgspec.msgpack.decode(state, type=State)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return found.first if found is not None and (found.begun or found.done) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +85,27 @@ class Place:
     source: str
     request: Request
     options: dict[str, Any]
+    replica: Replica | None = None
+    """Keeps the log elsewhere; None: it is durable on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedItems:
+    """Items that are written to their log and not durable yet. Make `staged` durable, then `publish` or `cancel`."""
+
+    feed: FeedLog
+    log: JournalWriter
+    staged: Staged
+    state: State
+
+    def publish(self) -> None:
+        """Publish the items to readers; see `JournalWriter.publish`."""
+        self.log.publish(self.staged)
+        self.feed.recorded(self.state)
+
+    def cancel(self) -> None:
+        """Remove the items: they did not become durable."""
+        self.log.cancel(self.staged)
 
 
 class FeedLog:
@@ -129,14 +165,15 @@ class FeedLog:
 
     def room(self) -> bool:
         """Return True if readers have left less than the budget, as of now."""
-        if self._writer is None:
+        if self._writer is None or self._writer.room():
             return True
+        # Readers only free space, so their positions matter when it is used up.
         self._writer.refresh()
         return self._writer.room()
 
     def begin(self, token: bytes) -> State:
         """Record that a stream is about to be opened, in the session that `token` resumes. Call this first."""
-        state = State(begun=True, session=secrets.new_session())
+        state = State(begun=True, session=secrets.new_session(), first=self.position)
         self._keep(Secret(owner=self._owner, session=state.session, token=token, gap=self._gap), state)
         self.token = token
         self.opening = True
@@ -148,6 +185,22 @@ class FeedLog:
 
     def append(self, batch: pa.RecordBatch, stream: str, state: State) -> int:
         """Append items and the state; see `JournalWriter.append`. A pending loss is recorded before them."""
+        writer, public = self._prepared(state)
+        writer.append(batch, stream, public)
+        self.recorded(state)
+        return writer.position
+
+    def stage(self, batch: pa.RecordBatch, stream: str, state: State) -> StagedItems | None:
+        """Write items and the state as `append` does, but do not sync them; see `JournalWriter.stage`."""
+        writer, public = self._prepared(state)
+        staged = writer.stage(batch, stream, public)
+        if staged is None:
+            self.recorded(state)
+            return None
+        return StagedItems(self, writer, staged, state)
+
+    def _prepared(self, state: State) -> tuple[JournalWriter, bytes]:
+        """Make durable what must be before a state; return the writer, and the public part of the state."""
         writer = self._writer or self._create()
         public, private = _split_state(state)
         if self._secret is not None and self._secret.private != private and not state.done:
@@ -159,10 +212,26 @@ class FeedLog:
             writer.append_gap(self._gap, _split_state(covered)[0])
             self._gap = ""
             self.gaps += 1
-            self._recorded(covered)
-        writer.append(batch, stream, public)
-        self._recorded(state)
-        return writer.position
+            self.recorded(covered)
+        return writer, public
+
+    @property
+    def is_replicated(self) -> bool:
+        """True if the log counts only as far as it is kept elsewhere."""
+        return self._place.replica is not None
+
+    def confirm(self) -> None:
+        """Check that no other process has taken the log over; `JournalError` if one has."""
+        if self._place.replica is not None:
+            self._place.replica.confirm().result()
+
+    def is_old(self) -> bool:
+        """Return True if the last segment could be complete by now, and only the next append makes it so."""
+        return self._writer is not None and not self.opening and self._writer.is_old()
+
+    def renew(self) -> None:
+        """Record the state again, which completes an old segment, so that it can be sealed."""
+        self.append(NO_ITEMS, "", self.state)
 
     def append_gap(self, reason: str) -> int:
         """Record that the open stream has ended, and that items after the log's end may be missing.
@@ -178,7 +247,7 @@ class FeedLog:
             else:
                 self._writer.append_gap(reason, msgspec.msgpack.encode(state))
                 self.gaps += 1
-            self._recorded(state)
+            self.recorded(state)
         return self.position
 
     def reopen(self) -> None:
@@ -207,7 +276,12 @@ class FeedLog:
     def _open(self) -> JournalWriter:
         place = self._place
         writer = JournalWriter.open(
-            place.journal, place.source, request=place.request, lock=self._lock, **place.options
+            place.journal,
+            place.source,
+            request=place.request,
+            lock=self._lock,
+            replica=place.replica,
+            **place.options,
         )
         self._lock = None
         self._owner = writer.uuid
@@ -258,16 +332,23 @@ class FeedLog:
 
     def _keep(self, secret: Secret, state: State) -> None:
         public, private = _split_state(state)
-        self._save(msgspec.structs.replace(secret, state=public, private=private))
+        kept = self._save(msgspec.structs.replace(secret, state=public, private=private))
+        if kept is not None:
+            kept.result()
         self.state = state
 
-    def _save(self, secret: Secret) -> None:
+    def _save(self, secret: Secret) -> Future[None] | None:
+        """Write the secret. A replica has it when the result is done, or before it has later records of this log."""
         secrets.save(self._folder, secret)
         self._secret = secret
+        replica = self._place.replica
+        return None if replica is None else replica.keep(self._place.source, secrets.encode(secret))
 
     def _drop(self) -> None:
         secrets.drop(self._folder)
         self._secret = None
+        if self._place.replica is not None:
+            self._place.replica.keep(self._place.source, None)
 
     def _remember_gap(self, reason: str) -> None:
         """Remember a gap that the log has no record of yet. An existing one already covers it."""
@@ -278,7 +359,8 @@ class FeedLog:
         self.token = b""
         self.keep(State(session=self.state.session))
 
-    def _recorded(self, state: State) -> None:
+    def recorded(self, state: State) -> None:
+        """Take over a state that is durable in the log."""
         self.state = self._written = state
         self.opening = False
         if state.done or not state.begun:

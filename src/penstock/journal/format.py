@@ -12,7 +12,7 @@ import hashlib
 import struct
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
@@ -20,16 +20,19 @@ import xxhash
 
 __all__ = [
     "BODY_DIFFERS",
+    "CHECKSUM_AT",
+    "CONTINUATION",
     "FORMAT",
     "ITEMS",
+    "NOTE_KEY",
+    "NO_HEADER",
     "NO_ITEMS",
+    "PREFIX",
     "SCHEMA",
-    "Encoded",
     "Entry",
     "Malformed",
     "Note",
     "body_is_sound",
-    "encode",
     "entry_at",
     "genesis",
     "preamble",
@@ -63,8 +66,9 @@ SCHEMA = pa.schema(
 """The columns of a segment. Every field is nullable."""
 
 # Arrow Columnar Format, Encapsulated message format: 0xFFFFFFFF, then the length of the header.
-_PREFIX = struct.Struct("<II")
-_CONTINUATION = 0xFFFFFFFF
+PREFIX = struct.Struct("<II")
+"""The start of a message."""
+CONTINUATION = 0xFFFFFFFF
 _UNSIGNED = struct.Struct("<I").unpack_from
 _SIGNED = struct.Struct("<i").unpack_from
 _LONG = struct.Struct("<q").unpack_from
@@ -76,15 +80,14 @@ _ROW_BYTES = 16
 _RECORD_BATCH = 3
 """The value in the union `MessageHeader` of Arrow's Message.fbs."""
 
-_KEY = "penstock"
-_SCHEMA_BYTES = len(SCHEMA.serialize())
-_FRAME_BYTES = _SCHEMA_BYTES + 1_024
-"""The maximum size of a batch without its rows and its note."""
-_NO_HEADER = "0" * 16
+NOTE_KEY = b"penstock"
+"""The key of the custom metadata of schemas and batches."""
+NO_HEADER = "0" * 16
 _NO_BODY = "0" * 32
 _CHECKSUM_BYTES = len(_NO_BODY) // 2
 _NOTE_START = b'{"penstock":2,"header":"'
-_BODY_AT = len(_NOTE_START) + len(_NO_HEADER) + len(b'","body":"')
+CHECKSUM_AT = len(_NOTE_START)
+"""Where a note has the checksum of the header."""
 
 _Position = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 _Time = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000_000, le=253_402_300_799_999_999)]
@@ -116,18 +119,8 @@ class Note(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     @classmethod
     def blank(cls, **fields: Any) -> Note:
-        """Return a note with these fields, whose checksums `encode` sets."""
-        return cls(penstock=FORMAT, header=_NO_HEADER, body=_NO_BODY, **fields)
-
-
-class Encoded(NamedTuple):
-    """A batch as it is written."""
-
-    header: bytes
-    """Length prefix and header."""
-    body: pa.Buffer
-    digest: str
-    """The digest that the next batch contains."""
+        """Return a note with these fields, whose checksums are set when it is encoded."""
+        return cls(penstock=FORMAT, header=NO_HEADER, body=_NO_BODY, **fields)
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -179,30 +172,7 @@ def genesis(log: str) -> str:
 def preamble(log: str) -> bytes:
     """Return the schema message at the start of a segment of the log with this UUID."""
     note = msgspec.json.encode({"penstock": FORMAT, "log": log})
-    return bytes(SCHEMA.with_metadata({_KEY: note}).serialize().to_pybytes())
-
-
-def encode(rows: pa.RecordBatch, note: Note) -> Encoded:
-    """Return a batch as the bytes to append to a segment: first the header, then the body."""
-    text = msgspec.json.encode(note)
-    # The buffer has its final size: growing would copy its content.
-    room = pa.allocate_buffer(pa.ipc.get_record_batch_size(rows) + len(text) + _FRAME_BYTES)
-    sink = pa.FixedSizeBufferWriter(room)
-    with pa.ipc.new_stream(sink, SCHEMA) as stream:
-        stream.write_batch(rows, custom_metadata={_KEY: text})
-        end = sink.tell()
-    message = room.slice(_SCHEMA_BYTES, end - _SCHEMA_BYTES)
-    header_bytes = _PREFIX.size + _PREFIX.unpack_from(message)[1]
-    header = bytearray(message.slice(_PREFIX.size, header_bytes - _PREFIX.size))
-    body = message.slice(header_bytes)
-
-    start = header.index(_NOTE_START)
-    body_at = start + _BODY_AT
-    header[body_at : body_at + len(_NO_BODY)] = xxhash.xxh3_128_hexdigest(body).encode()
-    header_at = start + len(_NOTE_START)
-    header[header_at : header_at + len(_NO_HEADER)] = xxhash.xxh3_64_hexdigest(header).encode()
-    prefix = bytes(message.slice(0, _PREFIX.size))
-    return Encoded(prefix + header, body, hashlib.sha256(header).hexdigest())
+    return bytes(SCHEMA.with_metadata({NOTE_KEY: note}).serialize().to_pybytes())
 
 
 def preamble_bytes(content: pa.Buffer, log: str) -> int:
@@ -224,7 +194,7 @@ def preamble_log(content: pa.Buffer) -> tuple[int, str]:
     """Return the start of a segment's first batch, and the UUID of its log; or raise `Malformed`."""
     size, schema = _schema(content)
     try:
-        found = msgspec.json.decode((schema.metadata or {}).get(_KEY.encode(), b"{}"), type=_Origin)
+        found = msgspec.json.decode((schema.metadata or {}).get(NOTE_KEY, b"{}"), type=_Origin)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"its schema does not name the log: {error}", 0, 0) from None
     if found.penstock != FORMAT:
@@ -239,10 +209,10 @@ class _Origin(msgspec.Struct):
 
 def _schema(content: pa.Buffer) -> tuple[int, pa.Schema]:
     """Return the size of a segment's schema message, and the schema, which equals `SCHEMA` except for its metadata."""
-    if content.size >= _PREFIX.size:
-        continuation, header_bytes = _PREFIX.unpack_from(content)
-        size = _PREFIX.size + int(header_bytes)
-        if continuation == _CONTINUATION and header_bytes <= _MAX_HEADER_BYTES and size <= content.size:
+    if content.size >= PREFIX.size:
+        continuation, header_bytes = PREFIX.unpack_from(content)
+        size = PREFIX.size + int(header_bytes)
+        if continuation == CONTINUATION and header_bytes <= _MAX_HEADER_BYTES and size <= content.size:
             try:
                 schema = pa.ipc.read_schema(content.slice(0, size))
                 if schema.equals(SCHEMA):
@@ -280,15 +250,15 @@ def entry_at(view: memoryview, offset: int, limit: int, position: int) -> Entry 
 
     It raises `Malformed`, with `position`, if there is none, or if its header is damaged.
     """
-    if limit - offset < _PREFIX.size:
+    if limit - offset < PREFIX.size:
         return None
-    continuation, length = _PREFIX.unpack_from(view, offset)
-    if continuation != _CONTINUATION or not 0 < length <= _MAX_HEADER_BYTES:
+    continuation, length = PREFIX.unpack_from(view, offset)
+    if continuation != CONTINUATION or not 0 < length <= _MAX_HEADER_BYTES:
         raise Malformed("no batch starts there", offset, position)
-    header_bytes = _PREFIX.size + length
+    header_bytes = PREFIX.size + length
     if limit - offset < header_bytes:
         return None
-    header = bytes(view[offset + _PREFIX.size : offset + header_bytes])
+    header = bytes(view[offset + PREFIX.size : offset + header_bytes])
     try:
         note, body_bytes = _note(header), _body_length(header)
         checksum = bytes.fromhex(note.body)
@@ -308,9 +278,9 @@ def _note(header: bytes) -> Note:
     start = header.find(_NOTE_START)
     if start < 0:
         raise ValueError("its header has no note of a journal, or one of another version")
-    at = start + len(_NOTE_START)
-    end = at + len(_NO_HEADER)
-    if header[at:end] != xxhash.xxh3_64_hexdigest(header[:at] + _NO_HEADER.encode() + header[end:]).encode():
+    at = start + CHECKSUM_AT
+    end = at + len(NO_HEADER)
+    if header[at:end] != xxhash.xxh3_64_hexdigest(header[:at] + NO_HEADER.encode() + header[end:]).encode():
         raise ValueError("the checksum of its header does not match")
     # Flatbuffers end a string with a zero byte, which JSON does not contain.
     return msgspec.json.decode(header[start : header.index(b"\0", start)], type=Note)

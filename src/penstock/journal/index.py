@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -13,7 +14,7 @@ from .format import Entry, Malformed, entry_at, genesis, preamble, preamble_byte
 from .gaps import Gap, time_of
 from .rows import check, decode
 
-__all__ = ["Index", "first_prev"]
+__all__ = ["Index", "Stored", "first_prev"]
 
 _CHECKSUM_BYTES = 16
 _DAMAGED = -1
@@ -31,12 +32,27 @@ def first_prev(content: pa.Buffer | None, first: int, log: str) -> str | None:
     return entry.note.prev if entry is not None and entry.position == first else None
 
 
+class Stored(NamedTuple):
+    """Where a batch is, with its header."""
+
+    first: int
+    """The position of its first row."""
+    end: int
+    """The position after its last row."""
+    path: str
+    """The segment's file."""
+    offset: int
+    """The start of its message in the file, in bytes."""
+    size: int
+    """The bytes of its message."""
+
+
 class Index:
     """The batches of one segment of `log`, in a chain: each names the previous one. `name` is its path, for errors."""
 
     __slots__ = (
         "_checksums", "_headers", "_offsets", "_sizes", "_sound", "_starts", "_times", "count", "damage", "end",
-        "first", "gaps", "head", "last", "last_time", "log", "missing", "name", "offset", "prev", "sealed",
+        "first", "gaps", "head", "last", "last_time", "log", "missing", "name", "offset", "prev", "sealed", "times",
     )  # fmt: skip
 
     def __init__(self, name: str, first: int, log: str) -> None:
@@ -64,6 +80,8 @@ class Index:
         """The last batch found."""
         self.last_time: int | None = None
         """When its last row was appended: microseconds since 1970."""
+        self.times: tuple[int, int] | None = None
+        """When its earliest and its latest row were appended: a clock may go back. None if rows are damaged."""
         self.gaps: list[Gap] = []
         self.damage: list[Damage] = []
         """The damaged positions, according to headers."""
@@ -108,6 +126,7 @@ class Index:
             # The first batch may be the damaged one, even if it has no rows: then another one was first.
             self.prev = None
         self.damage = damage
+        self.times = None if damage else self.times
         self.end = max(self.end, promise.end or 0)
         self.head = promise.head or self.head
         self.offset = self.offset if promise.size is None else promise.size
@@ -162,6 +181,8 @@ class Index:
             self._checksums += entry.checksum
             self._sound.append(False)
             self.last_time = note.time
+            earliest, latest = self.times or (note.time, note.time)
+            self.times = min(earliest, note.time), max(latest, note.time)
         else:
             self.last_time = note.previous
             if note.gap is not None:
@@ -205,11 +226,7 @@ class Index:
         Each comes with the bytes of the whole batch, because Arrow is slow to compute those of a slice. A batch that
         differs from what was written raises `JournalCorrupt`, unless `accepted` returns True for its positions.
         """
-        for damage in self.damage:
-            at = damage.first
-            within = start <= at < end or at == end == self.end
-            if at == damage.end and within and not accepted(at, at):
-                raise damage.error(self.name)
+        self._check_records(start, end, accepted)
         for at in self._range(start, end):
             first, stop = self._bounds(at)
             try:
@@ -221,6 +238,24 @@ class Index:
             if start > first or end < stop:
                 batch = batch.slice(max(start - first, 0), min(end, stop) - max(start, first))
             yield batch, size
+
+    def _check_records(self, start: int, end: int, accepted: Callable[[int, int], bool]) -> None:
+        """Raise `JournalCorrupt` for a damaged record without rows between two positions, unless it is accepted."""
+        for damage in self.damage:
+            at = damage.first
+            within = start <= at < end or at == end == self.end
+            if at == damage.end and within and not accepted(at, at):
+                raise damage.error(self.name)
+
+    def stored(self, start: int, end: int, accepted: Callable[[int, int], bool]) -> Iterator[Stored]:
+        """Yield where the batches with rows between two positions are; errors as for `batches`, from headers alone."""
+        self._check_records(start, end, accepted)
+        for at in self._range(start, end):
+            first, stop = self._bounds(at)
+            if self._offsets[at] != _DAMAGED:
+                yield Stored(first, stop, self.name, self._offsets[at], self._sizes[at])
+            elif not accepted(first, stop):
+                raise Damage(first, stop, self._reason(first)).error(self.name)
 
     def verify(self, content: pa.Buffer) -> Iterator[tuple[int, int, str]]:
         """Yield for each batch: first and end position, and its problem, or an empty string."""

@@ -4,24 +4,42 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .layout import log_folder
-from .reader import JournalReader
-from .repair import Repair, repair
-from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, Committed, forget, readers, trim
+from ..errors import JournalError, JournalMissing
+from .layout import SEALED, is_served, log_folder, source_of
+from .opening import open_log
+from .ports import LogReader
+from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, Committed, commit, forget, readers, trim
+from .sealed import load_sealed
+from .served import served_journal
 from .storage import LogFolder, list_sources, resolve
-from .verify import Report, verify
-from .writer import JournalWriter
+from .trimming import delete_free
+
+if TYPE_CHECKING:
+    # Imported where they are used: Spark starts a process for each query, which only reads.
+    from .copying import Copied
+    from .lag import Lag
+    from .repair import Repair
+    from .verify import Report
+    from .writer import JournalWriter
 
 __all__ = ["Journal"]
+
+_STORES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "memory")
+"""The schemes of object stores; other URIs are file systems."""
+
+
+def _is_store(path: str) -> bool:
+    return path.partition("://")[0] in _STORES
 
 
 class Journal:
     """A folder of logs, one per collector. It need not exist yet.
 
     Args:
-        path: The folder; for reading also a URI that `pyarrow.fs.FileSystem.from_uri` supports.
+        path: The folder; for reading also a URI that `pyarrow.fs.FileSystem.from_uri` supports, or the URL of a
+            collector that serves its journal.
 
     """
 
@@ -39,7 +57,20 @@ class Journal:
             JournalError: It cannot be listed.
 
         """
+        if is_served(self.path):
+            return served_journal(self.path).sources()
+        if _is_store(self.path):
+            return self._stored_sources()
         return list_sources(*resolve(self.path))
+
+    def _stored_sources(self) -> list[str]:
+        """Return the names of the logs with sealed segments in an object store."""
+        from ..objects import open_store
+
+        names = [name for folder in open_store(self.path).folders() if (name := source_of(folder)) is not None]
+        if not names:
+            raise JournalMissing(f"{self.path}: there is no journal in this store; check the URI")
+        return names
 
     def is_awaited(self, source: str) -> bool:
         """Return True if the log `source` has a collector that has received nothing yet.
@@ -48,11 +79,20 @@ class Journal:
             JournalError: The journal cannot be reached.
 
         """
+        if is_served(self.path):
+            return served_journal(self.path).is_awaited(source)
         return LogFolder.of(self.path, source).is_awaited()
 
-    def reader(self, source: str) -> JournalReader:
-        """Return a reader of the log `source`, one of :meth:`sources`; see `JournalReader`."""
-        return JournalReader(self.path, source)
+    def reader(self, source: str) -> LogReader:
+        """Return a reader of the log `source`, one of :meth:`sources`, with its sealed segments.
+
+        Raises:
+            JournalMissing: There is no such log, or it cannot be seen from this machine.
+            JournalCorrupt: The end of the log is unknown.
+            JournalError: The log cannot be reached.
+
+        """
+        return open_log(self.path, source)
 
     def writer(self, source: str, **options: Any) -> JournalWriter:
         """Open or create a log for writing; close it after the last append.
@@ -62,6 +102,8 @@ class Journal:
             options: Those of `JournalWriter.open`.
 
         """
+        from .writer import JournalWriter
+
         return JournalWriter.open(self.path, source, **options)
 
     def trim(
@@ -79,6 +121,48 @@ class Journal:
         """
         folder = log_folder(self.path, source)
         return trim(folder, position, reader=reader, retain_rows=retain_rows, retain_bytes=retain_bytes)
+
+    def delete(self, source: str, position: int) -> int:
+        """Delete the segments below a position, although readers may need them; the last segment stays.
+
+        In a log with cold storage, segments stay until they are sealed, and sealed rows stay.
+
+        Returns:
+            The position of the first remaining row.
+
+        """
+        folder = log_folder(self.path, source)
+        sealed = load_sealed(folder)
+        delete_free(folder, position if sealed is None else min(position, sealed.end), 0, 0)
+        return self.reader(source).first
+
+    def seek(self, source: str, reader: str, position: int) -> int:
+        """Set the position of a reader that belongs to no query, forward or back; it is created if necessary.
+
+        Returns:
+            The position, which is durable.
+
+        Raises:
+            JournalMismatch: The name belongs to a query, or the reader's cursor to another log.
+
+        """
+        return commit(log_folder(self.path, source), reader, position, rewind=True)
+
+    def lags(self, source: str) -> list[Lag]:
+        """Return how far each reader of the log `source` is behind its end; see `penstock.journal.lag`."""
+        from .lag import lags
+
+        return lags(log_folder(self.path, source), self.reader(source))
+
+    def copy(self, source: str, target: str | os.PathLike[str]) -> Copied:
+        """Copy a log to another journal, or bring an earlier copy up to date; see `penstock.journal.copying.copy`."""
+        if not self._is_sealed(source):
+            from .copying import copy
+
+            return copy(self.path, source, target)
+        from ..archive.copying import copy_log, copy_stored
+
+        return copy_stored(self.path, source, target) if _is_store(self.path) else copy_log(self.path, source, target)
 
     def readers(self, source: str) -> list[str]:
         """Return the names of the readers that commit positions in the log `source`, in order."""
@@ -103,6 +187,8 @@ class Journal:
 
         See `penstock.journal.repair.repair`. No collector may write to the log meanwhile.
         """
+        from .repair import repair
+
         return repair(self.path, source, apply=apply, accept_loss=accept_loss)
 
     def verify(
@@ -123,5 +209,35 @@ class Journal:
 
         """
         names = self.sources() if sources is None else sources
-        others = {source: None if against is None else LogFolder.of(against, source) for source in names}
-        return {source: verify(LogFolder.of(self.path, source), source, others[source]) for source in names}
+        other = None if against is None else Journal(against)
+        return {source: self._verified(source, other) for source in names}
+
+    def _verified(self, source: str, other: Journal | None) -> Report:
+        """Return the report of a log, compared with its copy in another journal."""
+        from .verify import Report, verify
+
+        sealed = self._is_sealed(source)
+        if not sealed and (other is None or not other._is_sealed(source)):
+            return verify(
+                LogFolder.of(self.path, source), source, None if other is None else LogFolder.of(other.path, source)
+            )
+        from ..archive.compare import compare_sealed
+        from ..archive.verify import add_sealed
+
+        stored = _is_store(self.path)
+        report = Report(source) if stored else verify(LogFolder.of(self.path, source), source)
+        if sealed:
+            add_sealed(report, self.path, stored=stored)
+        if other is not None:
+            try:
+                report.add(compare_sealed(self.path, other.path, source, stored=(stored, _is_store(other.path))))
+            except JournalError as error:
+                report.problems.append(str(error))
+        return report
+
+    def _is_sealed(self, source: str) -> bool:
+        """Return True if a log may have sealed segments."""
+        if _is_store(self.path):
+            return True
+        local = "://" not in self.path or self.path.startswith("file://")
+        return local and (log_folder(self.path, source) / SEALED).exists()

@@ -11,7 +11,9 @@
         _trimmed                        the position below which rows were trimmed
         _durable                        the mark: the durable end of the log
         _lock                           the writer's lock
+        _unsynced                       the redo files that may have batches which the segments lack after a power cut
         _committed/READER               the position that each reader has committed
+        _sealed                         how far the log is sealed, if it has cold storage
 """
 
 from __future__ import annotations
@@ -31,11 +33,16 @@ __all__ = [
     "GAPS",
     "IDENTITY",
     "LOCK",
+    "SEALED",
     "SECRET",
+    "SERVED",
+    "STORE",
     "TRIMMED",
+    "UNSYNCED",
     "Extent",
     "bytes_between",
     "check_name",
+    "is_served",
     "log_folder",
     "segment_name",
     "segment_position",
@@ -50,6 +57,12 @@ IDENTITY = "_log.json"
 SECRET = "_secret"
 GAPS = "_gaps"
 TRIMMED = "_trimmed"
+SEALED = "_sealed"
+STORE = "_store.json"
+"""In the journal's folder: the store of its sealed segments."""
+SERVED = "_served.json"
+"""In the journal's folder: the collector that serves it."""
+UNSYNCED = "_unsynced"
 
 _SOURCE = "source="
 _SUFFIX = ".arrows"
@@ -64,6 +77,12 @@ def check_name(name: str, what: str) -> str:
             f"{name!r} cannot name a {what}: use up to 128 letters, digits, '.', '_' and '-', a letter or digit first"
         )
     return name
+
+
+def is_served(path: str | os.PathLike[str]) -> bool:
+    """Return True for the URL of a collector that serves a journal, such as ``rsocket+tcp://collector:7879``."""
+    scheme, separator, _ = os.fspath(path).partition("://")
+    return bool(separator) and "+" in scheme
 
 
 def source_folder(source: str) -> str:
@@ -105,6 +124,8 @@ class Extent:
     first: int
     end: int
     size: int
+    times: tuple[int, int] | None = None
+    """When the earliest and the latest row were appended, if known cheaply: microseconds since 1970."""
 
     def bytes_between(self, start: int, end: int) -> int:
         """Estimate the bytes of the rows from `start` to before `end`, as if all rows were equal."""

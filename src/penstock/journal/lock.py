@@ -15,7 +15,7 @@ import msgspec
 from ..errors import JournalLocked
 from .disk import disk_errors, open_private
 
-__all__ = ["Lock", "Owner"]
+__all__ = ["Lock", "Owner", "owner_of"]
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -24,6 +24,13 @@ class Owner(msgspec.Struct, frozen=True):
     pid: int
     host: str
     since: datetime
+    parent: int = 0
+    """The process that started it; 0 if unknown."""
+
+    @classmethod
+    def here(cls) -> Owner:
+        """Return this process."""
+        return cls(os.getpid(), socket.gethostname(), datetime.now(UTC).replace(microsecond=0), os.getppid())
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.since:%Y-%m-%d %H:%M:%S %Z}"
@@ -33,9 +40,14 @@ class Lock:
     """A lock on a file, held until `close`, or until the process ends for any reason.
 
     The file is created if necessary, and remains. If another process holds it, `JournalLocked` names that.
+
+    Args:
+        path: The file.
+        owner: The process for which this one holds the lock; None: for itself.
+
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, owner: Owner | None = None) -> None:
         self.path = path
         with disk_errors(path, "be locked"):
             self._fd = self._locked()
@@ -43,14 +55,14 @@ class Lock:
                 # The previous owner removed the file before it released the lock.
                 os.close(self._fd)
                 self._fd = self._locked()
-        self._write_owner()
+        self._write_owner(owner or Owner.here())
 
     def _locked(self) -> int:
         fd = open_private(self.path, os.O_RDWR)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            owner = _owner(fd) or "another process"
+            owner = owner_of(self.path) or "another process"
             os.close(fd)
             raise JournalLocked(
                 f"{self.path.parent}: {owner} writes to this log; stop it, or choose another source name"
@@ -78,8 +90,7 @@ class Lock:
         with suppress(FileNotFoundError):
             self.path.unlink()
 
-    def _write_owner(self) -> None:
-        owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).replace(microsecond=0))
+    def _write_owner(self, owner: Owner) -> None:
         # The owner's name is for people: on a full disk the lock works without it.
         with suppress(OSError):
             os.ftruncate(self._fd, 0)
@@ -102,9 +113,17 @@ class Lock:
         self.close()
 
 
-def _owner(fd: int) -> Owner | None:
-    """Return the owner recorded in the lock file, or None if it is unreadable, as on another machine's disk."""
+def owner_of(path: Path) -> Owner | None:
+    """Return the process that holds, or last held, the lock on a file; None if that is unknown."""
     try:
-        return msgspec.json.decode(os.pread(fd, 4096, 0), type=Owner)
-    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+        return _decoded(path.read_bytes())
+    except OSError:
+        return None
+
+
+def _decoded(data: bytes) -> Owner | None:
+    """Return the owner recorded in a lock's file, or None if it is unreadable, as on another machine's disk."""
+    try:
+        return msgspec.json.decode(data, type=Owner)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None

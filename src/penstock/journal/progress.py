@@ -6,13 +6,15 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from enum import StrEnum
+from time import monotonic
+from typing import Any, Final
 
 import msgspec
 
 from ..errors import DiskFull, LocalError
 
-__all__ = ["RETRY", "Progress", "Window", "until_room", "write"]
+__all__ = ["RETRY", "USED_UP", "WINDOW_BYTES", "Phase", "Progress", "Window", "settled", "until_room", "write"]
 
 logger = logging.getLogger("penstock.journal.collect")
 
@@ -24,6 +26,21 @@ SMALLEST_WINDOW: Final = 2
 LARGEST_WINDOW: Final = 262_144
 RETRY: Final = 0.5
 """Seconds between checks of a full disk, or of a budget that is used up."""
+USED_UP: Final = (
+    "the journal's budget is used up: no reader commits (in Spark, name the query with the option reader), or readers "
+    "are too slow; `penstock journal forget` removes one that will not return"
+)
+
+
+class Phase(StrEnum):
+    """What a collector is doing."""
+
+    CONNECTING = "connecting"
+    LIVE = "live"
+    WAITING_FOR_BUDGET = "waiting for budget"
+    WAITING_FOR_DISK = "waiting for disk"
+    COMPLETE = "complete"
+    STOPPED = "stopped"
 
 
 class Progress(msgspec.Struct):
@@ -36,6 +53,11 @@ class Progress(msgspec.Struct):
         gaps: Gaps that this process has recorded.
         already: The stream was complete before this process started.
         waiting: The reason why no items are requested at the moment; otherwise empty.
+        phase: What the collector is doing.
+        granted: Items that were requested and have not arrived.
+        reconnects: How often a connection was lost, refused or not made.
+        syncs: Appends to the journal.
+        sync_seconds: The time until they were durable, in total.
 
     """
 
@@ -45,13 +67,35 @@ class Progress(msgspec.Struct):
     gaps: int = 0
     already: bool = False
     waiting: str = ""
+    phase: Phase = Phase.CONNECTING
+    granted: int = 0
+    reconnects: int = 0
+    syncs: int = 0
+    sync_seconds: float = 0.0
+
+    def turn(self, phase: Phase, waiting: str = "") -> None:
+        """Record what the collector is doing from now on, and why it waits."""
+        self.phase, self.waiting = phase, waiting
+
+    def slowed(self, room: bool) -> bool:
+        """Record whether there is room in the budget; return True if that is used up since now."""
+        if room == (self.phase is not Phase.WAITING_FOR_BUDGET):
+            return False
+        self.turn(*((Phase.LIVE,) if room else (Phase.WAITING_FOR_BUDGET, USED_UP)))
+        return not room
+
+    def stopped(self) -> None:
+        """Record that the collector has ended, if the stream is not complete."""
+        if self.phase is not Phase.COMPLETE:
+            self.turn(Phase.STOPPED)
 
 
 class Window:
-    """The items of a stream that may be in flight, as many as fit into `WINDOW_BYTES`.
+    """The items of a stream that may be in flight, as many as fit into some bytes.
 
     Args:
         credit: The maximum number of items; None: 262,144.
+        size: These bytes; None: 16 MiB.
 
     Attributes:
         first: Items to request before their size is known.
@@ -59,12 +103,14 @@ class Window:
 
     """
 
-    def __init__(self, credit: int | None) -> None:
+    def __init__(self, credit: int | None, size: int | None = None) -> None:
         if credit is not None and credit < 1:
             raise LocalError(f"credit is {credit}; a collector needs at least 1")
         self._largest = LARGEST_WINDOW if credit is None else credit
         self._smallest = min(SMALLEST_WINDOW, self._largest)
-        self.first = min(FIRST_WINDOW, self._largest)
+        self._bytes = WINDOW_BYTES if size is None else size
+        # The size of items is not known yet, so a small window begins with few.
+        self.first = max(self._smallest, min(FIRST_WINDOW, self._largest, FIRST_WINDOW * self._bytes // WINDOW_BYTES))
         self.open(0)
 
     def open(self, outstanding: int) -> None:
@@ -74,7 +120,7 @@ class Window:
 
     def resize(self, rows: int, size: int) -> None:
         """Adapt the window to the size of the items that have arrived."""
-        fitting = WINDOW_BYTES // max(1, size // rows)
+        fitting = self._bytes // max(1, size // rows)
         # At most twice as large at once, because the next items may be larger.
         self._size = max(self._smallest, min(fitting, self._largest, 2 * self._size))
 
@@ -87,31 +133,39 @@ class Window:
 
 async def write(progress: Progress, action: Callable[..., object], *arguments: object) -> None:
     """Call `action` in a thread, because it waits for the disk; wait while the disk is full."""
-    before = progress.waiting
+    loop = asyncio.get_running_loop()
+    await settled(progress, lambda: loop.run_in_executor(None, action, *arguments))
+
+
+async def settled(progress: Progress, begin: Callable[[], asyncio.Future[Any]]) -> None:
+    """Wait for the end of what `begin` starts, even if the task is canceled; start it again while the disk is full."""
+    before = progress.phase, progress.waiting
+    begun = monotonic()
     while True:
-        writing = asyncio.ensure_future(asyncio.to_thread(action, *arguments))
+        writing = begin()
         try:
-            await asyncio.wait((writing,))
+            await asyncio.shield(writing)
         except asyncio.CancelledError:
-            # The log is closed after a cancellation, and the thread cannot be stopped: it must end first.
+            # The log is closed after a cancellation, and a write cannot be stopped: it must end first.
             while not writing.done():
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait((writing,))
             if (failure := writing.exception()) is not None:
                 logger.warning("the collector was canceled, and its last write failed: %s", failure)
             raise
-        try:
-            writing.result()
-            break
         except DiskFull as error:
             # Received items stay in memory, and no more are requested.
             await until_room(progress, error)
-    progress.waiting = before
+        else:
+            break
+    progress.turn(*before)
+    progress.syncs += 1
+    progress.sync_seconds += monotonic() - begun
 
 
 async def until_room(progress: Progress, error: DiskFull) -> None:
     """Wait for space on the disk, and report this."""
     if progress.waiting != str(error):
         logger.warning("%s", error)
-    progress.waiting = str(error)
+    progress.turn(Phase.WAITING_FOR_DISK, str(error))
     await asyncio.sleep(RETRY)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import pyarrow as pa
 
 from ..errors import DataLost, JournalCorrupt, JournalMismatch, LocalError
+from .bounds import check_range, lost_rows
 from .damage import Damage, Promise
 from .gaps import Gap, merge
-from .index import Index
+from .index import Index, Stored
 from .layout import Extent, bytes_between
 from .losses import is_accepted
 from .mark import Mark
+from .parts import cut, pack
 from .rows import merge_small
 from .storage import LogFolder
 from .survey import link, missing_beginning, promised, seal
@@ -67,6 +69,12 @@ class JournalReader:
         """The position after the last row."""
         return self._indexes[-1].end if self._indexes else self._start
 
+    @property
+    def state(self) -> bytes | None:
+        """The state that the collector recorded with the last rows; None if there is none, or it is unreadable."""
+        last = self._indexes[-1].last if self._indexes else None
+        return None if last is None else last.note.state
+
     def refresh(self) -> None:
         """Read what was appended and trimmed since the last time; takes about 100 microseconds.
 
@@ -98,14 +106,13 @@ class JournalReader:
         end = indexes[-1].end if indexes else start
         if end < before or (indexes and indexes[-1].damage):
             self._same_log()
+            self._log.require_complete()
         if end < before:
             raise JournalCorrupt(
                 f"{self._log.path}: the log ended at position {before} and now ends at {end}: rows were removed; "
                 "restore its files, or read it again from its beginning"
             )
-        self._sizes = dict(segments)
-        self._indexes = indexes
-        self._start = start
+        self._sizes, self._indexes, self._start = dict(segments), indexes, start
 
     def _beginning(self, first: int) -> list[Index]:
         """Return the index of the rows that are missing before the first segment and were not trimmed."""
@@ -157,6 +164,7 @@ class JournalReader:
         last.extend(content, durable)
         for damage in last.damage:
             if damage.end is None and not self._accepts(damage):
+                self._log.require_complete()
                 raise damage.error(last.name)
         return last
 
@@ -164,7 +172,9 @@ class JournalReader:
         """Return True if the loss of these positions was accepted."""
         return is_accepted(damage, self._log.kept_gaps())
 
-    def read(self, start: int, end: int, *, skip_records: bool = False) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, start: int, end: int, *, columns: Sequence[str] | None = None, skip_records: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """Return the rows from `start` to before `end`, in order, as record batches of `SCHEMA`.
 
         A large batch is returned as it is in the file, memory-mapped; consecutive small ones are copied into one. Each
@@ -173,6 +183,7 @@ class JournalReader:
         Args:
             start: The first position.
             end: The position after the last.
+            columns: The columns to return, in this order; None: all of them.
             skip_records: Skip damaged records without rows, such as gaps; see `damage`.
 
         Raises:
@@ -183,7 +194,33 @@ class JournalReader:
 
         """
         self._check(start, end)
-        return merge_small(self._read(start, end, skip_records))
+        rows = self._read(start, end, skip_records)
+        if columns is None:
+            return merge_small(rows)
+        names = list(columns)
+        return merge_small((batch.select(names), size) for batch, size in rows)
+
+    def head(self, end: int) -> str | None:
+        """Return the digest of the last batch of the segment that ends at a position; None if it is damaged.
+
+        Raises:
+            DataLost: There is no such segment, or it is trimmed.
+
+        """
+        self._check(end - 1, end)
+        for index in self._indexed(end - 1, end):
+            if index.end == end:
+                return index.head
+        raise self._lost(end - 1, end)
+
+    def stored(self, start: int, end: int, *, skip_records: bool = False) -> Iterator[Stored]:
+        """Yield where the batches of a range are, in order. Their bodies are neither read nor checked.
+
+        Arguments and errors are those of `read`.
+        """
+        self._check(start, end)
+        for index, _, first, stop in self._spans(start, end):
+            yield from index.stored(first, stop, self._row_accepted if skip_records else self._accepted)
 
     def locate(self, position: int) -> tuple[int, int]:
         """Return the first and the end position of the batch that contains a row.
@@ -199,12 +236,12 @@ class JournalReader:
         raise self._lost(position, position + 1)
 
     def segments(self) -> list[Extent]:
-        """Return the rows and bytes of each segment, in order."""
+        """Return the rows and bytes of each segment, in order, with their times where they were read before."""
         extents = [
-            Extent(index.first, following.first, self._sizes[index.first])
+            Extent(index.first, following.first, self._sizes[index.first], index.times if index.sealed else None)
             for index, following in pairwise(self._indexes)
         ]
-        return [*extents, *(Extent(index.first, index.end, index.offset) for index in self._indexes[-1:])]
+        return [*extents, *(Extent(last.first, last.end, last.offset, last.times) for last in self._indexes[-1:])]
 
     def bytes_between(self, start: int, end: int) -> int:
         """Estimate the bytes of the rows from `start` to before `end`, without reading them."""
@@ -231,7 +268,7 @@ class JournalReader:
         if start < end and (rows_limit < 1 or bytes_limit < 1):
             raise LocalError(f"max_rows is {max_rows} and max_bytes is {max_bytes}; both must be at least 1")
         parts = (part for index in self._indexed(start, end) for part in index.parts(start, end))
-        return _pack(_cut(parts, rows_limit, bytes_limit), rows_limit, bytes_limit)
+        return pack(cut(parts, rows_limit, bytes_limit), rows_limit, bytes_limit)
 
     def gaps(self, start: int | None = None, end: int | None = None) -> list[Gap]:
         """Return the losses just before the rows from `start` to before `end`.
@@ -269,30 +306,25 @@ class JournalReader:
         return [(at, to) for at, to in ranges if at < to or (records and at == to and (at < stop or at == self.end))]
 
     def _check(self, start: int, end: int) -> None:
-        if not 0 <= start <= end:
-            raise LocalError(f"{self._log.path}: there is no range from {start} to {end}; positions start at 0")
-        if end > self.end:
-            self.refresh()
-        if start < min(self.first, end):
-            raise self._lost(start, min(self.first, end))
-        if end > self.end:
-            raise self._lost(max(start, self.end), end)
+        check_range(self, str(self._log.path), start, end)
 
     def _lost(self, start: int, end: int) -> DataLost:
-        held = f"holds {self.first} to {self.end - 1}" if self.first < self.end else "is empty"
-        return DataLost(
-            f"{self._log.path}: positions {start} to {end - 1} are not in the log, which {held}; "
-            "read the existing rows, or start again at the earliest position"
-        )
+        return lost_rows(self, str(self._log.path), start, end)
 
     def _read(self, start: int, end: int, skip_records: bool) -> Iterator[tuple[pa.RecordBatch, int]]:
-        at = start
         accepted = self._row_accepted if skip_records else self._accepted
+        for index, content, first, stop in self._spans(start, end):
+            yield from index.batches(content, first, stop, accepted)
+
+    def _spans(self, start: int, end: int) -> Iterator[tuple[Index, pa.Buffer, int, int]]:
+        """Yield the segments of a range, with the first and the end position to read in each."""
+        at = start
         for index, content in self._contents(start, end):
             if index.first > at:
                 raise self._lost(at, index.first)
-            yield from index.batches(content, at, min(end, index.end), accepted)
-            at = max(at, min(end, index.end))
+            stop = min(end, index.end)
+            yield index, content, at, stop
+            at = max(at, stop)
         if at < end:
             raise self._lost(at, end)
 
@@ -356,29 +388,3 @@ class JournalReader:
                 raise Damage(start, stop, "the file is missing").error(index.name)
             raise self._lost(start, stop)
         return content
-
-
-def _cut(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -> Iterator[tuple[int, int, int]]:
-    """Yield batches, splitting those that are too large into equal pieces."""
-    for start, end, size in parts:
-        rows = end - start
-        # Damage has no bytes and is not split: any number of rows may be missing.
-        pieces = min(rows, max(-(-rows // max_rows), -(-size // max_bytes))) if size else 1
-        for piece in range(pieces):
-            first, stop = start + rows * piece // pieces, start + rows * (piece + 1) // pieces
-            yield first, stop, size * (stop - first) // rows
-
-
-def _pack(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -> list[tuple[int, int]]:
-    """Return consecutive parts, joined as far as the limits allow."""
-    ranges: list[tuple[int, int]] = []
-    rows = size = 0
-    for start, end, part_size in parts:
-        if ranges and rows + end - start <= max_rows and size + part_size <= max_bytes:
-            ranges[-1] = (ranges[-1][0], end)
-        else:
-            ranges.append((start, end))
-            rows = size = 0
-        rows += end - start
-        size += part_size
-    return ranges

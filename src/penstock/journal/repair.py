@@ -24,12 +24,13 @@ from .format import Malformed, genesis, preamble_log
 from .gaps import Gap
 from .identity import Identity, encode
 from .identity import load as load_identity
-from .layout import COMMITTED, DURABLE, GAPS, IDENTITY, LOCK, TRIMMED, log_folder, segment_name
+from .layout import COMMITTED, DURABLE, GAPS, IDENTITY, LOCK, TRIMMED, UNSYNCED, log_folder, segment_name
 from .lock import Lock
 from .losses import DAMAGED, Condition, accept, examine, set_aside
 from .mark import Mark
 from .placement import Misplaced, misplaced
 from .recovery import recover
+from .replay import reliance, replay
 from .retention import commit, damaged, last_commit, logs
 from .storage import LogFolder
 from .verify import damaged_bodies
@@ -135,6 +136,7 @@ def repair(
             found.refused = _refusal(found, accept_loss) or "it was not requested: use --apply"
         return found
     with Lock(folder / LOCK) as lock:
+        _replay(folder)
         found, steps = _plan(folder, source)
         found.refused = _refusal(found, accept_loss)
         if found.refused:
@@ -174,6 +176,18 @@ def _plan(folder: Path, source: str) -> tuple[Repair, list[_Step]]:
     if contradicted:
         steps.append(partial(_set_aside, folder / DURABLE))
     return found, steps
+
+
+def _replay(folder: Path) -> None:
+    """Complete the log from redo files, if its identity is known. What names them is set aside if it is damaged."""
+    try:
+        reliance(folder)
+    except JournalCorrupt:
+        set_aside(folder / UNSYNCED)
+    with suppress(JournalCorrupt):
+        identity = load_identity(folder)
+        if identity is not None:
+            replay(folder, identity.uuid)
 
 
 def _set_aside(path: Path, _: float) -> None:

@@ -20,6 +20,8 @@ from ..errors import JournalCorrupt, JournalMismatch, JournalMissing, LocalError
 from .disk import disk_errors, make_folder, read_file, replace_file
 from .identity import load
 from .layout import COMMITTED, check_name
+from .sealed import load_sealed
+from .storage import LogFolder
 from .trimming import delete_free
 
 __all__ = [
@@ -200,6 +202,8 @@ def trim(
     and at least `retain_bytes` of later segments are below that position too. The last segment is never deleted,
     because it defines the end of the log. Gaps are stored in a separate file and outlive their segments.
 
+    In a log with cold storage no segment is deleted here, but when it is sealed.
+
     Args:
         folder: The log's folder.
         position: `reader` needs no rows below it.
@@ -217,6 +221,9 @@ def trim(
 
     """
     _check_owner(folder, reader, query)
+    if load_sealed(folder) is not None:
+        commit(folder, reader, position, query=query)
+        return next((first for first, _ in LogFolder.local(folder).segments()), 0)
     positions = {name: cursor.position for name, cursor in cursors(folder).items()}
     positions[reader] = max(position, positions.get(reader, 0))
     # Segments are deleted before the commit is recorded: on a full disk this makes space for the record.

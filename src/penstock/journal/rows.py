@@ -1,4 +1,4 @@
-"""The rows of a batch: made from items, merged, and decoded by Arrow after a check that decoding is safe.
+"""The rows of a batch: decoded by Arrow after a check that decoding is safe, and merged.
 
 Checksums detect accidents. They do not detect a hostile file: a batch with valid checksums may have offsets outside its
 body, or be compressed and large. Everything that Arrow would trust is therefore checked first.
@@ -9,16 +9,13 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import xxhash
 
-from ..errors import LocalError
-from .format import BODY_DIFFERS, ITEMS, SCHEMA, Malformed
+from .format import BODY_DIFFERS, SCHEMA, Malformed
 
-__all__ = ["check", "decode", "merge_small", "tabulate"]
+__all__ = ["check", "decode", "merge_small"]
 
 _PREFIX_BYTES = 8
 _UNSIGNED = struct.Struct("<I").unpack_from
@@ -31,51 +28,16 @@ _BATCH_VTABLE_BYTES = 12
 _TIME = SCHEMA.get_field_index("time")
 _TIME_TYPE = SCHEMA.field("time").type
 _STREAM = SCHEMA.get_field_index("stream")
-_MAX_REPEATED_CHARS = 1 << 20
 _LARGE_ROWS = 8_192
 """A batch of this many rows is returned as it is in the file; Spark's cost per batch is then negligible."""
 _LARGE_BYTES = 1024 * 1024
 """The same for this many bytes: copying would cost more than it saves."""
 _CHUNK_BYTES = 65_536
 """The bytes to decode at once: more memory would be requested from the system each time."""
+_SAME_ROWS = 8_192
+"""The times to compare at once."""
 _FEW_ROWS = 1_024
 """Up to this many rows, it is faster to let Arrow check all columns at once."""
-
-
-def tabulate(items: pa.RecordBatch, stream: str, position: int, time: int) -> pa.RecordBatch:
-    """Return `items`, with the columns of `ITEMS`, as rows of `SCHEMA`; `LocalError` if they have other columns.
-
-    The first one gets this position, and all of them the time when they arrived, in microseconds since 1970.
-    """
-    if not items.schema.equals(ITEMS):
-        raise LocalError(f"a journal takes the columns data and metadata, both binary; not {items.schema.names}")
-    rows = items.num_rows
-    columns = [
-        pc.add(_ramp(max(65_536, 1 << rows.bit_length())).slice(0, rows), pa.scalar(position, pa.int64())),
-        pa.Array.from_buffers(_TIME_TYPE, rows, [None, pa.py_buffer(array("q", (time,)) * rows)]),
-        _repeated(stream, rows),
-        *items.columns,
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
-
-
-@lru_cache(maxsize=1)
-def _ramp(length: int) -> pa.Int64Array:
-    """Return 0, 1, 2 … `length` - 1."""
-    return pa.Array.from_buffers(pa.int64(), length, [None, pa.py_buffer(array("q", range(length)))])
-
-
-def _repeated(stream: str, rows: int) -> pa.StringArray:
-    capacity = max(1_024, 1 << rows.bit_length())
-    # For an empty slice, Arrow writes the whole array that it was cut from.
-    if not rows or capacity * len(stream) > _MAX_REPEATED_CHARS:
-        return pa.repeat(pa.scalar(stream, pa.string()), rows)
-    return _repetition(stream, capacity).slice(0, rows)
-
-
-@lru_cache(maxsize=4)
-def _repetition(stream: str, length: int) -> pa.StringArray:
-    return pa.repeat(pa.scalar(stream, pa.string()), length)
 
 
 def decode(message: pa.Buffer) -> pa.RecordBatch:
@@ -145,12 +107,10 @@ def _validate(batch: pa.RecordBatch, rows: int) -> None:
 
 
 def _validate_time(column: pa.TimestampArray, rows: int, time: int) -> None:
-    if rows <= _FEW_ROWS:
-        same = bytes(memoryview(column.buffers()[1])[: 8 * rows]) == (array("q", (time,)) * rows).tobytes()
-    else:
-        ends = pc.min_max(column.view(pa.int64()))
-        same = ends["min"].as_py() == ends["max"].as_py() == time
-    if not same or column.null_count:
+    expected = (array("q", (time,)) * min(rows, _SAME_ROWS)).tobytes()
+    found = memoryview(column.buffers()[1])[: 8 * rows]
+    chunks = (found[start : start + len(expected)] for start in range(0, len(found), len(expected) or 1))
+    if column.null_count or any(bytes(chunk) != expected[: len(chunk)] for chunk in chunks):
         raise ValueError("its rows have a different time")
 
 
@@ -199,5 +159,5 @@ def merge_small(batches: Iterable[tuple[pa.RecordBatch, int]]) -> Iterator[pa.Re
 def _merged(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
-    merged: pa.RecordBatch = pa.Table.from_batches(batches, SCHEMA).combine_chunks().to_batches()[0]
+    merged: pa.RecordBatch = pa.Table.from_batches(batches, batches[0].schema).combine_chunks().to_batches()[0]
     return merged

@@ -14,7 +14,7 @@ import msgspec
 from .disk import disk_errors, read_file, replace_file, sync_folder
 from .layout import SECRET
 
-__all__ = ["MAX_SECRET_BYTES", "Secret", "drop", "load", "new_session", "save", "tidy"]
+__all__ = ["MAX_SECRET_BYTES", "Secret", "drop", "encode", "load", "new_session", "put", "save", "tidy"]
 
 MAX_SECRET_BYTES = 1 << 20
 """The size of the file: a token and a state have at most 64 KiB each, requests 512 KiB, all of them in base64."""
@@ -50,11 +50,21 @@ def load(folder: Path) -> Secret | None:
     return None
 
 
+def encode(secret: Secret) -> bytes:
+    """Return the content of the file."""
+    return msgspec.json.encode(secret) + b"\n"
+
+
 def save(folder: Path, secret: Secret) -> None:
     """Replace the secret; it is durable on return. On `DiskFull` the previous one still exists."""
+    put(folder, encode(secret))
+
+
+def put(folder: Path, content: bytes) -> None:
+    """Replace the file; as for `save`."""
     path = folder / SECRET
     with disk_errors(path, "be written"):
-        replace_file(path, msgspec.json.encode(secret) + b"\n")
+        replace_file(path, content)
 
 
 def tidy(folder: Path) -> None:

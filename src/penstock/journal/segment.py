@@ -18,13 +18,21 @@ TEMPORARY = ".tmp"
 class SegmentFile:
     """A file that grows by complete batches: a partial write is cut off.
 
-    Its methods raise `OSError`, which the writer converts. The file has `size` durable bytes, and is open for writing
-    as `fd`. With `fsync`, appended bytes are durable when `append` returns.
+    Its methods raise `OSError`, which the writer converts.
+
+    Attributes:
+        path: The file.
+        size: The bytes of its complete batches.
+        unsynced: Some of them are not durable in this file, but in a redo file.
+        failed: A sync failed while there were such bytes. The system may have dropped them; the redo file has them.
+
     """
 
     def __init__(self, path: Path, fd: int, size: int, fsync: bool) -> None:
         self.path = path
         self.size = size
+        self.unsynced = False
+        self.failed = False
         self._fd = fd
         self._fsync = fsync
         self._torn = False
@@ -58,24 +66,36 @@ class SegmentFile:
         try:
             os.ftruncate(fd, size)
             # Its last batch may be written but not synced, if the previous writer was killed in between.
-            segment._sync()
+            segment.sync()
         except BaseException:
             os.close(fd)
             raise
         return segment
 
-    def append(self, chunks: Sequence[bytes | memoryview]) -> None:
-        """Append `chunks` durably. On an error, none of their bytes remain."""
+    def append(self, chunks: Sequence[bytes | memoryview], *, sync: bool = True) -> None:
+        """Append `chunks`, durably unless `sync` is false. On an error, none of their bytes remain."""
         if self._torn:
             os.ftruncate(self._fd, self.size)
             self._torn = False
         try:
             end = write_at(self._fd, chunks, self.size)
-            self._sync()
+            if sync:
+                self.sync()
         except BaseException:
             self.cut(self.size)
             raise
         self.size = end
+        self.unsynced = self.unsynced or not sync
+
+    def sync(self) -> None:
+        """Make all bytes durable, if enabled."""
+        if self._fsync:
+            try:
+                os.fsync(self._fd)
+            except BaseException:
+                self.failed = self.failed or self.unsynced
+                raise
+        self.unsynced = False
 
     def cut(self, size: int) -> None:
         """Cut off everything after the first `size` bytes; if even that fails, the next `append` does it."""
@@ -94,7 +114,3 @@ class SegmentFile:
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
-
-    def _sync(self) -> None:
-        if self._fsync:
-            os.fsync(self._fd)

@@ -21,12 +21,15 @@ from .layout import (
     LOCK,
     SECRET,
     TRIMMED,
+    UNSYNCED,
     segment_name,
     segment_position,
     source_folder,
     source_of,
 )
 from .mark import MAX_MARK_FILE_BYTES, MAX_TRIMMED_BYTES, Mark, decode_trimmed, newest
+from .replay import MAX_RELIANCE_BYTES
+from .replay import decode as decode_reliance
 
 __all__ = ["LogFolder", "list_sources", "resolve"]
 
@@ -137,6 +140,15 @@ class LogFolder:
             f"{self.path}: there is no such log, or it cannot be seen from this machine; check the path and the "
             "mount, or run `penstock collect` first"
         )
+
+    def require_complete(self) -> None:
+        """Raise `JournalError` if the log was not closed before its machine stopped: redo files may complete it."""
+        data = self._small(UNSYNCED, MAX_RELIANCE_BYTES)
+        if data is not None and decode_reliance(data, f"{self.path}/{UNSYNCED}").broken_off:
+            raise JournalError(
+                f"{self.path}: the machine of its collector has stopped, and the end of the log is still in redo files;"
+                " start the collector, which completes it, or use `penstock journal repair --apply`"
+            )
 
     def kept_gaps(self) -> list[Gap]:
         """Return the gaps of trimmed segments, and of accepted losses, in order; `JournalCorrupt` if damaged."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -20,11 +20,19 @@ from .survey import seal
 __all__ = ["delete_free"]
 
 
-def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -> int:
+def delete_free(
+    folder: Path,
+    committed: int,
+    retain_rows: int,
+    retain_bytes: int,
+    recorded: Callable[[int, int], Iterable[gaps.Gap]] | None = None,
+) -> int:
     """Delete the segments that are no longer needed, and return the position of the first remaining row.
 
     No reader needs rows below `committed`. Below that, `retain_rows` rows are kept, and `retain_bytes` bytes in whole
     segments. If there is no space for the gaps of the segments, it raises `DiskFull`, and deletes none.
+
+    `recorded` returns the gaps in segments from one position to another if they are known; otherwise they are read.
     """
     log = LogFolder.local(folder)
     identity = load(folder)
@@ -40,7 +48,10 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
             break
         free.append(oldest)
     # This is durable before the first segment is deleted. After a crash in between, a gap exists twice and counts once.
-    gaps.add(folder, [gap for extent in free for gap in _recorded(log, uuid, extent)])
+    if free and recorded is not None:
+        gaps.add(folder, recorded(free[0].first, free[-1].end))
+    else:
+        gaps.add(folder, [gap for extent in free for gap in _recorded(log, uuid, extent)])
     # The position is recorded first too; on a full disk, when there is space, perhaps by the next call.
     below = free[-1].end if free else min(segments[0][0], committed) if segments else 0
     noted = below <= _noted(log, uuid) or _note(log, folder, uuid, below)

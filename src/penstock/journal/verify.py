@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from ..errors import JournalError
-from .compare import compare
+from .compare import Comparison, compare
 from .damage import Damage, Promise
 from .gaps import Gap, merge
 from .index import Index
@@ -34,10 +34,13 @@ class Report:
     head: str = ""
     """The digest of the last batch: two valid copies with the same digest have the same rows."""
     segments: int = 0
+    """All segments, also sealed ones."""
+    sealed: int = 0
+    """Rows in sealed segments."""
     batches: int = 0
     """Batches with a valid header."""
     rows: int = 0
-    """Batches that are completely valid."""
+    """Batches and sealed segments that are completely valid."""
     size: int = 0
     """Bytes of all segments."""
     torn_bytes: int = 0
@@ -56,6 +59,12 @@ class Report:
         """True if every row between `first` and `end` is valid, or recorded as lost by a gap."""
         return not self.problems
 
+    def add(self, comparison: Comparison) -> None:
+        """Add the result of the comparison with another copy."""
+        self.compared = comparison.text
+        if not comparison.agree:
+            self.problems.append(comparison.text)
+
 
 def verify(log: LogFolder, source: str, against: LogFolder | None = None) -> Report:
     """Read a whole log and report all damage, including unreadable files.
@@ -68,10 +77,7 @@ def verify(log: LogFolder, source: str, against: LogFolder | None = None) -> Rep
             return report
         _read(report, log)
         if against is not None:
-            comparison = compare(log, against)
-            report.compared = comparison.text
-            if not comparison.agree:
-                report.problems.append(comparison.text)
+            report.add(compare(log, against))
     except JournalError as error:
         report.problems.append(str(error))
     return report

@@ -6,25 +6,24 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 
 import pyarrow as pa
 
 from ..errors import JournalError, LocalError
+from .budget import Budget
 from .disk import disk_errors, make_folder, sync_folder
-from .format import NO_ITEMS, Encoded, Note, encode, preamble
-from .identity import Identity, Request, create, load, without_identity
-from .layout import DURABLE, LOCK, Extent, bytes_between, log_folder, segment_name
+from .durability import Replica, Staged
+from .encoder import Encoded, encode
+from .format import NO_ITEMS, Note
+from .identity import Identity, Request
+from .layout import LOCK, Extent, log_folder
 from .lock import Lock
-from .losses import accept, examine, set_aside
-from .mark import Mark, MarkFile
 from .recovery import Tail
-from .retention import commits, last_commit
-from .rows import tabulate
-from .segment import TEMPORARY, SegmentFile
-from .storage import LogFolder
+from .reopening import complete_segments, identified, recovered
+from .replay import Reliance, replay
+from .tip import Tip
 
 __all__ = ["DEFAULT_BUDGET_BYTES", "DEFAULT_SEGMENT_BYTES", "MAX_STATE_BYTES", "JournalWriter"]
 
@@ -50,28 +49,31 @@ class JournalWriter:
     def __init__(
         self,
         folder: Path,
+        source: str,
         budget_bytes: int,
         segment_bytes: int,
+        segment_seconds: float,
         fsync: bool,
         clock: Callable[[], float],
         lock: Lock | None,
+        replica: Replica | None,
     ) -> None:
+        self.source = source
         self._folder = folder
-        self._budget = budget_bytes
+        self._replica = replica
+        self._budget = Budget(folder, budget_bytes)
         # Even a small budget is freed in steps.
         self._segment_bytes = min(segment_bytes, max(budget_bytes // 4, 1))
+        self._segment_seconds = segment_seconds
+        # Of a segment that exists already it is not known: then it is when this writer first appends.
+        self._segment_begun: int | None = None
         self._fsync = fsync
         self._clock = clock
         self._position = 0
         self._state: bytes | None = None
-        self._sealed: list[Extent] = []
-        self._first = 0
-        self._segment: SegmentFile | None = None
-        self._mark = Mark(0, 0, 0, "")
-        self._mark_file: MarkFile | None = None
+        self._tip: Tip | None = None
         self._head = ""
         self._last_time: int | None = None
-        self._committed = 0
         self._identity: Identity
         with disk_errors(folder, "be created"):
             make_folder(folder, fsync=fsync)
@@ -89,9 +91,11 @@ class JournalWriter:
         accept_loss: bool = False,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
         segment_bytes: int = DEFAULT_SEGMENT_BYTES,
+        segment_seconds: float = float("inf"),
         fsync: bool = True,
         clock: Callable[[], float] = time.time,
         lock: Lock | None = None,
+        replica: Replica | None = None,
     ) -> JournalWriter:
         """Open or create a log for writing. An incomplete batch left by a crash is cut off.
 
@@ -104,10 +108,12 @@ class JournalWriter:
                 Damaged bytes stay in place, or in files named `*.damaged`.
             budget_bytes: Bytes of rows that readers have not committed; beyond it, `room` is false.
             segment_bytes: When to start another file; at most a quarter of the budget.
+            segment_seconds: Start another file at the next append when the last one is older than this.
             fsync: Whether `append` waits for the disk. Without it, rows survive the death of the process, but not a
                 power cut.
             clock: Returns the current time in seconds since 1970.
             lock: The log's lock, if the caller already holds it; the writer closes it.
+            replica: Keeps the log elsewhere: rows are there when `append` returns, and this machine does not sync them.
 
         Returns:
             The writer, which is also a context manager. Read its `state` and `position`, then append.
@@ -124,64 +130,36 @@ class JournalWriter:
             raise LocalError(
                 f"budget_bytes is {budget_bytes} and segment_bytes is {segment_bytes}; both must be at least 1"
             )
-        writer = cls(log_folder(path, source), budget_bytes, segment_bytes, fsync, clock, lock)
+        fsync = fsync and replica is None
+        writer = cls(
+            log_folder(path, source), source, budget_bytes, segment_bytes, segment_seconds, fsync, clock, lock, replica
+        )
         try:
-            writer._identify(request)
-            writer._continue(writer._recovered(accept_loss))
+            writer._identity = identified(writer._folder, request, fsync=fsync)
+            replay(writer._folder, writer.uuid)
+            writer._continue(recovered(writer._folder, writer.uuid, clock(), accept_loss=accept_loss))
+            if replica is not None:
+                replica.adopt(writer)
+                # All batches may be in sealed segments, and none on this machine.
+                writer._state = replica.state(source) if writer._state is None else writer._state
         except BaseException:
             writer.close()
             raise
         return writer
 
-    def _identify(self, request: Request | None) -> None:
-        """Check that the log collects `request`; write the identity of a new log before anything else."""
-        identity = load(self._folder)
-        if identity is not None:
-            if request is not None:
-                request.check(identity, self._folder)
-        elif LogFolder.local(self._folder).segments():
-            raise without_identity(self._folder)
-        else:
-            identity = create(self._folder, request, fsync=self._fsync)
-        self._identity = identity
-
-    def _recovered(self, accept_loss: bool) -> Tail:
-        """Return the end of the log. Damage is recorded as lost if that is accepted, and raised if not."""
-        condition = examine(LogFolder.local(self._folder), self.uuid, last_commit(self._folder, self.uuid))
-        if condition.error is not None and not accept_loss:
-            raise condition.error
-        for gap in accept(self._folder, condition.lost, self._clock(), condition.tail):
-            _log.warning("%s: a gap at position %d: %s", self._folder, gap.position, gap.reason)
-        if condition.mark_is_damaged:
-            set_aside(self._folder / DURABLE)
-        return condition.tail
-
     def _continue(self, tail: Tail) -> None:
         """Continue at the log's end as found by recovery, and update the disk accordingly."""
-        self._position, self._state, self._first = tail.position, tail.state, tail.first
+        self._position, self._state = tail.position, tail.state
         self._head, self._last_time = tail.head, tail.last_time
-        with disk_errors(self._folder, "be written to"):
-            for leftover in self._folder.glob(f"*{TEMPORARY}"):
-                leftover.unlink()
-            for first in tail.leftovers if tail.size else [*tail.leftovers, tail.first]:
-                set_aside(self._folder / segment_name(first))
-            segments = LogFolder.local(self._folder).segments()
-            ends = segments if tail.size else [*segments, (tail.first, 0)]
-            self._sealed = [Extent(first, end, size) for (first, size), (end, _) in pairwise(ends)]
-            self.refresh()
-            if tail.size:
-                path = self._folder / segment_name(tail.first)
-                self._segment = SegmentFile.reopen(path, tail.size, fsync=self._fsync)
-            self._mark = Mark(tail.first, tail.size, tail.position, tail.head)
-            self._mark_file = MarkFile(self._folder / DURABLE, self._mark, fsync=self._fsync)
-            if self._fsync:
-                sync_folder(self._folder)
+        self._budget.begin(complete_segments(self._folder, tail))
+        self._tip = Tip(self._folder, self.uuid, tail, fsync=self._fsync)
         if tail.torn:
-            _log.info("%s: cut %d bytes of an unfinished batch at %d", path, tail.torn, tail.position)
+            _log.info("%s: cut %d bytes of an unfinished batch at %d", self._folder, tail.torn, tail.position)
 
     @property
-    def _size(self) -> int:
-        return self._segment.size if self._segment else 0
+    def folder(self) -> Path:
+        """The log's folder."""
+        return self._folder
 
     @property
     def uuid(self) -> str:
@@ -204,21 +182,25 @@ class JournalWriter:
 
         Without a reader, all rows count.
         """
-        return bytes_between(self._extents(), self._committed, self._position)
+        return self._budget.used(self._extent())
 
     @property
     def free_bytes(self) -> int:
         """Bytes left in the budget; never less than 0."""
-        return max(0, self._budget - self.used_bytes)
+        return self._budget.free(self._extent())
 
     def room(self) -> bool:
         """Return True if the budget is not used up. Otherwise request no more items, and call `refresh` regularly."""
-        return self.used_bytes < self._budget
+        return self._budget.has_room(self._extent())
 
     def refresh(self) -> None:
-        """Read the positions that readers have committed: rows below them no longer count."""
-        self._committed = min(commits(self._folder).values(), default=0)
-        self._sealed = [extent for extent in self._sealed if extent.end > self._committed]
+        """Read the positions that readers have committed: rows below them no longer count, nor do rows in a store."""
+        self._budget.refresh()
+
+    def is_old(self) -> bool:
+        """Return True if the last segment has rows, and the next append starts another one because of its age."""
+        tip = self._opened()
+        return tip.started and self._position > tip.first and self._segment_age(int(self._clock() * 1e6)) >= 0
 
     def append(self, batch: pa.RecordBatch, stream: str, state: bytes | None = None) -> int:
         """Append items as one batch. They are on disk when this returns; only then inform the publisher.
@@ -241,9 +223,13 @@ class JournalWriter:
 
         """
         now = int(self._clock() * 1_000_000)
-        rows = tabulate(batch, stream, self._position, now)
-        self._write(rows, self._note(rows.num_rows, now, state))
+        self._write(batch, stream, self._note(batch.num_rows, now, state))
         return self._position
+
+    def renew(self) -> None:
+        """Record the state again: a batch without rows. It completes a segment that is old."""
+        now = int(self._clock() * 1_000_000)
+        self._write(NO_ITEMS, "", self._note(0, now, None))
 
     def append_gap(self, reason: str, state: bytes | None = None) -> int:
         """Record that items were lost between the last row and the next one.
@@ -261,21 +247,73 @@ class JournalWriter:
 
         """
         now = int(self._clock() * 1_000_000)
-        rows = tabulate(NO_ITEMS, "", self._position, now)
-        self._write(rows, self._note(0, now, state, reason[:MAX_REASON_CHARS]))
+        self._write(NO_ITEMS, "", self._note(0, now, state, reason[:MAX_REASON_CHARS]))
         return self._position
+
+    def stage(self, batch: pa.RecordBatch, stream: str, state: bytes | None = None) -> Staged | None:
+        """Write items as `append` does, but do not wait for the disk.
+
+        Make the record of the result durable, then `publish` it; or `cancel` it. Nothing else may be appended before.
+
+        Returns:
+            The staged append. None if it is appended and durable, because it started a segment, or nothing is synced;
+            a log with a replica is always staged.
+
+        """
+        now = int(self._clock() * 1_000_000)
+        note = self._note(batch.num_rows, now, state)
+        encoded = encode(batch, stream, note)
+        if self._replica is None and (not self._fsync or self._rolls(self._opened(), encoded, now)):
+            self._append(encoded, note)
+            return None
+        return self._staged(encoded, note)
+
+    def _staged(self, encoded: Encoded, note: Note) -> Staged:
+        tip = self._opened()
+        if not self._rolls(tip, encoded, note.time):
+            return Staged(self, tip.stage(encoded), encoded.digest, note, None)
+        before = Extent(tip.first, self._position, tip.size)
+        return Staged(self, tip.start(encoded, self._position), encoded.digest, note, before)
+
+    def publish(self, staged: Staged) -> int:
+        """Publish a staged append, whose record is durable, to readers; return the position after its last item.
+
+        Raises:
+            DiskFull: There is no space. Nothing was appended.
+            JournalError: The disk failed. Nothing was appended.
+
+        """
+        self._opened().publish(staged.record, staged.digest, self._position + staged.note.rows)
+        if staged.replaces is not None:
+            self._started(staged.replaces, staged.note.time)
+        self._appended(staged.digest, staged.note)
+        return self._position
+
+    def cancel(self, staged: Staged) -> None:
+        """Remove a staged append that did not become durable."""
+        self._opened().cancel(staged.record)
+
+    def rely_on(self, reliance: Reliance) -> None:
+        """Record, durably, that redo files will have appends of this log which its segment may lack."""
+        self._opened().rely_on(reliance)
+
+    def settle(self) -> None:
+        """Make all appends durable in the segment, so that no redo file is needed."""
+        if self._tip is not None:
+            self._tip.settle()
+
+    def sync(self) -> None:
+        """Make all appends so far durable in the segment."""
+        if self._tip is not None:
+            self._tip.sync()
 
     def close(self) -> None:
         """Close the log for the next writer. May be called twice."""
-        with disk_errors(self._folder, "be closed"):
-            try:
-                if self._mark_file is not None:
-                    self._mark_file.close()
-            finally:
-                self._mark_file = None
-                if self._segment is not None:
-                    self._segment.close()
-                    self._segment = None
+        try:
+            if self._tip is not None:
+                self._tip.close()
+        finally:
+            with disk_errors(self._folder, "be closed"):
                 self._lock.close()
 
     def __enter__(self) -> JournalWriter:
@@ -299,56 +337,60 @@ class JournalWriter:
             previous=None if rows else self._last_time,
         )
 
-    def _extents(self) -> list[Extent]:
-        return [*self._sealed, Extent(self._first, self._position, self._size)]
+    def _extent(self) -> Extent | None:
+        """Return the last segment; None if the writer is closed."""
+        return None if self._tip is None else Extent(self._tip.first, self._position, self._tip.size)
 
-    def _write(self, rows: pa.RecordBatch, note: Note) -> None:
-        if self._mark_file is None:
+    def _opened(self) -> Tip:
+        if self._tip is None:
             raise JournalError(f"{self._folder}: the writer is closed; open the log again")
-        batch = encode(rows, note)
-        size = len(batch.header) + batch.body.size
-        with disk_errors(self._folder, f"store a batch of {size} bytes"):
-            # A segment without rows is continued, because the next one would have the same name.
-            full = self._size + size > self._segment_bytes and self._position > self._first
-            if self._segment is None or full:
-                self._roll(batch, note.rows)
-            else:
-                self._extend(self._segment, batch, note.rows)
+        return self._tip
+
+    def _write(self, batch: pa.RecordBatch, stream: str, note: Note) -> None:
+        encoded = encode(batch, stream, note)
+        if self._replica is None:
+            self._append(encoded, note)
+            return
+        staged = self._staged(encoded, note)
+        try:
+            self._replica.write([staged])
+        except BaseException:
+            self.cancel(staged)
+            raise
+        self.publish(staged)
+
+    def _rolls(self, tip: Tip, batch: Encoded, now: int) -> bool:
+        """Return True if a batch starts another segment."""
+        # A segment without rows is continued, because the next one would have the same name.
+        full = self._segment_age(now) >= 0 or tip.size + batch.size > self._segment_bytes
+        return (full and self._position > tip.first) or not tip.started
+
+    def _segment_age(self, now: int) -> float:
+        """Return the seconds since the last segment could be complete; negative before."""
+        if self._segment_begun is None:
+            self._segment_begun = now
+        return (now - self._segment_begun) / 1e6 - self._segment_seconds
+
+    def _append(self, batch: Encoded, note: Note) -> None:
+        tip = self._opened()
+        end = self._position + note.rows
+        if self._rolls(tip, batch, note.time):
+            before = Extent(tip.first, self._position, tip.size)
+            tip.roll(batch, self._position, end)
+            self._started(before, note.time)
+        else:
+            tip.append(batch, end)
+        self._appended(batch.digest, note)
+
+    def _started(self, before: Extent, now: int) -> None:
+        """Count the segment that ends before one that was started now."""
+        self._segment_begun = now
+        if before.size:
+            self._budget.add(before)
+
+    def _appended(self, digest: str, note: Note) -> None:
         self._position += note.rows
         self._state = note.state
-        self._head = batch.digest
+        self._head = digest
         if note.rows:
             self._last_time = note.time
-
-    def _extend(self, segment: SegmentFile, batch: Encoded, rows: int) -> None:
-        before = segment.size
-        segment.append([batch.header, memoryview(batch.body)])
-        mark = Mark(self._first, segment.size, self._position + rows, batch.digest)
-        self._publish(mark, lambda: segment.cut(before))
-
-    def _roll(self, batch: Encoded, rows: int) -> None:
-        path = self._folder / segment_name(self._position)
-        chunks: list[bytes | memoryview] = [preamble(self.uuid), batch.header, memoryview(batch.body)]
-        segment = SegmentFile.create(path, chunks, fsync=self._fsync)
-        self._publish(Mark(self._position, segment.size, self._position + rows, batch.digest), segment.discard)
-        if self._segment is not None:
-            self._sealed.append(Extent(self._first, self._position, self._segment.size))
-            self._segment.close()
-        self._first = self._position
-        self._segment = segment
-
-    def _publish(self, mark: Mark, undo: Callable[[], None]) -> None:
-        """Publish the durable end to readers; undo the append if that fails."""
-        assert self._mark_file is not None
-        try:
-            self._mark_file.write(mark)
-        except OSError:
-            # Less than a slot was written, so the other one is valid.
-            undo()
-            raise
-        except BaseException:
-            # The slot may have been written. Until another one is, the data that it describes must stay.
-            self._mark_file.write(self._mark)
-            undo()
-            raise
-        self._mark = mark

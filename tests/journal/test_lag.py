@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from penstock.journal import JournalReader, JournalWriter
+from penstock.journal.lag import lags
+from penstock.journal.layout import log_folder
+from penstock.journal.retention import commit, trim
+from tests.journal.logs import SOURCE, append, flip, segment
+
+START = 1_700_000_000
+
+
+def write_slowly(path: Path, *counts: int) -> Path:
+    """Write a log with a batch and a segment each second, from a second after the start."""
+    times = iter(range(START, START + 100))
+    with JournalWriter.open(path, SOURCE, segment_bytes=1, fsync=False, clock=lambda: float(next(times))) as writer:
+        append(writer, *counts)
+    return log_folder(path, SOURCE)
+
+
+def now() -> datetime:
+    return datetime.fromtimestamp(START + 10, UTC)
+
+
+def test_lag_is_rows_bytes_and_seconds(tmp_path: Path) -> None:
+    folder = write_slowly(tmp_path, 3, 2, 4)
+    commit(folder, "behind", 3)
+    commit(folder, "done", 9)
+    commit(folder, "parts@one", 5)
+    commit(folder, "parts@two", 4, query="q")
+    log = JournalReader(tmp_path, SOURCE)
+    behind, done, parts = lags(folder, log, now)
+    assert (behind.reader, behind.position, behind.rows, behind.seconds) == ("behind", 3, 6, 8.0)
+    assert behind.size == log.bytes_between(3, 9)
+    assert (done.rows, done.size, done.seconds) == (0, 0, 0.0)
+    assert (parts.reader, parts.query, parts.position, parts.rows) == ("parts", "q", 4, 5)
+    assert behind.committed is not None and behind.committed.tzinfo is not None
+
+
+def test_rows_that_are_gone_do_not_count(tmp_path: Path) -> None:
+    folder = write_slowly(tmp_path, 3, 2, 4)
+    trim(folder, 5, reader="ahead", retain_bytes=0)
+    commit(folder, "late", 0)
+    late = lags(folder, JournalReader(tmp_path, SOURCE), now)[1]
+    assert (late.position, late.rows, late.seconds) == (0, 4, 7.0)
+
+
+def test_a_reader_may_be_ahead_of_the_view(tmp_path: Path) -> None:
+    folder = write_slowly(tmp_path, 3)
+    log = JournalReader(tmp_path, SOURCE)
+    write_slowly(tmp_path, 2)
+    commit(folder, "spark", 5)
+    (spark,) = lags(folder, log, now)
+    assert (spark.position, spark.rows, spark.seconds) == (5, 0, 0.0)
+
+
+def test_the_age_of_a_damaged_row_is_unknown(tmp_path: Path) -> None:
+    folder = write_slowly(tmp_path, 3, 2)
+    commit(folder, "spark", 1)
+    first = segment(folder, 0)
+    flip(first, first.stat().st_size - 1)
+    (spark,) = lags(folder, JournalReader(tmp_path, SOURCE), now)
+    assert (spark.rows, spark.seconds) == (4, None)
