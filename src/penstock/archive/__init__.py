@@ -1,0 +1,35 @@
+"""Cold storage of logs: Parquet files, listed in a manifest. May import the top files, `journal` and `objects`.
+
+The oldest segments of a log are *sealed*: their rows are written to a Parquet file, the manifest lists it, and then the
+Arrow files go. A position names the same row in either form.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .options import SealOptions
+    from .reader import ArchiveReader
+    from .sealer import Sealer
+    from .sealing import Sealed, seal
+    from .verify import verify_sealed
+
+__all__ = ["ArchiveReader", "SealOptions", "Sealed", "Sealer", "seal", "verify_sealed"]
+
+# Imported on first use: every reader of a log imports this package, and few logs are sealed.
+_HOMES: Final = {
+    "ArchiveReader": "reader",
+    "SealOptions": "options",
+    "Sealed": "sealing",
+    "Sealer": "sealer",
+    "seal": "sealing",
+    "verify_sealed": "verify",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -1,0 +1,190 @@
+"""A sealed segment as a Parquet file: written in memory, and checked before anybody sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import xxhash
+
+from ..errors import JournalCorrupt
+from ..journal import gaps
+from ..journal.format import SCHEMA
+from ..journal.gaps import Gap
+from .manifest import FORMAT, Segment, checksum, segment_file
+
+__all__ = [
+    "CHUNK_BYTES",
+    "ROW_GROUP_ROWS",
+    "Origin",
+    "chunk_checksum",
+    "chunk_range",
+    "footer_bytes",
+    "gap_text",
+    "origin_of",
+    "same_rows",
+    "segment_of",
+    "write",
+]
+
+ROW_GROUP_ROWS: Final = 131_072
+"""What a reader decodes at once, and what statistics are about."""
+ROW_GROUP_BYTES: Final = 64 * 1024 * 1024
+"""The same for rows of many kilobytes."""
+CHUNK_BYTES: Final = 8
+"""The size of the checksum of a column of a row group."""
+_KEY: Final = "penstock"
+_MAGIC: Final = b"PAR1"
+_TAIL_BYTES: Final = 8
+"""The length of the metadata, and the magic."""
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file says about its rows, in the entry ``penstock`` of its metadata."""
+
+    penstock: int = FORMAT
+    log: str
+    """The UUID of the log."""
+    first: int
+    """The position of the first row."""
+    end: int
+    """The position after the last one."""
+    head: str
+    """The digest of the last batch of these rows in the log's chain."""
+    gaps: str = ""
+    """The losses just before or between these rows, in the format of ``_gaps``."""
+
+
+def write(batches: Iterable[pa.RecordBatch], origin: Origin) -> tuple[pa.Buffer, list[pa.Table]]:
+    """Return a Parquet file with these rows, and the rows of each row group as they were passed."""
+    sink = pa.BufferOutputStream()
+    groups = []
+    with pq.ParquetWriter(
+        sink,
+        SCHEMA,
+        compression="zstd",
+        # Higher levels cost a third more time, and save little.
+        compression_level=1,
+        use_dictionary=["stream", "time"],
+        column_encoding={"position": "DELTA_BINARY_PACKED"},
+        write_statistics=["position", "time"],
+        write_page_checksum=True,
+    ) as writer:
+        for group in _groups(batches):
+            writer.write_table(group, row_group_size=max(1, group.num_rows))
+            groups.append(group)
+        writer.add_key_value_metadata({_KEY: msgspec.json.encode(origin).decode()})
+    return sink.getvalue(), groups
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the rows in tables of the size of a row group."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        for part in _parts(batch):
+            if waiting and (rows + part.num_rows > ROW_GROUP_ROWS or size + part.nbytes > ROW_GROUP_BYTES):
+                yield pa.Table.from_batches(waiting, SCHEMA)
+                waiting, rows, size = [], 0, 0
+            waiting.append(part)
+            rows += part.num_rows
+            size += part.nbytes
+    if waiting:
+        yield pa.Table.from_batches(waiting, SCHEMA)
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in parts that fit into a row group each."""
+    pieces = max(-(-batch.num_rows // ROW_GROUP_ROWS), -(-batch.nbytes // ROW_GROUP_BYTES), 1)
+    step = max(1, -(-batch.num_rows // pieces))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
+
+
+def same_rows(file: pa.Buffer, groups: Iterable[pa.Table]) -> bool:
+    """Return True if a file contains exactly these rows, group by group, as a reader decodes them."""
+    with _opened(file) as parquet:
+        expected = list(groups)
+        if parquet.num_row_groups != len(expected):
+            return False
+        return all(
+            parquet.read_row_group(number, use_threads=False).equals(group) for number, group in enumerate(expected)
+        )
+
+
+def _opened(file: pa.Buffer) -> pq.ParquetFile:
+    return pq.ParquetFile(pa.BufferReader(file))
+
+
+def origin_of(file: pa.Buffer, name: str) -> tuple[Origin, pa.Table]:
+    """Return what a file says about its rows, and the rows; `JournalCorrupt` if it is not a sealed segment."""
+    try:
+        with _opened(file) as parquet:
+            metadata = parquet.metadata.metadata or {}
+            origin = msgspec.json.decode(metadata.get(_KEY.encode(), b""), type=Origin)
+            rows = parquet.read(use_threads=False)
+        if not rows.schema.equals(SCHEMA):
+            raise ValueError("it has other columns")
+    except (pa.ArrowException, OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise JournalCorrupt(f"{name}: is not a sealed segment ({error}); move the file elsewhere") from None
+    return origin, rows
+
+
+def chunk_range(chunk: Any) -> tuple[int, int]:
+    """Return offset and size of a column of a row group in its file."""
+    start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
+    return min(start, chunk.data_page_offset), chunk.total_compressed_size
+
+
+def chunk_checksum(data: Any) -> bytes:
+    """Return the checksum of a column of a row group: XXH3 of 64 bits, with the highest byte first."""
+    return xxhash.xxh3_64_digest(data)
+
+
+def _chunks(file: pa.Buffer) -> bytes:
+    """Return the checksums of all columns of all row groups, in order."""
+    with _opened(file) as parquet:
+        metadata = parquet.metadata
+        ranges = [
+            chunk_range(metadata.row_group(group).column(column))
+            for group in range(metadata.num_row_groups)
+            for column in range(metadata.num_columns)
+        ]
+    return b"".join(chunk_checksum(file.slice(start, size)) for start, size in ranges)
+
+
+def footer_bytes(file: Any) -> int:
+    """Return the size of a Parquet file's footer."""
+    view = memoryview(file)
+    return int.from_bytes(view[-_TAIL_BYTES : -len(_MAGIC)], "little") + _TAIL_BYTES
+
+
+def segment_of(file: pa.Buffer, origin: Origin, rows: pa.Table, raw_bytes: int) -> Segment:
+    """Return the manifest's entry for a file."""
+    footer = footer_bytes(file)
+    # The clock may have been set back in between.
+    times = pc.min_max(rows["time"].cast(pa.int64())) if rows.num_rows else None
+    return Segment(
+        first=origin.first,
+        end=origin.end,
+        name=segment_file(origin.first),
+        rows=rows.num_rows,
+        size=file.size,
+        raw_bytes=raw_bytes,
+        times=None if times is None else (times["min"].as_py(), times["max"].as_py()),
+        head=origin.head,
+        checksum=checksum(file),
+        chunks=_chunks(file),
+        footer_bytes=footer,
+        footer=checksum(memoryview(file)[-footer:]),
+    )
+
+
+def gap_text(found: Iterable[Gap]) -> str:
+    """Return gaps as a file's metadata contains them."""
+    kept = list(found)
+    return gaps.encode(kept).decode() if kept else ""

@@ -1,0 +1,93 @@
+"""The retention of history: the oldest sealed segments are removed by age or size, if no reader needs them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from ..journal.layout import log_folder
+from ..journal.retention import commits
+from ..journal.sealed import load_sealed, record_sealed
+from .catalog import Catalog
+from .manifest import Manifest, Segment, segment_file
+from .options import SealOptions
+from .stores import journal_store
+
+__all__ = ["retire"]
+
+_MICROSECONDS = 1_000_000
+
+
+def retire(
+    journal: str | os.PathLike[str], source: str, options: SealOptions, *, clock: Callable[[], float] = time.time
+) -> int:
+    """Remove the sealed segments of a log that are too old or too many, and what earlier calls left behind.
+
+    Rows that one of the log's readers has not committed are kept. A manifest without them is published first.
+
+    Args:
+        journal: The journal's folder.
+        source: The log's name.
+        options: `keep` and `keep_bytes` say what is kept.
+        clock: Returns the current time in seconds since 1970.
+
+    Returns:
+        The first position of the history.
+
+    Raises:
+        JournalCorrupt: The manifest or a reader's cursor is damaged.
+        StoreError: The store cannot be reached. Call again later.
+
+    """
+    folder = log_folder(journal, source)
+    catalog = Catalog(journal_store(journal, options.store), source)
+    manifest = catalog.newest()
+    if manifest is None:
+        return 0
+    needed = min(commits(folder).values(), default=manifest.end)
+    cut = _cut(catalog.segments(manifest), options, needed, clock())
+    if cut > manifest.first:
+        following = manifest.successor(
+            first=cut,
+            segments=[each for each in manifest.segments if each.end > cut],
+            pages=[each for each in manifest.pages if each.end > cut],
+        )
+        if not catalog.publish(following):
+            # Somebody else has published: this is repeated by the next call.
+            return manifest.first
+        manifest = following
+    # Also if a process was killed after it had published.
+    state = load_sealed(folder, manifest.uuid)
+    if state is not None:
+        record_sealed(folder, msgspec.structs.replace(state, first=manifest.first, raw_bytes=manifest.raw_bytes))
+    _sweep(catalog, manifest)
+    return manifest.first
+
+
+def _cut(segments: list[Segment], options: SealOptions, needed: int, now: float) -> int:
+    """Return the position below which nothing is kept; 0 if everything is."""
+    cut, size = 0, sum(each.size for each in segments)
+    oldest = None if options.keep is None else (now - options.keep) * _MICROSECONDS
+    for each in segments:
+        old = oldest is not None and (each.times is None or each.times[1] < oldest)
+        if each.end > needed or not (old or (options.keep_bytes is not None and size > options.keep_bytes)):
+            break
+        cut = each.end
+        size -= each.size
+    return cut
+
+
+def _sweep(catalog: Catalog, manifest: Manifest) -> None:
+    """Delete the files of segments below the history."""
+    limit = segment_file(manifest.first)
+    names = (name.rpartition("/")[2] for name, _ in catalog.store.list(catalog.folder))
+    catalog.store.delete(
+        [
+            f"{catalog.folder}/{name}"
+            for name in names
+            if len(name) == len(limit) and name.endswith(".parquet") and name < limit
+        ]
+    )
