@@ -1,0 +1,134 @@
+"""What readers record in a journal that collectors serve: `penstock.journal.ports.Coordinator` over the network."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from ..aio.peer import Peer
+from ..errors import JournalError, JournalLocked
+from ..journal.gaps import Gap
+from ..journal.lock import Owner
+from ..journal.retention import Committed
+from .links import links
+from .messages import PREFIX, Commit, Hold, Named, Record
+from .remote import RemoteJournal
+
+__all__ = ["RemoteCoordinator"]
+
+logger = logging.getLogger("penstock.serving")
+
+PATIENCE: Final = 5.0
+"""Seconds: a driver asks again by itself."""
+
+
+class RemoteCoordinator:
+    """Records at the collectors what readers commit and skip."""
+
+    def __init__(self, url: str) -> None:
+        self._collectors = RemoteJournal.at(url).collectors
+
+    def cursors(self, source: str) -> dict[str, Committed]:
+        """Return the content of each cursor of a log, by the cursor's name."""
+        found: dict[str, Committed] = self._call(source, "readers", Named(source=source), dict[str, Committed])
+        return found
+
+    def commit(self, source: str, cursor: str, position: int, *, query: str | None) -> int:
+        """Set a cursor's position, even if it was higher before."""
+        asked = Commit(source=source, cursor=cursor, position=position, query=query)
+        return int(self._call(source, "commit", asked, int))
+
+    def trim(self, source: str, cursor: str, position: int, *, query: str | None, retain_bytes: int) -> int:
+        """Commit a position, and delete the rows that no reader needs."""
+        asked = Commit(source=source, cursor=cursor, position=position, query=query, retain_bytes=retain_bytes)
+        return int(self._call(source, "commit", asked, int))
+
+    def drop(self, source: str, cursor: str) -> None:
+        """Remove a cursor that belongs to no query."""
+        self._call(source, "drop", Named(source=source, reader=cursor), None)
+
+    def hold(self, name: str) -> RemoteHold | None:
+        """Hold a name at all collectors until `close`, or until this process ends."""
+        held = RemoteHold(self._collectors.urls, name)
+        try:
+            held.begin()
+        except JournalLocked:
+            held.close()
+            return None
+        except BaseException:
+            held.close()
+            raise
+        return held
+
+    def holder(self, name: str) -> Owner | None:
+        """Return the process that holds, or last held, a name; None if unknown."""
+        owners: list[Owner | None] = self._collectors.call_each("holder", name, Owner | None)
+        return max((owner for owner in owners if owner is not None), key=lambda owner: owner.since, default=None)
+
+    def recorded(self, source: str) -> list[Gap]:
+        """Return the losses that were recorded apart from the rows, in order."""
+        found: list[Gap] = self._call(source, "losses", Named(source=source), list[Gap])
+        return found
+
+    def record(self, source: str, losses: Iterable[Gap]) -> None:
+        """Record losses of rows; they are durable on return."""
+        self._call(source, "record", Record(source=source, losses=list(losses)), None)
+
+    def _call(self, source: str, name: str, asked: Any, kind: Any) -> Any:
+        return self._collectors.call(source, name, asked, kind, PATIENCE)
+
+
+class RemoteHold:
+    """A name that is held as long as a stream to each collector is open; after the loss of a link, it is held again."""
+
+    def __init__(self, urls: list[str], name: str) -> None:
+        self._urls = urls
+        self._request = msgspec.json.encode(Hold(name=name, owner=Owner.here()))
+        self._tasks: list[Any] = []
+
+    def begin(self) -> None:
+        """Hold the name; `JournalLocked` if another process holds it."""
+        for url in self._urls:
+            held = threading.Event()
+            task = links().submit(self._keep(url, held))
+            self._tasks.append(task)
+            task.add_done_callback(partial(_set, held))
+            held.wait()
+            if task.done():
+                task.result()
+
+    async def _keep(self, url: str, held: threading.Event) -> None:
+        while True:
+            try:
+                await links().ask(url, lambda peer: self._held_by(peer, held), PATIENCE)
+            except JournalLocked:
+                if held.is_set():
+                    logger.warning("%s: another process has taken the reader's name while the network was down", url)
+                raise
+            except JournalError:
+                # A collector that was there once is waited for.
+                if not held.is_set():
+                    raise
+
+    async def _held_by(self, peer: Peer, held: threading.Event) -> None:
+        async with peer.stream(f"{PREFIX}hold", self._request, credit=1) as stream:
+            async for _ in stream:
+                held.set()
+        # The collector closes: another one may be about to begin.
+        await asyncio.sleep(0)
+
+    def close(self) -> None:
+        """Give the name back. May be called twice."""
+        for task in self._tasks:
+            task.cancel()
+        self._tasks.clear()
+
+
+def _set(event: threading.Event, _: object) -> None:
+    event.set()

@@ -1,0 +1,143 @@
+"""The connections of this process to collectors, on an event loop in a thread of their own.
+
+Spark's code is synchronous, and its workers are forked: a child has a loop and connections of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+from ..aio.peer import Peer
+from ..errors import (
+    ApplicationError,
+    JournalError,
+    PenstockError,
+    Rejected,
+    SessionClosed,
+    SessionError,
+    SetupRejected,
+)
+from ..settings import Settings
+from ..urls import fitting
+from .access import target
+from .messages import error_of, refusal_of
+
+__all__ = ["PATIENCE", "Links", "links"]
+
+PATIENCE: Final = 30.0
+"""Seconds to try again after a connection was lost or could not be made: a collector that is restarted needs a few."""
+FIRST_PAUSE: Final = 0.05
+MAX_PAUSE: Final = 2.0
+SETTINGS: Final[dict[str, Any]] = {"keepalive_interval": 2.0, "keepalive_lifetime": 10.0, "connect_timeout": 5.0}
+"""A collector gives up the names that a dead client holds after this lifetime, and a client a collector that is."""
+
+T = TypeVar("T")
+
+
+class Links:
+    """An event loop in a thread, and a connection for each URL that was asked."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._loop = asyncio.new_event_loop()
+        # Not the module's generator, whose state belongs to the program.
+        self._random = random.Random()
+        self._peers: dict[str, asyncio.Task[Peer]] = {}
+        threading.Thread(target=self._loop.run_forever, name="penstock-links", daemon=True).start()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine on the loop; return its future, for this thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the loop, and wait for its result in this thread. An interrupt cancels it."""
+        future = self.submit(work)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def peer(self, url: str) -> Peer:
+        """Return the connection to a collector, which is made if there is none."""
+        task = self._peers.get(url)
+        if task is not None and task.done() and (task.cancelled() or task.exception() or task.result().closed):
+            task = None
+        if task is None:
+            task = self._peers[url] = asyncio.get_running_loop().create_task(_connected(url))
+        # The connection is for all who ask: one of them that is canceled does not cancel it.
+        return await asyncio.shield(task)
+
+    async def ask(self, url: str, work: Callable[[Peer], Awaitable[T]], patience: float = PATIENCE) -> T:
+        """Return the result of `work` with the connection to a collector; it is repeated after the loss of a link.
+
+        Raises the errors of the journal that the collector has sent, and `JournalError` if it cannot be reached, or
+        refuses.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patience
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return await work(await self.peer(url))
+            except (SessionError, SessionClosed, ApplicationError) as error:
+                if not _may_pass(error):
+                    raise _refused(url, error) from error
+                if loop.time() + pause > deadline:
+                    raise JournalError(
+                        f"{url}: the collector cannot be reached ({error}); check that it runs with --serve, and the "
+                        "network"
+                    ) from error
+            await asyncio.sleep(pause * self._random.uniform(0.5, 1))
+            pause = min(2 * pause, MAX_PAUSE)
+
+
+async def _connected(url: str) -> Peer:
+    fit = fitting(Settings(**SETTINGS), url)
+    return await target(url, {name: getattr(fit, name) for name in SETTINGS}).connect()
+
+
+def _may_pass(error: PenstockError) -> bool:
+    """Return True if the same request may succeed later."""
+    if isinstance(error, SetupRejected | Rejected):
+        return error.temporary or error.closing
+    return isinstance(error, SessionError | SessionClosed)
+
+
+def _refused(url: str, error: PenstockError) -> JournalError:
+    if isinstance(error, SetupRejected):
+        return refusal_of(error.message, url) or JournalError(
+            f"{url}: the collector refuses this client ({error.message}); check its credentials"
+        )
+    if isinstance(error, Rejected):
+        return JournalError(f"{url}: the request was refused ({error.message}); does it serve a journal, with --serve?")
+    assert isinstance(error, ApplicationError)
+    return error_of(error.message, url)
+
+
+_links: Links | None = None
+_lock = threading.Lock()
+
+
+def links() -> Links:
+    """Return the connections of this process; those of the process that it was forked from are not its own."""
+    global _links
+    with _lock:
+        if _links is None or _links.pid != os.getpid():
+            _links = Links()
+        return _links
+
+
+def _after_fork() -> None:
+    global _lock
+    # Another thread may have held it.
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,248 @@
+"""The routes of a service that serve a journal: to Spark's workers that do not see its folder, and to other readers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from enum import StrEnum
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from ..aio.service import Service
+from ..aio.setup import current_connection
+from ..aio.threads import ended
+from ..connection import Connection
+from ..errors import Invalid, JournalError, JournalLocked, LocalError, Rejected
+from ..journal.coordinator import FolderCoordinator
+from ..journal.format import SCHEMA
+from ..journal.journal import Journal
+from ..journal.ports import LogReader
+from ..journal.reader import JournalReader
+from .frames import pieces
+from .messages import PREFIX, Commit, Describe, Description, Hold, Named, Read, Record, decode, failure
+from .ranges import chunks
+from .readers import Readers
+from .watch import Watch, states
+
+__all__ = ["Action", "Authorize", "Capacity", "Routes", "read_and_commit", "serve_journal"]
+
+THREADS: Final = 4
+"""Requests of a server that wait for the disk at once; more of them wait for their turn."""
+
+MAX_READS: Final = 128
+"""Ranges that are sent at once: each holds two chunks, also if its client takes nothing."""
+MAX_PARTS: Final = 100_000
+"""Parts of a range in one answer."""
+
+T = TypeVar("T")
+
+
+class Action(StrEnum):
+    """What a client wants to do with a journal."""
+
+    READ = "read"
+    """Read rows, positions and gaps."""
+    COMMIT = "commit"
+    """Commit a reader's position, which trims the journal, and record rows that were skipped."""
+    FORGET = "forget"
+    """Remove a reader of somebody else, so that it holds nothing back."""
+
+
+Authorize = Callable[[Connection, Action], bool]
+"""Returns whether the client of a connection may do something. It must not block."""
+
+
+def read_and_commit(connection: Connection, action: Action) -> bool:
+    """Allow everything that a Spark query needs: to read and to commit. The default of `serve_journal`."""
+    return action is not Action.FORGET
+
+
+def serve_journal(service: Service, path: str | os.PathLike[str], *, authorize: Authorize = read_and_commit) -> None:
+    """Add the routes ``penstock.journal.*`` to a service: whoever it admits can read the journal from elsewhere.
+
+    Args:
+        service: The service. Its acceptor decides who may connect at all.
+        path: The folder of the journal, which need not exist yet.
+        authorize: Decides what a client may do.
+
+    Raises:
+        LocalError: The journal is not a folder of this machine, or the service serves one already.
+
+    """
+    Routes(path, authorize, Capacity()).register(service)
+
+
+class Capacity:
+    """What the journals of a server share, so that many of them need no more than one."""
+
+    def __init__(self) -> None:
+        self.threads = ThreadPoolExecutor(THREADS, "penstock-journal")
+        self.reads = 0
+
+
+class Routes:
+    """The handlers of one journal; see `serve_journal`."""
+
+    def __init__(self, path: str | os.PathLike[str], authorize: Authorize, capacity: Capacity) -> None:
+        if "://" in os.fspath(path):
+            raise LocalError(f"{path} is not a folder of this machine; serve the journal where it is written")
+        self._journal = journal = Journal(path)
+        self._authorize = authorize
+        self._coordinator = FolderCoordinator(journal.path)
+        self._readers = Readers(journal.reader)
+        self._hot = Readers(partial(JournalReader, journal.path))
+        self._capacity = capacity
+        self._watch = Watch(journal, capacity.threads)
+
+    def register(self, service: Service) -> None:
+        """Add the routes to a service."""
+        self._call(service, "list", None, Action.READ, lambda _: states(self._journal))
+        self._call(service, "describe", Describe, Action.READ, self._describe)
+        self._call(service, "readers", Named, Action.READ, lambda asked: self._coordinator.cursors(asked.source))
+        self._call(service, "losses", Named, Action.READ, lambda asked: self._coordinator.recorded(asked.source))
+        self._call(service, "holder", str, Action.READ, self._coordinator.holder)
+        self._call(service, "commit", Commit, Action.COMMIT, self._commit)
+        self._call(service, "drop", Named, Action.COMMIT, self._drop)
+        self._call(service, "record", Record, Action.COMMIT, self._record)
+        self._call(service, "forget", Named, Action.FORGET, self._forget)
+        service.stream(f"{PREFIX}read")(self.read)
+        service.stream(f"{PREFIX}follow")(self.follow)
+        service.stream(f"{PREFIX}hold")(self.hold)
+
+    def _call(self, service: Service, name: str, kind: Any, action: Action, answer: Callable[[Any], Any]) -> None:
+        async def handle(request: Any) -> bytes:
+            self._check(action)
+            asked = None if kind is None else decode(request.data, kind)
+            return msgspec.json.encode(await self._in_thread(lambda: answer(asked)))
+
+        service.call(f"{PREFIX}{name}")(handle)
+
+    async def read(self, request: Any) -> AsyncIterator[pa.RecordBatch]:
+        """Yield the frames of a range, as the client's credit allows."""
+        self._check(Action.READ)
+        asked = decode(request.data, Read)
+        unknown = set(asked.columns or ()) - set(SCHEMA.names)
+        if unknown or asked.columns == []:
+            raise Invalid(message=f"the columns of a journal are {', '.join(SCHEMA.names)}")
+        if self._capacity.reads >= MAX_READS:
+            # Clients of ours try again after this text.
+            raise Rejected(message=f"max_streams ({MAX_READS}) of this server's journals are open")
+        self._capacity.reads += 1
+        try:
+            async with aclosing(self._read_ahead(self._parts(asked))) as parts:
+                async for part in parts:
+                    yield pieces(part)
+        finally:
+            self._capacity.reads -= 1
+
+    async def _read_ahead(self, parts: Generator[pa.Buffer, None, None]) -> AsyncGenerator[pa.Buffer, None]:
+        """Yield parts; the next one is read while one is sent."""
+        # A client that goes away waits for it: a generator that runs cannot be closed.
+        coming = asyncio.ensure_future(self._in_thread(lambda: next(parts, None)))
+        try:
+            while (part := await coming) is not None:
+                coming = asyncio.ensure_future(self._in_thread(lambda: next(parts, None)))
+                yield part
+        finally:
+            await asyncio.gather(coming, return_exceptions=True)
+            await self._in_thread(parts.close)
+
+    def _parts(self, asked: Read) -> Generator[pa.Buffer, None, None]:
+        with self._hot.lend(asked.source, asked.uuid) as hot:
+            whole = partial(self._journal.reader, asked.source)
+            yield from chunks(
+                hot, whole, asked.first, asked.end, columns=asked.columns, skip_records=asked.skip_records
+            )
+
+    async def follow(self, request: Any) -> AsyncIterator[bytes]:
+        """Yield the states of all logs, then their changes."""
+        self._check(Action.READ)
+        async with aclosing(self._watch.changes()) as changes:
+            async for changed in changes:
+                yield msgspec.json.encode(changed)
+
+    async def hold(self, request: Any) -> AsyncIterator[bytes]:
+        """Hold a reader's name for a client until it cancels, or is gone. The first item says that it is held."""
+        self._check(Action.COMMIT)
+        asked = decode(request.data, Hold)
+        lock = await self._in_thread(lambda: self._coordinator.hold(asked.name, asked.owner))
+        if lock is None:
+            raise failure(JournalLocked(f"another process reads as {asked.name!r}"))
+        try:
+            yield b"held"
+            await asyncio.get_running_loop().create_future()
+        finally:
+            lock.close()
+
+    def _check(self, action: Action) -> None:
+        connection = current_connection()
+        if not self._authorize(connection, action):
+            raise Rejected(message=f"{action} is not allowed to this client; ask who runs the collector")
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Return the result of work that may wait for the disk; errors of the journal are sent to the client."""
+        try:
+            return await ended(asyncio.get_running_loop().run_in_executor(self._capacity.threads, work))
+        except JournalError as error:
+            raise failure(error) from error
+        except LocalError as error:
+            raise Invalid(message=str(error)) from error
+
+    def _describe(self, asked: Describe) -> Description:
+        with self._readers.lend(asked.source, asked.uuid) as reader:
+            if asked.split is not None:
+                _check_parts(reader, *asked.split)
+            return Description(
+                uuid=reader.uuid,
+                first=reader.first,
+                end=reader.end,
+                segments=None
+                if asked.segments is None
+                else [
+                    (each.first, each.end, each.size, each.times)
+                    for each in reader.segments()
+                    if each.end > asked.segments
+                ],
+                gaps=None if asked.gaps is None else reader.gaps(*asked.gaps),
+                damage=None if asked.damage is None else reader.damage(*asked.damage[:2], records=asked.damage[2]),
+                batch=None if asked.locate is None else reader.locate(asked.locate),
+                parts=None
+                if asked.split is None
+                else reader.split(*asked.split[:2], max_rows=asked.split[2], max_bytes=asked.split[3]),
+            )
+
+    def _commit(self, asked: Commit) -> int:
+        source, cursor, position = asked.source, asked.cursor, asked.position
+        if asked.retain_bytes is None:
+            return self._coordinator.commit(source, cursor, position, query=asked.query)
+        return self._coordinator.trim(source, cursor, position, query=asked.query, retain_bytes=asked.retain_bytes)
+
+    def _drop(self, asked: Named) -> None:
+        if asked.reader is None:
+            raise LocalError("the reader is missing")
+        cursor = self._coordinator.cursors(asked.source).get(asked.reader)
+        # A cursor that belongs to a query is removed by `forget` alone.
+        if cursor is not None and cursor.query is None:
+            self._coordinator.drop(asked.source, asked.reader)
+
+    def _record(self, asked: Record) -> None:
+        self._coordinator.record(asked.source, asked.losses)
+
+    def _forget(self, asked: Named) -> Any:
+        if asked.reader is None:
+            raise LocalError("the reader is missing")
+        return self._journal.forget(asked.source, asked.reader)
+
+
+def _check_parts(reader: LogReader, first: int, end: int, max_rows: int | None, max_bytes: int | None) -> None:
+    """Refuse to split a range into more parts than an answer should have."""
+    by_rows = 0 if max_rows is None else (end - first) // max(max_rows, 1)
+    by_bytes = 0 if max_bytes is None else reader.bytes_between(first, end) // max(max_bytes, 1)
+    if max(by_rows, min(by_bytes, end - first)) > MAX_PARTS:
+        raise LocalError(f"a range is split into at most {MAX_PARTS:,} parts; ask for a shorter one")

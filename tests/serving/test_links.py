@@ -1,0 +1,62 @@
+"""The connections of a process to collectors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from penstock import Service
+from penstock.errors import JournalError, JournalMissing
+from penstock.journal import Journal
+from penstock.serving.journals import ServedJournals
+from penstock.serving.links import Links, links
+from tests.journal.logs import SOURCE, write
+
+from .served import served_by, serving
+
+
+def test_a_process_has_one_connection_for_each_collector(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    with serving(tmp_path) as served:
+        peers = [links().run(links().peer(served.url)) for _ in range(3)]
+        assert peers[0] is peers[1] is peers[2]
+        served.cut()
+        assert Journal(served.url).reader(SOURCE).end == 10
+        assert links().run(links().peer(served.url)) is not peers[0]
+
+
+def test_a_collector_that_is_not_there_is_named_after_some_tries(tmp_path: Path) -> None:
+    mine = Links()
+
+    async def nothing(peer: object) -> None:
+        raise AssertionError
+
+    with serving(tmp_path) as served:
+        gone = served.url
+    with pytest.raises(JournalError, match=r"cannot be reached .*--serve"):
+        mine.run(mine.ask(gone, nothing, 0.2))
+
+
+def test_a_forked_process_has_connections_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    with serving(tmp_path) as served:
+        assert Journal(served.url).reader(SOURCE).end == 10
+        child = os.fork()
+        if not child:
+            rows = sum(batch.num_rows for batch in Journal(served.url).reader(SOURCE).read(0, 10))
+            os._exit(rows)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 10
+
+
+def test_a_journal_that_is_not_served_is_missing(tmp_path: Path) -> None:
+    write(tmp_path / "a", 10)
+    write(tmp_path / "b", 20)
+    journals = ServedJournals({name: str(tmp_path / name) for name in "ab"})
+    options = {"acceptor": lambda setup: journals.admit(setup.payload.data), "on_connection": journals.connected}
+    with served_by(Service(), **options) as url:
+        assert Journal(f"{url}?journal=b").reader(SOURCE).end == 20
+        for wrong in (f"{url}?journal=c", url):
+            with pytest.raises(JournalMissing, match="those that are: a, b"):
+                Journal(wrong).sources()

@@ -1,0 +1,96 @@
+"""A journal behind a collector: what its readers show."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import DataLost, JournalCorrupt, JournalMismatch, JournalMissing, LocalError
+from penstock.journal import Journal, JournalWriter
+from penstock.journal.ports import LogReader
+from penstock.journal.retention import trim
+from penstock.serving.remote import RemoteReader
+from tests.journal.logs import SOURCE, append, write
+from tests.journal.offers import check_offered
+
+from .served import Served, serving, until
+
+
+def test_it_shows_what_the_files_show(folder: Path, server: Served) -> None:
+    here, there = Journal(folder).reader(SOURCE), Journal(server.url).reader(SOURCE)
+    assert (there.uuid, there.first, there.end) == (here.uuid, here.first, here.end)
+    assert there.segments() == here.segments() and len(there.segments()) > 2
+    assert there.bytes_between(10, 9_000) == here.bytes_between(10, 9_000)
+    assert there.gaps() == here.gaps() and len(there.gaps()) == 1
+    assert there.gaps(0, 5) == [] == there.damage()
+    assert there.locate(60) == here.locate(60)
+    assert there.split(5, 9_500, max_rows=100) == here.split(5, 9_500, max_rows=100)
+
+
+def test_it_lists_the_logs(folder: Path) -> None:
+    with serving(folder) as served:
+        assert Journal(served.url).sources() == [SOURCE]
+        assert not Journal(served.url).is_awaited(SOURCE)
+
+
+def test_it_has_all_methods_of_a_reader() -> None:
+    check_offered(LogReader, RemoteReader)
+
+
+def test_ranges_that_make_no_sense(server: Served) -> None:
+    reader = Journal(server.url).reader(SOURCE)
+    with pytest.raises(LocalError, match="no range from 3 to 2"):
+        reader.read(3, 2)
+    with pytest.raises(DataLost, match="earliest"):
+        reader.locate(1 << 40)
+
+
+def test_what_is_appended_and_trimmed_is_told(tmp_path: Path) -> None:
+    folder = write(tmp_path, 10, 10, segment_bytes=1)
+    with serving(tmp_path) as served:
+        journal = Journal(served.url)
+        reader = journal.reader(SOURCE)
+        with JournalWriter.open(tmp_path, SOURCE, fsync=False) as writer:
+            append(writer, 10)
+        trim(folder, 10, retain_bytes=0)
+
+        def told() -> bool:
+            reader.refresh()
+            return (reader.first, reader.end) == (10, 30)
+
+        until(told)
+        assert [extent.first for extent in reader.segments()] == [10]
+        write(tmp_path / "new", 5)
+        shutil.move(tmp_path / "new" / f"source={SOURCE}", tmp_path / "source=late")
+        until(lambda: journal.sources() == ["late", SOURCE])
+
+
+def test_a_log_that_goes_or_is_another_one(tmp_path: Path) -> None:
+    folder = write(tmp_path, 10)
+    with serving(tmp_path) as served:
+        reader = Journal(served.url).reader(SOURCE)
+        reader.refresh()
+        shutil.rmtree(folder)
+        with pytest.raises(JournalMissing):
+            until(lambda: reader.refresh() is not None)
+        write(tmp_path, 10)
+        with pytest.raises((JournalMismatch, JournalMissing)):
+            until(lambda: reader.refresh() is not None)
+        with pytest.raises(JournalMismatch, match=r"removed|deleted"):
+            list(reader.read(0, 10))
+
+
+def test_a_log_that_ends_earlier_has_lost_rows(tmp_path: Path) -> None:
+    folder = write(tmp_path / "a", 10)
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    with JournalWriter.open(tmp_path / "b", SOURCE, fsync=False) as writer:
+        append(writer, 10)
+    with serving(tmp_path / "b") as served:
+        reader = Journal(served.url).reader(SOURCE)
+        reader.refresh()
+        shutil.rmtree(tmp_path / "b" / folder.name)
+        shutil.copytree(folder, tmp_path / "b" / folder.name)
+        with pytest.raises((JournalCorrupt, JournalMissing)):
+            until(lambda: reader.refresh() is not None)

@@ -1,0 +1,168 @@
+"""The routes of a served journal."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from penstock import Bearer, Connection, Metadata, Payload, Service, Setup, SetupRejected
+from penstock.errors import JournalError, JournalMismatch, JournalMissing, LocalError
+from penstock.journal import Journal
+from penstock.journal.coordinator import coordinator_of
+from penstock.serving import Action, serve_journal, service
+from penstock.serving.collectors import Collectors
+from penstock.serving.messages import Describe, Description, Named, Read
+from tests.journal.logs import SOURCE, write
+
+from .served import Served, serving
+
+
+def ask(served: Served, name: str, question: object, kind: object) -> Any:
+    return Collectors(served.url).call(SOURCE, name, question, kind)
+
+
+def test_another_log_of_this_name_is_refused(folder: Path, server: Served) -> None:
+    with pytest.raises(JournalMismatch, match="removed and collected again"):
+        ask(server, "describe", Describe(source=SOURCE, uuid="another"), Description)
+    with pytest.raises(JournalMissing, match="no such log"):
+        Journal(server.url).reader("absent")
+
+
+def test_what_is_no_request_is_refused(server: Served) -> None:
+    for question in ({"source": 5}, [], Named(source="../../etc")):
+        with pytest.raises(JournalError, match=r"not a request|cannot name"):
+            ask(server, "describe", question, Description)
+
+
+def test_a_question_may_not_be_too_large(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Journal(server.url).reader(SOURCE)
+    with pytest.raises(JournalError, match="the columns of a journal are position, time"):
+        list(reader.read(0, 10, columns=["secret"]))
+    with pytest.raises(JournalError, match="at most 100,000 parts"):
+        ask(server, "describe", Describe(source=SOURCE, split=(0, 1_000_000, 1, None)), Description)
+    monkeypatch.setattr(service, "MAX_PARTS", 100)
+    with pytest.raises(JournalError, match="at most 100 parts"):
+        ask(server, "describe", Describe(source=SOURCE, split=(0, 9_000, None, 1)), Description)
+
+
+def test_too_many_reads_wait_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_READS", 1)
+    write(tmp_path, *[10_000] * 100)
+    with serving(tmp_path) as served:
+        journal = Journal(served.url)
+        first, second = (journal.reader(SOURCE).read(0, 1_000_000) for _ in range(2))
+        assert next(first).num_rows
+        with ThreadPoolExecutor(1) as thread:
+            waiting = thread.submit(next, second)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.2)
+            first.close()
+            assert waiting.result(10).num_rows
+        second.close()
+
+
+def routes(path: Path) -> dict[str, Any]:
+    """Return the handlers of a journal, to be called without a connection."""
+    found = Service()
+    serve_journal(found, path)
+    return {route: found.find(kind, route).function for kind, route in found.routes()}  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "current_connection", lambda: None)
+
+
+async def test_a_client_may_go_away_while_the_disk_is_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anybody: None
+) -> None:
+    write(tmp_path, 10)
+    reading, go = threading.Event(), threading.Event()
+    closed: list[bool] = []
+
+    def chunks(*arguments: Any, **named: Any) -> Iterator[pa.Buffer]:
+        try:
+            reading.set()
+            go.wait(10)
+            yield pa.py_buffer(b"x")
+        finally:
+            closed.append(True)
+
+    monkeypatch.setattr(service, "chunks", chunks)
+    uuid = Journal(tmp_path).reader(SOURCE).uuid
+    asked = Payload(msgspec.json.encode(Read(source=SOURCE, uuid=uuid, first=0, end=10)))
+    items = aiter(routes(tmp_path)["penstock.journal.read"](asked))
+    coming = asyncio.ensure_future(anext(items))
+    await asyncio.to_thread(reading.wait, 10)
+    coming.cancel()
+    asyncio.get_running_loop().call_later(0.01, go.set)
+    with pytest.raises(asyncio.CancelledError):
+        await coming
+    assert closed == [True]
+
+
+def test_only_a_folder_is_served_and_only_once(tmp_path: Path) -> None:
+    mine = Service()
+    serve_journal(mine, tmp_path)
+    with pytest.raises(LocalError, match="already registered"):
+        serve_journal(mine, tmp_path)
+    with pytest.raises(LocalError, match="where it is written"):
+        serve_journal(Service(), "s3://bucket/journal")
+
+
+@pytest.mark.parametrize("allowed", [set(), {Action.READ}, {Action.READ, Action.COMMIT}, set(Action)])
+def test_clients_do_what_they_may(tmp_path: Path, allowed: set[Action]) -> None:
+    write(tmp_path, 10)
+
+    def authorize(connection: Connection, action: Action) -> bool:
+        assert connection.protocol == "rsocket"
+        return action in allowed
+
+    with serving(tmp_path, authorize=authorize) as served:
+        desk = coordinator_of(served.url)
+        assert desk is not None
+        tried: dict[Action, Callable[[], object]] = {
+            Action.READ: lambda: Journal(served.url).reader(SOURCE),
+            Action.COMMIT: lambda: desk.commit(SOURCE, "a", 5, query=None),
+            Action.FORGET: lambda: ask(served, "forget", Named(source=SOURCE, reader="a"), dict),
+        }
+        for action, attempt in tried.items():
+            if action in allowed:
+                attempt()
+            else:
+                with pytest.raises(JournalError, match=f"{action} is not allowed"):
+                    attempt()
+
+
+def test_a_token_from_the_environment_opens_the_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, 10)
+
+    def accept(setup: Setup) -> None:
+        if Metadata.decode(setup.payload.metadata).auth != Bearer("s3cret"):
+            raise SetupRejected("no valid token")
+
+    with serving(tmp_path, acceptor=accept) as served:
+        monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "wr0ng")
+        with pytest.raises(JournalError, match=r"refuses this client .*no valid token") as refused:
+            Journal(served.url).reader(SOURCE)
+        assert "wr0ng" not in str(refused.value)
+        monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "s3cret")
+        assert Journal(served.url).reader(SOURCE).end == 10
+
+
+def test_a_service_without_a_journal_says_so(tmp_path: Path) -> None:
+    served = Served(Service(), "rsocket+tcp://127.0.0.1:0")
+    served.start()
+    try:
+        with pytest.raises(JournalError, match="does it serve a journal"):
+            Journal(served.url).sources()
+    finally:
+        served.stop()
