@@ -1,0 +1,8 @@
+"""Receiving rows exactly once: staged micro-batches in a journal, and handlers that run once for each item.
+
+May import the top files, journal and aio.
+"""
+
+from __future__ import annotations
+
+__all__: list[str] = []

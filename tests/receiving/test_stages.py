@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import ApplicationError, JournalError, Rejected
+from penstock.receiving import stages as module
+from penstock.receiving.messages import Stage
+from penstock.receiving.stages import StageFolder, StageWriter
+from tests.receiving.micro_batches import rows
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def stage(folder: StageFolder, query: str = "q", batch: int = 0, data: bytes = b"abc") -> Stage:
+    writer = folder.begin(query, batch)
+    writer.append(rows([data, data]))
+    return writer.finish()
+
+
+def data_of(folder: StageFolder, staged: Stage, query: str = "q", batch: int = 0) -> list[bytes]:
+    folder.check(query, batch, staged)
+    return [value for items in folder.batches(staged) for value in items["data"].to_pylist()]
+
+
+def files(path: Path) -> list[str]:
+    return [each.suffix for each in (path / "_stages").iterdir()]
+
+
+def test_stage_is_found_by_a_later_process(tmp_path: Path) -> None:
+    staged = stage(StageFolder(tmp_path))
+    unfinished = StageFolder(tmp_path).begin("q", 0)
+    unfinished.append(rows([b"lost"]))
+    assert sorted(files(tmp_path)) == [".part", ".stage"]
+    later = StageFolder(tmp_path)
+    assert files(tmp_path) == [".stage"]
+    assert data_of(later, staged) == [b"abc", b"abc"]
+    assert later.used_bytes > 0
+
+
+def test_discarded_stage_leaves_nothing(tmp_path: Path) -> None:
+    folder = StageFolder(tmp_path)
+    writer = folder.begin("q", 0)
+    writer.append(rows([b"x"]))
+    writer.discard()
+    assert (files(tmp_path), folder.used_bytes) == ([], 0)
+
+
+def test_damaged_stage_is_not_committed(tmp_path: Path) -> None:
+    folder = StageFolder(tmp_path)
+    staged = stage(folder)
+    (path,) = (tmp_path / "_stages").iterdir()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"abcabc", b"abcabd"))
+    with pytest.raises(ApplicationError, match="does not have the 2 rows"):
+        data_of(folder, staged)
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ApplicationError, match="run the micro-batch again"):
+        data_of(folder, staged)
+
+
+def test_stages_are_bounded_for_a_query_and_for_all(tmp_path: Path) -> None:
+    folder = StageFolder(tmp_path, limit=10_000)
+    stage(folder, "p", data=bytes(2_000))
+    with pytest.raises(Rejected, match=r"bytes of query 'p' and .* the limit is 10000"):
+        stage(folder, "p", data=bytes(1_000))
+    stage(folder, "q", data=bytes(2_000))
+    with pytest.raises(Rejected, match="of all queries"):
+        stage(folder, "r", data=bytes(1_000))
+
+
+def test_old_stages_expire_unless_they_are_being_written(tmp_path: Path) -> None:
+    clock = Clock()
+    folder = StageFolder(tmp_path, seconds=60, clock=clock)
+    old = stage(folder)
+    writer: StageWriter = folder.begin("q", 0)
+    clock.now += 61
+    new = stage(folder)
+    folder.expire()
+    with pytest.raises(ApplicationError, match="gone"):
+        data_of(folder, old)
+    assert data_of(folder, new) == [b"abc", b"abc"]
+    writer.append(rows([b"x"]))
+    assert data_of(folder, writer.finish()) == [b"x"]
+
+
+def test_commit_drops_what_nobody_has_named(tmp_path: Path) -> None:
+    folder = StageFolder(tmp_path)
+    stage(folder, "q", 0), stage(folder, "q", 1)
+    later, other = stage(folder, "q", 2), stage(folder, "p", 0)
+    folder.drop_until("q", 1)
+    assert len(files(tmp_path)) == 2
+    assert data_of(folder, later, "q", 2) == data_of(folder, other, "p") == [b"abc", b"abc"]
+
+
+def test_stages_of_a_commit_that_has_begun_stay_until_it_has_ended(tmp_path: Path) -> None:
+    clock = Clock()
+    folder = StageFolder(tmp_path, seconds=60, clock=clock)
+    staged = stage(folder)
+    folder.check("q", 0, staged)
+    clock.now += 61
+    folder.expire()
+    folder.drop([staged.id])
+    assert data_of(folder, staged) == [b"abc", b"abc"]
+    folder.drop_until("q", 0)
+    assert files(tmp_path) == []
+
+
+def test_stages_belong_to_their_micro_batch(tmp_path: Path) -> None:
+    folder = StageFolder(tmp_path)
+    staged = stage(folder)
+    for query, batch in (("p", 0), ("q", 1)):
+        with pytest.raises(ApplicationError, match="gone"):
+            folder.check(query, batch, staged)
+
+
+def test_many_small_batches_are_bounded_by_what_they_take_on_disk(tmp_path: Path) -> None:
+    folder = StageFolder(tmp_path, limit=100_000)
+    writer = folder.begin("q", 0)
+    with pytest.raises(Rejected, match="bytes of query"):
+        for _ in range(1_000):
+            writer.append(rows([b"x"]))
+    assert sum(each.stat().st_size for each in (tmp_path / "_stages").iterdir()) < 50_000
+    writer.discard()
+    assert folder.used_bytes == 0
+
+
+def test_number_of_stages_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_STAGES", 4)
+    folder = StageFolder(tmp_path)
+    writers = [folder.begin("q", 0) for _ in range(2)]
+    with pytest.raises(Rejected, match="use fewer partitions"):
+        folder.begin("q", 0)
+    writers += [folder.begin("p", 0) for _ in range(2)]
+    with pytest.raises(Rejected, match="use fewer partitions"):
+        folder.begin("r", 0)
+    for writer in writers:
+        writer.discard()
+    folder.begin("r", 0).discard()
+
+
+def test_age_of_a_stage_is_counted_from_its_completion(tmp_path: Path) -> None:
+    clock = Clock()
+    folder = StageFolder(tmp_path, seconds=60, clock=clock)
+    writer = folder.begin("q", 0)
+    writer.append(rows([b"x"]))
+    clock.now += 61
+    staged = writer.finish()
+    folder.expire()
+    assert data_of(folder, staged) == [b"x"]
+
+
+def test_what_cannot_be_removed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = StageFolder(tmp_path)
+    names = [stage(folder).id, stage(folder).id]
+    real = Path.unlink
+    failures = [1]
+
+    def unlink(self: Path, missing_ok: bool = False) -> None:
+        if failures:
+            failures.pop()
+            raise OSError(5, "failed")
+        real(self, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    with pytest.raises(JournalError):
+        folder.drop(names)
+    folder.drop(names)
+    assert (files(tmp_path), folder.used_bytes) == ([], 0)
