@@ -1,0 +1,243 @@
+"""The publisher's side: digests of the items of its streams, and a route that tells them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from ..aio.handlers import Next, Request, close_items
+from ..aio.intercept import Answer
+from ..aio.service import Service
+from ..aio.setup import current_connection
+from ..aio.sources import many_of
+from ..errors import ApplicationError, Mismatch
+from ..kinds import Kind
+from ..payload import MetadataPush, Payload, PayloadRun, payload_of
+from ..protocols import data_mime
+from ..schema.converter import Converter
+from ..schema.formats import JSON, format_of
+from ..wire.columns import ColumnBuilder
+from .digest import Digests
+
+__all__ = ["ROUTE", "Query", "Sent", "State", "audited"]
+
+ROUTE: Final = "penstock.audit"
+"""The reserved route: a call with a `Query` returns a list of `Sent`, both in the connection's encoding, or as JSON."""
+MAX_STREAMS: Final = 1_024
+"""Streams to remember. Beyond it, the one that was opened first is forgotten; each takes at most some 200 KiB."""
+MAX_REQUEST_BYTES: Final = 4_096
+"""Request data up to this size is remembered, to tell streams of one route apart."""
+MAX_ANSWER_BLOCKS: Final = 65_536
+"""Digests in one answer: 2 MiB of text."""
+HELD_ITEMS: Final = 1_024
+"""Items that are hashed together."""
+HELD_BYTES: Final = 64 * 1024
+
+
+class State(StrEnum):
+    """What became of a stream."""
+
+    OPEN = "open"
+    COMPLETE = "complete"
+    ENDED = "ended"
+    """It failed, or was canceled."""
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which streams to tell about."""
+
+    route: str
+    salt: str = ""
+    """Prefixed to the request's data, with a zero byte between, before it is hashed."""
+    request: str = ""
+    """SHA-256 of the salted data of the request, in hex; empty: any request."""
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """What was sent on one stream, as far as the peer's credit has asked for it."""
+
+    opened: datetime
+    state: State
+    items: int
+    """Items so far."""
+    first: int
+    """The number of the first block in `blocks`; earlier ones are forgotten."""
+    blocks: list[str]
+    """The digests of complete blocks, in hex."""
+    rest: str
+    """The digest of the items after the last complete block, in hex."""
+    taken: int = 0
+    """Items so far, with the last ones that were taken to be sent, whose digest is not known yet."""
+
+
+_QUERY: Final = Converter(Query)
+
+
+def audited(service: Service) -> Service:
+    """Let clients check that they have received what the streams of a service have sent.
+
+    Digests of the items are kept, and served on the reserved route ``penstock.audit``; `penstock audit` compares them
+    with a journal. They tell nothing about the content of items that are not known. Requests to this route pass the
+    service's interceptors as any others.
+
+    Args:
+        service: The service. Its streams opened from now on are audited.
+
+    Returns:
+        The service.
+
+    Raises:
+        LocalError: The service is already in use, or audited.
+
+    """
+    audit = _Audit()
+    service.intercept(audit.watch)
+    service.call(ROUTE)(audit.answer)
+    return service
+
+
+class _Audit:
+    """The streams of a service."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, deque[_Stream]] = {}
+        self._opened: deque[_Stream] = deque()
+
+    async def watch(self, request: Request, next: Next) -> Any:
+        """Digest the items of a stream while they are sent."""
+        answer = await next(request)
+        if request.kind != Kind.STREAM or not request.handled or not isinstance(answer, Answer):
+            return answer
+        stream = _Stream(request.route, request.payload.data)
+        self._remember(stream)
+        # Not a wrapper of the answer: the sending half would then treat plain iterables as asynchronous ones.
+        source = answer.source
+        return Answer(_each(source, stream) if isinstance(source, AsyncIterable) else _every(source, stream))
+
+    def _remember(self, stream: _Stream) -> None:
+        if len(self._opened) == MAX_STREAMS:
+            oldest = self._opened.popleft()
+            streams = self._streams[oldest.route]
+            streams.popleft()
+            if not streams:
+                del self._streams[oldest.route]
+        self._opened.append(stream)
+        self._streams.setdefault(stream.route, deque()).append(stream)
+
+    def answer(self, request: Payload) -> bytes:
+        """Answer a `Query`, the newest stream first. Connections without a known encoding use JSON."""
+        form = format_of(data_mime(current_connection(), request.metadata)) or JSON
+        try:
+            query = _QUERY.decode(form, request.data)
+        except Mismatch as error:
+            raise ApplicationError(message=f"not a query of {ROUTE}: {error}") from None
+        return form.encode(self._answer(query))
+
+    def _answer(self, query: Query) -> list[Sent]:
+        left = MAX_ANSWER_BLOCKS
+        answer = []
+        for stream in reversed(self._streams.get(query.route, ())):
+            if stream.matches(query):
+                sent = stream.sent(left)
+                left -= len(sent.blocks)
+                answer.append(sent)
+        return answer
+
+
+class _Stream:
+    """One stream that was opened."""
+
+    __slots__ = ("_builder", "_data", "_digests", "_opened", "_taken", "route", "state")
+
+    def __init__(self, route: str, data: bytes) -> None:
+        self.route = route
+        self.state = State.OPEN
+        self._opened = datetime.now(UTC)
+        self._data = data if len(data) <= MAX_REQUEST_BYTES else None
+        self._digests = Digests()
+        self._builder = ColumnBuilder()
+        self._taken = 0
+
+    def take(self, item: Any) -> Any:
+        """Count what a handler has yielded, before it may be sent."""
+        if type(item) is bytes or type(item) is Payload:
+            self._taken += 1
+        elif (many := many_of(item)) is not None:
+            self._taken += len(many)
+        elif not isinstance(item, MetadataPush):
+            self._taken += 1
+        return item
+
+    def add(self, item: Any) -> None:
+        """Add what a handler has yielded."""
+        builder = self._builder
+        if type(item) is bytes:
+            builder.append_payload(payload_of(item, None))
+        elif type(item) is Payload:
+            builder.append_payload(item)
+        elif (many := many_of(item)) is None:
+            if isinstance(item, MetadataPush):
+                return
+            builder.append_payload(Payload(item))
+        elif isinstance(many, PayloadRun):
+            builder.append(many)
+        else:
+            at = 0
+            while at < len(many):
+                run = many.run(at, None, HELD_BYTES)
+                builder.append(run)
+                at += len(run)
+                self._flush()
+        if len(builder) >= HELD_ITEMS or builder.size >= HELD_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        batch = self._builder.finish()
+        self._digests.add(batch.column("data"), batch.column("metadata"))
+
+    def matches(self, query: Query) -> bool:
+        """Return True if the request's data is that of the query, or too long to be known."""
+        if not query.request or self._data is None:
+            return True
+        return hashlib.sha256(query.salt.encode() + b"\0" + self._data).hexdigest() == query.request
+
+    def sent(self, blocks: int) -> Sent:
+        """Return what was sent, with the digests of at most the last `blocks` blocks."""
+        self._flush()
+        digests = self._digests
+        kept = digests.blocks[-blocks:] if blocks else []
+        first = digests.first + len(digests.blocks) - len(kept)
+        blocks_told = [each.hex() for each in kept]
+        return Sent(self._opened, self.state, digests.count, first, blocks_told, digests.rest.hex(), self._taken)
+
+
+def _every(items: Iterable[Any], stream: _Stream) -> Iterator[Any]:
+    """Yield items, and add each when the next one is asked for, because an item may be taken before it can be sent."""
+    try:
+        for item in items:
+            yield stream.take(item)
+            stream.add(item)
+        stream.state = State.COMPLETE
+    finally:
+        if stream.state is State.OPEN:
+            stream.state = State.ENDED
+        if isinstance(items, Generator):
+            items.close()
+
+
+async def _each(items: AsyncIterable[Any], stream: _Stream) -> AsyncIterator[Any]:
+    try:
+        async for item in items:
+            yield stream.take(item)
+            stream.add(item)
+        stream.state = State.COMPLETE
+    finally:
+        if stream.state is State.OPEN:
+            stream.state = State.ENDED
+        await close_items(items)
