@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.observe.logs import JsonLines, TextLines
+
+
+def record(message: str, *arguments: object, **options: object) -> logging.LogRecord:
+    made = logging.LogRecord("penstock.feeds", logging.WARNING, "feed.py", 1, message, arguments, None)
+    vars(made).update(options)
+    return made
+
+
+def test_record_is_an_object_with_what_was_passed() -> None:
+    line = JsonLines().format(record("%s of %d", "1", 2, created=0.0, feed="flights", error=None, odd={1}))
+    assert json.loads(line) == {
+        "time": "1970-01-01T00:00:00.000+00:00",
+        "level": "warning",
+        "logger": "penstock.feeds",
+        "pid": os.getpid(),
+        "message": "1 of 2",
+        "feed": "flights",
+        "error": None,
+        "odd": "{1}",
+    }
+
+
+def test_text_of_peers_cannot_control_a_terminal() -> None:
+    assert TextLines("penstock: %(message)s").format(record("a\x1b[2Jb")) == "penstock: a\\x1b[2Jb"
+
+
+def test_exception_has_its_traceback() -> None:
+    try:
+        raise ValueError("why")
+    except ValueError:
+        made = record("failed", exc_info=sys.exc_info())
+    assert json.loads(JsonLines().format(made))["error"].endswith("ValueError: why")
+
+
+@given(st.text())
+def test_any_text_is_one_line(text: str) -> None:
+    line = JsonLines().format(record("%s", text))
+    assert len(line.splitlines()) == 1
+    assert "\x1b" not in line
+    assert json.loads(line)["message"] == text
