@@ -1,0 +1,105 @@
+"""Collects the feeds of a file, in this process or in workers, with status over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from importlib.util import find_spec
+
+from ..errors import LocalError
+from .board import Board
+from .file import FeedsFile
+from .grouped import Grouped
+from .http import listening
+from .process import leave, on_batch, prepare, use_threads
+from .reloading import follow
+from .running import Control, Runner, run_feeds
+from .serve import Serve
+from .supervisor import Supervisor
+from .workers import Workers
+
+__all__ = ["collect_feeds"]
+
+
+def collect_feeds(
+    file: FeedsFile,
+    *,
+    workers: int = 0,
+    http: tuple[str, int] | None = None,
+    log: str = "text",
+    serve: Serve | None = None,
+) -> int:
+    """Collect the feeds of a file until SIGTERM or SIGINT; return the signal's number.
+
+    The file is read again when it has changed, and at SIGHUP.
+
+    Args:
+        file: The file, as read for the first time.
+        workers: The number of processes that share the feeds; 0: this process runs them.
+        http: Host and port of the status; None: there is none.
+        log: The form of logs: "json" or "text".
+        serve: How the journals are served; None: they are not. This process serves them, also with workers.
+
+    Raises:
+        ConnectError: The address of the status, or of the journals, is not available.
+        LocalError: The journals cannot be served in this way, or a group needs another key, store or number of workers.
+
+    """
+    from ..aio.loop import run
+
+    prepare(log)
+    return run(_collect(file, workers, http, log, serve))
+
+
+async def _collect(file: FeedsFile, workers: int, http: tuple[str, int] | None, log: str, serve: Serve | None) -> int:
+    board = Board(max(1, workers))
+    runner: Runner = _runner(file, board, workers, log)
+    use_threads()
+    control = Control()
+    control.listen()
+    async with AsyncExitStack() as stack:
+        if url := stack.enter_context(_page(board, http)):
+            print(f"status on {url}", flush=True)
+        if serve is not None:
+            runner = await stack.enter_async_context(_served(runner, file, serve, board))
+        following = asyncio.ensure_future(follow(file.path, control))
+        try:
+            late = await run_feeds(file, runner, control)
+        finally:
+            following.cancel()
+        leave(late)
+    return control.stopped_by or signal.SIGTERM
+
+
+def _runner(file: FeedsFile, board: Board, workers: int, log: str) -> Runner:
+    if file.group is not None:
+        if workers:
+            raise LocalError(
+                f"{file.path}: --workers cannot be used with [group]; split the feeds into files with groups of their "
+                "own, and start a collector for each"
+            )
+        return Grouped(board.publish, on_batch())
+    return Workers(board, workers, log) if workers else Supervisor(board.publish, on_batch=on_batch())
+
+
+@asynccontextmanager
+async def _served(runner: Runner, file: FeedsFile, serve: Serve, board: Board) -> AsyncIterator[Runner]:
+    # Most collectors serve nothing.
+    from .serving import serving
+
+    async with serving(runner, file, serve, board) as served:
+        for url in served.urls:
+            print(f"serving the journals on {url}", flush=True)
+        yield served
+
+
+def _page(board: Board, http: tuple[str, int] | None) -> AbstractContextManager[str]:
+    if http is None:
+        return nullcontext("")
+    if find_spec("prometheus_client") is None:
+        return listening(board, *http)
+    from ..observe.feed_metrics import exposition
+
+    return listening(board, *http, exposition)

@@ -1,0 +1,72 @@
+"""Reads the file of feeds again when it has changed, and at SIGHUP."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from ..errors import LocalError
+from .file import load
+from .running import Control
+
+__all__ = ["Watch", "follow"]
+
+logger = logging.getLogger("penstock.feeds")
+
+POLL_SECONDS: Final = 1.0
+"""How often the file is looked at. A change is applied when the file has stayed the same for so long."""
+
+
+class Watch:
+    """Notices that a file has changed, by its times and its size."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known = self._last = self._stamp()
+
+    def changed(self) -> bool:
+        """Return True once after each change, when the file has stayed the same since the last call."""
+        now = self._stamp()
+        settled = now == self._last
+        self._last = now
+        if not settled or now is None or now == self._known:
+            return False
+        self._known = now
+        return True
+
+    def _stamp(self) -> tuple[int, int, int, int] | None:
+        """Return what changes with the file, also if a link to it does, as in Kubernetes; None if it is missing."""
+        try:
+            info = os.stat(self._path)
+        except OSError:
+            return None
+        return info.st_dev, info.st_ino, info.st_mtime_ns, info.st_size
+
+
+async def follow(path: Path, control: Control) -> None:
+    """Give `control` each valid version of a file, until this task is canceled. A version that is not valid is logged.
+
+    Feeds with errors do not make a file invalid.
+    """
+    wanted = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, wanted.set)
+    watch = Watch(path)
+    try:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_SECONDS):
+                    await wanted.wait()
+            if watch.changed() or wanted.is_set():
+                wanted.clear()
+                try:
+                    control.give(await asyncio.to_thread(load, path))
+                except LocalError as error:
+                    logger.error("all feeds go on as before, because of the new file: %s", error)
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)

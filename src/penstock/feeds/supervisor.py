@@ -1,0 +1,118 @@
+"""The supervisor: runs the feeds of a file, each as a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from ..journal.durability import Replica
+from ..texts import counted
+from .feed import Feed
+from .process import check_files
+from .request import OnBatch
+from .sealing import Sealing
+from .shared import Shared
+from .status import FeedStatus
+
+if TYPE_CHECKING:
+    from .file import FeedsFile
+
+__all__ = ["Supervisor"]
+
+logger = logging.getLogger("penstock.feeds")
+
+STARTS_PER_SECOND: Final = 200
+"""How many feeds are started in a second: a thousand take five seconds, and their publishers see no crowd."""
+STOP_SECONDS: Final = 10.0
+"""How long feeds may take to stop: the time for a last write to a slow disk."""
+
+
+class Supervisor:
+    """Runs feeds. All methods belong to one event loop.
+
+    Args:
+        report: Called by `publish` with all statuses.
+        share: Returns whether this supervisor runs the feed of a name; by default it runs all.
+        on_batch: Returns the collector's hook for a feed, or None.
+        replica: Keeps the logs elsewhere; None: they are durable on this machine.
+
+    """
+
+    def __init__(
+        self,
+        report: Callable[[list[FeedStatus]], None] = lambda statuses: None,
+        share: Callable[[str], bool] = lambda name: True,
+        on_batch: Callable[[str], OnBatch | None] = lambda name: None,
+        replica: Replica | None = None,
+    ) -> None:
+        self._report = report
+        self._share = share
+        self._shared = Shared(on_batch, replica)
+        self._sealing = Sealing()
+        self._feeds: dict[str, Feed] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._refused: dict[str, str] = {}
+
+    async def apply(self, file: FeedsFile) -> None:
+        """Make the feeds of a file run: start new ones, restart changed ones, and stop those that are gone.
+
+        A feed that the file describes wrongly goes on as it was before.
+        """
+        wanted = {name: config for name, config in file.feeds.items() if self._share(name)}
+        problems = {name: problem for name, problem in file.problems.items() if self._share(name)}
+        for problem in problems.values():
+            logger.error("%s", problem)
+        for name, feed in self._feeds.items():
+            feed.problem = problems.get(name, "")
+        gone = [name for name in self._feeds if name not in wanted and name not in problems]
+        changed = [name for name in wanted if name in self._feeds and self._feeds[name].config != wanted[name]]
+        await self._stop([*gone, *changed])
+        fresh = [name for name in wanted if name not in self._feeds]
+        for number, name in enumerate(fresh):
+            feed = self._feeds[name] = Feed(name, wanted[name], file.path.parent, self._shared)
+            self._tasks[name] = asyncio.create_task(feed.run(number / STARTS_PER_SECOND), name=f"feed {name}")
+        self._shared.feeds = len(self._feeds)
+        self._sealing.apply((feed.config.source_of(name), feed.config) for name, feed in self._feeds.items())
+        check_files(len(self._feeds))
+        self._refused = {name: problem for name, problem in problems.items() if name not in self._feeds}
+        logger.info(
+            "%s: %d new, %d changed, %d removed, %d with errors",
+            counted(len(self._feeds), "feed"), len(fresh) - len(changed), len(changed), len(gone), len(problems),
+        )  # fmt: skip
+
+    def statuses(self) -> list[FeedStatus]:
+        """Return the status of each feed, and of those that have never been valid."""
+        refused = [FeedStatus.refused(name, problem) for name, problem in self._refused.items()]
+        return [*(feed.status() for feed in self._feeds.values()), *refused]
+
+    def publish(self) -> None:
+        """Report the statuses, and log which feeds have become live."""
+        for feed in self._feeds.values():
+            feed.log_live()
+        self._report(self.statuses())
+
+    async def stop(self) -> list[str]:
+        """Stop all feeds; return the names of those that could not be stopped in time.
+
+        Publishers keep their sessions, which the next process continues.
+        """
+        late = await self._stop(list(self._feeds))
+        if not late:
+            await self._shared.close()
+            await asyncio.to_thread(self._sealing.stop)
+        return late
+
+    async def _stop(self, names: list[str]) -> list[str]:
+        tasks = {name: self._tasks.pop(name) for name in names}
+        for task in tasks.values():
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=STOP_SECONDS)
+        for name in names:
+            del self._feeds[name]
+        late = [name for name, task in tasks.items() if not task.done()]
+        if late:
+            logger.error("not stopped within %g s, because the disk does not answer: %s", STOP_SECONDS, ", ".join(late))
+        return late

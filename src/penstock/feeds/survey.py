@@ -1,0 +1,74 @@
+"""What the folder of a log says about its readers and its budget, without the process that writes it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from ..journal.layout import Extent, bytes_between, log_folder, segment_position
+from ..journal.retention import commits
+from ..journal.storage import LogFolder
+
+__all__ = ["Survey", "end_of", "survey"]
+
+
+class Survey(msgspec.Struct, frozen=True):
+    """The readers of a log, and its segments.
+
+    Attributes:
+        readers: The position that each reader has committed.
+        used: Bytes that the slowest reader has not committed; nearly exact.
+        reached: When the log reached the first position of each segment but the first: pairs of time and position.
+
+    """
+
+    readers: dict[str, int]
+    used: int
+    reached: list[tuple[float, int]]
+
+
+def end_of(journal: str, source: str) -> int:
+    """Return the position of the next row of a log; 0 if there is no log. `JournalError` if it cannot be read."""
+    mark = LogFolder.of(journal, source).mark()
+    return 0 if mark is None else mark.end
+
+
+def survey(journal: str, source: str, position: int) -> Survey | None:
+    """Look at the folder of a log; return None if there is no log yet.
+
+    Args:
+        journal: The journal's folder.
+        source: The log's name.
+        position: The position of its next row.
+
+    Raises:
+        JournalError: The cursor of a reader is damaged, or the folder cannot be read.
+
+    """
+    folder = log_folder(journal, source)
+    segments = _segments(folder)
+    if not segments:
+        return None
+    readers = commits(folder)
+    ends = [*(first for first, _, _ in segments[1:]), max(position, segments[-1][0])]
+    extents = [Extent(first, end, size) for (first, size, _), end in zip(segments, ends, strict=True)]
+    used = bytes_between(extents, min(readers.values(), default=0), position)
+    return Survey(readers, used, [(before[2], after[0]) for before, after in pairwise(segments)])
+
+
+def _segments(folder: Path) -> list[tuple[int, int, float]]:
+    """Return first position, size and time of the last change of each segment, in order."""
+    found = []
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            first = segment_position(entry.name)
+            # Another process may trim it meanwhile.
+            with suppress(FileNotFoundError):
+                if first is not None:
+                    info = entry.stat()
+                    found.append((first, info.st_size, info.st_mtime))
+    return sorted(found)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import ConnectError
+from penstock.feeds import command
+from penstock.feeds.command import collect_feeds
+from penstock.feeds.file import FeedsFile
+from penstock.feeds.running import Control, Runner
+from tests.feeds.helpers import feeds
+
+
+@pytest.fixture(autouse=True)
+def no_setup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the logs and limits of the process that runs the tests alone."""
+    monkeypatch.setattr(command, "prepare", lambda log: None)
+
+
+def test_signal_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def interrupted(file: FeedsFile, runner: Runner, control: Control) -> list[str]:
+        signal.raise_signal(signal.SIGINT)
+        await control.wait(60)
+        return []
+
+    monkeypatch.setattr(command, "run_feeds", interrupted)
+    assert collect_feeds(feeds(tmp_path, "a")) == signal.SIGINT
+
+
+def test_status_is_served_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def ended(file: FeedsFile, runner: Runner, control: Control) -> list[str]:
+        await asyncio.sleep(0)
+        return []
+
+    monkeypatch.setattr(command, "run_feeds", ended)
+    assert collect_feeds(feeds(tmp_path, "a"), http=("127.0.0.1", 0)) == signal.SIGTERM
+    assert capsys.readouterr().out.startswith("status on http://127.0.0.1:")
+    with pytest.raises(ConnectError, match="cannot listen on 256"):
+        collect_feeds(feeds(tmp_path, "a"), http=("256.0.0.1", 0))
+
+
+def test_process_ends_although_a_disk_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Exited(Exception):
+        pass
+
+    async def hung(file: FeedsFile, runner: Runner, control: Control) -> list[str]:
+        return ["a"]
+
+    def leave(code: int) -> None:
+        raise Exited(code)
+
+    monkeypatch.setattr(command, "run_feeds", hung)
+    monkeypatch.setattr(os, "_exit", leave)
+    with pytest.raises(Exited, match="1"):
+        collect_feeds(feeds(tmp_path, "a"))

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import resource
+import threading
+
+import pytest
+
+from penstock.feeds.process import THREADS, check_files, leave, on_batch, prepare, use_threads
+from tests.waiting import until
+
+
+@pytest.fixture
+def own_logging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restore the handlers and the level of the root logger."""
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root, "level", logging.root.level)
+
+
+@pytest.mark.usefixtures("own_logging")
+def test_logs_are_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
+    prepare("text")
+    logging.getLogger("penstock.feeds").info("hello %s", "x")
+    assert capsys.readouterr().err == "penstock: hello x\n"
+    prepare("json")
+    logging.getLogger("penstock.feeds").info("hello %s", "x")
+    assert json.loads(capsys.readouterr().err)["message"] == "hello x"
+
+
+@pytest.mark.usefixtures("own_logging")
+def test_as_many_files_as_the_system_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (10, 500))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limit: limits.append(limit))
+    prepare("text")
+    assert limits == [(500, 500)]
+
+
+def test_too_few_files_are_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (1_000, 1_000))
+    check_files(100)
+    assert caplog.text == ""
+    check_files(500)
+    assert "500 feeds may need 3000 open files, and the limit is 1000; raise it" in caplog.text
+
+
+def test_process_ends_at_once_if_something_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    leave([])
+    assert codes == []
+    leave(["feed"])
+    assert codes == [1]
+
+
+async def test_threads_are_bounded() -> None:
+    use_threads()
+    gate, begun = threading.Event(), []
+
+    def wait() -> None:
+        begun.append(threading.current_thread().name)
+        gate.wait(60)
+
+    tasks = [asyncio.ensure_future(asyncio.to_thread(wait)) for _ in range(3 * THREADS)]
+    await until(lambda: len(begun) == THREADS)
+    assert len(set(begun)) == THREADS
+    gate.set()
+    await asyncio.gather(*tasks)
+
+
+def test_batches_are_not_traced_without_a_tracer() -> None:
+    assert on_batch()("feed") is None

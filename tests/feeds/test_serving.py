@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import dataclasses
+import logging
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import penstock
+from penstock import Bearer, Metadata, Payload
+from penstock.errors import LocalError
+from penstock.feeds.board import Board
+from penstock.feeds.file import FeedsFile
+from penstock.feeds.serve import Serve
+from penstock.feeds.serving import check_serving, served_folders, serving
+from penstock.feeds.values import Reference
+from tests.feeds.helpers import feeds
+from tests.journal.logs import write
+
+LOCAL = Serve(url="rsocket+tcp://127.0.0.1:0")
+
+
+class Still:
+    """A runner that runs nothing."""
+
+    def __init__(self) -> None:
+        self.applied: list[FeedsFile] = []
+        self.published = 0
+
+    async def apply(self, file: FeedsFile) -> None:
+        self.applied.append(file)
+
+    def publish(self) -> None:
+        self.published += 1
+
+    async def stop(self) -> list[str]:
+        return ["late"]
+
+
+def names(board: Board) -> list[str]:
+    return [served.name for served in board.document().served]
+
+
+async def test_journals_follow_the_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock = iter(range(0, 1_000, 10)).__next__
+    still, board = Still(), Board(clock=lambda: float(clock()))
+    first = feeds(tmp_path, "a", 'b journal = "other"')
+    async with serving(still, first, LOCAL, board) as runner:
+        await runner.apply(first)
+        runner.publish()
+        [url] = runner.urls
+        [one, other] = board.document().served
+        assert (one.name, one.journal, one.connections) == ("journal", str(tmp_path / "journal"), 0)
+        assert (other.name, other.url) == ("other", f"{url}?journal=other")
+        # A feed whose table is not valid goes on, and so does its journal.
+        await runner.apply(feeds(tmp_path, "a", 'b journal = "other"; rotue = 1', 'c journal = "third"'))
+        runner.publish()
+        assert names(board) == ["journal", "other", "third"]
+        # Names that are not clear change nothing.
+        await runner.apply(feeds(tmp_path, 'c journal = "third"', 'd journal = "x/third"'))
+        assert "the same journals are served as before" in caplog.text
+        runner.publish()
+        assert names(board) == ["journal", "other", "third"]
+        await runner.apply(feeds(tmp_path, 'c journal = "third"'))
+        runner.publish()
+        assert names(board) == ["third"]
+        assert await runner.stop() == ["late"]
+    assert (len(still.applied), still.published) == (4, 4)
+
+
+async def test_names_are_applied_at_once_and_the_rest_at_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    board = Board()
+    first = feeds(tmp_path, "a")
+    async with serving(Still(), first, LOCAL, board) as runner:
+        renamed = Serve(url=LOCAL.url, journals={"market": str(tmp_path / "journal")})
+        await runner.apply(_with(first, renamed))
+        runner.publish()
+        assert names(board) == ["market"] and not caplog.records
+        with caplog.at_level(logging.WARNING):
+            await runner.apply(_with(first, Serve(url="rsocket+tcp://127.0.0.1:1", journals=renamed.journals)))
+        assert "all of it but journals is applied at the next start" in caplog.text
+
+
+def _with(file: FeedsFile, serve: Serve) -> FeedsFile:
+    return dataclasses.replace(file, serve=serve)
+
+
+async def test_a_token_is_read_for_each_reader(tmp_path: Path) -> None:
+    write(tmp_path / "journal", 10)
+    file = feeds(tmp_path, "a")
+    serve = msgspec.structs.replace(LOCAL, token=Reference(file="token"))
+    with pytest.raises(LocalError, match="token"):
+        check_serving(file, serve)
+    for token in ("one", "two"):
+        (tmp_path / "token").write_text(f"{token}\n")
+        if token == "one":
+            runner = serving(Still(), file, serve, Board())
+            [url] = (await runner.__aenter__()).urls
+        setup = Payload(b"", Metadata(auth=Bearer(token)).encode())
+        async with penstock.connect(url, setup=setup) as peer:
+            assert (await peer.call("penstock.journal.list")).data
+    await runner.__aexit__(None, None, None)
+
+
+def test_journals_are_named(tmp_path: Path) -> None:
+    file = feeds(tmp_path, "a", 'b journal = "x/journal"', 'c journal = "x/../journal"')
+    with pytest.raises(LocalError, match=r"feeds.toml: serve.journals: .* would both be served as 'journal'"):
+        served_folders(file, LOCAL)
+    given = Serve(url=LOCAL.url, journals={"x": str(tmp_path / "x" / "journal")})
+    assert check_serving(file, given) == {"x": str(tmp_path / "x" / "journal"), "journal": str(tmp_path / "journal")}

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock import Service, Settings
+from penstock.feeds import supervisor as supervisors
+from penstock.feeds.feed import Feed
+from penstock.feeds.process import FILES_PER_FEED, THREADS, use_threads
+from penstock.feeds.status import FeedState, FeedStatus
+from penstock.feeds.supervisor import Supervisor
+from penstock.ledger import LEDGER
+from tests.feeds.helpers import feeds, items
+from tests.journal.publishing import HeldWrites, Publisher, numbered
+from tests.waiting import until
+
+
+@asynccontextmanager
+async def supervising(**options: Any) -> AsyncIterator[Supervisor]:
+    supervisor = Supervisor(**options)
+    try:
+        yield supervisor
+    finally:
+        await supervisor.stop()
+
+
+def by_name(supervisor: Supervisor) -> dict[str, FeedStatus]:
+    return {status.name: status for status in supervisor.statuses()}
+
+
+def states(supervisor: Supervisor) -> dict[str, FeedState]:
+    return {name: status.state for name, status in by_name(supervisor).items()}
+
+
+async def test_bad_feed_hurts_only_itself(tmp_path: Path) -> None:
+    file = feeds(
+        tmp_path, "good", 'bad route = "nowhere"', 'refused url = "rsocket+memory://nobody"', "wrong budget = 0"
+    )
+    async with Publisher(*numbered(0, 9), asyncio.Event()).serve(), supervising() as supervisor:
+        await supervisor.apply(file)
+        await until(lambda: by_name(supervisor)["good"].rows == 9 and by_name(supervisor)["bad"].restarts > 3)
+        assert states(supervisor) == {
+            "good": FeedState.LIVE,
+            "bad": FeedState.REFUSED,
+            "refused": FeedState.CONNECTING,
+            "wrong": FeedState.REFUSED,
+        }
+        assert "budget: 0 is not a size" in by_name(supervisor)["wrong"].problem
+
+
+async def test_only_changed_feeds_are_restarted(tmp_path: Path) -> None:
+    publisher = Publisher(*numbered(0, 3), asyncio.Event())
+    async with publisher.serve(), supervising() as supervisor:
+        await supervisor.apply(feeds(tmp_path, "same", "other", "gone"))
+        await until(lambda: all(status.rows == 3 for status in supervisor.statuses()))
+        same, other = supervisor._feeds["same"], supervisor._feeds["other"]
+        await supervisor.apply(feeds(tmp_path, "same", "other credit = 7", "fresh"))
+        assert supervisor._feeds["same"] is same
+        assert supervisor._feeds["other"] is not other
+        await until(lambda: states(supervisor) == dict.fromkeys(("same", "other", "fresh"), FeedState.LIVE))
+        await until(lambda: by_name(supervisor)["fresh"].rows == 3)
+        # The changed feed has resumed its session.
+        assert publisher.began == 4
+        assert by_name(supervisor)["other"].gaps == 0
+        assert by_name(supervisor)["other"].position == 3
+
+
+async def test_feed_with_an_error_goes_on_as_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with Publisher(*numbered(0, 3), asyncio.Event()).serve(), supervising() as supervisor:
+        await supervisor.apply(feeds(tmp_path, "a", "b"))
+        await until(lambda: by_name(supervisor)["a"].rows == 3)
+        feed = supervisor._feeds["a"]
+        await supervisor.apply(feeds(tmp_path, 'a budget = "much"', "b"))
+        assert supervisor._feeds["a"] is feed
+        status = by_name(supervisor)["a"]
+        assert (status.state, status.rows) == (FeedState.LIVE, 3)
+        assert "budget: 'much' is not a size" in status.problem
+        assert "budget: 'much' is not a size" in caplog.text
+        await supervisor.apply(feeds(tmp_path, "a", "b"))
+        assert by_name(supervisor)["a"].problem == ""
+        assert supervisor._feeds["a"] is feed
+
+
+async def test_supervisor_runs_its_share(tmp_path: Path) -> None:
+    supervisor = Supervisor(share=lambda name: name in ("a", "bad"))
+    await supervisor.apply(feeds(tmp_path, "a", "b", "bad budget = 0", "worse budget = 0"))
+    assert sorted(states(supervisor)) == ["a", "bad"]
+    await supervisor.stop()
+
+
+async def test_statuses_are_reported(tmp_path: Path) -> None:
+    reports: list[list[FeedStatus]] = []
+    supervisor = Supervisor(reports.append)
+    await supervisor.apply(feeds(tmp_path, "a"))
+    supervisor.publish()
+    assert [[status.name for status in report] for report in reports] == [["a"]]
+    await supervisor.stop()
+
+
+async def test_stopping_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisors, "STOP_SECONDS", 0.01)
+    gate = HeldWrites(monkeypatch)
+    async with Publisher(*numbered(0, 3)).serve():
+        supervisor = Supervisor()
+        await supervisor.apply(feeds(tmp_path, "stuck", 'idle url = "rsocket+memory://nobody"'))
+        await until(lambda: gate.reached)
+        [task] = [task for name, task in supervisor._tasks.items() if name == "stuck"]
+        assert await supervisor.stop() == ["stuck"]
+        assert supervisor.statuses() == []
+        gate.open()
+        await asyncio.wait([task])
+    assert items(tmp_path / "journal", "stuck") == numbered(0, 3)
+
+
+async def test_feeds_do_not_start_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    delays: list[float] = []
+
+    async def run(feed: Feed, delay: float) -> None:
+        delays.append(delay)
+
+    monkeypatch.setattr(Feed, "run", run)
+    async with supervising() as supervisor:
+        await supervisor.apply(feeds(tmp_path, *(f"f{number}" for number in range(100))))
+        await until(lambda: len(delays) == 100)
+    assert delays == [number / 200 for number in range(100)]
+
+
+async def test_crowd_of_fast_feeds_fits_into_memory(tmp_path: Path) -> None:
+    service = Service()
+    item = bytes(16_384)
+
+    @service.stream("numbers")
+    def numbers(request: penstock.Payload) -> Iterator[bytes]:
+        return repeat(item)
+
+    names = [f"f{number}" for number in range(40)]
+    async with penstock.serve(service, "rsocket+memory://publisher", settings=Settings(close_grace=0)):
+        async with supervising() as supervisor:
+            await supervisor.apply(feeds(tmp_path, *names))
+            held: list[int] = []
+
+            def collected() -> bool:
+                held.append(LEDGER.snapshot().held_bytes)
+                return all(status.rows > 500 for status in supervisor.statuses())
+
+            await until(collected)
+            assert max(held) < Settings().max_identity_bytes
+            # No stream had to pay for memory with its items.
+            assert sum(status.gaps + status.restarts for status in supervisor.statuses()) == 0
+
+
+@pytest.mark.slow
+async def test_hundreds_of_feeds_in_one_process(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    service = Service()
+    crowd: list[int] = []
+    open_streams = 0
+
+    @service.stream("numbers")
+    async def numbers(request: penstock.Payload) -> AsyncIterator[bytes]:
+        nonlocal open_streams
+        open_streams += 1
+        crowd.append(open_streams)
+        yield b"first"
+        await asyncio.get_running_loop().create_future()
+
+    use_threads()
+    names = [f"f{number}" for number in range(500)]
+    settings = Settings(max_connections_per_address=1_000, close_grace=0)
+    before = len(os.listdir("/proc/self/fd"))
+    caplog.set_level(logging.CRITICAL)
+    stored: list[int] = []
+    counting = supervising(on_batch=lambda name: lambda position, batch: stored.append(position))
+    async with penstock.serve(service, "rsocket+memory://publisher", settings=settings), counting as supervisor:
+        await supervisor.apply(feeds(tmp_path, *names))
+        # Looking at all statuses in each turn would take longer than collecting.
+        await until(lambda: len(stored) == len(names))
+        await until(lambda: all(status.rows == 1 for status in supervisor.statuses()))
+        assert states(supervisor) == dict.fromkeys(names, FeedState.LIVE)
+        assert len(os.listdir("/proc/self/fd")) - before < FILES_PER_FEED * len(names)
+        threads = [name for name in os.listdir("/proc/self/task")]
+        assert len(threads) < THREADS + 32
+    assert all(items(tmp_path / "journal", name) == [b"first"] for name in names)
