@@ -60,17 +60,17 @@ def quiet_collector(journal: Path, source: str) -> Iterator[None]:
         log.close()
 
 
-def options(journal: Path, **more: str) -> SourceOptions:
+def options(journal: Path | str, **more: str) -> SourceOptions:
     """Return parsed options of a source."""
     return SourceOptions.parse({"journal": str(journal), **more})
 
 
-def datasource(journal: Path, **more: str) -> PenstockSource:
+def datasource(journal: Path | str, **more: str) -> PenstockSource:
     """Return the format as Spark makes it."""
     return PenstockSource(CaseInsensitiveDict({"journal": str(journal), **more}))
 
 
-def stream_reader(journal: Path, schema: StructType | None = None, **more: str) -> JournalStreamReader:
+def stream_reader(journal: Path | str, schema: StructType | None = None, **more: str) -> JournalStreamReader:
     """Return a reader as it is beside the driver."""
     source = datasource(journal, **more)
     reader = source.streamReader(schema or source.schema())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 
-from penstock import ApplicationError, Payload, Service
+from penstock import ApplicationError, Payload, Rejected, Service
 from penstock.aio.server import serve
+from penstock.aio.setup import Acceptor
 
-WAIT = 20.0
+from .threads import on_a_thread
 
 
 class Receiver:
@@ -21,11 +21,16 @@ class Receiver:
         self.requests: list[Payload] = []
         self.items: list[Payload] = []
         self.fired: list[Payload] = []
+        self.busy = 0
         self.service = Service()
         self.service.channel("rows")(self._rows)
         self.service.channel("silent")(self._silent)
         self.service.channel("refuse")(self._refuse)
         self.service.channel("break")(self._break)
+        self.service.channel("stalled")(self._stalled)
+        self.service.channel("picky")(self._picky)
+        self.service.upload("uploaded")(self._uploaded)
+        self.service.call("asked")(self._asked)
         self.service.fire("fired")(self._fired)
         self.service.stream("count")(self._count)
 
@@ -51,6 +56,36 @@ class Receiver:
             break
         yield b"enough"
 
+    async def _stalled(self, request: Payload, items: AsyncIterator[Payload]) -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b"never"
+
+    async def _picky(self, request: Payload, items: AsyncIterator[Payload]) -> AsyncIterator[bytes]:
+        """Reject every third row."""
+        index = 0
+        async for item in items:
+            if index % 3:
+                self.items.append(item)
+            else:
+                yield b'{"index": %d, "code": "ODD", "message": "not today"}' % index
+            index += 1
+
+    async def _uploaded(self, request: Payload, items: AsyncIterator[Payload]) -> bytes:
+        self.requests.append(request)
+        async for item in items:
+            self.items.append(item)
+        return b"%d" % len(self.items)
+
+    async def _asked(self, request: Payload) -> bytes:
+        """Reject what is not a number, and be busy once."""
+        if not request.data.isdigit():
+            raise ApplicationError(0x301, "not a number")
+        if self.busy:
+            self.busy -= 1
+            raise Rejected(message="busy")
+        self.items.append(request)
+        return b""
+
     def _count(self, request: Payload) -> Iterator[bytes]:
         return (b"item %d" % number for number in range(int(request.data)))
 
@@ -58,26 +93,13 @@ class Receiver:
         self.fired.append(request)
 
 
-@contextmanager
-def receiving() -> Iterator[Receiver]:
+def receiving(acceptor: Acceptor | None = None) -> AbstractContextManager[Receiver]:
     """Serve a receiver over TCP while the block runs."""
-    receiver = Receiver()
-    ready = threading.Event()
-    loop = asyncio.new_event_loop()
-    stop = asyncio.Event()
+    return on_a_thread(_serving(Receiver(), acceptor))
 
-    async def main() -> None:
-        async with serve(receiver.service, "rsocket+tcp://127.0.0.1:0") as server:
-            (receiver.url,) = server.urls
-            ready.set()
-            await stop.wait()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=[main()])
-    thread.start()
-    try:
-        assert ready.wait(WAIT)
+@asynccontextmanager
+async def _serving(receiver: Receiver, acceptor: Acceptor | None) -> AsyncIterator[Receiver]:
+    async with serve(receiver.service, "rsocket+tcp://127.0.0.1:0", acceptor=acceptor) as server:
+        (receiver.url,) = server.urls
         yield receiver
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(WAIT)
-        loop.close()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -25,10 +26,11 @@ from penstock.spark.datasource import PenstockSource
 from penstock.spark.gaps import GAP_COLUMNS
 from penstock.spark.options import SourceOptions
 from penstock.spark.partitions import JournalPartition
-from penstock.spark.reading import read
+from penstock.spark.reading import TaskReader, read
 from penstock.spark.schema import COLUMNS, Projection
 from penstock.spark.source import JournalStreamReader
 
+from .collectors import held, listening
 from .journals import damage, datasource, fill, item, items, segments
 from .peers import Receiver, receiving
 
@@ -218,13 +220,20 @@ def test_query_may_read_a_journal_twice_under_one_name(spark: SparkSession, jour
     assert len(segments(journal, "a")) == 1
 
 
-class BlindReader(JournalStreamReader):
-    """Its tasks run on a machine where the disk is not mounted: the journal's folder is empty there."""
+class BlindTask(TaskReader):
+    """Runs on a machine where the disk is not mounted: the journal's folder is empty there."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, JournalPartition)
         empty = replace(self._options, journal=f"{self._options.journal}.unmounted")
         return read(empty, self._projection, partition)
+
+
+class BlindReader(JournalStreamReader):
+    """Sees the journal, and its tasks do not."""
+
+    def __reduce__(self) -> tuple[type[TaskReader], tuple[Any, ...]]:
+        return BlindTask, (self._options, self._projection)
 
 
 class BlindSource(PenstockSource):
@@ -337,3 +346,45 @@ def test_stream_write_to_nobody_ends_in_one_line(spark: SparkSession, journal: P
     query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
     with pytest.raises(StreamingQueryException, match="ConnectError"):
         finish(query)
+
+
+@pytest.mark.spark
+def test_overwrite_is_refused(spark: SparkSession, receiver: Receiver) -> None:
+    writer = spark.range(3).write.format("penstock").option("url", receiver.url).option("route", "rows")
+    with pytest.raises(PySparkException, match=r'cannot be overwritten; use mode\("append"\)'):
+        writer.mode("overwrite").save()
+    assert receiver.items == []
+
+
+@pytest.mark.spark
+def test_rejected_rows_of_a_write_are_kept(spark: SparkSession, receiver: Receiver, tmp_path: Path) -> None:
+    rows = spark.createDataFrame([(str(n) if n % 10 else "bad",) for n in range(40)], "data string").repartition(2)
+    writer = rows.write.format("penstock").options(url=receiver.url, route="asked", kind="call")
+    writer.option("deadLetters", str(tmp_path / "dead")).mode("append").save()
+    dead = spark.read.parquet(str(tmp_path / "dead")).collect()
+    assert [bytes(row.data) for row in dead] == [b"bad"] * 4
+    assert {row.message for row in dead} == {"not a number"}
+    assert len(receiver.items) == 36
+
+
+@pytest.mark.spark
+def test_secrets_are_not_in_plans_or_errors(spark: SparkSession, receiver: Receiver) -> None:
+    writer = spark.range(3).write.format("penstock").options(url=receiver.url, route="refuse", token="geheim")
+    with pytest.raises(PySparkException) as caught:
+        writer.mode("append").save()
+    assert "no room" in str(caught.value) and "geheim" not in str(caught.value)
+    executions = spark._jsparkSession.sharedState().statusStore().executionsList()
+    plans = [executions.apply(number).physicalPlanDescription() for number in range(executions.size())]
+    assert any("AppendData penstock" in plan for plan in plans)
+    assert not any("geheim" in plan for plan in plans)
+
+
+@pytest.mark.spark
+def test_transactional_write_is_committed_as_a_whole(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    fill(journal, "a", 5, 9)
+    received = tmp_path / "received"
+    with listening(received) as url:
+        stream = spark.readStream.format("penstock").option("maxRowsPerTrigger", 5).load(str(journal))
+        writer = stream.writeStream.format("penstock").options(url=url, route="rows", delivery="transactional")
+        finish(writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start())
+    assert held(received) == [item(position) for position in range(9)]

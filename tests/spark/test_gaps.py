@@ -22,6 +22,7 @@ from penstock.journal.reader import JournalReader
 from penstock.journal.writer import JournalWriter
 from penstock.spark import troubles
 from penstock.spark.gaps import GAP_COLUMNS, GapOffset, GapStreamReader, Seen
+from penstock.spark.polling import Poll
 
 from .journals import Offset, datasource, fill, items, over_the_wire, run_task
 
@@ -89,6 +90,24 @@ def test_a_gap_before_the_first_row_has_no_row_before_it(tmp_path: Path) -> None
     one = source.reader(StructType([GAP_COLUMNS["last_position"], GAP_COLUMNS["position"]]))
     (batch,) = (batch for part in one.partitions() for batch in run_task(one, part))
     assert batch.to_pylist() == [{"last_position": None, "position": 0}]
+
+
+def test_a_gap_that_is_recorded_while_spark_waits_is_in_the_answer(tmp_path: Path) -> None:
+    lose(tmp_path, "a", "first", rows=5)
+    one = reader(tmp_path)
+    at = advance(one, one.initialOffset())
+    looks = []
+
+    def look() -> bool:
+        looks.append(True)
+        if len(looks) == 3:
+            lose(tmp_path, "a", "second")
+        return one._view is not None and one._view.may_have_changed()
+
+    one._poll = Poll(look, sleep=lambda seconds: None)
+    while (end := advance(one, at)) == at:
+        pass
+    assert reasons(one, at, end) == ["second"] and len(looks) == 3
 
 
 def test_a_stream_has_each_gap_once(tmp_path: Path) -> None:

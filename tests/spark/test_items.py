@@ -11,7 +11,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from penstock import LocalError
 from penstock.spark.items import Origin, Packer
-from penstock.spark.options import SinkOptions
+from penstock.spark.sink_options import SinkOptions
 
 ORIGIN = Origin('the "query"', 12, 3)
 ROWS = pa.record_batch({"id": [1, 2], "data": ["a", "é"], "key": [b"k1", None]})
@@ -29,12 +29,12 @@ def pack(rows: pa.RecordBatch, *arguments: Any, **more: str) -> list[dict[str, A
 
 
 def test_column_data_is_the_data() -> None:
-    assert [row["data"] for row in pack(ROWS)] == ["a", "é"]
+    assert [row["data"] for row in pack(ROWS)] == [b"a", "é".encode()]
 
 
 def test_named_columns_are_data_and_metadata() -> None:
     rows = pack(ROWS.slice(0, 1), dataColumn="key", metadataColumn="data")
-    assert rows == [{"data": b"k1", "metadata": "a"}]
+    assert rows == [{"data": b"k1", "metadata": b"a"}]
 
 
 def test_metadata_may_be_null() -> None:
@@ -43,7 +43,7 @@ def test_metadata_may_be_null() -> None:
 
 def test_metadata_says_which_row_it_is() -> None:
     metadata = [row["metadata"] for row in pack(ROWS)]
-    assert metadata[0] == '{"query":"the \\"query\\"","batch":12,"partition":3,"index":7}'
+    assert metadata[0] == b'{"query":"the \\"query\\"","batch":12,"partition":3,"index":7}'
     assert json.loads(metadata[1]) == {"query": 'the "query"', "batch": 12, "partition": 3, "index": 8}
 
 

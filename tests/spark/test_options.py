@@ -4,11 +4,11 @@ import os
 
 import pytest
 
-from penstock import LocalError, UrlError
-from penstock.spark.options import SinkOptions, SourceOptions
+from penstock import LocalError
+from penstock.spark.options import SourceOptions
 
 JOURNAL = {"journal": "data/flights"}
-SINK = {"url": "rsocket+tcp://127.0.0.1:7878", "route": "delays"}
+EMBEDDED = {**JOURNAL, "url": "rsocket+tcp://h:1", "route": "flights"}
 
 
 def test_journal_alone_is_enough() -> None:
@@ -66,6 +66,29 @@ def test_all_values_are_understood() -> None:
     assert (options.reader, options.retain_bytes) == ("delays", 0)
 
 
+def test_triggers_and_partitions_have_the_names_of_kafka_s_source() -> None:
+    options = SourceOptions.parse(
+        {**JOURNAL, "minRowsPerTrigger": "10", "maxTriggerDelay": "2m", "minPartitions": "40", "sourcePattern": "fl.*"}
+    )
+    assert (options.min_rows, options.max_delay, options.min_partitions) == (10, 120.0, 40)
+    assert options.reads("flights") and not options.reads("a-flight")
+    assert (SourceOptions.parse(JOURNAL).min_rows, SourceOptions.parse(JOURNAL).max_delay) == (None, 900.0)
+
+
+def test_a_start_and_an_end_may_be_times() -> None:
+    options = SourceOptions.parse(
+        {
+            **JOURNAL,
+            "startingTimestamp": "1769860800000",
+            "endingOffsetsByTimestamp": '{"a": "2026-02-01T00:00:00Z"}',
+            "startingOffsetsByTimestampStrategy": "error",
+        }
+    )
+    assert options.starting == "2026-01-31T12:00:00+00:00"
+    assert options.ending == {"a": "2026-02-01T00:00:00+00:00"}
+    assert options.require_rows_since and not SourceOptions.parse(JOURNAL).require_rows_since
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("0", 0.0), ("60", 60.0), ("2.5 s", 2.5), ("5m", 300.0), ("1H", 3600.0)])
 def test_times(text: str, seconds: float) -> None:
     assert SourceOptions.parse({**JOURNAL, "journalTimeout": text}).journal_timeout == seconds
@@ -110,6 +133,16 @@ def test_embedded_collector_writes_to_the_source_of_its_route() -> None:
         ({**JOURNAL, "startingOffsets": '{"a": 1.5}'}, "source 'a': a position is"),
         ({**JOURNAL, "source": "a,b", "startingOffsets": '{"c": 1}'}, "names source 'c', which is not read: a, b"),
         ({**JOURNAL, "source": "a,b", "endingOffsets": '{"c": 1}'}, "\"endingOffsets\" names source 'c'"),
+        ({**JOURNAL, "sourcePattern": "a("}, "not a regular expression"),
+        ({**JOURNAL, "source": "a", "sourcePattern": "b"}, '"source" and "sourcePattern" exclude each other'),
+        ({**EMBEDDED, "sourcePattern": "b"}, '"url" and "sourcePattern" exclude each other'),
+        ({**JOURNAL, "sourcePattern": "a.", "startingOffsets": '{"abc": 1}'}, "not read: those that match a."),
+        ({**JOURNAL, "startingTimestamp": "9999-01-01T00:00:00Z"}, '"startingTimestamp" is in the future'),
+        ({**JOURNAL, "startingTimestamp": "0", "startingOffsets": "latest"}, "exclude each other"),
+        ({**JOURNAL, "endingTimestamp": "0", "endingOffsetsByTimestamp": '{"a": 0}'}, "exclude each other"),
+        ({**JOURNAL, "startingOffsetsByTimestampStrategy": "wait"}, "latest or error"),
+        ({**JOURNAL, "minRowsPerTrigger": "10", "maxRowsPerTrigger": "9"}, "is 10, more than maxRowsPerTrigger"),
+        ({**JOURNAL, "minPartitions": "2", "partitions": "2"}, "exclude each other"),
         ({**JOURNAL, "journalTimeout": "soon"}, "a time such as 60, 60s or 5m"),
         ({**JOURNAL, "rows": "holes"}, "items or gaps"),
         ({**JOURNAL, "rows": "gaps", "reader": "r"}, 'option "reader" is not valid with rows set to "gaps"'),
@@ -127,34 +160,3 @@ def test_mistakes_are_explained_in_one_line(options: dict[str, str], message: st
         SourceOptions.parse(options)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_sink_defaults() -> None:
-    options = SinkOptions.parse({**SINK, "delivery": "at-least-once"})
-    assert (options.kind, options.data_column, options.metadata_column) == ("channel", None, None)
-
-
-def test_sink_ignores_what_spark_adds() -> None:
-    assert SinkOptions.parse({**SINK, "checkpointlocation": "/c", "queryname": "delays"}) == SinkOptions.parse(SINK)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"route": "delays"}, '"url" is missing'),
-        ({"url": SINK["url"]}, '"route" is missing'),
-        ({**SINK, "delivery": "transactional"}, "at-least-once; the metadata"),
-        ({**SINK, "delivery": "exactly-once"}, "must be at-least-once"),
-        ({**SINK, "kind": "call"}, "channel or fire"),
-        ({**SINK, "dataCollumn": "x"}, 'did you mean "dataColumn"'),
-        ({**SINK, "journal": "x"}, 'has no option "journal" here'),
-    ],
-)
-def test_mistakes_in_a_sink_are_explained(options: dict[str, str], message: str) -> None:
-    with pytest.raises(LocalError, match=message):
-        SinkOptions.parse(options)
-
-
-def test_a_url_with_a_typo_is_seen_before_anything_runs() -> None:
-    with pytest.raises(UrlError, match="did you mean 'rsocket'"):
-        SinkOptions.parse({**SINK, "url": "rsoket+tcp://127.0.0.1:7878"})

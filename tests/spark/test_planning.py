@@ -15,8 +15,8 @@ from penstock.journal.retention import trim
 from penstock.journal.writer import JournalWriter
 from penstock.spark import planning
 from penstock.spark.offsets import Offset
-from penstock.spark.options import SourceOptions
 from penstock.spark.planning import Planner
+from penstock.spark.pushdown import Needed
 from penstock.spark.view import JournalView
 
 from .journals import damage, fill, item, items, log_of, options, segments
@@ -111,7 +111,7 @@ def test_what_cannot_be_recorded_is_not_passed_over(damaged: Path, monkeypatch: 
     (log_folder(damaged, "a") / "_gaps.lock").mkdir()
     with pytest.raises(JournalError, match="_gaps"):
         plan(damaged, 0, 30, failOnDataLoss="false")
-    monkeypatch.setattr(SourceOptions, "remote", True)
+    monkeypatch.setattr(planning, "coordinator_of", lambda _: None)
     with pytest.raises(LocalError, match=r"positions 10 to 19 are lost .* copy the journal to a disk"):
         plan(damaged, 0, 30, failOnDataLoss="false")
 
@@ -156,7 +156,7 @@ def test_a_gap_and_a_loss_are_the_same_to_who_wants_none(damaged: Path) -> None:
 
 
 def test_a_batch_read_leaves_no_trace(damaged: Path, caplog: pytest.LogCaptureFixture) -> None:
-    parts = planner(damaged, failOnDataLoss="false").plan_once({"a": (0, 30)})
+    parts = planner(damaged, failOnDataLoss="false").plan_once({"a": (0, 30)}, Needed())
     assert [(part.first, part.end) for part in parts] == [(0, 10), (20, 30)]
     assert "source 'a': skipped positions 10 to 19: " in caplog.text
     assert lost(damaged) == []
@@ -204,7 +204,7 @@ def test_a_planned_batch_with_a_gap_ends_the_query(gappy: Path) -> None:
     with pytest.raises(DataLost, match="items were lost before position 5"):
         plan(gappy, 3, 9, failOnGap="true")
     with pytest.raises(DataLost, match="items were lost before position 5"):
-        planner(gappy, failOnGap="true").plan_once({"a": (0, 9)})
+        planner(gappy, failOnGap="true").plan_once({"a": (0, 9)}, Needed())
 
 
 def test_a_gap_that_another_query_has_made_is_not_this_one_s(tmp_path: Path) -> None:

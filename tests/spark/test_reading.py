@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,11 @@ import pytest
 from penstock import DataLost, JournalCorrupt, JournalMismatch, JournalMissing
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import trim
+from penstock.spark import reading
 from penstock.spark.partitions import JournalPartition, Range
 from penstock.spark.reading import read
 from penstock.spark.schema import COLUMNS, Projection
+from tests.serving.served import serving
 
 from .journals import damage, fill, item, log_of, options, segments, span
 
@@ -121,3 +124,39 @@ def test_workers_need_not_wait_for_pandas(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, str(tmp_path), log_of(tmp_path, "a")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert result.stdout == "10 False\n", result.stderr
+
+
+def test_without_the_folder_the_rows_come_from_its_collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PENSTOCK_JOURNAL_TOKEN", raising=False)
+    fill(tmp_path / "journal", "a", 10, 20)
+    rows = span(tmp_path / "journal", "a", 5, 15)
+    elsewhere = options(tmp_path / "mount" / "journal")
+    with serving(tmp_path / "journal") as served:
+        here = (served.url, socket.gethostname())
+
+        def read_by(found: tuple[str, str] | None) -> list[int]:
+            batches = read(elsewhere, Projection(COLUMNS), JournalPartition([rows], found))
+            return [position for batch in batches for position in batch["position"].to_pylist()]
+
+        assert read_by(here) == [*range(5, 15)]
+        with pytest.raises(JournalMissing, match=r"is not on this machine, and its collector listens on"):
+            read_by((served.url, "elsewhere"))
+        with pytest.raises(JournalMissing):
+            read_by(None)
+        # A folder that is there is never passed over.
+        (tmp_path / "mount" / "journal").mkdir(parents=True)
+        reading._reader.cache_clear()
+        with pytest.raises(JournalMissing):
+            read_by(here)
+
+
+def test_a_worker_exempts_its_imports_from_garbage_collection_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: list[int] = []
+    monkeypatch.setattr(reading.gc, "freeze", lambda: frozen.append(1))
+    for context, expected in ((None, 0), (object(), 1)):
+        reading._exempt_imports.cache_clear()
+        monkeypatch.setattr(reading.TaskContext, "get", lambda context=context: context)
+        reading._exempt_imports()
+        reading._exempt_imports()
+        assert len(frozen) == expected
+    reading._exempt_imports.cache_clear()

@@ -8,8 +8,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from penstock import LocalError
-from penstock.journal.rows import tabulate
 from penstock.spark.schema import COLUMNS, Projection
+from tests.journal.arrow import tabulate
 
 from .journals import items
 

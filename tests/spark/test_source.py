@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +17,10 @@ from penstock.journal import gaps
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits
 from penstock.spark.gaps import GAP_COLUMNS
+from penstock.spark.reading import TaskReader
 from penstock.spark.schema import COLUMNS
 
+from .drivers import exit_code_of
 from .journals import (
     advance,
     damage,
@@ -79,7 +77,11 @@ def test_batch_read_of_no_rows_has_one_empty_task(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "error", "message"),
     [
-        ({"startingOffsets": '{"a": 4}', "endingOffsets": '{"a": 2}'}, LocalError, "endingOffsets is 2, before"),
+        (
+            {"startingOffsets": '{"a": 4}', "endingOffsets": '{"a": 2}'},
+            LocalError,
+            "ends at position 2, before its start, 4",
+        ),
         ({"startingOffsets": '{"a": 9}'}, DataLost, "ends at position 5, before 9"),
         ({"url": "rsocket+tcp://h:1", "route": "a"}, LocalError, "is for streams"),
         ({"source": "b"}, JournalMissing, "has no source 'b' in it; its sources are a"),
@@ -327,11 +329,14 @@ def test_offsets_of_others_are_refused(tmp_path: Path) -> None:
         stream_reader(tmp_path).latestOffset({"offset": 5}, ReadAllAvailable())
 
 
-def test_workers_get_no_handles(tmp_path: Path) -> None:
+def test_workers_only_read(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
     reader = stream_reader(tmp_path)
-    advance(reader, reader.initialOffset())
-    assert cloudpickle.loads(cloudpickle.dumps(reader))._driver is None
+    start = reader.initialOffset()
+    task = cloudpickle.loads(cloudpickle.dumps(reader))
+    assert type(task) is TaskReader
+    parts = reader.partitions(start, advance(reader, start))
+    assert sum(batch.num_rows for part in parts for batch in task.read(part)) == 5
 
 
 def test_making_a_reader_touches_nothing(tmp_path: Path) -> None:
@@ -342,13 +347,7 @@ def test_making_a_reader_touches_nothing(tmp_path: Path) -> None:
 def run_killed(tmp_path: Path, point: str, *, lossy: str = "strict") -> int:
     """Copy a journal with a driver that is killed at position 4000; return its exit code."""
     folders = (str(tmp_path / name) for name in ("journal", "c", "out"))
-    command = [sys.executable, "-m", "tests.spark.killed", point, "4000", *folders, lossy]
-    driver = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        return driver.wait(timeout=200)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
+    return exit_code_of("tests.spark.killed", point, "4000", *folders, lossy)
 
 
 def copy_the_rest(spark: SparkSession, tmp_path: Path, checkpoint: str = "c", out: str = "out", **more: str) -> None:

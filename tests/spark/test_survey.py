@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.journal import gaps
+from penstock.journal.coordinator import FolderCoordinator
 from penstock.journal.layout import log_folder
 from penstock.journal.reader import JournalReader
 from penstock.journal.retention import trim
@@ -85,8 +86,10 @@ def test_what_is_lost_in_one_piece_is_one_loss(tmp_path: Path) -> None:
 def test_what_is_recorded_is_durable_and_the_query_s_own(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10, 20, 30)
     reader = JournalReader(tmp_path, "a")
-    record(str(tmp_path), reader, [Loss(10, 20, "damaged"), Loss(0, 3, "trimmed")], "q1", "flights (q1)")
-    record(str(tmp_path), reader, [Loss(25, 30, "damaged")], "q2", "q2")
+    record(
+        FolderCoordinator(str(tmp_path)), reader, [Loss(10, 20, "damaged"), Loss(0, 3, "trimmed")], "q1", "flights (q1)"
+    )
+    record(FolderCoordinator(str(tmp_path)), reader, [Loss(25, 30, "damaged")], "q2", "q2")
     kept = gaps.load(log_folder(tmp_path, "a"))
     assert recorded(kept, "q1") == [(0, 3), (10, 20)]
     assert recorded(kept, "q2") == [(25, 30)]
@@ -104,8 +107,8 @@ def test_what_a_former_driver_has_recorded_is_not_recorded_again(tmp_path: Path)
     fill(tmp_path, "a", 10, 20)
     reader = JournalReader(tmp_path, "a")
     for found in ([Loss(0, 3, "trimmed")], [Loss(0, 3, "trimmed"), Loss(10, 20, "damaged")]):
-        record(str(tmp_path), reader, found, "q1", "q1")
-    record(str(tmp_path), reader, [Loss(0, 3, "trimmed")], "q2", "q2")
+        record(FolderCoordinator(str(tmp_path)), reader, found, "q1", "q1")
+    record(FolderCoordinator(str(tmp_path)), reader, [Loss(0, 3, "trimmed")], "q2", "q2")
     kept = gaps.load(log_folder(tmp_path, "a"))
     assert [(gap.lost, gap.query) for gap in kept] == [((0, 3), "q1"), ((0, 3), "q2"), ((10, 20), "q1")]
 
@@ -115,7 +118,7 @@ def test_nothing_is_recorded_in_a_log_that_has_gone(tmp_path: Path) -> None:
     reader = JournalReader(tmp_path, "a")
     shutil.rmtree(log_folder(tmp_path, "a"))
     with pytest.raises(Exception, match="_gaps"):
-        record(str(tmp_path), reader, [Loss(0, 10, "gone")], "q1", "q1")
+        record(FolderCoordinator(str(tmp_path)), reader, [Loss(0, 10, "gone")], "q1", "q1")
     assert not log_folder(tmp_path, "a").exists()
 
 

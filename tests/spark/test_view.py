@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from penstock import DataLost, JournalCorrupt, JournalMissing, LocalError
+from penstock.journal.journal import Journal
 from penstock.journal.layout import log_folder
+from penstock.journal.reader import JournalReader
 from penstock.spark.options import SourceOptions
 from penstock.spark.view import REMOTE_SECONDS, JournalView
 
@@ -33,6 +35,56 @@ def test_sees_only_the_sources_that_were_named(tmp_path: Path) -> None:
     assert view.ends() == {"b": 5}
     with pytest.raises(JournalMissing, match="has no source 'c' in it; its sources are a, b: check the path"):
         view.reader("c")
+
+
+def test_sees_only_the_sources_that_match_a_pattern(tmp_path: Path) -> None:
+    fill(tmp_path, "flights-1", 5)
+    fill(tmp_path, "delays", 5)
+    view = JournalView(options(tmp_path, sourcePattern="flights-.*"))
+    view.refresh()
+    assert view.ends() == {"flights-1": 5}
+    fill(tmp_path, "flights-2", 3)
+    view.refresh()
+    assert view.ends() == {"flights-1": 5, "flights-2": 3}
+    # A name of the checkpoint that no longer matches is not missed.
+    view.expected = {"delays", "flights-9"}
+    view.refresh()
+    assert view.ends().keys() == {"flights-1", "flights-2"} and view.troubles.keys() == {"flights-9"}
+
+
+def test_a_pattern_that_matches_no_name_finds_nothing(tmp_path: Path) -> None:
+    fill(tmp_path, "delays", 5)
+    with pytest.raises(JournalMissing, match=r"has no source whose name matches flights-\."):
+        JournalView(options(tmp_path, sourcePattern="flights-.")).refresh()
+
+
+def test_a_log_without_new_rows_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for source in "ab":
+        fill(tmp_path, source, 5)
+    view = JournalView(options(tmp_path))
+    view.refresh()
+    assert not view.may_have_changed()
+    read: list[str] = []
+    refresh = JournalReader.refresh
+    monkeypatch.setattr(JournalReader, "refresh", lambda self: (read.append(self.source), refresh(self))[1])
+    view.refresh()
+    assert read == []
+    fill(tmp_path, "b", 6)
+    assert view.may_have_changed()
+    view.refresh()
+    assert read == ["b"] and view.ends() == {"a": 5, "b": 6}
+    assert not view.may_have_changed()
+    fill(tmp_path, "c", 1)
+    assert view.may_have_changed()
+
+
+def test_the_earliest_position_is_that_of_now(tmp_path: Path) -> None:
+    fill(tmp_path, "a", *range(5, 50, 5), segment_bytes=1)
+    view = JournalView(options(tmp_path))
+    view.refresh()
+    Journal(tmp_path).trim("a", 30, retain_bytes=0)
+    view.refresh()
+    assert view.position("a", "earliest") == 30
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -100,7 +152,9 @@ def test_looks_at_a_remote_journal_but_once_a_second(tmp_path: Path, monkeypatch
     fill(tmp_path, "a", 6)
     view.refresh()
     assert view.ends() == {"a": 5}
+    assert not view.may_have_changed()
     now += REMOTE_SECONDS
+    assert view.may_have_changed()
     view.refresh()
     assert view.ends() == {"a": 6}
 
@@ -120,6 +174,6 @@ def test_options_may_name_only_sources_that_are_there(tmp_path: Path) -> None:
     fill(tmp_path, "flights", 5)
     view = JournalView(options(tmp_path))
     view.refresh()
-    view.require_sources(startingOffsets={"count": 5}, endingOffsets="latest")
+    view.require_sources({"startingOffsets": {"count": 5}, "endingOffsets": "latest"})
     with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; its sources are count, flights"):
-        view.require_sources(startingOffsets={"count": 1, "cuont": 5})
+        view.require_sources({"startingOffsets": {"count": 1, "cuont": 5}})

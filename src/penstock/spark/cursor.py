@@ -16,23 +16,18 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Set
 from typing import Final
 
-import msgspec
-
 from ..errors import JournalCorrupt, JournalError, JournalLocked, JournalMismatch, LocalError
-from ..journal import retention
-from ..journal.disk import make_folder
-from ..journal.layout import log_folder
-from ..journal.lock import Lock, Owner
+from ..journal.coordinator import coordinator_of
+from ..journal.ports import Hold
+from ..journal.retention import reader_of
 
 __all__ = ["Cursor"]
 
 logger = logging.getLogger("penstock.spark")
 
-FOLDER: Final = "_readers"
 PATIENCE: Final = 10.0
 """Seconds: the source of a killed driver ends at its next request, which takes a moment."""
 RETRY: Final = 0.1
@@ -42,12 +37,15 @@ class Cursor:
     """The committed positions of one source of a query, in each log of a journal, under the name of a reader."""
 
     def __init__(self, journal: str, reader: str, retain_bytes: int) -> None:
+        coordinator = coordinator_of(journal)
+        assert coordinator is not None
+        self._coordinator = coordinator
         self._journal = journal
         self._reader = reader
         self._retain_bytes = retain_bytes
         self._name = reader
         self._query: str | None = None
-        self._lock: Lock | None = None
+        self._lock: Hold | None = None
         self._positions: dict[str, int] = {}
 
     @property
@@ -102,7 +100,7 @@ class Cursor:
         for source, position in positions.items():
             if self._query is not None and position > self._positions.get(source, position):
                 try:
-                    self._commit(log_folder(self._journal, source), source, position)
+                    self._commit(source, position)
                 except JournalError as error:
                     errors.append(error)
         if len(errors) > 1:
@@ -110,10 +108,10 @@ class Cursor:
         if errors:
             raise errors[0]
 
-    def _commit(self, folder: Path, source: str, position: int) -> None:
-        retention.trim(folder, position, reader=self._name, query=self._query, retain_bytes=self._retain_bytes)
+    def _commit(self, source: str, position: int) -> None:
+        self._coordinator.trim(source, self._name, position, query=self._query, retain_bytes=self._retain_bytes)
         self._positions[source] = position
-        self._drop_orphan(folder)
+        self._drop_orphan(source)
 
     def release(self) -> None:
         """Release the lock. The name stays with the query."""
@@ -124,37 +122,35 @@ class Cursor:
 
     def _acquire(self, query: str, positions: Mapping[str, int], first: bool, settled: bool) -> None:
         """Choose this source's cursor, and lock it."""
-        folders = [log_folder(self._journal, source) for source in positions]
-        make_folder(Path(self._journal, FOLDER))
-        self._check_former_names(folders, query)
+        self._check_former_names(positions.keys(), query)
         part = f"{self._reader}@{query}"
         deadline = time.monotonic() + PATIENCE
         while self._lock is None:
-            owners = self._owners(folders, query, first, settled)
+            owners = self._owners(positions.keys(), query, first, settled)
             mine = owners.get(self._reader)
             if mine == query:
                 self._lock = self._wait_for(self._reader)
             elif mine is not None or part in owners:
                 self._join(part)
             else:
-                self._lock = self._try(self._reader)
+                self._lock = self._coordinator.hold(self._reader)
                 if self._lock is None and self._is_sibling(self._reader):
                     self._join(part)
                 elif self._lock is None and time.monotonic() > deadline:
                     raise JournalLocked(
-                        f"journal {self._journal}: {self._owner(self._reader)} reads it as {self._reader!r} for "
-                        "another driver; stop it, or give this query a reader name of its own"
+                        f"journal {self._journal}: {self._coordinator.holder(self._reader)} reads it as "
+                        f"{self._reader!r} for another driver; stop it, or give this query a reader name of its own"
                     )
                 elif self._lock is None:
                     time.sleep(RETRY)
 
-    def _owners(self, folders: list[Path], query: str, first: bool, settled: bool) -> dict[str, str]:
+    def _owners(self, sources: Set[str], query: str, first: bool, settled: bool) -> dict[str, str]:
         """Return the queries that own the name, by cursor; `JournalMismatch` if this query cannot be one of them."""
         owners = {
             name: cursor.query
-            for folder in folders
-            for name, cursor in retention.cursors(folder).items()
-            if retention.reader_of(name) == self._reader and cursor.query is not None
+            for source in sources
+            for name, cursor in self._coordinator.cursors(source).items()
+            if reader_of(name) == self._reader and cursor.query is not None
         }
         if owners and (not settled or (not first and query not in owners.values())):
             raise JournalMismatch(
@@ -168,13 +164,13 @@ class Cursor:
         self._lock = self._wait_for(part)
         self._name = part
 
-    def _check_former_names(self, folders: list[Path], query: str) -> None:
+    def _check_former_names(self, sources: Set[str], query: str) -> None:
         """Check that no process reads from this checkpoint under another name, and warn about its former names."""
         former = {
             name
-            for folder in folders
-            for name, cursor in retention.cursors(folder).items()
-            if cursor.query == query and retention.reader_of(name) != self._reader
+            for source in sources
+            for name, cursor in self._coordinator.cursors(source).items()
+            if cursor.query == query and reader_of(name) != self._reader
         }
         for name in sorted(former):
             self._wait_for(name).close()
@@ -182,58 +178,38 @@ class Cursor:
                 "journal %s: this query had the reader name %r before, which still holds back rows; drop that name "
                 "with `penstock journal forget`",
                 self._journal,
-                retention.reader_of(name),
+                reader_of(name),
             )
 
-    def _drop_orphan(self, folder: Path) -> None:
+    def _drop_orphan(self, source: str) -> None:
         """Remove the cursor of a source that died before its query's first batch; it would block this one forever."""
         if self._name == self._reader:
             return
-        first = retention.cursors(folder).get(self._reader)
-        if first is not None and first.query is None and (lock := self._try(self._reader)) is not None:
-            retention.drop(folder, self._reader)
-            lock.close()
+        first = self._coordinator.cursors(source).get(self._reader)
+        if first is not None and first.query is None:
+            lock = self._coordinator.hold(self._reader)
+            if lock is not None:
+                self._coordinator.drop(source, self._reader)
+                lock.close()
 
-    def _try(self, name: str) -> Lock | None:
-        try:
-            return Lock(Path(self._journal, FOLDER, name))
-        except JournalLocked:
-            return None
-
-    def _wait_for(self, name: str) -> Lock:
+    def _wait_for(self, name: str) -> Hold:
         deadline = time.monotonic() + PATIENCE
-        while (lock := self._try(name)) is None:
+        while (lock := self._coordinator.hold(name)) is None:
             if time.monotonic() > deadline:
                 raise JournalLocked(
-                    f"journal {self._journal}: {self._owner(name) or 'another process'} reads it as "
-                    f"{retention.reader_of(name)!r} from the same checkpoint; stop it, or give this query a checkpoint "
+                    f"journal {self._journal}: {self._coordinator.holder(name) or 'another process'} reads it as "
+                    f"{reader_of(name)!r} from the same checkpoint; stop it, or give this query a checkpoint "
                     "and a reader name of its own"
                 )
             time.sleep(RETRY)
         return lock
 
-    def _owner(self, name: str) -> Owner | None:
-        """Return the owner of a lock, if it is readable."""
-        try:
-            return msgspec.json.decode(Path(self._journal, FOLDER, name).read_bytes(), type=Owner)
-        except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
-            return None
-
     def _is_sibling(self, name: str) -> bool:
         """Return True if the owner of a lock has the same driver as this process, like the sources of one query."""
-        owner = self._owner(name)
-        if owner is None or owner.host != socket.gethostname():
-            return False
-        try:
-            status = Path(f"/proc/{owner.pid}/stat").read_text()
-        except OSError:
-            # Without /proc this is unknown, so assume that it has.
-            return not Path("/proc/self/stat").exists()
-        # The name of its program, in parentheses, may contain any characters.
-        return int(status.rpartition(")")[2].split()[1]) == os.getppid()
+        owner = self._coordinator.holder(name)
+        return owner is not None and owner.host == socket.gethostname() and owner.parent == os.getppid()
 
     def _set_position(self, source: str, position: int) -> None:
         # After a query is rewound, its former position would free rows that it must read again.
-        folder = log_folder(self._journal, source)
-        retention.commit(folder, self._name, position, query=self._query, rewind=True)
+        self._coordinator.commit(source, self._name, position, query=self._query)
         self._positions[source] = position

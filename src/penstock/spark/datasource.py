@@ -1,16 +1,26 @@
-"""The Spark format "penstock", with its readers and writers."""
+"""The Spark format "penstock", with its readers and writers.
+
+Spark imports this module in a process for each part of a query: one for the columns, one for the partitions, one for
+the offsets, and one for each task that runs at a time. What only some of them need is imported where it is used,
+because these processes do little else.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamArrowWriter, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from .gaps import GAP_COLUMNS, GapBatchReader, GapStreamReader
-from .options import FORMAT, SinkOptions, SourceOptions
+from ..errors import LocalError
+from .given import FORMAT
+from .options import SourceOptions
 from .schema import COLUMNS, Projection
 from .shown import plain_errors
-from .sink import BatchSink, StreamSink
-from .source import JournalBatchReader, JournalStreamReader
+
+if TYPE_CHECKING:
+    from .sink import BatchSink
+    from .typed import TypedProjection
 
 __all__ = ["PenstockSource"]
 
@@ -32,32 +42,73 @@ class PenstockSource(DataSource):
         return FORMAT
 
     @plain_errors()
-    def schema(self) -> StructType:
-        """Return all columns of a journal, or of its gaps.
+    def schema(self) -> StructType | str:
+        """Return all columns of a journal, with the decoded fields, or of its gaps.
 
         `.schema("data binary")` before `load` reads only some of them.
         """
         # Errors in options are raised by load(), not when the query runs.
-        return GAP_COLUMNS if SourceOptions.parse(self.options).gaps else COLUMNS
+        options = SourceOptions.parse(self.options)
+        if options.gaps:
+            from .gaps import GAP_COLUMNS
+
+            return GAP_COLUMNS
+        if options.decode is None:
+            return COLUMNS
+        from .typed_schema import typed_schema
+
+        return typed_schema(options.decode)
 
     @plain_errors()
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader for a batch."""
         options = SourceOptions.parse(self.options)
-        return GapBatchReader(options, schema) if options.gaps else JournalBatchReader(options, Projection(schema))
+        if options.gaps:
+            from .gaps import GapBatchReader
+
+            return GapBatchReader(options, schema)
+        from .pushdown import filters_are_pushed
+        from .source import FilteredBatchReader, JournalBatchReader
+
+        reader = FilteredBatchReader if filters_are_pushed() else JournalBatchReader
+        return reader(options, _projection(options, schema))
 
     @plain_errors()
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return a reader for a stream."""
         options = SourceOptions.parse(self.options)
-        return GapStreamReader(options, schema) if options.gaps else JournalStreamReader(options, Projection(schema))
+        if options.gaps:
+            from .gaps import GapStreamReader
+
+            return GapStreamReader(options, schema)
+        from .source import JournalStreamReader
+
+        return JournalStreamReader(options, _projection(options, schema))
 
     @plain_errors()
     def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
         """Return a writer for a batch."""
+        from .sink import BatchSink
+        from .sink_options import SinkOptions
+
+        if overwrite:
+            raise LocalError('rows that were sent cannot be overwritten; use mode("append")')
         return BatchSink(SinkOptions.parse(self.options), schema)
 
     @plain_errors()
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         """Return a writer for a stream."""
+        from .sink import StreamSink
+        from .sink_options import SinkOptions
+
+        if overwrite:
+            raise LocalError('rows that were sent cannot be replaced; use outputMode("append") or "update"')
         return StreamSink(SinkOptions.parse(self.options), schema)
+
+
+def _projection(options: SourceOptions, schema: StructType) -> Projection | TypedProjection:
+    if options.decode is None:
+        return Projection(schema)
+    from .typed import TypedProjection
+
+    return TypedProjection(options.decode, schema)

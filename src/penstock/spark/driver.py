@@ -7,19 +7,24 @@ import uuid
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import JournalError, LocalError
-from ..journal.gaps import load
-from ..journal.layout import log_folder
-from ..journal.retention import cursors
+from ..journal.coordinator import coordinator_of
 from .cursor import Cursor
-from .embedded import EmbeddedCollector
+from .lag import report
+from .minimum import MinimumRows
 from .offsets import Offset, same_logs
 from .options import SourceOptions
 from .partitions import Range, limit_bytes, limit_rows
+from .places import STARTS
 from .planning import Planner
+from .polling import Poll
 from .troubles import Troubles
 from .view import JournalView
+
+if TYPE_CHECKING:
+    from .embedded import EmbeddedCollector
 
 __all__ = ["SourceDriver"]
 
@@ -27,6 +32,8 @@ logger = logging.getLogger("penstock.spark")
 
 Limits = tuple[int | None, int | None]
 """Rows and bytes."""
+ALL_ROWS: Final[Limits] = (None, None)
+"""The limits of a batch that ends the query."""
 
 
 class SourceDriver:
@@ -41,11 +48,15 @@ class SourceDriver:
         self._options = options
         self._troubles = Troubles(options, self.view)
         self._planner = Planner(options, self.view)
+        self._minimum = MinimumRows(options.min_rows, options.max_delay)
+        self._poll = Poll(self.view.may_have_changed)
         self._cursor: Cursor | None = None
-        if options.reader is not None and options.trim and not options.remote:
+        self._coordinator = coordinator_of(options.journal)
+        if options.reader is not None and options.trim and self._coordinator is not None:
             self._cursor = Cursor(options.journal, options.reader, options.retain_bytes)
-        self._collector = EmbeddedCollector(options) if options.url is not None else None
+        self._collector = _collector(options)
         self._targets: Mapping[str, int] | None = None
+        self._planned: Mapping[str, int] = {}
         # A query without an id gets one: Spark stores it with the end of the first batch.
         self._id = uuid.uuid4().hex
         self._warned: str | None = None
@@ -62,6 +73,23 @@ class SourceDriver:
             )
         self._troubles.refresh(bounded=True)
         self._targets = self.view.ends()
+
+    def latest(self, start: Offset, limits: Limits) -> Offset | None:
+        """Do what `advance` does, and wait for a moment if there is nothing to read; see :mod:`.polling`."""
+        end = self.advance(start, limits)
+        if end is None and self._targets is None and limits != ALL_ROWS:
+            for _ in self._poll.changes():
+                end = self.advance(start, limits)
+                if end is not None:
+                    break
+        if end is not None:
+            self._poll.progress()
+        self._planned = (end or start).positions
+        return end
+
+    def report(self) -> dict[str, Any] | None:
+        """Return how far the query is behind the journal after the last planned micro-batch; None if unknown."""
+        return report(self.view.readers, self._planned) if self.view.readers else None
 
     def advance(self, start: Offset, limits: Limits) -> Offset | None:
         """Return the end of the next micro-batch; None if there is nothing to read, or if this is unknown.
@@ -83,27 +111,34 @@ class SourceDriver:
             # The meaning of "latest" must not depend on when the journal appears: Spark stores the query's start.
             return self._end(opened, {}, {}) if first and _begins_latest(start) else None
         if not start.positions and self._collector is None:
-            self.view.require_sources(startingOffsets=start.begun)
+            self.view.require_sources({STARTS.name_of(self._options.starting): start.begun})
         begun = self._begin(start)
         if begun is None:
             return None
         self._claim(start.query or self._id, begun, first=first, settled=not first)
         self.commit(start)
-        ends = self.view.ends() if self._targets is None else self._targets
-        ranges = {source: (at, max(at, ends[source])) for source, at in sorted(begun.items())}
-        ranges = self._limited(ranges, limits)
-        if not self._options.fail_on_data_loss and not self._options.remote:
+        ranges = self._next_ranges(begun, limits)
+        if not self._options.fail_on_data_loss:
             ranges = {source: self._recordable(source, span) for source, span in ranges.items()}
         if self._options.fail_on_gap:
             ranges = self._planner.before_gaps(ranges, {**begun, **self._origins(start)})
         end = self._end(opened, begun, ranges)
         return None if end == start else end
 
+    def _next_ranges(self, begun: Mapping[str, int], limits: Limits) -> dict[str, tuple[int, int]]:
+        """Return the rows of the next micro-batch, as far as limits allow; empty ranges if it has to wait for more."""
+        ends = self.view.ends() if self._targets is None else self._targets
+        available = {source: (at, max(at, ends[source])) for source, at in sorted(begun.items())}
+        ranges = self._limited(available, limits)
+        if self._targets is None and limits != ALL_ROWS and self._minimum.holds_back(available, ranges):
+            return {source: (at, at) for source, at in begun.items()}
+        return ranges
+
     def _recordable(self, source: str, span: tuple[int, int]) -> tuple[int, int]:
         """Return a range, which is empty if losses in it could not be recorded."""
-        if span[0] < span[1]:
+        if span[0] < span[1] and self._coordinator is not None:
             try:
-                load(log_folder(self._options.journal, source))
+                self._coordinator.recorded(source)
             except JournalError as error:
                 self._troubles.skip_gaps(source, error, bounded=self._targets is not None)
                 return span[0], span[0]
@@ -111,8 +146,9 @@ class SourceDriver:
 
     def _begin(self, start: Offset) -> dict[str, int] | None:
         """Return the next position in each readable source; None if a disk does not respond."""
+        position = self.view.start if start.query is None else self.view.position
         try:
-            return {source: self.view.position(source, start.place(source)) for source in self._sources()}
+            return {source: position(source, start.place(source)) for source in self._sources()}
         except JournalError as error:
             if type(error) is not JournalError:
                 raise
@@ -149,6 +185,10 @@ class SourceDriver:
             if self._warned != str(error):
                 logger.warning("%s; the journal is trimmed later", error)
             self._warned = str(error)
+
+    def progress(self) -> None:
+        """Note that the query has finished a micro-batch, perhaps of another source."""
+        self._poll.progress()
 
     def stop(self) -> None:
         """Stop background work."""
@@ -209,12 +249,11 @@ class SourceDriver:
 
     def _warn_if_budget_is_not_freed(self) -> None:
         """Warn once if no reader frees the collector's budget."""
-        if self._warned is not None or self._options.remote or not self._options.trim:
+        if self._warned is not None or self._coordinator is None or not self._options.trim:
             return
         self._warned = ""
-        folders = (log_folder(self._options.journal, source) for source in self.view.readers)
         try:
-            read = any(chain.from_iterable(map(cursors, folders)))
+            read = any(chain.from_iterable(map(self._coordinator.cursors, self.view.readers)))
         except JournalError:
             return
         if not read:
@@ -223,6 +262,15 @@ class SourceDriver:
                 'its budget is used up; name this query with the option "reader"',
                 self._options.journal,
             )
+
+
+def _collector(options: SourceOptions) -> EmbeddedCollector | None:
+    if options.url is None:
+        return None
+    # Few queries collect, and it takes asyncio.
+    from .embedded import EmbeddedCollector
+
+    return EmbeddedCollector(options)
 
 
 def _begins_latest(start: Offset) -> bool:

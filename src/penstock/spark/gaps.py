@@ -22,9 +22,10 @@ from ..errors import JournalError
 from ..journal.gaps import Gap
 from .offsets import VERSION, foreign, is_source, same_logs
 from .options import SourceOptions
+from .places import is_time
+from .polling import Poll
 from .schema import arrow_schema
 from .shown import plain_errors
-from .since import is_time
 from .troubles import Troubles
 from .view import JournalView
 
@@ -212,10 +213,11 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         super().__init__(options, schema)
         self._view: JournalView | None = None
         self._troubles: Troubles | None = None
+        self._poll: Poll | None = None
         self._targets: dict[str, Seen] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_view": None, "_troubles": None}
+        return {**self.__dict__, "_view": None, "_troubles": None, "_poll": None}
 
     def initialOffset(self) -> dict[str, Any]:
         """Return the start, unresolved: Spark calls this twice, and does not store the result."""
@@ -231,8 +233,19 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
 
     @plain_errors()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return the end of the existing gaps; `start` if there are no more."""
+        """Return the end of the existing gaps; `start` if there are no more, after a moment."""
         before = GapOffset.parse(start)
+        end = self._latest(before)
+        assert self._poll is not None
+        for _ in self._poll.changes() if end == start and self._targets is None else ():
+            end = self._latest(before)
+            if end != start:
+                break
+        if end != start:
+            self._poll.progress()
+        return start if end == start else end
+
+    def _latest(self, before: GapOffset) -> dict[str, Any]:
         begun = datetime.now(UTC).isoformat() if before.begun == "latest" else before.begun
         view, troubles = self._view_and_troubles(before.seen)
         readable = troubles.refresh(bounded=self._targets is not None)
@@ -244,8 +257,12 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
             found = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles, bounded=False)}
         found = {source: before.seen.get(source, NONE).or_later(seen) for source, seen in found.items()}
         logs = {source: uuid for source, uuid in view.logs().items() if source in found}
-        end = GapOffset(begun, {**before.seen, **found}, {**before.logs, **logs}).json()
-        return start if end == start else end
+        return GapOffset(begun, {**before.seen, **found}, {**before.logs, **logs}).json()
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Note a finished micro-batch, perhaps of another source of the query."""
+        if self._poll is not None:
+            self._poll.progress()
 
     @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
@@ -266,6 +283,7 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         if self._view is None or self._troubles is None:
             self._view = JournalView(self._options)
             self._troubles = Troubles(self._options, self._view)
+            self._poll = Poll(self._view.may_have_changed)
         self._view.expected = expected
         return self._view, self._troubles
 

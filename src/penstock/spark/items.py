@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from ..errors import LocalError
-from .options import SinkOptions
+from .sink_options import SinkOptions
 
 __all__ = ["Origin", "Packer"]
 
@@ -44,6 +44,8 @@ class Packer:
     """The column with an item's data; None: the whole row, as JSON."""
     metadata: str | None
     """The column with an item's metadata; None: the row's origin."""
+    keyed: bool = True
+    """Whether rows without that column have their origin as metadata; otherwise they have none."""
 
     @classmethod
     def of(cls, options: SinkOptions, schema: StructType) -> Packer:
@@ -54,7 +56,8 @@ class Packer:
         data = options.data_column
         if data is None and "data" in schema.names and _holds_bytes(schema["data"]):
             data = "data"
-        return cls(data, options.metadata_column)
+        # Staged rows are kept or dropped together, so they need no keys.
+        return cls(data, options.metadata_column, keyed=not options.transactional)
 
     def pack(self, rows: pa.RecordBatch, origin: Origin, first: int) -> pa.RecordBatch:
         """Return some rows of a task as the columns `data` and `metadata`; `LocalError` if a row has no data.
@@ -66,8 +69,13 @@ class Packer:
             raise LocalError(
                 f"{data.null_count} rows have a null in column {self.data!r}; fill or drop them: an item must have data"
             )
-        metadata = _indices(origin, first, rows.num_rows) if self.metadata is None else rows.column(self.metadata)
-        return pa.RecordBatch.from_arrays([data, metadata], ["data", "metadata"])
+        if self.metadata is not None:
+            metadata = _binary(rows.column(self.metadata))
+        elif self.keyed:
+            metadata = _indices(origin, first, rows.num_rows)
+        else:
+            metadata = pa.nulls(rows.num_rows, pa.binary())
+        return pa.RecordBatch.from_arrays([_binary(data), metadata], ["data", "metadata"])
 
 
 def _check(option: str, name: str, schema: StructType) -> None:
@@ -84,6 +92,13 @@ def _holds_bytes(field: StructField) -> bool:
     return isinstance(field.dataType, BinaryType | StringType)
 
 
+def _binary(column: pa.Array) -> pa.Array:
+    """Return a column of strings as bytes, without copying them."""
+    if pa.types.is_large_string(column.type):
+        return column.cast(pa.large_binary())
+    return column.cast(pa.binary()) if pa.types.is_string(column.type) else column
+
+
 def _json(rows: pa.RecordBatch) -> pa.Array:
     encode = msgspec.json.Encoder().encode
     # Arrow needs four times as long per row if it may have to convert a map to a dict.
@@ -95,4 +110,4 @@ def _indices(origin: Origin, first: int, count: int) -> pa.Array:
     """Return metadata that identifies the rows, a column at a time: no row is created in Python."""
     head = msgspec.json.encode(origin).decode().removesuffix("}") + ',"index":'
     indices = pa.array(range(first, first + count), pa.int64()).cast(pa.string())
-    return pc.binary_join_element_wise(head, indices, "}", "")
+    return pc.binary_join_element_wise(head, indices, "}", "").cast(pa.binary())

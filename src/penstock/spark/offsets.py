@@ -7,7 +7,8 @@ Before its first batch it is the unchanged option `startingOffsets`, because Spa
 start, and the query's id, because an id in the first offset would differ after a crash.
 
 A source that could not be seen when the query started has no latest position yet. There "latest" means the time at
-which the query started, in ISO 8601: in `from`, or under the key `since` for all sources that are not named.
+which the query started, in ISO 8601: in `from`, or under the key `since` for all sources that are not named. A query
+that starts at a time has that time there.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from typing import Any, Final
 
 from ..errors import JournalMismatch, LocalError
 from ..journal.layout import source_of
-from .options import Start
-from .since import is_time
+from .places import Start, is_time
 
 __all__ = ["VERSION", "Offset", "foreign", "is_source", "same_logs"]
 
@@ -40,7 +40,7 @@ class Offset:
     query: str | None = None
     """The query's id, for one source in one query. None before its first batch."""
     since: str | None = None
-    """When it started at "latest"; None if it started elsewhere, or has no first batch yet."""
+    """The time at which it started everywhere, if it started at "latest" or at a time; None before its first batch."""
 
     @classmethod
     def parse(cls, value: Any) -> Offset:
@@ -53,7 +53,7 @@ class Offset:
             raise foreign(value)
         query, begun, positions, logs = value["query"], value["from"], value["sources"], value["logs"]
         since = value.get("since")
-        if not isinstance(begun, dict) and begun not in ("earliest", "latest"):
+        if not isinstance(begun, dict) and not (isinstance(begun, str) and _is_place(begun)):
             raise foreign(value)
         if isinstance(begun, dict) and not all(map(_is_place, begun.values())):
             raise foreign(value)
@@ -86,7 +86,7 @@ class Offset:
         if self.query is not None:
             return self
         if isinstance(self.begun, str):
-            return replace(self, since=now if self.begun == "latest" else None)
+            return replace(self, since={"latest": now, "earliest": None}.get(self.begun, self.begun))
         return replace(self, begun={name: now if place == "latest" else place for name, place in self.begun.items()})
 
     def place(self, source: str) -> int | str:

@@ -1,40 +1,29 @@
-"""The options of `.option(name, value)`: names, values and error messages."""
+"""The options of a source: names, values and error messages."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from ..errors import LocalError
 from ..journal.layout import check_name
 from ..journal.retention import DEFAULT_RETAIN_BYTES
-from ..urls import parse_url
+from .decode_options import DECODE_OPTIONS, DecodeOptions
+from .given import Given, Plain, as_count, as_flag, as_seconds, as_size, as_size_or_none, as_text, as_url, one_of
+from .partitions import Tasks
+from .places import ENDS, STARTS, Start, check_places, is_future
 
-__all__ = ["FORMAT", "SinkOptions", "SourceOptions", "Start"]
-
-FORMAT: Final = "penstock"
+__all__ = ["SourceOptions"]
 
 DEFAULT_TRIGGER_BYTES: Final = 1024 * 1024 * 1024
 """About eight million rows of 128 bytes: above it, Spark's cost per batch is negligible."""
 DEFAULT_TIMEOUT: Final = 60.0
 """Seconds: enough for a disk that is mounted at boot, or a collector that is started with the query."""
-
-Start = str | dict[str, int | str]
-"""Where reading starts: "earliest", "latest", or for each source one of these or a position."""
-
-EARLIEST: Final[Start] = "earliest"
-LATEST: Final[Start] = "latest"
-
-T = TypeVar("T")
-
-_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)", re.IGNORECASE)
-_SIZES = ("", "k", "m", "g", "t")
+DEFAULT_DELAY: Final = 900.0
+"""Seconds, as in Spark's Kafka source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +35,26 @@ class SourceOptions:
     sources: tuple[str, ...] | None = None
     """The logs to read; None means all existing and future ones. With `url` it is the one that is collected, named
     after the route by default."""
-    starting: Start = EARLIEST
+    pattern: str | None = None
+    """A regular expression that the names of the logs to read match as a whole; None: any name."""
+    starting: Start = STARTS.default
     """Where to start without a checkpoint."""
-    ending: Start = LATEST
+    ending: Start = ENDS.default
     """Where a batch read ends; "earliest" is not valid."""
+    require_rows_since: bool = False
+    """Whether a start at a time without any row since is an error; otherwise it is the end of the log."""
+    min_rows: int | None = None
+    """Rows that a micro-batch waits for; None: one."""
+    max_delay: float = DEFAULT_DELAY
+    """Seconds that it waits for them at most."""
     max_rows: int | None = None
     """Maximum rows of a micro-batch; None: no limit."""
     max_bytes: int = DEFAULT_TRIGGER_BYTES
     """Maximum bytes of a micro-batch, but at least one row."""
     partitions: int | None = None
-    """Tasks of a batch; None: depends on the number of cores and rows."""
+    """Tasks of a batch; None: depends on the number of cores, and on the rows and bytes."""
+    min_partitions: int | None = None
+    """Minimum tasks of a batch, unless it has fewer rows."""
     rows_per_partition: int | None = None
     """Maximum rows of a task; None: no limit."""
     gaps: bool = False
@@ -78,45 +77,49 @@ class SourceOptions:
     """The stream to collect."""
     data: bytes = b""
     """The data of its request."""
+    decode: DecodeOptions | None = None
+    """How items are decoded; None: they are not."""
 
     @property
     def remote(self) -> bool:
         """True if the journal is not a folder of this machine: it can be read, but not trimmed."""
         return "://" in self.journal
 
+    @property
+    def tasks(self) -> Tasks:
+        """How many tasks read a batch."""
+        return Tasks(count=self.partitions, at_least=self.min_partitions, max_rows=self.rows_per_partition)
+
+    def reads(self, source: str) -> bool:
+        """Return True if a log of this name is to be read."""
+        if self.sources is not None:
+            return source in self.sources
+        return self.pattern is None or re.fullmatch(self.pattern, source) is not None
+
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
         """Return the options of a source; `LocalError` if one is unknown, missing, or has an invalid value."""
         if "paths" in options:
             raise LocalError("a query reads one journal at a time; load each one separately, and use union()")
-        given = _Given(options, "journal path source startingOffsets endingOffsets rows url route", _PLAIN_SOURCE)
-        journal = given.get("journal", _text, given.get("path", _text, ""))
+        given = Given(options, " ".join((_OTHERS, DECODE_OPTIONS, *STARTS.names, *ENDS.names)), _PLAIN_SOURCE)
+        journal = given.get("journal", as_text, given.get("path", as_text, "")).removeprefix("file://")
         if not journal:
             raise LocalError(
                 'option "journal" is missing: it names the folder of a journal, as in load("data/flights")'
             )
-        url = given.get("url", _url, None)
-        route = given.get("route", _text, None)
-        if (url is None) != (route is None):
-            raise LocalError(
-                'options "url" and "route" go together: the publisher, and which of its streams to collect'
-            )
+        url, route = _publisher(given)
         sources = given.get("source", _names, None)
         if route is not None and sources is None:
             sources = (check_name(route, "source"),)
         if url is not None and sources is not None and len(sources) > 1:
             raise LocalError('option "source" must name the one log that the stream at "url" is collected into')
-        journal = journal.removeprefix("file://")
         gaps = given.get("rows", _rows, False)
         if gaps:
             given.only(_GAPS_OPTIONS, 'with rows set to "gaps"')
-        starting = given.get("startingOffsets", _start, EARLIEST)
-        ending = given.get("endingOffsets", _ending, LATEST)
-        _check_places("startingOffsets", starting, sources)
-        _check_places("endingOffsets", ending, sources)
+        (from_option, starting), (to_option, ending) = STARTS.parse(given.get), ENDS.parse(given.get)
         if gaps and not isinstance(starting, str):
             raise LocalError('option "startingOffsets" is earliest or latest where rows is "gaps"')
-        return cls(
+        parsed = cls(
             journal=journal if "://" in journal else os.path.abspath(journal),
             sources=sources,
             starting=starting,
@@ -124,125 +127,32 @@ class SourceOptions:
             gaps=gaps,
             url=url,
             route=route,
+            decode=DecodeOptions.of(given),
             **given.fields(_PLAIN_SOURCE),
         )
+        parsed._check({from_option: starting, to_option: ending})
+        return parsed
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SinkOptions:
-    """The options of `df.write` and `df.writeStream`."""
-
-    url: str
-    """The service."""
-    route: str
-    """Its handler."""
-    kind: str = "channel"
-    """Either "channel", which is awaited to its end, or "fire", without a response."""
-    data_column: str | None = None
-    """The column for an item's data; None: see :mod:`penstock.spark.items`."""
-    metadata_column: str | None = None
-    """The column for an item's metadata; None: the row's origin."""
-
-    @classmethod
-    def parse(cls, options: Mapping[str, str]) -> SinkOptions:
-        """Return the options of a sink; `LocalError` if one is unknown, missing, or has an invalid value."""
-        # Spark adds checkpointLocation and queryName, which a sink does not use.
-        given = _Given(options, "url route delivery queryName checkpointLocation", _PLAIN_SINK)
-        url = given.get("url", _url, None)
-        route = given.get("route", _text, None)
-        if url is None or route is None:
-            missing = "url" if url is None else "route"
-            raise LocalError(f'option "{missing}" is missing: "url" and "route" name the destination of the rows')
-        given.get("delivery", _delivery, None)
-        return cls(
-            url=url,
-            route=route,
-            **given.fields(_PLAIN_SINK),
-        )
-
-
-class _Given:
-    """The options as passed by Spark: names in lower case, values always strings."""
-
-    def __init__(self, options: Mapping[str, str], others: str, plain: _Plain) -> None:
-        self._values = {name.lower(): value for name, value in options.items()}
-        known = [*others.split(), *(name for name, _ in plain.values())]
-        names = {name.lower(): name for name in known}
-        for name in self._values.keys() - names.keys():
-            near = get_close_matches(name, names, n=1)
-            hint = f'did you mean "{names[near[0]]}"?' if near else f"the options are {', '.join(sorted(known))}"
-            raise LocalError(f'format "{FORMAT}" has no option "{name}" here; {hint}')
-
-    def only(self, names: tuple[str, ...], where: str) -> None:
-        """Refuse all options except these."""
-        for name in self._values.keys() - {name.lower() for name in names}:
-            raise LocalError(f'option "{name}" is not valid {where}; the options are {", ".join(names)}')
-
-    def fields(self, plain: _Plain) -> dict[str, Any]:
-        """Return the values of those fields whose option was passed."""
-        passed = ((field, name, parse) for field, (name, parse) in plain.items() if name.lower() in self._values)
-        return {field: self.get(name, parse, None) for field, name, parse in passed}
-
-    def get(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        """Return the parsed value of an option, or its default."""
-        text = self._values.get(name.lower())
-        if text is None:
-            return default
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise LocalError(f'option "{name}" is {text!r}; {error}') from None
-
-
-def _one_of(text: str, *words: str) -> str:
-    if text not in words:
-        raise ValueError(f"it must be {' or '.join(words)}")
-    return text
-
-
-def _text(text: str) -> str:
-    if not text.strip():
-        raise ValueError("it must not be empty")
-    return text
-
-
-def _url(text: str) -> str:
-    return str(parse_url(text))
-
-
-def _count(text: str) -> int:
-    if not text.strip().isdecimal() or int(text) < 1:
-        raise ValueError("it must be a whole number of at least 1")
-    return int(text)
-
-
-def _size_or_none(text: str) -> int:
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise ValueError("it must be a number of bytes, such as 67108864 or 64m")
-    return int(match[1]) << 10 * _SIZES.index(match[2].lower())
-
-
-def _size(text: str) -> int:
-    size = _size_or_none(text)
-    if size < 1:
-        raise ValueError("it must be at least 1 byte")
-    return size
-
-
-def _flag(text: str) -> bool:
-    return _one_of(text.strip().lower(), "true", "false") == "true"
-
-
-def _seconds(text: str) -> float:
-    match = _TIME.fullmatch(text.strip())
-    if match is None:
-        raise ValueError("it must be a time such as 60, 60s or 5m")
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2].lower()]
+    def _check(self, places: Mapping[str, Start]) -> None:
+        """Refuse options that contradict each other."""
+        if self.sources is not None and self.pattern is not None:
+            other = "url" if self.url is not None else "source"
+            raise LocalError(f'options "{other}" and "sourcePattern" exclude each other; give one of them')
+        if self.min_rows is not None and self.max_rows is not None and self.min_rows > self.max_rows:
+            raise LocalError(
+                f'option "minRowsPerTrigger" is {self.min_rows}, more than maxRowsPerTrigger, which is {self.max_rows}'
+            )
+        if self.partitions is not None and self.min_partitions is not None:
+            raise LocalError('options "partitions" and "minPartitions" exclude each other; give one of them')
+        if is_future(self.starting):
+            raise LocalError(f'option "{next(iter(places))}" is in the future; use startingOffsets latest instead')
+        described = self.sources if self.sources is not None else [f"those that match {self.pattern}"]
+        for option, value in places.items():
+            check_places(option, value, self.reads, described)
 
 
 def _rows(text: str) -> bool:
-    return _one_of(text, "items", "gaps") == "gaps"
+    return one_of(text, "items", "gaps") == "gaps"
 
 
 def _reader(text: str) -> str:
@@ -254,71 +164,47 @@ def _names(text: str) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(check_name(name, "source") for name in names))
 
 
-def _start(text: str) -> Start:
-    """Return a start: a keyword, or JSON with one for each source."""
-    hint = 'it must be earliest, latest, or JSON such as {"flights": 1000}'
-    text = text.strip()
-    if text in ("earliest", "latest"):
-        return text
+def _pattern(text: str) -> str:
     try:
-        places = json.loads(text)
-    except ValueError:
-        raise ValueError(hint) from None
-    if not isinstance(places, dict) or not places:
-        raise ValueError(hint)
-    for source, place in places.items():
-        check_name(source, "source")
-        if place not in ("earliest", "latest") and not (type(place) is int and place >= 0):
-            raise ValueError(f"source {source!r}: a position is a whole number from 0 on, earliest or latest")
-    return places
+        re.compile(as_text(text))
+    except re.error as error:
+        raise ValueError(f"it is not a regular expression: {error}") from None
+    return text
 
 
-def _ending(text: str) -> Start:
-    places = _start(text)
-    if places == "earliest" or (isinstance(places, dict) and "earliest" in places.values()):
-        raise ValueError("a read cannot end at the earliest position; use latest, or a position for each source")
-    return places
+def _strategy(text: str) -> bool:
+    return one_of(text, "latest", "error") == "error"
 
 
-def _check_places(option: str, places: Start, sources: tuple[str, ...] | None) -> None:
-    """Refuse starts in sources that are not read, such as a mistyped name."""
-    if sources is not None and not isinstance(places, str):
-        for source in places.keys() - set(sources):
-            raise LocalError(f'option "{option}" names source {source!r}, which is not read: {", ".join(sources)}')
+def _publisher(given: Given) -> tuple[str | None, str | None]:
+    """Return the URL and the route of an embedded collector."""
+    url = given.get("url", as_url, None)
+    route = given.get("route", as_text, None)
+    if (url is None) != (route is None):
+        raise LocalError('options "url" and "route" go together: the publisher, and which of its streams to collect')
+    return url, route
 
 
-def _kind(text: str) -> str:
-    return _one_of(text, "channel", "fire")
+_OTHERS: Final = "journal path source rows url route"
+_GAPS_OPTIONS: Final = (
+    "journal", "path", "source", "sourcePattern", "startingOffsets", "rows", "failOnDataLoss", "journalTimeout"
+)  # fmt: skip
 
-
-def _delivery(text: str) -> None:
-    if text == "transactional":
-        raise ValueError(
-            "this version delivers at-least-once; the metadata of each item lets the receiver drop duplicates"
-        )
-    _one_of(text, "at-least-once")
-
-
-_GAPS_OPTIONS: Final = ("journal", "path", "source", "startingOffsets", "rows", "failOnDataLoss", "journalTimeout")
-
-_Plain = dict[str, tuple[str, Callable[[str], Any]]]
-"""The fields that depend on one option alone: its name, and how to parse it."""
-
-_PLAIN_SOURCE: Final[_Plain] = {
-    "max_rows": ("maxRowsPerTrigger", _count),
-    "max_bytes": ("maxBytesPerTrigger", _size),
-    "partitions": ("partitions", _count),
-    "rows_per_partition": ("rowsPerPartition", _count),
-    "fail_on_data_loss": ("failOnDataLoss", _flag),
-    "fail_on_gap": ("failOnGap", _flag),
-    "journal_timeout": ("journalTimeout", _seconds),
+_PLAIN_SOURCE: Final[Plain] = {
+    "pattern": ("sourcePattern", _pattern),
+    "require_rows_since": ("startingOffsetsByTimestampStrategy", _strategy),
+    "min_rows": ("minRowsPerTrigger", as_count),
+    "max_delay": ("maxTriggerDelay", as_seconds),
+    "min_partitions": ("minPartitions", as_count),
+    "max_rows": ("maxRowsPerTrigger", as_count),
+    "max_bytes": ("maxBytesPerTrigger", as_size),
+    "partitions": ("partitions", as_count),
+    "rows_per_partition": ("rowsPerPartition", as_count),
+    "fail_on_data_loss": ("failOnDataLoss", as_flag),
+    "fail_on_gap": ("failOnGap", as_flag),
+    "journal_timeout": ("journalTimeout", as_seconds),
     "reader": ("reader", _reader),
-    "trim": ("trim", _flag),
-    "retain_bytes": ("retainBytes", _size_or_none),
+    "trim": ("trim", as_flag),
+    "retain_bytes": ("retainBytes", as_size_or_none),
     "data": ("data", str.encode),
-}
-_PLAIN_SINK: Final[_Plain] = {
-    "kind": ("kind", _kind),
-    "data_column": ("dataColumn", _text),
-    "metadata_column": ("metadataColumn", _text),
 }

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ..errors import DataLost, JournalError, LocalError
-from ..journal import gaps
+from ..journal.coordinator import coordinator_of
 from ..journal.gaps import Gap
-from ..journal.layout import log_folder
-from ..journal.reader import JournalReader
+from ..journal.journal import Journal
+from ..journal.ports import LogReader
 from .offsets import Offset, same_logs
 from .options import SourceOptions
 from .partitions import Range
+from .pushdown import Needed
 from .survey import Loss, Span, losses, record, recorded, remaining
 from .view import JournalView, reaches
 
@@ -30,6 +31,8 @@ class Planner:
     def __init__(self, options: SourceOptions, view: JournalView) -> None:
         self._options = options
         self._view = view
+        self._journal = Journal(options.journal)
+        self._coordinator = coordinator_of(options.journal)
 
     def before_gaps(self, ranges: Ranges, begun: Mapping[str, int | str]) -> dict[str, Span]:
         """Return the ranges, each reduced to end before the next gap; `DataLost` if one starts after a gap.
@@ -63,27 +66,33 @@ class Planner:
             for start, stop in self._spans(source, span, end)
         ]
 
-    def plan_once(self, ranges: Ranges) -> list[Range]:
-        """Return the rows of a batch read, without lost ones if they may be skipped, which is logged.
+    def plan_once(self, ranges: Ranges, needed: Needed) -> list[Range]:
+        """Return the needed rows of a batch read, without lost ones if they may be skipped, which is logged.
 
         It raises `DataLost` for a gap that ends the query.
         """
         parts = []
         for source, (first, end) in ranges.items():
             self._report_gaps(source, first, end, first, None)
-            lost = [] if self._options.fail_on_data_loss else losses(self._view.readers[source], first, end)
-            self._report_losses(source, lost)
-            spans = remaining(first, end, [(each.first, each.end) for each in lost])
-            parts += [Range(source, start, stop, self._view.readers[source].uuid) for start, stop in spans]
+            # After the gaps, because only their search has read the times of all segments.
+            reader = self._view.readers[source]
+            spans = needed.parts((first, end), reader.segments())
+            parts += [Range(source, *span, reader.uuid) for part in spans for span in self._readable(source, part)]
         return parts
+
+    def _readable(self, source: str, span: Span) -> Iterator[Span]:
+        """Return the parts of a range that can be read; others are logged if they may be skipped."""
+        lost = [] if self._options.fail_on_data_loss else losses(self._view.readers[source], *span)
+        self._report_losses(source, lost)
+        return remaining(*span, [(each.first, each.end) for each in lost])
 
     def _spans(self, source: str, span: Span, end: Offset) -> list[Span]:
         """Return the ranges to read of one source."""
         if self._options.fail_on_data_loss:
             return [span]
         assert end.query is not None
-        journal = self._options.journal
-        skipped = [] if self._options.remote else recorded(gaps.load(log_folder(journal, source)), end.query)
+        coordinator = self._coordinator
+        skipped = [] if coordinator is None else recorded(coordinator.recorded(source), end.query)
         # Not the view's reader, which may remember data that a worker no longer finds.
         reader = self._same_log(source, span, end)
         parts = remaining(*span, skipped)
@@ -95,25 +104,25 @@ class Planner:
             self._report_losses(source, found)
         return list(remaining(*span, sorted([*skipped, *((loss.first, loss.end) for loss in found)])))
 
-    def _same_log(self, source: str, span: Span, end: Offset) -> JournalReader:
+    def _same_log(self, source: str, span: Span, end: Offset) -> LogReader:
         """Return a new reader of the source, after checking that it is the batch's log and long enough."""
-        reader = JournalReader(self._options.journal, source)
+        reader = self._journal.reader(source)
         same_logs(self._options.journal, {source: end.logs[source]}, {source: reader.uuid})
         reaches(self._options.journal, reader, span[1])
         return reader
 
-    def _record(self, reader: JournalReader, found: list[Loss], query: str) -> None:
+    def _record(self, reader: LogReader, found: list[Loss], query: str) -> None:
         loss = found[0]
         where = f"source {reader.source!r}: {loss} {'are' if loss.first < loss.end else 'is'} lost ({loss.reason})"
         if self._options.fail_on_gap:
             raise DataLost(f"{where}, and failOnGap is true; to continue without them, set it to false")
-        if self._options.remote:
+        if self._coordinator is None:
             raise LocalError(
                 f"{where}, and cannot be skipped, because the journal is read-only here and cannot record that; "
                 "restore the rows, or copy the journal to a disk"
             )
         name = f"{self._options.reader} ({query})" if self._options.reader is not None else query
-        record(self._options.journal, reader, found, query, name)
+        record(self._coordinator, reader, found, query, name)
 
     def _report_losses(self, source: str, found: list[Loss]) -> None:
         for loss in found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
@@ -51,6 +51,15 @@ class Projection:
     def __setstate__(self, state: tuple[list[str], pa.Schema]) -> None:
         self._names, self._schema = state
         self._sources = {}
+
+    @property
+    def needs(self) -> list[str]:
+        """The columns of a log to read for it: at least the positions."""
+        return [*dict.fromkeys([*(name for name in self._names if name != SOURCE), "position"])]
+
+    def batches(self, batch: pa.RecordBatch, source: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a journal's batch in the format of Spark."""
+        yield self.apply(batch, source)
 
     def apply(self, batch: pa.RecordBatch, source: str) -> pa.RecordBatch:
         """Return a journal's batch in the format of Spark, without touching rows."""

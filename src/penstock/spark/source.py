@@ -1,18 +1,18 @@
 """The readers used by Spark: for a batch, and for a stream of micro-batches.
 
 Spark makes several independent copies of a reader. One lives next to the driver and provides offsets and partitions.
-Others are pickled to the workers and read. Objects that only the driver needs are created on first use, and never
-pickled.
+Others are pickled to the workers, where they are a :class:`penstock.spark.reading.TaskReader`. Objects that only the
+driver needs are created on first use.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -21,34 +21,39 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from ..errors import LocalError
+from .batch import plan
 from .driver import SourceDriver
+from .finding import with_collector
 from .offsets import Offset
-from .options import SourceOptions, Start
-from .partitions import JournalPartition, split
-from .planning import Planner
-from .reading import read
+from .options import SourceOptions
+from .partitions import split
+from .pushdown import Needed
+from .reading import TaskReader
 from .schema import Projection
 from .shown import plain_errors
-from .troubles import Troubles
-from .view import JournalView
 
-__all__ = ["JournalBatchReader", "JournalStreamReader"]
+if TYPE_CHECKING:
+    from .typed import TypedProjection
+
+__all__ = ["FilteredBatchReader", "JournalBatchReader", "JournalStreamReader"]
 
 logger = logging.getLogger("penstock.spark")
 
 
 class _JournalReader:
-    """The work of a task."""
+    """A reader that only reads once it is pickled."""
 
-    def __init__(self, options: SourceOptions, projection: Projection) -> None:
+    def __init__(self, options: SourceOptions, projection: Projection | TypedProjection) -> None:
         self._options = options
         self._projection = projection
 
+    def __reduce__(self) -> tuple[type[TaskReader], tuple[SourceOptions, Projection | TypedProjection]]:
+        # A worker would otherwise import all that plans batches, for longer than a small task takes.
+        return TaskReader, (self._options, self._projection)
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition; see :func:`penstock.spark.reading.read`."""
-        assert isinstance(partition, JournalPartition)
-        return read(self._options, self._projection, partition)
+        return TaskReader(self._options, self._projection).read(partition)
 
 
 class JournalBatchReader(_JournalReader, DataSourceReader):
@@ -56,40 +61,34 @@ class JournalBatchReader(_JournalReader, DataSourceReader):
 
     @plain_errors()
     def partitions(self) -> list[InputPartition]:
-        """Return the partitions. The start and end are resolved here, once per query.
+        """Return the partitions; see :func:`penstock.spark.batch.plan`."""
+        return plan(self._options, Needed())
 
-        Raises:
-            LocalError: A source to read does not exist, or the options are those of a stream.
-            JournalError: The journal cannot be read.
 
-        """
-        if self._options.url is not None:
-            raise LocalError('a batch reads what is in the journal; the option "url" is for streams')
-        view = JournalView(self._options)
-        Troubles(self._options, view).refresh(bounded=True)
-        view.require_sources(startingOffsets=self._options.starting, endingOffsets=self._options.ending)
-        ranges = {}
-        for source in sorted(view.readers):
-            first = view.position(source, _place(self._options.starting, source, "earliest"))
-            end = view.position(source, _place(self._options.ending, source, "latest"))
-            if end < first:
-                raise LocalError(f"source {source!r}: endingOffsets is {end}, before startingOffsets, which is {first}")
-            ranges[source] = (first, end)
-        planned = Planner(self._options, view).plan_once(ranges)
-        parts = split(planned, self._options.partitions, self._options.rows_per_partition)
-        # For an empty list, Spark creates a partition that is None.
-        return [*parts] or [JournalPartition([])]
+class FilteredBatchReader(_JournalReader, DataSourceReader):
+    """Reads those rows of a range of a journal that may pass the filters of a query, once."""
+
+    def __init__(self, options: SourceOptions, projection: Projection | TypedProjection) -> None:
+        super().__init__(options, projection)
+        self._needed = Needed()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Note the filters, and return all of them: Spark applies them again."""
+        self._needed = Needed.of(filters)
+        return filters
+
+    @plain_errors()
+    def partitions(self) -> list[InputPartition]:
+        """Return the partitions; see :func:`penstock.spark.batch.plan`."""
+        return plan(self._options, self._needed)
 
 
 class JournalStreamReader(_JournalReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads a journal as a stream of micro-batches."""
 
-    def __init__(self, options: SourceOptions, projection: Projection) -> None:
+    def __init__(self, options: SourceOptions, projection: Projection | TypedProjection) -> None:
         super().__init__(options, projection)
         self._driver: SourceDriver | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_driver": None}
 
     def initialOffset(self) -> dict[str, Any]:
         """Return the start, unresolved: Spark calls this twice, and does not store the result."""
@@ -112,26 +111,26 @@ class JournalStreamReader(_JournalReader, DataSourceStreamReader, SupportsTrigge
 
         Rows before `start` are committed: Spark has that in its commit log before it calls this.
         """
-        driver = self._source_driver()
-        end = driver.advance(Offset.parse(start), self._limits(limit))
+        end = self._source_driver().latest(Offset.parse(start), self._limits(limit))
         return start if end is None else end.json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Return the end of the journal, for the query's progress."""
-        view = self._source_driver().view
-        return Offset("earliest", view.ends(), view.logs()).json() if view.readers else None
+        """Return the end of the journal and the query's lag, for its progress; see :mod:`penstock.spark.lag`."""
+        return self._source_driver().report()
 
     @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the partitions between two offsets."""
         driver = self._source_driver()
         ranges = driver.plan(Offset.parse(start), Offset.parse(end))
-        return [*split(ranges, self._options.partitions, self._options.rows_per_partition)]
+        return [*with_collector(self._options, split(ranges, self._options.tasks, driver.view.segments))]
 
     @plain_errors()
     def commit(self, end: dict[str, Any]) -> None:
         """Commit a finished micro-batch. `latestOffset` does so too, usually earlier."""
-        self._source_driver().commit(Offset.parse(end))
+        driver = self._source_driver()
+        driver.commit(Offset.parse(end))
+        driver.progress()
 
     def stop(self) -> None:
         """Stop background work."""
@@ -151,7 +150,3 @@ class JournalStreamReader(_JournalReader, DataSourceStreamReader, SupportsTrigge
         max_rows = limit.max_rows if isinstance(limit, ReadMaxRows) else self._options.max_rows
         max_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
         return max_rows, max_bytes
-
-
-def _place(places: Start, source: str, otherwise: str) -> int | str:
-    return places if isinstance(places, str) else places.get(source, otherwise)

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..errors import DataLost, JournalCorrupt, JournalError
-from ..journal import gaps
-from ..journal.layout import log_folder
-from ..journal.reader import JournalReader
+from ..journal.gaps import Gap
+from ..journal.ports import Coordinator, LogReader
 
 __all__ = ["Loss", "Span", "losses", "record", "recorded", "remaining"]
 
@@ -41,7 +40,7 @@ class Loss:
         return f"positions {self.first} to {self.end - 1}" if self.first < self.end else f"a record before {self.end}"
 
 
-def losses(reader: JournalReader, first: int, end: int) -> list[Loss]:
+def losses(reader: LogReader, first: int, end: int) -> list[Loss]:
     """Read all rows between two positions, and return those that are trimmed, missing or damaged.
 
     A damaged record without rows is a separate loss, unless the rows on one side of it are lost too. A log that cannot
@@ -58,7 +57,7 @@ def losses(reader: JournalReader, first: int, end: int) -> list[Loss]:
     return sorted(found, key=lambda loss: loss.first)
 
 
-def _losses(reader: JournalReader, first: int, end: int) -> Iterator[Loss]:
+def _losses(reader: LogReader, first: int, end: int) -> Iterator[Loss]:
     at = first
     while at < end:
         try:
@@ -77,7 +76,7 @@ def _losses(reader: JournalReader, first: int, end: int) -> Iterator[Loss]:
             return
 
 
-def _batch_end(reader: JournalReader, position: int, end: int) -> int:
+def _batch_end(reader: LogReader, position: int, end: int) -> int:
     """Return where reading can continue, at the latest, after a loss at or after a position."""
     try:
         return reader.locate(position)[1]
@@ -87,26 +86,25 @@ def _batch_end(reader: JournalReader, position: int, end: int) -> int:
         return _next_segment(reader, position, end)
 
 
-def _next_segment(reader: JournalReader, position: int, end: int) -> int:
+def _next_segment(reader: LogReader, position: int, end: int) -> int:
     return min((extent.first for extent in reader.segments() if extent.first > position), default=end)
 
 
-def recorded(folder_gaps: Iterable[gaps.Gap], query: str) -> list[Span]:
+def recorded(found: Iterable[Gap], query: str) -> list[Span]:
     """Return the losses that a query has recorded, in order."""
-    return sorted(gap.lost for gap in folder_gaps if gap.lost is not None and gap.query == query)
+    return sorted(gap.lost for gap in found if gap.lost is not None and gap.query == query)
 
 
-def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: str, name: str) -> None:
+def record(coordinator: Coordinator, reader: LogReader, found: Iterable[Loss], query: str, name: str) -> None:
     """Record the losses that a query skips, once; the record is durable on return.
 
     The query has an id, and a name for people. After a `JournalError`, nothing may be skipped.
     """
-    folder = log_folder(journal, reader.source)
     # The Python process of a killed driver may have planned the same batch meanwhile.
-    known = recorded(gaps.load(folder), query)
+    known = recorded(coordinator.recorded(reader.source), query)
     now = datetime.now(UTC)
     new = [
-        gaps.Gap(
+        Gap(
             position=loss.end,
             time=now,
             reason=f"skipped by query {name}: {loss.reason}",
@@ -117,7 +115,7 @@ def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: st
         for loss in found
         if (loss.first, loss.end) not in known
     ]
-    gaps.add(folder, new)
+    coordinator.record(reader.source, new)
 
 
 def remaining(first: int, end: int, skipped: Iterable[Span]) -> Iterator[Span]:
@@ -130,7 +128,7 @@ def remaining(first: int, end: int, skipped: Iterable[Span]) -> Iterator[Span]:
         yield first, end
 
 
-def _time_before(reader: JournalReader, position: int) -> datetime | None:
+def _time_before(reader: LogReader, position: int) -> datetime | None:
     """Return when the row before a position was appended, if it is readable."""
     with suppress(JournalError):
         for batch in reader.read(max(0, position - 1), position, skip_records=True):

@@ -10,15 +10,17 @@ from pathlib import Path
 
 from ..errors import DataLost, JournalError, JournalMissing, LocalError
 from ..journal.journal import Journal
-from ..journal.layout import IDENTITY, LOCK, log_folder, source_folder
-from ..journal.reader import JournalReader
-from .options import SourceOptions, Start
-from .since import first_since
+from ..journal.layout import IDENTITY, LOCK, Extent, is_served, log_folder, source_folder
+from ..journal.ports import LogReader
+from ..journal.since import first_since
+from .options import SourceOptions
+from .places import Start, is_time
+from .watch import Watch
 
 __all__ = ["JournalView", "reaches"]
 
 REMOTE_SECONDS = 1.0
-"""Seconds between reads of a remote journal, because Spark asks about eighty times per second."""
+"""Seconds between reads of a remote journal: each costs some requests."""
 
 
 class JournalView:
@@ -29,6 +31,7 @@ class JournalView:
     Args:
         options: The query's options.
         clock: Returns the time in seconds, for the pauses between reads of a remote journal.
+        needed: Returns False for sources that need not be looked at.
 
     Attributes:
         readers: A reader for each source that was readable at the last refresh, by name.
@@ -36,19 +39,30 @@ class JournalView:
         awaited: Sources whose collector has no row yet: they have no log, and were never read.
         seen: Sources that this view could read before.
         expected: More sources to look for, in addition to existing ones.
+        ignored: Sources that are not needed.
 
     """
 
-    def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
-        self.readers: dict[str, JournalReader] = {}
+    def __init__(
+        self,
+        options: SourceOptions,
+        clock: Callable[[], float] = time.monotonic,
+        needed: Callable[[str], bool] = lambda source: True,
+    ) -> None:
+        self.readers: dict[str, LogReader] = {}
         self.troubles: dict[str, JournalError] = {}
         self.awaited: set[str] = set()
         self.seen: set[str] = set()
         self.expected: Collection[str] = ()
+        self.ignored: set[str] = set()
         self._options = options
         self._journal = Journal(options.journal)
+        # A collector announces new rows by itself.
+        self._slow = options.remote and not is_served(options.journal)
         self._clock = clock
+        self._needed = needed
         self._next_refresh = float("-inf")
+        self._watch = None if options.remote else Watch(options.journal)
         self._files: dict[str, tuple[int, int]] = {}
 
     def refresh(self) -> None:
@@ -57,16 +71,17 @@ class JournalView:
         It raises `JournalMissing` if there is no such journal, or no source in it, and `JournalError` if it cannot be
         reached.
         """
-        if self._options.remote and self._clock() < self._next_refresh:
+        if self._slow and self._clock() < self._next_refresh:
             return
         try:
             names = self._names()
         except JournalError:
             self.readers, self.troubles, self.awaited = {}, {}, set()
             raise
-        readers: dict[str, JournalReader] = {}
+        readers: dict[str, LogReader] = {}
         self.troubles, self.awaited = {}, set()
-        for source in names:
+        self.ignored = {source for source in names if not self._needed(source)}
+        for source in filter(self._needed, names):
             try:
                 readers[source] = self._refreshed(source)
             except JournalMissing:
@@ -80,23 +95,36 @@ class JournalView:
         self.seen.update(readers)
         self._next_refresh = self._clock() + REMOTE_SECONDS
 
+    def may_have_changed(self) -> bool:
+        """Return True if `refresh` may find something new in a readable log, or another log. It costs little."""
+        if self._watch is None:
+            # A collector announces new rows, so looking costs nothing.
+            return not self._slow or self._clock() >= self._next_refresh
+        return self._watch.sees_change(self.readers, names=self._options.sources is None)
+
     def _names(self) -> Collection[str]:
         """Return the sources to look for: the named ones; otherwise those that exist, or should."""
         if self._options.sources is not None:
             return self._options.sources
-        present = self._journal.sources()
+        present = self._journal.sources() if self._watch is None else self._watch.names()
         names = {*present, *self.seen, *self.expected}
+        if self._options.pattern is not None:
+            names = set(filter(self._options.reads, names))
         if not names:
+            which = f"whose name matches {self._options.pattern}" if present else "in it"
             raise JournalMissing(
-                f"journal {self._options.journal} has no source in it: check the path and the mount, or run "
+                f"journal {self._options.journal} has no source {which}: check the path and the mount, or run "
                 "`penstock collect` first"
             )
         return sorted(names)
 
-    def _refreshed(self, source: str) -> JournalReader:
+    def _refreshed(self, source: str) -> LogReader:
         """Return an updated reader of a source."""
-        file = self._identity_file(source)
         reader = self.readers.get(source)
+        unchanged = self._watch is not None and self._watch.is_unchanged(source)
+        if unchanged and reader is not None:
+            return reader
+        file = self._identity_file(source)
         # Another file: the log was removed, or created again.
         if reader is None or file != self._files.get(source):
             reader = self._journal.reader(source)
@@ -107,8 +135,10 @@ class JournalView:
 
     def _is_awaited(self, source: str) -> bool:
         """Return True if a source has, or had, a collector that waits for the first row."""
-        if source in self.seen or source in self.expected or self._options.remote:
+        if source in self.seen or source in self.expected:
             return False
+        if self._options.remote:
+            return not self._slow and self._journal.is_awaited(source)
         return Path(log_folder(self._options.journal, source), LOCK).exists()
 
     def _missing(self, source: str) -> JournalMissing:
@@ -134,14 +164,13 @@ class JournalView:
         """Return an identifier of a log's identity file, at the cost of one system call."""
         if self._options.remote:
             return (0, 0)
-        # A string instead of a path object: Spark asks about eighty times per second.
         try:
             status = os.stat(f"{self._options.journal}/{source_folder(source)}/{IDENTITY}")
         except OSError:
             return (0, 0)
         return status.st_ino, status.st_mtime_ns
 
-    def reader(self, source: str) -> JournalReader:
+    def reader(self, source: str) -> LogReader:
         """Return a source's reader; if it cannot be read, raise the error with the reason."""
         reader = self.readers.get(source)
         if reader is None:
@@ -160,6 +189,9 @@ class JournalView:
         """
         reader = self.readers[source]
         if place == "earliest":
+            # A log that is only trimmed counts as unchanged.
+            if self._watch is not None:
+                reader.refresh()
             return reader.first
         if place == "latest":
             return reader.end
@@ -167,6 +199,20 @@ class JournalView:
             return first_since(reader, datetime.fromisoformat(place))
         self.require_end(source, place)
         return place
+
+    def start(self, source: str, place: int | str) -> int:
+        """Return the current position of a place where a query starts for the first time; as `position`.
+
+        It raises `LocalError` if the place is a time, no row was received since, and the options require one.
+        """
+        position = self.position(source, place)
+        strict = self._options.require_rows_since and isinstance(place, str) and is_time(place)
+        if strict and position == self.readers[source].end:
+            raise LocalError(
+                f"source {source!r} has no row that was received since {place}, and "
+                "startingOffsetsByTimestampStrategy is error; start earlier, or set it to latest"
+            )
+        return position
 
     def require_end(self, source: str, position: int) -> None:
         """Check that a source is long enough for a position; `DataLost` if it ends before it."""
@@ -180,12 +226,16 @@ class JournalView:
         """Estimate the bytes between two positions of a source."""
         return self.readers[source].bytes_between(first, end)
 
-    def require_sources(self, **places: Start) -> None:
+    def segments(self, source: str) -> list[Extent]:
+        """Return the segments of a readable source, in order."""
+        return self.readers[source].segments()
+
+    def require_sources(self, places: Mapping[str, Start]) -> None:
         """Check that options name existing sources; `LocalError` if one does not exist.
 
         `places` has the value of each option: positions by source.
         """
-        present = {*self.readers, *self.troubles, *self.awaited}
+        present = {*self.readers, *self.troubles, *self.awaited, *self.ignored}
         for option, value in places.items():
             unknown = sorted(value.keys() - present) if isinstance(value, Mapping) else []
             if unknown:
@@ -195,7 +245,7 @@ class JournalView:
                 )
 
 
-def reaches(journal: str, reader: JournalReader, position: int) -> None:
+def reaches(journal: str, reader: LogReader, position: int) -> None:
     """Check that a log is long enough for a position; `DataLost` if it ends before it."""
     if position > reader.end:
         raise DataLost(

@@ -9,21 +9,24 @@ import pytest
 from penstock import JournalError, LocalError
 from penstock.journal.layout import log_folder
 from penstock.journal.reader import JournalReader
+from penstock.journal.since import first_since
 from penstock.journal.writer import JournalWriter
 from penstock.spark.offsets import Offset
-from penstock.spark.options import Start
-from penstock.spark.since import first_since, is_time
+from penstock.spark.places import Start
+from penstock.spark.schema import COLUMNS
 
 from .journals import (
     LATEST,
     NO_LIMITS,
     damage,
+    datasource,
     driver,
     fill,
     item,
     items,
     numbers,
     quiet_collector,
+    read_batch,
     segments,
     span,
 )
@@ -75,14 +78,6 @@ def test_damaged_segments_count_as_received_since(tmp_path: Path) -> None:
         damage(path, b"item")
     assert first_since(reader, second(2)) == 10
     assert first_since(reader, second(4)) == 10
-
-
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [("2026-01-02T12:00:00+00:00", True), ("2026-01-02T12:00:00", False), ("latest", False), ("", False)],
-)
-def test_times_have_a_zone(text: str, is_one: bool) -> None:
-    assert is_time(text) == is_one
 
 
 # Queries that begin at "latest".
@@ -200,3 +195,54 @@ def test_places_of_sources_that_have_no_rows_yet_are_kept(tmp_path: Path) -> Non
     assert numbers(first) == ({"a": 2, "b": 1}, {"a": 5})
     fill(tmp_path, "b", 3)
     assert numbers(driver(tmp_path).advance(first or LATEST, NO_LIMITS)) == ({"a": 2, "b": 1}, {"a": 5, "b": 3})
+
+
+# Queries that begin at a time.
+
+
+@pytest.mark.parametrize("option", ["startingTimestamp", "startingOffsetsByTimestamp"])
+def test_a_query_begins_with_the_first_row_since_a_time(tmp_path: Path, option: str) -> None:
+    collect(tmp_path, 1, 2, 3)
+    text = second(2).isoformat()
+    one = driver(tmp_path, **{option: text if option == "startingTimestamp" else json.dumps({"a": text})})
+    end = one.advance(Offset(one._options.starting), NO_LIMITS)
+    assert end is not None and numbers(end) == ({"a": 10}, {"a": 30})
+    again = Offset.parse(json.loads(json.dumps(end.json())))
+    assert again == end and one.plan(Offset(one._options.starting), again) == [span(tmp_path, "a", 10, 30)]
+
+
+def test_a_source_that_comes_later_begins_at_that_time_too(tmp_path: Path) -> None:
+    fill(tmp_path, "b", 3)
+    begun = Offset(second(2).isoformat())
+    first = driver(tmp_path).advance(begun, NO_LIMITS)
+    assert first is not None and first.since == second(2).isoformat()
+    collect(tmp_path, 1, 2, 3)
+    end = driver(tmp_path).advance(Offset.parse(json.loads(json.dumps(first.json()))), NO_LIMITS)
+    assert end is not None and end.begun == {"a": 10, "b": 0}
+
+
+def test_a_time_after_all_rows_is_the_end_unless_that_is_an_error(tmp_path: Path) -> None:
+    collect(tmp_path, 1, 2, 3)
+    begun = Offset(second(4).isoformat())
+    assert numbers(driver(tmp_path).advance(begun, NO_LIMITS)) == ({"a": 30}, {"a": 30})
+    strict = driver(tmp_path, startingOffsetsByTimestampStrategy="error")
+    with pytest.raises(LocalError, match=r"source 'a' has no row that was received since 2026-01-02T12:00:04"):
+        strict.advance(begun, NO_LIMITS)
+    # Only where the query starts.
+    assert (
+        strict.advance(Offset({"a": 30}, {"a": 30}, {"a": JournalReader(tmp_path, "a").uuid}, "q1"), NO_LIMITS) is None
+    )
+
+
+def test_a_batch_is_what_was_received_between_two_times(tmp_path: Path) -> None:
+    collect(tmp_path, 1, 2, 3)
+    between = datasource(
+        tmp_path,
+        startingTimestamp=second(2).isoformat(),
+        endingOffsetsByTimestamp=json.dumps({"a": round(second(3).timestamp() * 1000)}),
+    )
+    assert read_batch(between.reader(COLUMNS))["position"].to_pylist() == [*range(10, 20)]
+    with pytest.raises(LocalError, match="ends at position 0, before its start, 10"):
+        datasource(tmp_path, startingTimestamp=second(2).isoformat(), endingTimestamp=second(1).isoformat()).reader(
+            COLUMNS
+        ).partitions()

@@ -1,0 +1,45 @@
+"""A client of Spark Connect: ``python -m tests.spark.connected JOURNAL FOLDER``; it prints JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from penstock.spark.java import ensure_java
+
+
+def main(journal: str, folder: str) -> None:
+    ensure_java()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # Otherwise the server has a fixed port.
+    os.environ["SPARK_TESTING"] = "1"
+    spark = (
+        SparkSession.builder.remote("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.python.filterPushdown.enabled", "true")
+        .getOrCreate()
+    )
+    found: dict[str, object] = {"session": type(spark).__module__}
+    rows = spark.read.format("penstock").load(journal)
+    found["rows"] = rows.where("position >= 7").count()
+    out, checkpoint = str(Path(folder, "out")), str(Path(folder, "checkpoint"))
+    stream = spark.readStream.format("penstock").option("reader", "connect").load(journal)
+    writer = stream.writeStream.format("parquet").option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start(out).awaitTermination()
+    found["streamed"] = spark.read.parquet(out).count()
+    try:
+        spark.read.format("penstock").load(f"{journal}-typo").count()
+    except PySparkException as error:
+        found["error"] = str(error).splitlines()[0]
+    spark.stop()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
