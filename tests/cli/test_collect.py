@@ -123,6 +123,13 @@ def test_journal_of_another_collector_is_exit_code_1(penstock: Penstock, server:
     assert_one_line(result)
 
 
+def test_uri_is_not_the_folder_of_a_journal(penstock: Penstock) -> None:
+    result = penstock("collect", "rsocket+tcp://127.0.0.1:1", "items", "--journal", "s3://bucket/quotes")
+    assert result.code == 2
+    assert "a journal is written to a disk of this machine" in result.err
+    assert_one_line(result)
+
+
 def test_wrong_budget_is_exit_code_2(penstock: Penstock, server: str, tmp_path: Path) -> None:
     result = penstock("collect", server, "count", "-j", str(tmp_path), "--budget", "lots")
     assert result.code == 2

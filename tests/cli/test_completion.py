@@ -19,7 +19,7 @@ from tests.cli.conftest import SECONDS, Penstock, assert_one_line
         ("ca", ["call"]),
         ("--v", ["--version"]),
         ("nothing --", []),
-        ("journal ", ["ls", "tail", "verify", "repair", "forget"]),
+        ("journal t", ["tail", "trim"]),
         ("journal tail --fo", ["--format", "--follow"]),
         ("call --setup-", ["--setup-metadata", "--setup-auth"]),
         ("call rsocket+tcp://localhost:7878 echo --format ", ["text", "json", "hex", "raw", "none"]),

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 import trustme
 
-from penstock.cli.trust import client_tls, server_tls, without_files
+from penstock.cli.trust import client_tls
 from penstock.errors import LocalError
 from tests.cli.conftest import INTEROP, SEEN, Penstock, assert_one_line, serving
 
 TLS = "rsocket+tls://127.0.0.1:7878"
-TCP = "rsocket+tcp://127.0.0.1:7878"
 QUIC = "rsocket+quic://127.0.0.1:7878"
 
 
@@ -32,7 +31,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_trust_is_from_the_url_without_options() -> None:
     assert client_tls(TLS) == (TLS, None)
-    assert server_tls([TLS, QUIC]) == [TLS, QUIC]
 
 
 def test_trust_any_certificate() -> None:
@@ -42,18 +40,6 @@ def test_trust_any_certificate() -> None:
 
 def test_quic_client_gets_its_file_by_the_url() -> None:
     assert client_tls(QUIC, "ca.pem") == (f"{QUIC}?ca=ca.pem", None)
-
-
-def test_server_gets_its_files_by_the_url(files: Path) -> None:
-    pair = (str(files / "server.pem"), str(files / "server.key"))
-    urls = server_tls([TLS, QUIC, TCP], None, *pair)
-    for found, given in zip(urls[:2], (TLS, QUIC), strict=True):
-        assert found.startswith(f"{given}?cert=") and "&key=" in found and "ca=" not in found
-    assert urls[2] == TCP
-    [found] = server_tls([TLS], str(files / "ca.pem"), *pair)
-    assert "&ca=" in found
-    assert without_files(found) == TLS
-    assert without_files(f"{found}&codec=json") == f"{TLS}?codec=json"
 
 
 @pytest.mark.parametrize(
@@ -76,15 +62,6 @@ def test_unsupported_tls_options_of_quic_are_errors(files: Path) -> None:
     for options in ({"insecure": True}, {"cert": pem}, {"cert": pem, "cafile": ca}):
         with pytest.raises(LocalError, match="only --cafile"):
             client_tls(QUIC, **options)  # type: ignore[arg-type]
-    with pytest.raises(LocalError, match="does not support client certificates"):
-        server_tls([QUIC], ca, pem)
-
-
-def test_a_server_that_asks_for_certificates_needs_one(files: Path) -> None:
-    with pytest.raises(LocalError, match="--cert"):
-        server_tls([TLS], str(files / "ca.pem"))
-    with pytest.raises(LocalError, match=r"empty\.pem"):
-        server_tls([TLS], str(files / "empty.pem"), str(files / "client.pem"))
 
 
 def test_both_sides_present_certificates(penstock: Penstock, files: Path) -> None:

@@ -8,24 +8,36 @@ import logging
 import re
 import signal
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
+from ..access.listening import server_tls
 from ..errors import LocalError
-from .arguments import Credit, Route, Url
+from ..texts import counted
+from .arguments import Credit
 from .bodies import bodies_of
 from .connect_options import SessionOptions
+from .credentials import credentials
+from .durable import STOPPED, DurableOptions, collect_in_group
 from .exits import CANCELED
+from .feeds import FeedsOptions
+from .given import given_settings
 from .groups import grouped
+from .listen import Listener, ListenOptions
 from .request_options import RequestOptions
+from .signals import stop_signal
 
 if TYPE_CHECKING:
     from ..journal.collect import Collector, Progress
+    from ..replica.group import Membership
 
 REPORT_SECONDS: Final = 2.0
 UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
@@ -35,7 +47,7 @@ UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 class CollectOptions:
     """The journal, and how to collect into it."""
 
-    journal: Annotated[Path, Option("--journal", "-j", help="The journal's folder.")]
+    journal: Annotated[Path | None, Option("--journal", "-j", help="The journal's folder.")] = None
     source: Annotated[str | None, Option("--source", help="The log's name in the journal; the route by default.")] = (
         None
     )
@@ -45,24 +57,106 @@ class CollectOptions:
     ] = "256MiB"
     again: Annotated[bool, Option("--again", help="Collect a completed stream again.")] = False
     accept_loss: Annotated[bool, Option("--accept-loss", help="Open a damaged log; record lost rows as a gap.")] = False
+    serve: Annotated[
+        list[str],
+        Option(
+            "--serve",
+            metavar="URL",
+            help="Serve the journal to readers elsewhere, which show the token in PENSTOCK_SERVE_TOKEN; repeatable.",
+        ),
+    ] = field(default_factory=list)
     quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress.")] = False
     as_json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False
 
 
 @grouped
 def collect(
-    url: Url,
-    route: Route,
     request: RequestOptions,
     options: SessionOptions,
     collecting: CollectOptions,
+    feeds: FeedsOptions,
+    listening: ListenOptions,
+    durable: DurableOptions,
+    url: Annotated[str | None, Argument(help="PROTOCOL+TRANSPORT://HOST:PORT of the publisher.")] = None,
+    route: Annotated[str | None, Argument(help="The name of a handler.")] = None,
 ) -> None:
     """Collect a stream into a journal, each item once, until it is complete.
+
+    With --config it collects many streams, and with --listen it receives rows.
 
     If it is stopped, the same command continues where it left off.
 
     Example: penstock collect rsocket+tcp://localhost:7878 flights --journal data/flights
+
+    Example: penstock collect --config feeds.toml --http 7880 --serve rsocket+tcp://127.0.0.1:7879
+
+    Example: penstock collect --listen rsocket+tcp://:7879 --receive delays --journal data/in --auth env:SINK_AUTH
     """
+    journal = collecting.journal
+    # As a path, s3://bucket is s3:/bucket.
+    if journal is not None and re.match(r"[a-z][a-z0-9+.-]+:/", str(journal)):
+        raise LocalError(
+            "--journal needs a folder: a journal is written to a disk of this machine; "
+            "`penstock journal seal --store URI` moves its old rows to a store"
+        )
+    if feeds.config is not None:
+        if durable != DurableOptions():
+            raise LocalError("--config says where items are durable: use storage.durable and [group] in the file")
+        if url is not None or journal is not None or listening.listen:
+            raise LocalError(
+                "--config names the streams and journals: use it without URL, ROUTE, --journal and --listen"
+            )
+        feeds.run(_serve_table(collecting, options))
+    elif listening.listen:
+        if url is not None or journal is None:
+            raise LocalError("--listen needs --journal, and no URL and ROUTE: clients connect to this process")
+        if durable != DurableOptions():
+            raise LocalError("--listen is durable on this disk only: use it without --durable, --store and --group")
+        _listener(listening, journal, request, options, collecting).run()
+    elif url is None or route is None or journal is None:
+        raise LocalError("give URL, ROUTE and --journal of one stream, or --config FILE for many")
+    else:
+        _collect_one(url, route, journal, request, options, collecting, durable.membership(journal))
+
+
+def _serve_table(collecting: CollectOptions, options: SessionOptions) -> dict[str, Any] | None:
+    """Return the table [serve] that the command line describes; None without --serve."""
+    if not collecting.serve:
+        return None
+    return {"url": tuple(collecting.serve), "cafile": options.cafile, "cert": options.cert, "key": options.key}
+
+
+def _listener(
+    listening: ListenOptions,
+    journal: Path,
+    request: RequestOptions,
+    options: SessionOptions,
+    collecting: CollectOptions,
+) -> Listener:
+    from ..settings import Settings
+
+    return Listener(
+        urls=server_tls(listening.listen, options.cafile, options.cert, options.key),
+        routes=listening.routes(),
+        journal=journal,
+        budget_bytes=size_of(collecting.budget),
+        stage_bytes=size_of(listening.stage_bytes),
+        credentials=None if request.auth is None else credentials(request.auth),
+        closed=request.auth is not None or options.cafile is not None,
+        settings=Settings(**given_settings(options.set)),
+    )
+
+
+def _collect_one(
+    url: str,
+    route: str,
+    journal: Path,
+    request: RequestOptions,
+    options: SessionOptions,
+    collecting: CollectOptions,
+    member: Membership | None,
+) -> None:
+    """Collect one stream, and print what was collected."""
     from ..aio.loop import run
     from ..journal import Request
     from ..journal.collect import Collector
@@ -72,10 +166,11 @@ def collect(
     request_route, payload = request.request(url, route, settings)
     payload = bodies_of(url).outgoing(payload)
     address, context = options.tls(url)
-    collector = Collector(
+    made = partial(
+        Collector,
         address,
         request_route,
-        collecting.journal,
+        journal,
         source=route if collecting.source is None else collecting.source,
         data=payload.data,
         metadata=payload.metadata,
@@ -87,8 +182,8 @@ def collect(
         accept_loss=collecting.accept_loss,
         request=Request(route, payload.data, request.lasting_metadata(payload), address),
     )
-    stopped = run(_collect(collector, collecting.quiet))
-    _print_result(collector.progress, stopped is None, collecting.as_json)
+    progress, stopped = run(_collect(made, journal, collecting, member))
+    _print_result(progress, stopped is None, collecting.as_json)
     if stopped == signal.SIGINT:
         raise typer.Exit(CANCELED)
 
@@ -101,28 +196,49 @@ def size_of(text: str) -> int:
     return int(match[1]) * UNITS[match[2]]
 
 
-async def _collect(collector: Collector, quiet: bool) -> signal.Signals | None:
-    """Collect until the stream is complete or a signal arrives. Return the signal, or None."""
-    work = asyncio.ensure_future(collector.run())
-    loop = asyncio.get_running_loop()
-    signals: list[signal.Signals] = []
+async def _collect(
+    made: Callable[..., Collector], journal: Path, options: CollectOptions, member: Membership | None
+) -> tuple[Progress, signal.Signals | None]:
+    """Collect, and serve the journal meanwhile. Return the progress, and the signal that has ended it or None."""
+    async with AsyncExitStack() as serving:
+        if options.serve:
+            from ..serving.door import environment_token
+            from ..serving.host import Host, Listening
 
-    def stop(number: signal.Signals) -> None:
-        signals.append(number)
-        work.cancel()
+            where = Listening(urls=tuple(options.serve), token=environment_token())
+            host = await serving.enter_async_context(Host({"journal": str(journal)}, where))
+            for url in host.urls:
+                print(f"serving the journal on {url}", file=sys.stderr, flush=True)
+        if member is None:
+            progress, stopped = await _collected(made(), options.quiet)
+        else:
+            progress, stopped = await collect_in_group(member, made, partial(_reported, quiet=options.quiet))
+        if options.serve and stopped is None:
+            print("the stream is complete; the journal is served until Ctrl-C", file=sys.stderr, flush=True)
+            await stop_signal()
+        return progress, stopped
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number)
-    report = asyncio.ensure_future(_report(collector))
-    if quiet:
-        report.cancel()
+
+async def _collected(collector: Collector, quiet: bool) -> tuple[Progress, signal.Signals | None]:
+    """Collect until the stream is complete or a signal arrives. Return the progress, and the signal or None."""
+    work = asyncio.ensure_future(_reported(collector, quiet))
+    stopped = stop_signal()
+    stopped.add_done_callback(lambda _: work.cancel())
     try:
         await work
     except asyncio.CancelledError:
-        print("stopped; the same command continues from here", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
+    return collector.progress, stopped.result() if work.cancelled() else None
+
+
+async def _reported(collector: Collector, quiet: bool) -> None:
+    """Collect until the stream is complete, and print the progress meanwhile unless `quiet`."""
+    report = None if quiet else asyncio.ensure_future(_report(collector))
+    try:
+        await collector.run()
     finally:
-        report.cancel()
-    return signals[0] if work.cancelled() else None
+        if report is not None:
+            report.cancel()
 
 
 def _print_result(progress: Progress, complete: bool, as_json: bool) -> None:
@@ -134,8 +250,8 @@ def _print_result(progress: Progress, complete: bool, as_json: bool) -> None:
     if progress.already:
         print(f"the stream is already complete, at {progress.position:,}; use --again to collect it again")
         return
-    gaps = f", {progress.gaps} gaps" if progress.gaps else ""
-    print(f"collected {progress.rows:,} items{gaps}; the journal ends at {progress.position:,}")
+    gaps = f", {counted(progress.gaps, 'gap')}" if progress.gaps else ""
+    print(f"collected {counted(progress.rows, 'item')}{gaps}; the journal ends at {progress.position:,}")
 
 
 async def _report(collector: Collector) -> None:

@@ -16,7 +16,7 @@ from ..texts import shown, shown_json
 from .arguments import offering
 from .bodies import Bodies, bodies_of
 
-__all__ = ["FORMATS", "OutputOptions", "Printer", "complain"]
+__all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "text_fields"]
 
 
 def complain(message: str) -> None:
@@ -53,11 +53,12 @@ def _safe_line(payload: Payload) -> bytes:
 
 
 def _json_line(payload: Payload) -> bytes:
-    fields = _text("data", payload.data) | _text("metadata", payload.metadata)
+    fields = text_fields("data", payload.data) | text_fields("metadata", payload.metadata)
     return shown_json(json.dumps(fields, ensure_ascii=False)).encode() + b"\n"
 
 
-def _text(name: str, value: bytes | None) -> dict[str, str | None]:
+def text_fields(name: str, value: bytes | None) -> dict[str, str | None]:
+    """Return the fields of bytes in JSON: text, or null and hex for bytes that are not valid UTF-8."""
     if value is None:
         return {name: None}
     try:

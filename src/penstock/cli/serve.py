@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import importlib.util
 import logging
 import re
-import signal
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Argument, Option
 
+from ..access.listening import server_tls, without_files
 from ..errors import LocalError
 from .connect_options import Debug, Set, ShowSecrets, Stats
 from .connection import log, summary
@@ -25,7 +24,7 @@ from .framedump import FrameDump
 from .given import given_settings
 from .groups import grouped
 from .optionsfile import OptionsFile
-from .trust import server_tls, without_files
+from .signals import stop_signal
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -124,10 +123,7 @@ async def _serve(service: Service, urls: list[str], options: ServeOptions, setti
     from ..aio.server import serve as listen
 
     began = monotonic()
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
+    stopped = stop_signal()
     counters = Metrics()
     taps: list[Tap] = [counters] if options.metrics or options.stats else []
     if options.debug:
@@ -138,7 +134,7 @@ async def _serve(service: Service, urls: list[str], options: ServeOptions, setti
                 print(f"listening on {without_files(url) if options.cert else url}", flush=True)
             if metrics_url:
                 print(f"metrics on {metrics_url}", flush=True)
-            await stopped.wait()
+            await stopped
     if options.stats:
         log(summary(counters.snapshot(), monotonic() - began))
 

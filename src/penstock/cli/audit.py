@@ -1,0 +1,126 @@
+"""`penstock audit`: compares a journal with what the publisher has sent."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from typer import Option
+
+from ..errors import ApplicationError, LocalError
+from .arguments import Route, Url
+from .connect_options import SessionOptions
+from .exits import FAILED
+from .groups import grouped
+
+if TYPE_CHECKING:
+    from ..audit.compare import Audit
+    from ..audit.sent import Query, Sent
+    from ..journal import JournalReader
+
+__all__ = ["audit"]
+
+POLL_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """The journal, and how long to wait for items on their way."""
+
+    journal: Annotated[str, Option("--journal", "-j", help="The journal: a folder, or a URI such as s3://…")]
+    source: Annotated[str | None, Option("--source", help="The log's name in the journal; the route by default.")] = (
+        None
+    )
+    wait: Annotated[
+        float, Option("--wait", metavar="SECONDS", min=0, help="How long to wait for items that were sent.")
+    ] = 5.0
+    as_json: Annotated[bool, Option("--json", help="Print the result as a JSON object.")] = False
+
+
+@grouped
+def audit(url: Url, route: Route, options: SessionOptions, auditing: AuditOptions) -> None:
+    """Check that a journal has what the publisher has sent, item by item; exit with 1 if it does not.
+
+    The publisher's service must be audited, see `penstock.audited`. A collector may be running: items that were sent
+    when the check begins must arrive within --wait.
+
+    Example: penstock audit rsocket+tcp://localhost:7878 flights --journal data/flights
+    """
+    from ..aio.loop import run
+    from ..audit.compare import compare
+    from ..audit.sent import Query
+    from ..journal.feedlog import stream_start
+    from ..journal.storage import LogFolder
+
+    source = route if auditing.source is None else auditing.source
+    identity = LogFolder.of(auditing.journal, source).require()
+    log = _reader(auditing.journal, source)
+    start = stream_start(log.state)
+    if start is None:
+        raise LocalError(f"log {source!r} of {auditing.journal} was not written by a collector, or has no stream yet")
+    rows = log.end - start
+    request = "" if identity.request is None else identity.request.data
+    streams = run(_ask(url, options, Query(route, identity.uuid, request)))
+    if not streams:
+        raise LocalError(
+            f"the publisher has not sent this stream since it was started: it knows no stream {route!r} with the "
+            "request that this log collects"
+        )
+    deadline = time.monotonic() + auditing.wait
+    found = [compare(_caught_up(log, start + sent.items, deadline), start, sent, rows) for sent in streams]
+    # Several clients may have made the same request.
+    best = max(found, key=lambda each: (each.agrees, each.compared))
+    _print(source, best, auditing.as_json)
+    if not best.agrees or best.waiting:
+        raise typer.Exit(FAILED)
+
+
+def _reader(journal: str, source: str) -> JournalReader:
+    from ..journal import JournalReader
+
+    return JournalReader(journal, source)
+
+
+async def _ask(url: str, options: SessionOptions, query: Query) -> list[Sent]:
+    """Return what the publisher has sent."""
+    from ..aio.client import connect
+    from ..aio.typed_peer import typed
+    from ..audit.sent import ROUTE, Sent
+    from ..schema.formats import format_of
+
+    address, context = options.tls(url)
+    async with connect(address, settings=options.settings(url), ssl=context) as peer:
+        mime = "" if format_of(peer.data_mime) else "application/json"
+        try:
+            return await typed(peer, mime).call(ROUTE, query, returns=list[Sent])
+        except ApplicationError as error:
+            raise LocalError(
+                f"the publisher does not tell what it has sent ({error}); its service must be audited: "
+                "penstock.audited(service)"
+            ) from None
+
+
+def _caught_up(log: JournalReader, end: int, deadline: float) -> JournalReader:
+    """Return the log when it has the rows below `end`, or as it is when the time is over."""
+    log.refresh()
+    while log.end < end and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        log.refresh()
+    return log
+
+
+def _print(source: str, found: Audit, as_json: bool) -> None:
+    fields: dict[str, Any] = {
+        "source": source,
+        "start": found.start,
+        "sent": found.sent,
+        "rows": found.rows,
+        "compared": found.compared,
+        "waiting": found.waiting,
+        "differing": found.differing,
+        "surplus": found.surplus,
+    }
+    print(json.dumps(fields) if as_json else f"{source}: {found}")

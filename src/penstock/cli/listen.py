@@ -1,0 +1,113 @@
+"""`penstock collect --listen`: receives rows that clients send, instead of collecting a stream."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from typer import Option
+
+from ..access.listening import without_files
+from ..errors import LocalError
+from ..urls import parse_url
+from .exits import CANCELED
+from .signals import stop_signal
+
+if TYPE_CHECKING:
+    from .. import Bearer, Simple
+    from ..aio.setup import Acceptor
+    from ..settings import Settings
+
+__all__ = ["ListenOptions", "Listener"]
+
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListenOptions:
+    """Where clients connect, and what they may send."""
+
+    listen: Annotated[
+        list[str], Option("--listen", metavar="URL", help="Receive rows at this URL instead; repeatable.")
+    ] = field(default_factory=list)
+    receive: Annotated[
+        list[str],
+        Option("--receive", metavar="ROUTE[=SOURCE]", help="With --listen: a route, and its log; repeatable."),
+    ] = field(default_factory=list)
+    stage_bytes: Annotated[
+        str, Option("--stage-bytes", metavar="BYTES", help="With --listen: maximum size of uncommitted rows of a log.")
+    ] = "4GiB"
+
+    def routes(self) -> dict[str, str]:
+        """Return the routes and the names of their logs."""
+        found: dict[str, str] = {}
+        for text in self.receive:
+            route, equals, source = text.rpartition("=")
+            found[route if equals else source] = source
+        if not found:
+            raise LocalError("--listen needs the routes that it receives: --receive ROUTE or --receive ROUTE=SOURCE")
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listener:
+    """A receiver, and who may connect to it."""
+
+    urls: list[str]
+    """Where clients connect; URLs of TLS name their files."""
+    routes: dict[str, str]
+    """The routes, and the names of their logs."""
+    journal: Path
+    """The journal's folder."""
+    budget_bytes: int
+    """Maximum bytes of unread rows of a log."""
+    stage_bytes: int
+    """Maximum bytes of uncommitted rows of a log."""
+    credentials: Simple | Bearer | None
+    """What clients have to show."""
+    closed: bool
+    """Whether only some clients may connect."""
+    settings: Settings
+    """The settings of the server."""
+
+    def run(self) -> None:
+        """Receive rows until a signal arrives."""
+        from ..aio.loop import run
+
+        logging.basicConfig(format="penstock: %(message)s")
+        if not self.closed and not all(_is_local(url) for url in self.urls):
+            print("penstock: everybody who can connect may write here; use --auth or --cafile", file=sys.stderr)
+        if run(self._serve()) == signal.SIGINT:
+            raise typer.Exit(CANCELED)
+
+    async def _serve(self) -> signal.Signals:
+        """Receive rows, and return the signal that has ended it."""
+        from ..aio.server import serve
+        from ..receiving.receiver import Receiver
+
+        arrived = stop_signal()
+        receiver = Receiver(self.journal, self.routes, stage_bytes=self.stage_bytes, budget_bytes=self.budget_bytes)
+        accept = self._acceptor()
+        async with receiver, serve(receiver.service, *self.urls, settings=self.settings, acceptor=accept) as server:
+            for url in server.urls:
+                print(f"listening on {without_files(url)}", flush=True)
+            stopped = await arrived
+        print("stopped; the same command continues from here", file=sys.stderr)
+        return stopped
+
+    def _acceptor(self) -> Acceptor | None:
+        if self.credentials is None:
+            return None
+        from ..receiving.admission import Admission
+
+        return Admission(self.credentials)
+
+
+def _is_local(text: str) -> bool:
+    url = parse_url(text)
+    return url.port is None or url.host in LOOPBACK

@@ -1,0 +1,258 @@
+"""`penstock top`: a live table of feeds and their readers."""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+from rich.console import Console, Group, JustifyMethod
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+from typer import Argument, Option
+
+from ..errors import ConnectError, LocalError
+from ..texts import counted, shown_json, shown_line
+from .groups import grouped
+
+if TYPE_CHECKING:
+    from ..feeds.status import Document, FeedStatus
+
+__all__ = ["render", "top"]
+
+DEFAULT_URL: Final = "http://127.0.0.1:7880"
+ANSWER_SECONDS: Final = 10.0
+MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
+TONES: Final = {
+    "live": "green",
+    "complete": "green",
+    "connecting": "yellow",
+    "waiting for budget": "yellow",
+    "waiting for disk": "red",
+    "refused": "red",
+    "stopped": "red",
+}
+FRAME_LINES: Final = 5
+"""Lines beside the rows: the summary, two headings, the note on what is not shown, and the cursor's."""
+MAX_READERS: Final = 8
+MAX_SERVED: Final = 4
+NOTHING: Final = "-"
+FLEXIBLE: Final = ("Feed", "Reader", "Reason", "URL")
+"""Columns that are shortened if the terminal is narrow."""
+DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Collectors are in the same network: a proxy of the environment would not find localhost."""
+
+Read = Callable[[], "Document"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopOptions:
+    """What to show, and how often."""
+
+    config: Annotated[
+        Path | None, Option("--config", metavar="FILE", help="Read the journals of this file of feeds instead.")
+    ] = None
+    once: Annotated[bool, Option("--once", help="Show the table once.")] = False
+    as_json: Annotated[bool, Option("--json", help="Print the status as one JSON object.")] = False
+    interval: Annotated[float, Option("--interval", metavar="SECONDS", min=0.1, help="Time between updates.")] = 2.0
+
+
+@grouped
+def top(
+    options: TopOptions,
+    url: Annotated[str | None, Argument(help=f"The URL of --http of a collector; {DEFAULT_URL} by default.")] = None,
+) -> None:
+    """Show feeds and readers: rates, lags, budgets, credit and gaps, until Ctrl-C.
+
+    Example: penstock top http://localhost:7880 --once
+    """
+    if url is not None and options.config is not None:
+        raise LocalError("give either a URL or --config")
+    read = _from_journals(options.config) if options.config is not None else _from_server(url or DEFAULT_URL)
+    if options.as_json:
+        print(shown_json(msgspec.json.encode(read()).decode()))
+        return
+    console = Console()
+    if options.once:
+        console.print(render(read(), console.width))
+        return
+    with suppress(KeyboardInterrupt):
+        _watch(console, read, options.interval)
+
+
+def _watch(console: Console, read: Read, interval: float) -> None:
+    """Show the table until Ctrl-C. The first answer must arrive; later ones may be missing for a while."""
+    newest = read()
+    problem = ""
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            live.update(render(newest, console.width, console.height, problem), refresh=True)
+            time.sleep(interval)
+            try:
+                newest, problem = read(), ""
+            except ConnectError as error:
+                problem = str(error)
+
+
+def _from_server(url: str) -> Read:
+    """Return a function that asks a collector for its status."""
+    from ..feeds.status import Document
+
+    if not url.startswith(("http://", "https://")):
+        raise LocalError(f"{url!r} is not the URL of a collector; write one like {DEFAULT_URL}")
+
+    def read() -> Document:
+        try:
+            with DIRECT.open(f"{url.rstrip('/')}/status", timeout=ANSWER_SECONDS) as response:
+                return msgspec.json.decode(response.read(MAX_ANSWER_BYTES), type=Document)
+        except (OSError, ValueError, RecursionError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise ConnectError(
+                f"{url} does not answer with the status of a collector ({reason}); start it with --http"
+            ) from None
+
+    return read
+
+
+def _from_journals(path: Path) -> Read:
+    """Return a function that looks at the journals of a file of feeds."""
+    from ..feeds.board import Board
+    from ..feeds.file import load
+    from ..feeds.offline import statuses
+
+    file, board = load(path), Board()
+
+    def read() -> Document:
+        board.publish(statuses(file))
+        return board.document()
+
+    return read
+
+
+def render(document: Document, width: int, height: int = 0, problem: str = "") -> Group:
+    """Return what to show of a document.
+
+    Args:
+        document: The statuses.
+        width: The width of the terminal; narrow ones get fewer columns.
+        height: Its height, which limits the number of rows; 0: all are shown.
+        problem: Why there is no newer document.
+
+    """
+    states = ", ".join(f"{count} {state}" for state, count in document.states.items()) or "no feeds"
+    summary = Text(f"{time.strftime('%H:%M:%S', time.localtime(document.time))}  {states}")
+    if not document.healthy:
+        summary.append("; the collector does not answer", "bold red")
+    if problem:
+        summary.append(f"; {shown_line(problem)}", "bold red")
+    readers = document.readers[:MAX_READERS] if height else document.readers
+    served = document.served[:MAX_SERVED] if height else document.served
+    lines = FRAME_LINES + len(readers) + (len(served) + 1 if served else 0)
+    room = max(1, height - lines) if height else len(document.feeds)
+    feeds = document.feeds if room >= len(document.feeds) else sorted(document.feeds, key=_urgency)[:room]
+    parts: list[Any] = [summary, _table(_columns(width), feeds)]
+    if len(feeds) < len(document.feeds):
+        rest = counted(len(document.feeds) - len(feeds), "more feed")
+        parts.append(Text(f"and {rest}; --once shows all", "dim"))
+    if readers:
+        parts.append(_table(READERS, readers))
+    if served:
+        parts.append(_table(SERVED, served))
+    return Group(*parts)
+
+
+def _urgency(feed: FeedStatus) -> tuple[int, int, str]:
+    """Return the key that sorts feeds with problems first, then those with the largest lag."""
+    tone = TONES[feed.state]
+    return (
+        ("red", "yellow", "green").index(tone),
+        -max((lag.rows for lag in feed.readers.values()), default=0),
+        feed.name,
+    )
+
+
+def _table(columns: Columns, items: Any) -> Table:
+    table = Table(box=None, pad_edge=False)
+    rows = [[cell(item) for _, cell, _ in columns] for item in items]
+    for number, (title, _, is_text) in enumerate(columns):
+        # Numbers are useless in part: long names and reasons give way.
+        least = 4 if title in FLEXIBLE else max(map(len, (title, *(row[number].plain for row in rows))))
+        side: JustifyMethod = "left" if is_text else "right"
+        table.add_column(title, justify=side, no_wrap=True, overflow="ellipsis", min_width=least)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _columns(width: int) -> Columns:
+    """Return the columns that fit into a terminal."""
+    return [column for column, least in FEEDS if width >= least]
+
+
+def _count(value: float | None) -> Text:
+    return Text(NOTHING if value is None else f"{value:,.0f}")
+
+
+def _size(value: int | None) -> Text:
+    if value is None:
+        return Text(NOTHING)
+    size, units = float(value), iter(("B", "KiB", "MiB", "GiB"))
+    for unit in units:
+        if size < 1024:
+            return Text(f"{size:.0f} {unit}")
+        size /= 1024
+    return Text(f"{size:.1f} TiB")
+
+
+def _age(value: float | None) -> Text:
+    if value is None:
+        return Text(NOTHING)
+    for limit, divisor, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
+        if value < limit:
+            return Text(f"{value / divisor:.0f} {unit}")
+    return Text(f"{value / 86_400:.0f} d")
+
+
+def _worst(feed: FeedStatus, field: str) -> float | None:
+    return max((getattr(lag, field) for lag in feed.readers.values()), default=None)
+
+
+def _reasons(feed: FeedStatus) -> Text:
+    texts: Iterator[str] = (text for text in dict.fromkeys((feed.reason, feed.problem)) if text)
+    return Text(shown_line(" ".join(texts)), "dim")
+
+
+Columns = list[tuple[str, Callable[[Any], Text], bool]]
+"""Columns: the title, a function that returns the cell of an item, and whether it is a text."""
+
+FEEDS: Final[list[tuple[tuple[str, Callable[[Any], Text], bool], int]]] = [
+    # The column, and the width of the terminal from which on it is shown.
+    (("Feed", lambda feed: Text(shown_line(feed.name)), True), 0),
+    (("State", lambda feed: Text(str(feed.state), TONES[feed.state]), True), 0),
+    (("Rows/s", lambda feed: _count(feed.rate), False), 0),
+    (("Lag", lambda feed: _count(_worst(feed, "rows")), False), 0),
+    (("Lag time", lambda feed: _age(_worst(feed, "seconds")), False), 60),
+    (("Budget left", lambda feed: _size(feed.budget_free), False), 76),
+    (("Credit", lambda feed: _count(feed.credit), False), 90),
+    (("Gaps", lambda feed: Text(f"{feed.gaps:,}", "red" if feed.gaps else ""), False), 76),
+    (("Reconnects", lambda feed: _count(feed.reconnects), False), 110),
+    (("Position", lambda feed: _count(feed.position), False), 110),
+    (("Reason", _reasons, True), 90),
+]
+READERS: Final[Columns] = [
+    ("Reader", lambda reader: Text(shown_line(reader.reader)), True),
+    ("Feeds", lambda reader: _count(reader.feeds), False),
+    ("Lag", lambda reader: _count(reader.rows), False),
+    ("Longest lag", lambda reader: _age(reader.seconds), False),
+]
+SERVED: Final[Columns] = [
+    ("Served journal", lambda served: Text(shown_line(served.name)), True),
+    ("Connections", lambda served: _count(served.connections), False),
+    ("URL", lambda served: Text(shown_line(served.url)), True),
+]

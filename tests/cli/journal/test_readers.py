@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.journal import Journal
+from penstock.journal.layout import COMMITTED, log_folder
+from penstock.journal.retention import commit
+from tests.cli.conftest import Penstock, assert_one_line
+from tests.cli.journal.logs import fill
+
+
+@pytest.fixture
+def read_journal(tmp_path: Path) -> Path:
+    """Return a journal with the logs a and b, which `spark` reads, and c, which has no reader."""
+    for source in "abc":
+        fill(tmp_path, source, 2_000)
+    for cursor, position in (("spark@0", 1_500), ("spark@1", 1_200), ("report", 3)):
+        commit(log_folder(tmp_path, "a"), cursor, position)
+    commit(log_folder(tmp_path, "b"), "spark", 7)
+    return tmp_path
+
+
+def test_forget_removes_a_reader_from_every_log(penstock: Penstock, read_journal: Path) -> None:
+    result = penstock("journal", "forget", str(read_journal), "spark")
+    assert result.code == 0
+    assert result.out.decode().splitlines() == [
+        "a: removed reader spark, which had committed position 1,200",
+        "b: removed reader spark, which had committed position 7",
+    ]
+    journal = Journal(read_journal)
+    assert [journal.readers(source) for source in "abc"] == [["report"], [], []]
+
+
+def test_forget_removes_a_reader_from_one_log(penstock: Penstock, read_journal: Path) -> None:
+    result = penstock("journal", "forget", str(read_journal), "spark", "--source", "a", "--json")
+    assert result.objects == [{"source": "a", "reader": "spark", "position": 1_200, "cursors": ["spark@0", "spark@1"]}]
+    journal = Journal(read_journal)
+    assert [journal.readers(source) for source in "abc"] == [["report"], ["spark"], []]
+
+
+def test_forget_lists_readers_when_the_name_is_unknown(penstock: Penstock, read_journal: Path) -> None:
+    result = penstock("journal", "forget", str(read_journal), "nobody")
+    assert result.code == 2
+    assert "has no reader 'nobody'; its readers are a: report, spark; b: spark; c: none" in result.err
+    assert_one_line(result)
+    result = penstock("journal", "forget", str(read_journal), "report", "--source", "b")
+    assert result.code == 2
+    assert "its readers are b: spark" in result.err
+    assert Journal(read_journal).readers("a") == ["report", "spark"]
+
+
+def test_forget_removes_a_reader_with_a_damaged_position(penstock: Penstock, read_journal: Path) -> None:
+    (log_folder(read_journal, "b") / COMMITTED / "spark").write_bytes(b"junk")
+    result = penstock("journal", "forget", str(read_journal), "spark", "--source", "b")
+    assert result.out == b"b: removed reader spark, whose position was damaged\n"
+    assert Journal(read_journal).readers("b") == []
+
+
+def test_lag_shows_how_far_readers_are_behind(penstock: Penstock, read_journal: Path) -> None:
+    result = penstock("journal", "lag", str(read_journal))
+    assert result.code == 0
+    first, second, third, fourth = result.out.decode().splitlines()
+    assert first.startswith("a: report is at 3, 1,997 rows behind (")
+    assert second.startswith("a: spark is at 1,200, 800 rows behind (")
+    assert second.endswith(" s old")
+    assert third.startswith("b: spark is at 7, ")
+    assert fourth == "c: no readers"
+    (found,) = penstock("journal", "lag", str(read_journal), "--source", "b", "--json").objects
+    assert (found["source"], found["reader"], found["position"], found["rows"]) == ("b", "spark", 7, 1_993)
+    assert found["seconds"] >= 0
+
+
+@pytest.mark.parametrize("verb", ["lag", "readers"])
+def test_lists_continue_after_a_log_that_fails(penstock: Penstock, read_journal: Path, verb: str) -> None:
+    (log_folder(read_journal, "a") / COMMITTED / "spark@0").write_bytes(b"junk")
+    result = penstock("journal", verb, str(read_journal))
+    assert result.code == 1
+    first, last = result.out.decode().splitlines()
+    assert first.startswith("b: spark ")
+    assert last == "c: no readers"
+    assert "is not a reader's cursor" in result.err
+
+
+def test_readers_lists_owners(penstock: Penstock, read_journal: Path) -> None:
+    commit(log_folder(read_journal, "c"), "table", 5, query="abc1")
+    first, *_, last = penstock("journal", "readers", str(read_journal)).out.decode().splitlines()
+    assert first.startswith("a: report at 3, no query, committed 2")
+    assert last.startswith("c: table at 5, query abc1, committed 2")
+    (found,) = penstock("journal", "readers", str(read_journal), "--source", "c", "--json").objects
+    assert (found["reader"], found["query"], found["position"]) == ("table", "abc1", 5)
+
+
+def test_seek_moves_a_reader_both_ways(penstock: Penstock, read_journal: Path) -> None:
+    seek = ("journal", "seek", str(read_journal), "report", "--source", "a", "--to")
+    assert penstock(*seek, "latest").out == b"a: reader report is at 2,000\n"
+    assert penstock(*seek, "earliest", "--json").objects == [{"source": "a", "reader": "report", "position": 0}]
+    assert Journal(read_journal).lags("a")[0].rows == 2_000
+
+
+def test_seek_leaves_the_readers_of_queries_alone(penstock: Penstock, read_journal: Path) -> None:
+    commit(log_folder(read_journal, "c"), "table", 5, query="abc1")
+    result = penstock("journal", "seek", str(read_journal), "table", "--to", "latest", "--source", "c")
+    assert result.code == 2
+    assert "belongs to Spark query abc1" in result.err
+    assert_one_line(result)
+    assert Journal(read_journal).lags("c")[0].position == 5

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.journal import Journal
+from penstock.journal.layout import log_folder
+from penstock.journal.retention import commit
+from penstock.journal.writer import JournalWriter
+from tests.cli.conftest import Penstock, assert_one_line
+from tests.cli.journal.logs import fill, spoil
+from tests.journal.logs import append
+
+
+@pytest.fixture
+def segmented(tmp_path: Path) -> Path:
+    """A journal with one log of four segments."""
+    with JournalWriter.open(tmp_path, "s", segment_bytes=1, fsync=False) as writer:
+        append(writer, 3, 2, 4, 1)
+    return tmp_path
+
+
+def test_trim_deletes_whole_segments(penstock: Penstock, segmented: Path) -> None:
+    trim = ("journal", "trim", str(segmented), "--to")
+    assert penstock(*trim, "4").out == b"s: the first row is at 3\n"
+    assert penstock(*trim, "latest", "--json").objects == [{"source": "s", "position": 10, "first": 9}]
+    assert Journal(segmented).verify()["s"].sound
+
+
+def test_trim_leaves_sealed_rows(penstock: Penstock, segmented: Path) -> None:
+    assert penstock("journal", "seal", str(segmented), "--force").code == 0
+    assert penstock("journal", "trim", str(segmented), "--to", "latest").out == b"s: the first row is at 0\n"
+    assert Journal(segmented).reader("s").first == 0
+
+
+def test_trim_continues_after_a_log_that_fails(penstock: Penstock, tmp_path: Path) -> None:
+    spoil(tmp_path)
+    fill(tmp_path, "d", 3)
+    result = penstock("journal", "trim", str(tmp_path), "--to", "1")
+    assert result.code == 1
+    assert "b: " in result.err
+    assert result.out.decode().splitlines()[-1] == "d: the first row is at 0"
+
+
+def test_trim_waits_for_readers(penstock: Penstock, segmented: Path) -> None:
+    commit(log_folder(segmented, "s"), "report", 4)
+    result = penstock("journal", "trim", str(segmented), "--to", "9")
+    assert result.code == 2
+    assert "have not committed the rows below 9: report at 4" in result.err
+    assert_one_line(result)
+    assert Journal(segmented).reader("s").first == 0
+    assert penstock("journal", "trim", str(segmented), "--to", "9", "--force").out == b"s: the first row is at 9\n"
+
+
+def test_cp_copies_what_is_new(penstock: Penstock, tmp_path: Path) -> None:
+    fill(tmp_path / "one", "a", 3)
+    fill(tmp_path / "one", "b", 3)
+    cp = ("journal", "cp", str(tmp_path / "one"), str(tmp_path / "two"))
+    first, second = penstock(*cp).out.decode().splitlines()
+    assert first.startswith("a: copied ")
+    assert first.endswith("the copy holds 0 to 3")
+    assert second.startswith("b: ")
+    fill(tmp_path / "one", "a", 3)
+    one, two = penstock(*cp, "--json").objects
+    assert (one["end"], two["end"], two["copied"]) == (6, 3, 0)
+    result = penstock("journal", "verify", str(tmp_path / "one"), "--against", str(tmp_path / "two"))
+    assert result.code == 0
+
+
+def test_cp_continues_after_a_log_that_fails(penstock: Penstock, tmp_path: Path) -> None:
+    spoil(tmp_path / "one")
+    result = penstock("journal", "cp", str(tmp_path / "one"), str(tmp_path / "two"))
+    assert result.code == 1
+    assert "b: " in result.err
+    assert result.out.decode().startswith("a: copied ")
+
+
+def test_seal_writes_parquet(penstock: Penstock, segmented: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    seal = ("journal", "seal", str(segmented), "--store", str(store))
+    assert penstock(*seal).out == b"s: nothing to seal; --force also seals what is small and recent\n"
+    assert penstock(*seal, "--json").objects == []
+    result = penstock(*seal, "--force")
+    assert result.code == 0
+    assert result.out.startswith(b"s: sealed 0 to 9, ")
+    assert list(store.glob("source=s/*.parquet"))
+    assert penstock("journal", "dump", str(segmented), "--source", "s").lines == [b"%d" % row for row in range(10)]
+    assert penstock(*seal, "--force", "--json").objects == []
+    assert penstock(*seal, "--force").out == b"s: nothing to seal\n"
+
+
+def test_seal_tells_what_it_cannot_do(penstock: Penstock, segmented: Path, tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("not a folder")
+    result = penstock("journal", "seal", str(segmented), "--store", str(tmp_path / "store"), "--force")
+    assert result.code == 1
+    assert_one_line(result)

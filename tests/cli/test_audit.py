@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from penstock.journal import ITEMS, Journal, JournalReader, Request
+from tests.cli.conftest import Penstock, assert_one_line, serving
+
+AUDITED = f"{Path(__file__).parent / 'audited.py'}:service"
+COUNT = 10_000
+
+
+@pytest.fixture(scope="module")
+def publisher() -> Iterator[str]:
+    with serving(AUDITED, "rsocket+tcp://127.0.0.1:0") as (_, urls):
+        yield urls[0]
+
+
+@pytest.fixture
+def collected(penstock: Penstock, publisher: str, tmp_path: Path) -> Path:
+    """Return a journal of the publisher's stream."""
+    journal = tmp_path / "journal"
+    assert penstock("collect", publisher, "numbers", "-d", f"{COUNT}", "-j", str(journal), "-q").code == 0
+    return journal
+
+
+def rewrite(journal: Path, other: Path, rows: pa.Table) -> None:
+    """Write another journal of the same stream with other rows."""
+    state = JournalReader(journal, "numbers").state
+    with Journal(other).writer("numbers", request=Request("numbers", b"%d" % COUNT), fsync=False) as writer:
+        (batch,) = rows.combine_chunks().to_batches()
+        writer.append(batch, "numbers", state)
+
+
+def test_a_journal_has_what_was_sent(penstock: Penstock, publisher: str, collected: Path) -> None:
+    arguments = ("audit", publisher, "numbers", "--journal", str(collected))
+    result = penstock(*arguments)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == b"numbers: 10,000 of 10,000 items are in the journal as they were sent\n"
+    (found,) = penstock(*arguments, "--json").objects
+    assert (found["sent"], found["compared"], found["waiting"], found["differing"]) == (COUNT, COUNT, 0, [])
+
+
+def test_rows_that_differ_are_found(penstock: Penstock, publisher: str, collected: Path, tmp_path: Path) -> None:
+    reader = Journal(collected).reader("numbers")
+    rows = pa.Table.from_batches(reader.read(0, COUNT)).select(ITEMS.names)
+    arguments = ("audit", publisher, "numbers", "--journal")
+    changed = pa.concat_tables([rows.slice(0, 5_000), rows.slice(0, 1), rows.slice(5_001)])
+    rewrite(collected, tmp_path / "changed", changed)
+    result = penstock(*arguments, str(tmp_path / "changed"))
+    assert result.code == 1
+    assert result.out == b"numbers: positions 4,096 to 8,191 differ from what the publisher sent\n"
+    rewrite(collected, tmp_path / "short", rows.slice(0, 9_000))
+    result = penstock(*arguments, str(tmp_path / "short"), "--wait", "0")
+    assert result.code == 1
+    assert result.out.endswith(b"1,000 more items are on their way\n")
+
+
+def test_what_cannot_be_audited_is_told(penstock: Penstock, publisher: str, server: str, collected: Path) -> None:
+    result = penstock("audit", server, "numbers", "--journal", str(collected))
+    assert result.code == 2
+    assert "its service must be audited" in result.err
+    assert_one_line(result)
+    with serving(AUDITED, "rsocket+tcp://127.0.0.1:0") as (_, urls):
+        result = penstock("audit", urls[0], "numbers", "--journal", str(collected))
+    assert result.code == 2
+    assert "has not sent this stream since it was started" in result.err
+    result = penstock("audit", publisher, "numbers", "--journal", str(collected), "--source", "none")
+    assert "there is no such log" in result.err

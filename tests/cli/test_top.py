@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from penstock.cli.top import render
+from penstock.feeds.board import Board
+from penstock.feeds.http import listening
+from penstock.feeds.status import Document, FeedState, FeedStatus, Lag, ServedStatus
+from tests.cli.conftest import Penstock, assert_one_line
+
+FEEDS = [
+    FeedStatus(
+        name="flights", url="u", route="r", journal="j", source="s", state=FeedState.LIVE, rate=1234.0,
+        budget_free=3 * 2**28, credit=500, readers={"report": Lag(1, 12_345, 300.0)}, position=99,
+    ),
+    FeedStatus.refused("hostile", "[red]\x1b[2J\u202e"),
+]  # fmt: skip
+
+
+def shown(feeds: list[FeedStatus], width: int, height: int = 0, problem: str = "") -> list[str]:
+    return written(Document.of(feeds, time=0.0, healthy=True, ready=True), width, height, problem).splitlines()
+
+
+def written(document: Document, width: int, height: int = 0, problem: str = "") -> str:
+    out = io.StringIO()
+    Console(file=out, width=width, force_terminal=False).print(render(document, width, height, problem))
+    return out.getvalue()
+
+
+def test_table_shows_feeds_and_readers() -> None:
+    lines = shown(FEEDS, 140)
+    assert "1 live, 1 refused" in lines[0]
+    assert lines[1].split() == [
+        "Feed", "State", "Rows/s", "Lag", "Lag", "time", "Budget", "left", "Credit", "Gaps", "Reconnects", "Position",
+        "Reason",
+    ]  # fmt: skip
+    assert lines[2].split() == ["flights", "live", "1,234", "12,345", "5", "min", "768", "MiB", "500", "0", "0", "99"]
+    assert lines[-1].split() == ["report", "1", "12,345", "5", "min"]
+
+
+def test_table_shows_served_journals_below_the_rest() -> None:
+    served = [ServedStatus(f"j{n}", "/data/j", f"rsocket+tls://collector:7879?journal=j{n}", n) for n in range(6)]
+    document = Document.of(FEEDS, time=0.0, healthy=True, ready=True, served=served)
+    lines = written(document, 100).splitlines()
+    assert lines[-7].split() == ["Served", "journal", "Connections", "URL"]
+    assert lines[-1].split() == ["j5", "5", "rsocket+tls://collector:7879?journal=j5"]
+    # A small terminal has room for some of them, and for a feed.
+    assert len(written(document, 100, 14).splitlines()) <= 14
+
+
+def test_text_of_peers_is_escaped() -> None:
+    text = "\n".join(shown(FEEDS, 140))
+    assert "[red]\\x1b[2J\\u202e" in text
+    assert "\x1b[2J" not in text
+
+
+@pytest.mark.parametrize("width", [30, 50, 70, 80, 100, 120, 200])
+def test_table_fits_its_terminal(width: int) -> None:
+    lines = shown(FEEDS, width)
+    assert max(map(len, lines)) <= width
+    assert lines[2].startswith("flights")
+    assert "live" in lines[2]
+
+
+def test_feeds_with_problems_come_first_if_not_all_fit() -> None:
+    many = [
+        FeedStatus(name=f"f{n:03}", url="", route="", journal="", source="", state=FeedState.LIVE) for n in range(99)
+    ]
+    lines = shown([*many, FeedStatus.refused("zzz", "why")], 100, 24, "no answer")
+    assert len(lines) <= 24
+    assert lines[2].startswith("zzz")
+    assert "more feeds" in "".join(lines)
+    assert "no answer" in lines[0]
+
+
+def test_status_is_read_from_a_collector(penstock: Penstock) -> None:
+    board = Board()
+    board.publish([FeedStatus.refused("bad", "why")])
+    with listening(board, "127.0.0.1", 0) as url:
+        assert json.loads(penstock("top", url, "--json").out)["states"] == {"refused": 1}
+        result = penstock("top", url, "--once")
+    assert (result.code, result.err) == (0, "")
+    assert b"bad   refused" in result.out
+
+
+def test_journals_are_read_without_a_collector(penstock: Penstock, tmp_path: Path) -> None:
+    path = tmp_path / "feeds.toml"
+    path.write_text('[feed.a]\nurl = "rsocket+tcp://h:1"\nroute = "r"\njournal = "j"\n')
+    result = penstock("top", "--config", str(path), "--json")
+    assert json.loads(result.out)["states"] == {"stopped": 1}
+
+
+def test_collector_without_answer_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
+    result = penstock("top", "http://127.0.0.1:1", "--once")
+    assert result.code == 3
+    assert_one_line(result)
+    assert penstock("top", "file:///etc/passwd").code == 2
+    assert penstock("top", "http://x", "--config", "y").code == 2
