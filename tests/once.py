@@ -11,19 +11,28 @@ import pytest
 
 # Folders and files whose tests use no compiled module, each with the subject of its tests.
 ONCE = {
+    "access": "options, which have no compiled modules",
     "benchmarks": "comparison of two revisions, in separate processes",
     "chaos": "the checks of the chaos laboratory",
+    "cluster": "a laboratory of processes; that both builds collect alike is shown in journal/",
     "cli": "output and exit codes of commands",
+    "decoding": "decoders, which have one compiled module; the depth of data is compared elsewhere",
+    "dedup": "handlers and a database, which have no compiled modules",
     "demo": "the pipeline with Spark, and its reports",
     "disk": "the journal",
+    "feeds": "supervision of collectors, which has no compiled modules",
     "fuzz": "the fuzzer; its targets run on both builds anyway",
     "hostile/test_journals.py": "the journal",
+    "archive": "sealed segments, which have no compiled modules",
+    "objects": "object stores, which have no compiled modules",
     "journal": "the journal, which has no compiled modules",
+    "receiving": "the journal, and handlers that write to it",
     "rolling": "replaced processes; that both builds close alike is shown in sim/ and aio/",
     "saboteurs": "laboratories, which run on the plain build in a separate process",
     "schema": "schemas, which have no compiled modules",
     "spark": "Spark, and its reads of the journal",
     "store": "files of sessions",
+    "test_deploy.py": "the examples in deploy/",
     "test_docs.py": "README and docs",
     "test_exports.py": "public names, and the modules that they import",
     "test_failures.py": "docs",
@@ -34,8 +43,9 @@ ONCE = {
     "test_texts.py": "texts, which has no compiled modules",
     "walk": "sources, and a trace on the plain build in a separate process",
 }
-# Files in these folders whose tests depend on sessions.
+# Files in these folders whose tests depend on sessions, or on a compiled module.
 TWICE = {
+    "decoding/test_avro_values.py",
     "journal/test_collect.py",
     "journal/test_collect_breaks.py",
     "journal/test_collect_river.py",

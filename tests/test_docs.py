@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import subprocess
 import sys
 from itertools import pairwise
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock import errors, settings
-from penstock.cli.parser import VERBS
+from penstock.cli.parser import command
 from penstock.wire.rsocket.frames import FLAG_NAMES
 from penstock.wire.rsocket.layouts import REACTIVESOCKET_V02, RSOCKET_V1
 from penstock.wire.rsocket.v00_layouts import REACTIVESOCKET_V00
@@ -24,6 +25,20 @@ RUN_SECONDS = 60
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def unknown_in(arguments: list[str]) -> list[str]:
+    """Return the verbs and options in the arguments of a command line that do not exist."""
+    found = command()
+    while subcommands := getattr(found, "commands", None):
+        if not arguments or arguments[0] not in subcommands:
+            return arguments[:1]
+        found = subcommands[arguments[0]]
+        arguments = arguments[1:]
+    known = {"--help", *(name for each in found.params for name in (*each.opts, *each.secondary_opts))}
+    # A dash and a digit begin a place: a number of rows before the end.
+    given = [each.partition("=")[0] for each in arguments if re.match(r"--?[a-z]", each)]
+    return [each for each in given if each not in known]
 
 
 def shown(value: object) -> str:
@@ -63,6 +78,13 @@ def test_reference_lists_flags_and_fields_of_frames() -> None:
     assert [name for name in sorted(fields) if f"`{name}`" not in page] == []
 
 
+def test_every_page_is_in_the_index_and_in_the_navigation() -> None:
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    index, navigation = (ROOT / "docs/index.md").read_text(), (ROOT / "mkdocs.yml").read_text()
+    assert [page for page in pages if page != "index.md" and f"]({page})" not in index] == []
+    assert [page for page in pages if f": {page}\n" not in navigation] == []
+
+
 @pytest.mark.parametrize("page", ["explanation/architecture.md", "how-to/add-a-protocol.md"])
 def test_guide_names_files_that_exist(page: str) -> None:
     files = {f"/{path.relative_to(ROOT)}" for folder in ("src", "tests", "docs") for path in (ROOT / folder).rglob("*")}
@@ -76,10 +98,10 @@ def test_guide_names_files_that_exist(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_exist_and_code_is_code(page: Path) -> None:
     for block in blocks(page, "console"):
-        for verb in re.findall(r"(?:^\$|\|) penstock +([a-z]+)", block, re.MULTILINE):
-            assert verb in VERBS
-        for command in re.findall(r"^\$ make ?([a-z]*)", block, re.MULTILINE):
-            assert f"\n{command}:" in (ROOT / "Makefile").read_text() or not command
+        for line in re.findall(r"(?:^[$#]|\|) penstock +([^|\n]*)", block, re.MULTILINE):
+            assert unknown_in(shlex.split(line, comments=True)) == []
+        for target in re.findall(r"^\$ make ?([a-z]*)", block, re.MULTILINE):
+            assert f"\n{target}:" in (ROOT / "Makefile").read_text() or not target
     for block in blocks(page, "python"):
         compile(block, page.name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
@@ -131,3 +153,13 @@ def test_examples_run(page: str, count: int, output: str) -> None:
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert output in result.stdout
+
+
+def test_the_tutorial_shows_parts_of_its_files() -> None:
+    example = ROOT / "examples" / "lakehouse"
+    for language, pattern in {"java": "publisher/src/**/*.java", "toml": "feeds.toml", "python": "table.py"}.items():
+        files = [[line.strip() for line in file.read_text().splitlines()] for file in example.glob(pattern)]
+        content = "\n".join("\n".join(filter(None, lines)) for lines in files)
+        found = blocks(ROOT / "docs" / "tutorial" / "lakehouse.md", language)
+        shown = ["\n".join(line.strip() for line in block.splitlines() if line.strip()) for block in found]
+        assert shown and [block for block in shown if block not in content] == []

@@ -24,10 +24,20 @@ OPTIONAL = [
     "prometheus_client", "pyarrow", "pyspark", "rich", "typer", "uvloop", "xxhash",
 ]  # fmt: skip
 NEED_AN_EXTRA = (
+    "penstock.archive",
+    "penstock.audit",
     "penstock.cli",
+    "penstock.decoding",
+    "penstock.feeds",
     "penstock.journal",
+    "penstock.objects",
+    "penstock.observe.feed_metrics",
+    "penstock.observe.item_traces",
     "penstock.observe.opentelemetry",
     "penstock.observe.prometheus",
+    "penstock.receiving",
+    "penstock.replica",
+    "penstock.serving",
     "penstock.spark",
     "penstock.wire.columns",
 )

@@ -26,4 +26,6 @@ def test_every_component_has_a_table() -> None:
     assert re.findall(r"^## (.*)$", PAGE, re.MULTILINE) == COMPONENTS
 
 
-COMPONENTS = ["Publisher", "Link", "Collector", "Disk and journal", "Spark", "River"]
+COMPONENTS = [
+    "Publisher", "Link", "Collector", "Feeds", "Disk and journal", "Cold storage", "Spark", "Receiver", "River"
+]  # fmt: skip

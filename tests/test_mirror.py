@@ -22,6 +22,7 @@ WITHOUT_SOURCE = {
     "aio/test_canceled_closes.py": "peers, servers and dialer: tasks that are canceled while they connect or close",
     "aio/test_farewells.py": "all protocols and transports: what both sides say when they close",
     "test_bounds.py": "all compiled sources: that they check bounds, and which have pointers",
+    "test_deploy.py": "the examples in deploy/",
     "test_docs.py": "README and docs: what they say",
     "test_failures.py": "the page of failures: the tests that it names",
     "test_exports.py": "the package as a whole, as penstock/__init__.py shows it",
@@ -31,6 +32,7 @@ WITHOUT_SOURCE = {
     "reactivestreams/test_mini.py": "all that is said, as a reader understands it who knows the page alone",
     "reactivestreams/test_sockets.py": "the protocol on real links, below all that stands above a session",
     "river/test_oversized.py": "all parts of a session: messages that one side does not take for their size",
+    "test_scale.py": "tools/scale.py and the page that it writes",
     "test_states.py": "tools/states.py and the page that it writes",
     "transports/test_every.py": "all transports: what each must carry",
 }
@@ -38,6 +40,7 @@ WITHOUT_SOURCE = {
 ACROSS = {
     "benchmarks": "what compares two revisions: ratios, rounds and trees",
     "chaos": "links that stall and break, and what judges the chaos laboratory",
+    "cluster": "six feeds, a store and a cluster of Spark, in processes that share no disk",
     "disk": "the journal on a disk that lies",
     "floods": "processes that are flooded, and the memory that they use",
     "fuzz": "the fuzzer, and its targets with known inputs",

@@ -29,13 +29,16 @@ if TYPE_CHECKING:
     from .aio.setup import Admitted, Setup, current_connection
     from .aio.streams import Stream
     from .aio.typed_peer import TypedPeer, TypedStream, typed
+    from .audit.sent import audited
     from .connection import Connection
+    from .dedup.deduplicated import Deduplicated
     from .errors import (
         ApplicationError,
         Canceled,
         ConnectError,
         CreditExceeded,
         DataLost,
+        DedupError,
         DiskFull,
         FrameError,
         Invalid,
@@ -61,7 +64,9 @@ if TYPE_CHECKING:
         SessionError,
         SessionStoreError,
         SetupRejected,
+        StoreError,
         StreamClosed,
+        Undelivered,
         UnsupportedKind,
         UrlError,
     )
@@ -70,6 +75,7 @@ if TYPE_CHECKING:
     from .leases import AdaptiveLease, FixedLease, IntervalLease, Lease, LeaseUsage
     from .ledger import LedgerSnapshot
     from .payload import MetadataPush, Payload, PayloadRun
+    from .receiving.receiver import Receiver
     from .rsocket.extensions.authentication import Bearer, Custom, Simple
     from .rsocket.extensions.composite import Metadata
     from .rsocket.extensions.tracing import TraceContext
@@ -92,6 +98,8 @@ __all__ = [
     "CreditExceeded",
     "Custom",
     "DataLost",
+    "DedupError",
+    "Deduplicated",
     "DiskFull",
     "FixedLease",
     "FrameError",
@@ -128,6 +136,7 @@ __all__ = [
     "PeerClosed",
     "PenstockError",
     "ProtocolError",
+    "Receiver",
     "Reconnect",
     "Refusal",
     "RefusalCause",
@@ -143,6 +152,7 @@ __all__ = [
     "Setup",
     "SetupRejected",
     "Simple",
+    "StoreError",
     "Stream",
     "StreamClosed",
     "Tap",
@@ -150,8 +160,10 @@ __all__ = [
     "TypedError",
     "TypedPeer",
     "TypedStream",
+    "Undelivered",
     "UnsupportedKind",
     "UrlError",
+    "audited",
     "balance",
     "connect",
     "current_connection",
@@ -179,12 +191,15 @@ _HOMES = {
     "aio.setup": ("Admitted", "Setup", "current_connection"),
     "aio.streams": ("Stream",),
     "aio.typed_peer": ("TypedPeer", "TypedStream", "typed"),
+    "audit.sent": ("audited",),
     "connection": ("Connection",),
+    "dedup.deduplicated": ("Deduplicated",),
     "journal": ("Journal",),
     "kinds": ("Kind",),
     "leases": ("AdaptiveLease", "FixedLease", "IntervalLease", "Lease", "LeaseUsage"),
     "ledger": ("LedgerSnapshot",),
     "payload": ("MetadataPush", "Payload", "PayloadRun"),
+    "receiving.receiver": ("Receiver",),
     "rsocket.extensions.authentication": ("Bearer", "Custom", "Simple"),
     "rsocket.extensions.composite": ("Metadata",),
     "rsocket.extensions.tracing": ("TraceContext",),
