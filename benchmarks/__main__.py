@@ -6,17 +6,17 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from . import codec, fairness, network, packed, river
+from . import codec, collect, fairness, network, packed, river
 from .against import BUILDS, CASES, against, choose
 from .ratios import Verdict
 from .report import Result, about, save
 
-SPARK = ("spark",)
+SPARK = ("spark", "steps", "kafka")
 
 
 def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Result]:
     """Yield a table for each scenario as it completes."""
-    for module in (codec, network, packed, river, fairness):
+    for module in (codec, network, packed, river, fairness, collect):
         chosen = [name for name in module.SCENARIOS if name in scenarios]
         if chosen:
             yield from module.measure(chosen, seconds, rounds)
@@ -24,6 +24,14 @@ def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Result
         from . import journal_to_spark
 
         yield from journal_to_spark.measure(rounds)
+    if "steps" in scenarios:
+        from . import steps
+
+        yield from steps.measure(rounds)
+    if "kafka" in scenarios:
+        from .kafka import comparison
+
+        yield from comparison.measure(rounds)
 
 
 def parsed() -> argparse.Namespace:
@@ -34,6 +42,7 @@ def parsed() -> argparse.Namespace:
         *packed.SCENARIOS,
         *river.SCENARIOS,
         *fairness.SCENARIOS,
+        *collect.SCENARIOS,
         *SPARK,
     )
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Compare with other implementations.")

@@ -19,8 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from penstock.journal.format import ITEMS
-from penstock.journal.rows import tabulate
+from penstock.journal.format import ITEMS, SCHEMA
 from penstock.journal.writer import JournalWriter
 from penstock.spark.local import session
 from penstock.spark.schema import COLUMNS, Projection
@@ -41,6 +40,15 @@ def items(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([data, pa.nulls(rows, pa.binary())], schema=ITEMS)
 
 
+def rows() -> pa.RecordBatch:
+    """Return a batch as a journal has it."""
+    found = items(BATCH_ROWS)
+    times = pa.array([0] * BATCH_ROWS, SCHEMA.field("time").type)
+    streams = pa.array(["stream"] * BATCH_ROWS, pa.string())
+    columns = [pa.array(range(BATCH_ROWS), pa.int64()), times, streams, *found.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
 class Batches:
     """Yields the same batch repeatedly, without reading or computing."""
 
@@ -52,7 +60,7 @@ class Batches:
         return [InputPartition(self.rows // TASKS) for _ in range(TASKS)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        batch = self.projection.apply(tabulate(items(BATCH_ROWS), "stream", 0, 0), "source")
+        batch = self.projection.apply(rows(), "source")
         left = partition.value
         while left:
             part = batch.slice(0, min(left, BATCH_ROWS))

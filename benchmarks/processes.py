@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 ROOT = Path(__file__).parent.parent
+ANSWER_SECONDS = 600.0
+"""Time limit of a scenario: a worker that has not answered by then is killed."""
 END_SECONDS = 20.0
 
 
@@ -59,9 +62,16 @@ class Worker:
 
     def _answer(self) -> Any:
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        limit = threading.Timer(ANSWER_SECONDS, self.process.kill)
+        limit.start()
+        try:
+            line = self.process.stdout.readline()
+        finally:
+            limit.cancel()
         if not line:
-            raise SystemExit(f"benchmarks: a worker ended with {self.process.wait()}: {self.process.args}")
+            code = self.process.wait()
+            self.__exit__()
+            raise SystemExit(f"benchmarks: a worker ended with {code}: {self.process.args}")
         return json.loads(line)
 
     def __enter__(self) -> Self:
