@@ -27,13 +27,14 @@ PREFIX: Final = struct.Struct("<II")
 
 def seeds() -> Iterator[bytes]:
     """Yield a batch of rows, gaps, a mark and a position."""
-    from penstock.journal import rows
-    from penstock.journal.format import Note, encode
+    from tests.journal.arrow import encode, tabulate
 
-    batch = rows.tabulate(items(0, ROWS), "numbers", 0, 0)
+    from penstock.journal.format import Note
+
+    batch = tabulate(items(0, ROWS), "numbers", 0, 0)
     made = encode(batch, Note.blank(prev="0" * 64, position=0, rows=ROWS, time=0, state=None))
     header = made.header[PREFIX.size :]
-    yield b"\0" + len(header).to_bytes(2, "big") + header + made.body.to_pybytes()
+    yield b"\0" + len(header).to_bytes(2, "big") + header + made.body
     yield b'\1[0,0,"lost"]\n[5,9,"x",3,[1,2],"q",7]\n'
     yield b"\2%020d %020d %020d %020d %s " % (1, 0, 100, 3, b"a" * 64)
     from penstock.journal import feedlog, identity, secret
@@ -104,8 +105,7 @@ def _cursor(build: Build, data: bytes) -> object:
 
 def _owner(build: Build, data: bytes) -> object:
     def read(folder: Path) -> object:
-        with (folder / "lock").open() as file:
-            return build.module("penstock.journal.lock")._owner(file.fileno())
+        return build.module("penstock.journal.lock").owner_of(folder / "lock")
 
     return _in_folder(build, "lock", data, read)
 

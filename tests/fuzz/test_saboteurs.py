@@ -66,6 +66,10 @@ def any_request(build: Build) -> None:
     build.module("penstock.transports.http2").ServerConnection._error_status = lambda self, headers: 0
 
 
+def any_index(build: Build) -> None:
+    build.module("penstock.decoding.avro_values").Cursor._index = lambda self, count: self._number() % count
+
+
 def patched(function: Callable[..., None], **forced: Any) -> Callable[..., None]:
     """Return a function with some keyword arguments replaced."""
     return lambda *arguments, **options: function(*arguments, **{**options, **forced})
@@ -82,6 +86,7 @@ SABOTEURS: dict[str, Callable[[Build], None]] = {
     "sessions": endless_credit,
     "proxies": last_header_only,
     "requests": any_request,
+    "avro": any_index,
 }
 JUDGED: dict[str, Callable[[Build], None]] = {
     "depth": shallow_json,
