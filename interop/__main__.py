@@ -5,19 +5,24 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from itertools import product
+from pathlib import Path
 
 from .cutting import cutting
 from .harness import LEASE, SLOW
-from .peers import DRAFT, OURS, PEERS, ROOT, Peer, PeerAbsent, PeerMissing, runtime_version
-from .processes import ProcessFailed, run_client, serving
+from .peers import DRAFT, OURS, PEERS, ROOT, SPRING, Peer, PeerAbsent, PeerMissing, runtime_version
+from .processes import ProcessFailed, run_checks, run_client, serving
 from .report import STEPS, Outcome, failures, page, summary
 from .throttling import throttling
+from .tutorial import isolated, prepare
 
 PAGE = ROOT / "docs" / "interop.md"
 MIN_CUTS = 2
 """The minimum number of times that a session must have been resumed."""
+READER_TIMEOUT = 900.0
+"""Seconds for the tutorial, on a busy machine; otherwise it takes two minutes."""
 ROLES = ("client", "server")
 # Leases and slow links do not depend on the transport.
 SPECIAL = {LEASE: ("tcp", ["--lease"]), SLOW: ("river-msgpack", ["--slow"])}
@@ -72,11 +77,28 @@ async def meet_draft() -> Outcome:
     return outcome
 
 
+async def meet_reader() -> Outcome:
+    """Follow the tutorial about a Spring Boot service, with its own commands."""
+    outcome = Outcome(SPRING, "server", "lakehouse")
+    with tempfile.TemporaryDirectory(prefix="lakehouse-") as folder:
+        try:
+            await asyncio.to_thread(SPRING.install)
+            prepare(Path(folder))
+            outcome.results = await run_checks(isolated(Path(folder)), ROOT, "a reader of the tutorial", READER_TIMEOUT)
+        except (PeerMissing, ProcessFailed) as error:
+            outcome.failed = str(error)
+    return outcome
+
+
+ALONE = {"draft": meet_draft, "lakehouse": meet_reader}
+"""Steps with a peer of their own."""
+
+
 async def outcomes_of(steps: list[str], peers: list[Peer], roles: list[str], other: Peer) -> AsyncIterator[Outcome]:
     """Run all pairings, and yield the outcome of each."""
     for step in steps:
-        if step == "draft":
-            yield await meet_draft()
+        if step in ALONE:
+            yield await ALONE[step]()
             continue
         for peer, role in product(peers, roles):
             if step in peer.steps and role in peer.roles:
@@ -100,8 +122,7 @@ async def main(options: argparse.Namespace) -> int:
     chosen = [others[name] for name in options.peer] if options.peer else list(PEERS.values())
     roles = [options.only] if options.only else list(ROLES)
     part = options.peer or options.only or options.versus != OURS.name
-    # The step `draft` has its own peer.
-    steps = [options.step] if options.step else [step for step in STEPS if not (part and step == "draft")]
+    steps = [options.step] if options.step else [step for step in STEPS if not (part and step in ALONE)]
     outcomes = []
     async for outcome in outcomes_of(steps, chosen, roles, others[options.versus]):
         outcomes.append(outcome)
@@ -110,7 +131,7 @@ async def main(options: argparse.Namespace) -> int:
     for line in wrong:
         print(line)
     if not part and not options.step:
-        PAGE.write_text(page(outcomes, versions([*chosen, DRAFT, OURS])))
+        PAGE.write_text(page(outcomes, versions([*chosen, DRAFT, SPRING, OURS])))
         print(f"written: {PAGE.relative_to(ROOT)}")
     return 1 if wrong else 0
 

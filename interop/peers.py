@@ -17,14 +17,18 @@ from .pythons import PythonMissing, python_of
 
 __all__ = [
     "DRAFT",
+    "MAVEN",
     "OURS",
     "PEERS",
     "RIVER",
     "ROOT",
+    "SPRING",
     "TRANSPORTS",
     "Peer",
     "PeerAbsent",
     "PeerMissing",
+    "is_newer",
+    "run_installer",
     "runtime_version",
 ]
 
@@ -40,6 +44,7 @@ INSTALL_TIMEOUT = 600.0
 
 NPM = "npm ci --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --loglevel=error".split()
 CARGO = "cargo build --quiet".split()
+PACKAGE = "mvn -q -B -Dstyle.color=never package".split()
 MAVEN = "mvn -q -B -Dstyle.color=never compile dependency:copy-dependencies".split()
 JAVA = "java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp java/target/classes:java/target/dependency/*".split()
 
@@ -84,7 +89,13 @@ class Peer:
         return ("client", "server") if self.server else ("client",)
 
 
-def _run_installer(command: list[str], folder: Path) -> None:
+def run_installer(command: list[str], folder: Path) -> None:
+    """Run a command that installs something in `folder`.
+
+    Raises:
+        PeerMissing: It is not on PATH, failed, or took too long.
+
+    """
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_TIMEOUT, check=False)
     except FileNotFoundError:
@@ -96,7 +107,8 @@ def _run_installer(command: list[str], folder: Path) -> None:
         raise PeerMissing(f"{' '.join(command)} failed: {output}")
 
 
-def _is_newer(made: Path, sources: list[Path]) -> bool:
+def is_newer(made: Path, sources: list[Path]) -> bool:
+    """Return True if what was made from these sources exists, and is not older than any of them."""
     return made.exists() and made.stat().st_mtime >= max(source.stat().st_mtime for source in sources)
 
 
@@ -106,8 +118,8 @@ def _javascript(
     folder = HERE / name
 
     def install() -> None:
-        if not _is_newer(folder / "node_modules" / ".package-lock.json", [folder / "package-lock.json"]):
-            _run_installer(NPM, folder)
+        if not is_newer(folder / "node_modules" / ".package-lock.json", [folder / "package-lock.json"]):
+            run_installer(NPM, folder)
 
     def installed() -> str:
         return str(json.loads((folder / "node_modules" / package / "package.json").read_text())["version"])
@@ -122,8 +134,8 @@ def _java() -> Peer:
 
     def install() -> None:
         sources = [folder / "pom.xml", *sorted(folder.glob("src/**/*.java"))]
-        if not (_is_newer(built / "Client.class", sources) and (folder / "target" / "dependency").is_dir()):
-            _run_installer(MAVEN, folder)
+        if not (is_newer(built / "Client.class", sources) and (folder / "target" / "dependency").is_dir()):
+            run_installer(MAVEN, folder)
 
     def installed() -> str:
         jar = next((folder / "target" / "dependency").glob("rsocket-core-*.jar"))
@@ -140,14 +152,30 @@ def _java() -> Peer:
     )
 
 
+def _spring() -> Peer:
+    """Return the publisher of the tutorial, which builds it again: this downloads what that needs."""
+    folder = ROOT / "examples" / "lakehouse" / "publisher"
+    sources = [folder / "pom.xml", *sorted(folder.glob("src/**/*"))]
+
+    def install() -> None:
+        if not is_newer(folder / "target" / "publisher-1.jar", sources):
+            run_installer(PACKAGE, folder)
+
+    def installed() -> str:
+        found = re.search(r"<parent>.*?<version>(.*?)</version>", (folder / "pom.xml").read_text(), re.DOTALL)
+        return found[1] if found else "unknown"
+
+    return Peer("spring", "Spring Boot", ["java"], [], folder, installed, install, ("lakehouse",))
+
+
 def _rust() -> Peer:
     folder = HERE / "rust"
     built = folder / "target" / "debug"
 
     def install() -> None:
         sources = [folder / "Cargo.toml", *sorted(folder.glob("src/**/*.rs"))]
-        if not _is_newer(built / "client", sources):
-            _run_installer(CARGO, folder)
+        if not is_newer(built / "client", sources):
+            run_installer(CARGO, folder)
 
     def installed() -> str:
         pinned = tomllib.loads((folder / "Cargo.toml").read_text())["dependencies"]["rsocket_rust"]
@@ -193,14 +221,14 @@ def _apart(
     done = folder / ".venv" / "installed"
 
     def install() -> None:
-        if _is_newer(done, [wanted]):
+        if is_newer(done, [wanted]):
             return
         try:
             base = python_of(least)
         except PythonMissing as error:
             raise PeerAbsent(str(error)) from None
-        _run_installer([base, "-m", "venv", "--clear", ".venv"], folder)
-        _run_installer([str(python), "-m", "pip", "install", "--quiet", "--requirement", wanted.name], folder)
+        run_installer([base, "-m", "venv", "--clear", ".venv"], folder)
+        run_installer([str(python), "-m", "pip", "install", "--quiet", "--requirement", wanted.name], folder)
         done.touch()
 
     def installed() -> str:
@@ -220,6 +248,7 @@ def runtime_version(*command: str) -> str:
 
 
 OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "interop.ours_client")
+SPRING = _spring()
 DRAFT = _apart("py-0.2.0", "rsocket-py 0.2.0", "draft")
 PEERS = {
     peer.name: peer

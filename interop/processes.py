@@ -17,7 +17,7 @@ from typing import IO
 
 from .peers import Peer
 
-__all__ = ["ProcessFailed", "Serving", "run_client", "serving"]
+__all__ = ["ProcessFailed", "Serving", "run_checks", "run_client", "serving"]
 
 START_TIMEOUT = 30.0
 """Seconds within which a server must listen; a JVM starts slowly on a busy machine."""
@@ -124,12 +124,17 @@ async def run_client(peer: Peer, transport: str, port: int, cut_port: int, *opti
 
     """
     command = [*peer.client, transport, "127.0.0.1", str(port), str(cut_port), *options]
-    async with _started(command, peer.folder) as (process, errors):
+    return await run_checks(command, peer.folder, f"the client of {peer.title}")
+
+
+async def run_checks(command: list[str], folder: Path, title: str, seconds: float = CLIENT_TIMEOUT) -> dict[str, str]:
+    """Run a program that prints the results of checks, for so many seconds at most; see `run_client`."""
+    async with _started(command, folder) as (process, errors):
         try:
-            output, _ = await asyncio.wait_for(process.communicate(), CLIENT_TIMEOUT)
+            output, _ = await asyncio.wait_for(process.communicate(), seconds)
         except TimeoutError:
-            raise ProcessFailed(f"the client of {peer.title} did not finish within {CLIENT_TIMEOUT:.0f} s") from None
+            raise ProcessFailed(f"{title} did not finish within {seconds:.0f} s: {_complaint(errors)}") from None
         for line in reversed(output.decode().splitlines()):
             if line.startswith('{"peer"'):
                 return dict(json.loads(line)["checks"])
-        raise ProcessFailed(f"the client of {peer.title} ended without results: {_complaint(errors)}")
+        raise ProcessFailed(f"{title} ended without results: {_complaint(errors)}")

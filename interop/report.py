@@ -18,6 +18,7 @@ STEPS = {
     "draft": "with a draft",
     **{step: f"with River in {title}" for step, title in RIVER.items()},
     SLOW: "with River over a slow link",
+    "lakehouse": "in the tutorial",
 }
 """The steps of a run, and their descriptions."""
 
