@@ -116,10 +116,13 @@ class LyingDisk:
             "write": self._write,
             "ftruncate": self._ftruncate,
             "fsync": self._fsync,
+            "fdatasync": self._fsync,
             "mkdir": self._mkdir,
             "rename": self._rename,
             "replace": self._rename,
             "unlink": self._unlink,
+            "link": self._link,
+            "rmdir": self._unlink,
         }
         with mock.patch.multiple(os, **{name: _wrapped(call, getattr(os, name)) for name, call in ours.items()}):
             yield
@@ -238,6 +241,15 @@ class LyingDisk:
         self._step()
         real(source, target, **options)
         self._change(new.parent, {old: GONE, new: self._names[old]})
+
+    def _link(self, real: Callable[..., None], source: Any, target: Any, **options: Any) -> None:
+        old, new = self._mine(source), self._mine(target)
+        if old is None or new is None:
+            real(source, target, **options)
+            return
+        self._step()
+        real(source, target, **options)
+        self._change(new.parent, {new: self._names[old]})
 
     def _unlink(self, real: Callable[..., None], path: Any, **options: Any) -> None:
         mine = self._mine(path)

@@ -18,11 +18,11 @@ import xxhash
 
 from penstock import DataLost, JournalCorrupt, JournalError
 from penstock.journal import SCHEMA, Journal, JournalReader, JournalWriter
-from penstock.journal.format import Note, encode, genesis, preamble
+from penstock.journal.format import Note, genesis, preamble
 from penstock.journal.gaps import encode as encode_gaps
 from penstock.journal.layout import COMMITTED, DURABLE, GAPS, IDENTITY
 from penstock.journal.mark import Mark
-from penstock.journal.rows import tabulate
+from tests.journal.arrow import encode, tabulate
 from tests.journal.logs import SOURCE, entries, items, segment, uuid, write
 
 SEEDS = range(400)
@@ -144,7 +144,7 @@ def test_notes_that_lie(tmp_path: Path, key: str, value: object) -> None:
     fields = {
         field: getattr(plain, field) for field in ("penstock", "header", "body", "prev", "position", "rows", "time")
     }
-    body = encode(rows, plain).body.to_pybytes()
+    body = encode(rows, plain).body
     fields |= {"body": xxhash.xxh3_128_hexdigest(body)} | {key: value}
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, SCHEMA) as stream:

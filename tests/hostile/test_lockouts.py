@@ -13,6 +13,7 @@ import pytest
 import penstock
 from penstock import Admitted, Connection, PenstockError, Reconnect, Service, Settings, Setup, SetupRejected
 from penstock.aio import limits
+from penstock.aio import server as servers
 from penstock.rsocket.dialect import RSOCKET_1_0
 from penstock.urls import fitting
 from penstock.wire.rsocket.frames import ResumeFrame
@@ -208,7 +209,7 @@ async def test_refused_link_does_not_end_the_session_that_it_resumes(
 
 @pytest.mark.usefixtures("silence_spared")
 async def test_explained_refusals_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.aio.server.MAX_REFUSED_LINKS", 1)
+    monkeypatch.setattr(servers, "MAX_REFUSED_LINKS", 1)
     settings = Settings(max_connections=1, first_frame_timeout=60.0, **PATIENT)
     async with (
         penstock.serve(service(), TCP[0], settings=fitting(settings, TCP[0], serving=True)) as server,

@@ -32,6 +32,8 @@ from penstock.errors import ConnectError, DiskFull, JournalError, PenstockError
 from penstock.journal import Journal, JournalWriter
 from penstock.journal.collect import Collector
 from penstock.journal.layout import SECRET
+from penstock.journal.rhythm import SMALL_BYTES, Rhythm
+from penstock.journal.rhythm import Source as Readable
 from penstock.transports import Discard
 from penstock.urls import fitting
 from tests.sim.clockwork import Network, Stuck, network, passing, run
@@ -54,6 +56,13 @@ SOURCES = (
     Source("river-msgpack", "river", "?codec=msgpack", prefix=b"\xb4"),
     Source("reactive-streams", "reactive-streams", resumes=False),
 )
+
+
+class Restless(Rhythm):
+    """The rhythm of a fast feed, which reads all the time: items arrive while it writes."""
+
+    async def gather(self, stream: Readable, rows: int, size: int) -> None:
+        await super().gather(stream, rows, max(size, SMALL_BYTES))
 
 
 class Plan:
@@ -161,6 +170,8 @@ class World:
             self.collector = Collector(
                 self.plan.url, ROUTE, journal, data=data, credit=self.plan.credit, settings=self.settings
             )
+            if self.lives % 2 == 0:
+                self.collector._rhythm = Restless(None, None)
             try:
                 return await self.collector.run()
             except (ConnectError, DiskFull):
@@ -237,7 +248,8 @@ class World:
 
     async def disown(self) -> None:
         """Take the owner of the collector's stream away, as a defect in the driver might."""
-        self.note("long outage", WEARY)
+        # A little longer, because the sum with a time is rounded.
+        self.note("long outage", WEARY + 1.0)
         for link in self.net.links:
             if isinstance(link.receiver, Driver) and link.receiver.connection.is_client:
                 exchanges = link.receiver.exchanges

@@ -14,7 +14,7 @@ from penstock.aio.peer import Peer
 from penstock.aio.reconnect import RetryBudget
 from penstock.aio.streams import Stream
 from penstock.events import Event
-from penstock.journal import collect, feedlog
+from penstock.journal import feedlog, progress
 from penstock.journal.collect import Collector
 from penstock.journal.feedlog import FeedLog
 
@@ -64,7 +64,7 @@ def checkpoint_after_a_wait() -> Sabotage:
 
 
 def full_disk_drops_rows() -> Sabotage:
-    return edited(collect, "write", ("await until_room(progress, error)", "break"))
+    return edited(progress, "settled", ("await until_room(progress, error)", "break"))
 
 
 def done_although_failed() -> Sabotage:

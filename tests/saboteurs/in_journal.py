@@ -23,6 +23,7 @@ from penstock.journal import (
     segment,
     storage,
     survey,
+    tip,
     trimming,
     writer,
 )
@@ -44,7 +45,7 @@ def _no_sync(folder: Path) -> None:
 
 
 def append_without_fsync() -> Sabotage:
-    return replaced((segment.SegmentFile, "_sync", lambda self: None))
+    return replaced((segment.SegmentFile, "sync", lambda self: None))
 
 
 def fsync_error_ignored() -> Sabotage:
@@ -52,7 +53,7 @@ def fsync_error_ignored() -> Sabotage:
         with suppress(OSError):
             os.fsync(self._fd)
 
-    return replaced((segment.SegmentFile, "_sync", sync))
+    return replaced((segment.SegmentFile, "sync", sync))
 
 
 def segment_name_not_synced() -> Sabotage:
@@ -74,10 +75,10 @@ def folder_above_not_synced() -> Sabotage:
 
 def mark_before_sync() -> Sabotage:
     return edited(
-        writer.JournalWriter,
-        "_extend",
-        ("    segment.append(", "    segment._fsync = False\n    segment.append("),
-        ("segment.cut(before))", "segment.cut(before))\n    segment._fsync = self._fsync\n    segment._sync()"),
+        tip.Tip,
+        "append",
+        ("    segment.append(", "    segment._fsync = False\n        segment.append("),
+        ("segment.cut(before))", "segment.cut(before))\n        segment._fsync = self._fsync\n        segment.sync()"),
     )
 
 
@@ -167,8 +168,8 @@ def head_not_compared() -> Sabotage:
 def chain_moves_first() -> Sabotage:
     return edited(
         writer.JournalWriter,
-        "_write",
-        ("    size = len(batch.header)", "    self._head = batch.digest\n    size = len(batch.header)"),
+        "_append",
+        ("    end = self._position", "    self._head = batch.digest\n    end = self._position"),
     )
 
 

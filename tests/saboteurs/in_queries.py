@@ -21,7 +21,7 @@ Sabotage = AbstractContextManager[object]
 
 
 def committed_when_planned() -> Sabotage:
-    edit = "return start if end", "end and driver.commit(end)\n    return start if end"
+    edit = "return start if end", "end and self._source_driver().commit(end)\n    return start if end"
     return edited(source.JournalStreamReader, "latestOffset", edit)
 
 
@@ -32,9 +32,9 @@ def skipped_in_silence() -> Sabotage:
 def rows_that_end_at(silenced: type[JournalError]) -> Sabotage:
     real = reading._rows
 
-    def rows(options: Any, part: Any) -> Any:
+    def rows(*arguments: Any) -> Any:
         with suppress(silenced):
-            yield from real(options, part)
+            yield from real(*arguments)
 
     return replaced((reading, "_rows", rows))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from penstock.core import replay
 from penstock.core.replay import Replay
 from penstock.core.timers import Timer
 from penstock.river import link as river_links
@@ -15,7 +16,7 @@ from penstock.rsocket import session
 from penstock.rsocket.keepalive import Keepalive
 from penstock.rsocket.link import Link
 
-from .patching import edited, replaced
+from .patching import edited, replaced, together
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -115,7 +116,8 @@ def reported_what_has_come() -> Sabotage:
         "self._life.reported, stream_id, count = self._promised",
         "self._life.reported, (_, stream_id, count) = self._life.received, self._promised",
     )
-    return edited(session.RSocketSession, "commit", edit)
+    # A publisher that forgets by frames, not by entries of many small ones.
+    return together(edited(session.RSocketSession, "commit", edit), replaced((replay, "ENTRY_FRAMES", 1)))
 
 
 def resumed_at_what_has_come() -> Sabotage:

@@ -23,6 +23,7 @@ from . import (
     planning,
     proxying,
     rolling,
+    sealing,
     taking_turns,
 )
 
@@ -38,6 +39,8 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "damaged logs": damage.damaged_logs,
     "accepted losses": damage.accepted_losses,
     "identities": identities.identities,
+    "sealing": sealing.sealing,
+    "sealed files": sealing.sealed_files,
     "collectors": collecting.collectors,
     "kills": collecting.kills,
     "full disks": collecting.full_disks,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from . import (
+    in_archive,
     in_collector,
     in_isolation,
     in_journal,
@@ -26,6 +27,7 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_sessions.SABOTEURS,
     *in_isolation.SABOTEURS,
     *in_journal.SABOTEURS,
+    *in_archive.SABOTEURS,
     *in_queries.SABOTEURS,
     *in_ledger.SABOTEURS,
     *in_limits.SABOTEURS,
