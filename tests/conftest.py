@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import os
 from collections.abc import Generator
 from math import inf
@@ -17,12 +18,14 @@ from penstock.transports import places
 from tests import builds as both_builds
 from tests.accounts import check_ledger
 from tests.builds import Build
+from tests.logs import restore_logging
 from tests.once import mark_once
 
 ASYNC_TEST_SECONDS = 60.0
 """The time limit of a coroutine test, which is canceled then and fails where it waits."""
 
 PASSED = pytest.StashKey[bool]()
+LOGGING = pytest.StashKey[tuple[tuple[logging.Handler, ...], int]]()
 
 # Test machines are shared, so no example has a deadline. CI uses the same examples each time.
 hypothesis.settings.register_profile("local", deadline=None)
@@ -62,9 +65,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    """Note the root logger's handlers and level."""
+    root = logging.getLogger()
+    item.stash[LOGGING] = tuple(root.handlers), root.level
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Check after each test that passed that no connection has left bytes in the ledger of the process."""
+    """Check after each test that it has left the root logger alone and, if it passed, no bytes in the ledger."""
     result = yield
+    if restore_logging(*item.stash[LOGGING]):
+        raise AssertionError("the test set up the root logger, for all tests after it; use tests.logs.kept_logging")
     if item.stash.get(PASSED, False):
         for module in both_builds.imported("penstock.ledger"):
             check_ledger(module.LEDGER)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from penstock.cli.main import run
+from tests.logs import kept_logging
 
 INTEROP = Path(__file__).parents[2] / "examples" / "interop.py"
 SEEN = f"{Path(__file__).parent / 'seen.py'}:service"
@@ -98,7 +99,7 @@ def penstock(
             binary.truncate()
             binary.write(stdin)
             binary.flush()
-            with open(given, encoding="utf-8") as text, monkeypatch.context() as patch:
+            with open(given, encoding="utf-8") as text, monkeypatch.context() as patch, kept_logging():
                 patch.setattr(sys, "stdin", text)
                 with pytest.raises(SystemExit) as end:
                     run(list(arguments))

@@ -6,18 +6,20 @@ import logging
 import os
 import resource
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from penstock.feeds.process import THREADS, check_files, leave, on_batch, prepare, use_threads
+from tests.logs import kept_logging
 from tests.waiting import until
 
 
 @pytest.fixture
-def own_logging(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Restore the handlers and the level of the root logger."""
-    monkeypatch.setattr(logging.root, "handlers", [])
-    monkeypatch.setattr(logging.root, "level", logging.root.level)
+def own_logging() -> Iterator[None]:
+    """Let the process set up its logs."""
+    with kept_logging():
+        yield
 
 
 @pytest.mark.usefixtures("own_logging")
