@@ -6,10 +6,10 @@ only for the names that depend on it.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from . import _build
+from .lazy import lazily
 
 _build.install()
 
@@ -209,13 +209,7 @@ _HOMES = {
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f".{_MODULES.get(name, 'errors')}", __name__), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazily(__name__, {name: _MODULES.get(name, "errors") for name in __all__})
 
 
 def __dir__() -> list[str]:

@@ -6,8 +6,9 @@ Arrow files go. A position names the same row in either form.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from ..lazy import lazily
 
 if TYPE_CHECKING:
     from .options import SealOptions
@@ -19,17 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["ArchiveReader", "SealOptions", "Sealed", "Sealer", "seal", "verify_sealed"]
 
 # Imported on first use: every reader of a log imports this package, and few logs are sealed.
-_HOMES: Final = {
-    "ArchiveReader": "reader",
-    "SealOptions": "options",
-    "Sealed": "sealing",
-    "Sealer": "sealer",
-    "seal": "sealing",
-    "verify_sealed": "verify",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "ArchiveReader": "reader",
+        "SealOptions": "options",
+        "Sealed": "sealing",
+        "Sealer": "sealer",
+        "seal": "sealing",
+        "verify_sealed": "verify",
+    },
+)

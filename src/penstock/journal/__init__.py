@@ -6,8 +6,9 @@ rows are numbered from 0 and never renumbered: readers request and commit these 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from ..lazy import lazily
 
 if TYPE_CHECKING:
     from .format import ITEMS, SCHEMA
@@ -42,27 +43,24 @@ __all__ = [
 ]
 
 # Imported on first use: Spark's workers only read, and each of their processes imports this package.
-_HOMES: Final = {
-    "DEFAULT_BUDGET_BYTES": "writer",
-    "DEFAULT_READER": "retention",
-    "DEFAULT_RETAIN_BYTES": "retention",
-    "DEFAULT_SEGMENT_BYTES": "writer",
-    "ITEMS": "format",
-    "SCHEMA": "format",
-    "Extent": "layout",
-    "Gap": "gaps",
-    "Identity": "identity",
-    "Journal": "journal",
-    "JournalReader": "reader",
-    "JournalWriter": "writer",
-    "LogReader": "ports",
-    "Repair": "repair",
-    "Report": "verify",
-    "Request": "identity",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "DEFAULT_BUDGET_BYTES": "writer",
+        "DEFAULT_READER": "retention",
+        "DEFAULT_RETAIN_BYTES": "retention",
+        "DEFAULT_SEGMENT_BYTES": "writer",
+        "ITEMS": "format",
+        "SCHEMA": "format",
+        "Extent": "layout",
+        "Gap": "gaps",
+        "Identity": "identity",
+        "Journal": "journal",
+        "JournalReader": "reader",
+        "JournalWriter": "writer",
+        "LogReader": "ports",
+        "Repair": "repair",
+        "Report": "verify",
+        "Request": "identity",
+    },
+)

@@ -9,8 +9,9 @@ Programs call these functions; everything else is the format "penstock":
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from ..lazy import lazily
 
 if TYPE_CHECKING:
     from .sealed_history import history
@@ -20,10 +21,4 @@ if TYPE_CHECKING:
 __all__ = ["history", "publish", "typed_rows"]
 
 # Imported on first use: the workers of Spark import this package, and need none of them.
-_HOMES: Final = {"history": "sealed_history", "publish": "tables", "typed_rows": "typed_frames"}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+__getattr__ = lazily(__name__, {"history": "sealed_history", "publish": "tables", "typed_rows": "typed_frames"})

@@ -1,0 +1,22 @@
+"""Names of a package that are imported on first use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+__all__ = ["lazily"]
+
+
+def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """Return the ``__getattr__`` of a package; `homes` has the module of each of its names."""
+
+    def imported(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value: object = getattr(import_module(f".{homes[name]}", package), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return imported
