@@ -33,4 +33,4 @@ def test_all_names_are_found_and_none_is_imported_early(package: str) -> None:
         "assert not {'pyarrow', 'pyspark', 'asyncio'} & sys.modules.keys(), 'imported early'\n"
         "for name in p.__all__: getattr(p, name)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
