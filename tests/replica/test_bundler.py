@@ -238,8 +238,10 @@ def test_a_damaged_bundle_in_the_place_of_the_next_one_ends_the_ownership() -> N
     assert len(lost) == 1
 
 
-def test_those_who_wait_learn_of_defects() -> None:
+def test_those_who_wait_learn_of_defects(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
+    reported: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", reported.append)
 
     def fail(what: object) -> None:
         raise RuntimeError("a defect")
@@ -250,3 +252,5 @@ def test_those_who_wait_learn_of_defects() -> None:
         bundler.submit(line("a", 0)).result(SECONDS)
     bundler.close()
     assert bundler.state is State.LOST
+    # The hook `lost` failed, too: last of all, and not in silence.
+    assert [str(each.exc_value) for each in reported] == ["a defect"]

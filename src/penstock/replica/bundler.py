@@ -166,11 +166,17 @@ class Bundler:
             error = self._written([each.update for each in taken], sealed, ending)
             _resolve(waiting, error)
             if error is not None:
-                with self._changed:
-                    left = [done for each in self._queue.values() for done in each.waiting] + self._asking
-                    self._queue, self._asking = {}, []
-                _resolve(left, error)
+                self._end(error)
                 return
+
+    def _end(self, error: Exception) -> None:
+        """Fail all that was submitted; then tell of a loss, so that all know of it even if telling fails."""
+        with self._changed:
+            left = [done for each in self._queue.values() for done in each.waiting] + self._asking
+            self._queue, self._asking = {}, []
+        _resolve(left, error)
+        if self._error is not None:
+            self._lost(self._error)
 
     def _take(self) -> list[_Queued]:
         """Remove and return what the next bundle has: the oldest updates, as far as they fit."""
@@ -222,11 +228,6 @@ class Bundler:
             logger.error("%s", why, exc_info=error)
         with self._changed:
             self.state, self._error = State.LOST, why
-        try:
-            self._lost(why)
-        except Exception:
-            # Those who wait for a result must learn of the loss all the same.
-            logger.exception("the loss of the group could not be reported")
         return why
 
     def _until_answered(self, write: Callable[[], None]) -> None:
