@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..errors import ConnectError
+from ..texts import shortened
 from .board import Board
 from .status import Document
 
@@ -162,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             return self._answer()
         except Exception:
-            logger.exception("a request for %r failed", self.path)
+            logger.exception("a request for %s failed", shortened(self.path))
             return _text(HTTPStatus.INTERNAL_SERVER_ERROR, "this request failed; see the log of the collector")
 
     def _answer(self) -> Answer:
