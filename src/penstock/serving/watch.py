@@ -130,6 +130,7 @@ class Watch:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         pause = MIN_SECONDS
+        failed = ""
         while True:
             began = loop.time()
             try:
@@ -137,9 +138,11 @@ class Watch:
             except JournalError:
                 # Its folder does not respond: readers get the error when they read.
                 found = self._states
-            except Exception:
-                # A defect here must not leave all followers waiting for ever.
-                logger.exception("a look at the journal has failed; the next one follows")
+            except Exception as error:
+                # A defect here must not leave all followers waiting for ever, nor fill the log.
+                if repr(error) != failed:
+                    logger.exception("a look at the journal has failed; more of them follow")
+                failed = repr(error)
                 found = self._states
             if found != self._states or not self._looked:
                 self._states, self._looked = found, True
