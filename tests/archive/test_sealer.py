@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import Sealer, SealOptions
+from penstock.archive import Sealer, SealingThread, SealOptions
+from penstock.archive import sealer as sealers
 from penstock.archive.options import DEFAULT_MAX_AGE
 from penstock.journal import Journal, JournalWriter
 from tests.archive.logs import SMALL, fill, glob_positions, positions
@@ -86,19 +87,17 @@ def test_history_is_retired_now_and_then(tmp_path: Path) -> None:
 
 
 def test_it_runs_beside_a_writer_until_it_is_stopped(tmp_path: Path) -> None:
-    stop = threading.Event()
     sealer = Sealer(tmp_path, SMALL)
     with JournalWriter.open(tmp_path, SOURCE, segment_bytes=1, fsync=False) as writer:
-        thread = threading.Thread(target=sealer.run, args=(stop, 0.0))
-        thread.start()
+        thread = SealingThread(sealer, interval=0.0)
         try:
             for _ in range(20):
                 append(writer, 5)
                 assert positions(Journal(tmp_path).reader(SOURCE)) == [*range(writer.position)]
         finally:
-            stop.set()
-            thread.join(timeout=60)
-    assert not thread.is_alive() and sealer.failures == {}
+            thread.stop()
+            thread.join(60)
+    assert "penstock-sealer" not in {each.name for each in threading.enumerate()} and sealer.failures == {}
     sealer.step()
     assert len(list((tmp_path / "source=s").glob("*.arrows"))) == 1
 
@@ -107,3 +106,18 @@ def test_a_collector_without_rows_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / "source=s").mkdir(parents=True)
     sealer = Sealer(tmp_path)
     assert sealer.step() == [] and sealer.failures == {} and glob_positions is not None
+
+
+def test_a_defect_with_one_log_does_not_end_the_sealing_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail_for_one(journal: Path, source: str, *arguments: object, **options: object) -> None:
+        if source == "one":
+            raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(sealers, "seal", fail_for_one)
+    sealer = Sealer(tmp_path, SMALL, sources=lambda: ["one", "two"])
+    for _ in range(2):
+        assert sealer.step() == []
+        assert sealer.failures == {"one": "a defect"}
+    assert caplog.text.count("Traceback") == 1

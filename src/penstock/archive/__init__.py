@@ -13,11 +13,11 @@ from ..lazy import lazily
 if TYPE_CHECKING:
     from .options import SealOptions
     from .reader import ArchiveReader
-    from .sealer import Sealer
+    from .sealer import Sealer, SealingThread
     from .sealing import Sealed, seal
     from .verify import verify_sealed
 
-__all__ = ["ArchiveReader", "SealOptions", "Sealed", "Sealer", "seal", "verify_sealed"]
+__all__ = ["ArchiveReader", "SealOptions", "Sealed", "Sealer", "SealingThread", "seal", "verify_sealed"]
 
 # Imported on first use: every reader of a log imports this package, and few logs are sealed.
 __getattr__ = lazily(
@@ -27,6 +27,7 @@ __getattr__ = lazily(
         "SealOptions": "options",
         "Sealed": "sealing",
         "Sealer": "sealer",
+        "SealingThread": "sealer",
         "seal": "sealing",
         "verify_sealed": "verify",
     },

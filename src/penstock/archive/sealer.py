@@ -15,11 +15,14 @@ from .options import SealOptions
 from .retire import retire
 from .sealing import Sealed, seal
 
-__all__ = ["Sealer"]
+__all__ = ["Sealer", "SealingThread"]
 
 logger = logging.getLogger("penstock.archive")
 
 INTERVAL: Final = 5.0
+"""Seconds between two looks at the logs."""
+STOP_SECONDS: Final = 30.0
+"""How long the upload of a last file may take at the end; it is repeated by the next process otherwise."""
 RETIRE_SECONDS: Final = 600.0
 """Seconds between looks at what is too old: each costs a few requests for each log."""
 
@@ -27,8 +30,8 @@ RETIRE_SECONDS: Final = 600.0
 class Sealer:
     """Seals the logs of a journal when they are due, and removes history that is too old.
 
-    Run it in a thread, as ``threading.Thread(target=sealer.run, args=(stop,))``, or call `step` at intervals. It never
-    blocks collecting: writers do not wait for it, and what cannot be sealed now stays in the journal's folder.
+    Call `step` at intervals, or give it to a `SealingThread`. It never blocks collecting: writers do not wait for it,
+    and what cannot be sealed now stays in the journal's folder.
 
     Args:
         journal: The journal's folder.
@@ -55,18 +58,6 @@ class Sealer:
         self._sources = sources or self._journal.sources
         self._clock = clock
         self._retired: dict[str, float] = {}
-
-    def run(self, stop: threading.Event, interval: float = INTERVAL) -> None:
-        """Seal until `stop` is set, which is noticed between two files.
-
-        Args:
-            stop: Ends the loop.
-            interval: Seconds between two looks at all logs.
-
-        """
-        while not stop.is_set():
-            self.step(stop)
-            stop.wait(interval)
 
     def step(self, stop: threading.Event | None = None, *, force: bool = False) -> list[Sealed]:
         """Seal everything that is due now, and return it. Failures of a log do not affect the others.
@@ -102,6 +93,10 @@ class Sealer:
         except JournalError as error:
             self._failed(source, error)
             return None
+        except Exception as error:
+            # A defect that one log shows must not keep the others from being sealed.
+            self._failed(source, error, exc_info=True)
+            return None
         self.failures.pop(source, None)
         return sealed
 
@@ -113,7 +108,42 @@ class Sealer:
             self._retired[source] = now
             retire(self._journal.path, source, self._options, clock=self._clock)
 
-    def _failed(self, source: str, error: JournalError) -> None:
-        if self.failures.get(source) != str(error):
-            logger.warning("%s: not sealed: %s; it is tried again", source or self._journal.path, error)
-        self.failures[source] = str(error)
+    def _failed(self, source: str, error: Exception, *, exc_info: bool = False) -> None:
+        why = str(error) or repr(error)
+        if self.failures.get(source) != why:
+            logger.warning(
+                "%s: not sealed: %s; it is tried again", source or self._journal.path, why, exc_info=exc_info
+            )
+        self.failures[source] = why
+
+
+class SealingThread:
+    """A thread that seals from now on. It does not keep the process from ending.
+
+    Call `stop`, which does not wait, and then `join`.
+
+    Args:
+        sealer: What seals.
+        interval: Seconds between two looks at all logs.
+
+    """
+
+    def __init__(self, sealer: Sealer, interval: float = INTERVAL) -> None:
+        self._sealer = sealer
+        self._interval = interval
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="penstock-sealer", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the current file."""
+        self._stop.set()
+
+    def join(self, seconds: float = STOP_SECONDS) -> None:
+        """Wait until the thread has ended, or for so many seconds."""
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._sealer.step(self._stop)
+            self._stop.wait(self._interval)

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +27,6 @@ KEY: Final = "PENSTOCK_GROUP_KEY"
 """The environment variable with the key of the group's secrets."""
 STOPPED: Final = "stopped; the same command continues from here"
 PLACES: Final = ("local", "remote")
-SEALING_SECONDS: Final = 30.0
-"""How long the upload of a last file may take at the end; the next process repeats it otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +90,7 @@ async def collect_in_group(
 
     """
     from ..archive.options import SealOptions
-    from ..archive.sealer import Sealer
+    from ..archive.sealer import Sealer, SealingThread
     from ..feeds.standby import hold
     from ..journal.committer import Committer
     from ..journal.progress import Progress
@@ -104,17 +101,15 @@ async def collect_in_group(
     async def work(group: Group) -> None:
         nonlocal progress
         committer = Committer(member.journal, replica=group.logs)
-        stop = threading.Event()
-        sealing = threading.Thread(target=Sealer(member.journal, options).run, args=(stop,), daemon=True)
-        sealing.start()
+        sealing = SealingThread(Sealer(member.journal, options))
         try:
             collector = made(committer=committer, segment_seconds=options.max_age)
             progress = collector.progress
             await collected(collector)
         finally:
-            stop.set()
+            sealing.stop()
             await committer.close()
-            await asyncio.to_thread(sealing.join, SEALING_SECONDS)
+            await asyncio.to_thread(sealing.join)
 
     holding = asyncio.ensure_future(hold(member, options.max_age, work, _tell))
     stopped = stop_signal()

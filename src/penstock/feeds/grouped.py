@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..archive.sealer import Sealer
+from ..archive.sealer import Sealer, SealingThread
 from ..errors import LocalError
 from .config import Storage
 from .process import leave
 from .request import OnBatch
-from .sealing import STOP_SECONDS, seal_options
+from .sealing import seal_options
 from .standby import hold
 from .status import FeedState, FeedStatus
 from .supervisor import Supervisor
@@ -139,20 +138,18 @@ class Grouped:
         """Run the feeds until this is canceled."""
         assert self._file is not None
         self._supervisor = Supervisor(self._report, on_batch=self._on_batch, replica=group.logs)
-        stop = threading.Event()
-        sealing = threading.Thread(target=self._sealer(group).run, args=(stop,), name="penstock-sealer", daemon=True)
-        sealing.start()
+        sealing = SealingThread(self._sealer(group))
         try:
             await self._supervisor.apply(self._file)
             await asyncio.Event().wait()
         finally:
-            stop.set()
+            sealing.stop()
             self._late = await self._supervisor.stop()
             self._supervisor = None
             if group.is_lost:
                 # The logs are still open, so this process cannot stand by for them.
                 leave(self._late)
-            await asyncio.to_thread(sealing.join, STOP_SECONDS)
+            await asyncio.to_thread(sealing.join)
 
     def _sealer(self, group: Group) -> Sealer:
         """Return what seals the logs of the group that are no feed's, or no feed's any more."""

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ..archive.options import SealOptions
-from ..archive.sealer import Sealer
+from ..archive.sealer import INTERVAL, Sealer, SealingThread
 
 if TYPE_CHECKING:
     from .config import FeedConfig, Storage
 
-__all__ = ["STOP_SECONDS", "Sealing", "seal_options", "seal_seconds"]
-
-logger = logging.getLogger("penstock.feeds")
-
-INTERVAL: Final = 5.0
-"""Seconds between two looks at the logs."""
-STOP_SECONDS: Final = 30.0
-"""How long the upload of a last file may take at the end; it is repeated by the next process otherwise."""
+__all__ = ["Sealing", "seal_options", "seal_seconds"]
 
 
 def seal_options(storage: Storage) -> SealOptions:
@@ -41,21 +31,20 @@ def seal_seconds(config: FeedConfig) -> float:
     return float("inf") if config.storage is None else seal_options(config.storage).max_age
 
 
-@dataclass(slots=True)
-class _Thread:
-    """A thread that seals the logs of one journal with equal options."""
+class _Seals:
+    """What seals the logs of one journal with equal options."""
 
-    sealer: Sealer
-    sources: set[str] = field(default_factory=set)
-    stop: threading.Event = field(default_factory=threading.Event)
-    thread: threading.Thread | None = None
+    def __init__(self, journal: str, options: SealOptions, sources: set[str]) -> None:
+        self.sources = sources
+        self.sealer = Sealer(journal, options, sources=lambda: set(self.sources))
+        self.thread = SealingThread(self.sealer, INTERVAL)
 
 
 class Sealing:
     """The threads that seal the logs of this process: one for each journal and each way to seal it."""
 
     def __init__(self) -> None:
-        self._threads: dict[tuple[str, SealOptions], _Thread] = {}
+        self._threads: dict[tuple[str, SealOptions], _Seals] = {}
 
     def apply(self, feeds: Iterable[tuple[str, FeedConfig]]) -> None:
         """Seal the logs of these feeds from now on, and no others.
@@ -69,11 +58,12 @@ class Sealing:
             if config.storage is not None:
                 wanted.setdefault((config.journal, seal_options(config.storage)), set()).add(source)
         for key in self._threads.keys() - wanted.keys():
-            self._threads.pop(key).stop.set()
+            self._threads.pop(key).thread.stop()
         for key, sources in wanted.items():
-            if key not in self._threads:
-                self._threads[key] = _started(*key)
-            self._threads[key].sources = sources
+            if key in self._threads:
+                self._threads[key].sources = sources
+            else:
+                self._threads[key] = _Seals(*key, sources)
 
     def failures(self) -> dict[tuple[str, str], str]:
         """Return what prevents logs from being sealed, by journal and log."""
@@ -87,17 +77,6 @@ class Sealing:
         threads = list(self._threads.values())
         self._threads.clear()
         for each in threads:
-            each.stop.set()
+            each.thread.stop()
         for each in threads:
-            assert each.thread is not None
-            each.thread.join(STOP_SECONDS)
-
-
-def _started(journal: str, options: SealOptions) -> _Thread:
-    made: _Thread
-    made = _Thread(Sealer(journal, options, sources=lambda: set(made.sources)))
-    made.thread = threading.Thread(
-        target=made.sealer.run, args=(made.stop, INTERVAL), name="penstock-sealer", daemon=True
-    )
-    made.thread.start()
-    return made
+            each.thread.join()
