@@ -15,7 +15,9 @@ from penstock.errors import JournalError, JournalLocked, JournalMismatch, StoreE
 from penstock.journal import Journal, JournalWriter
 from penstock.journal import secret as secrets
 from penstock.journal.layout import log_folder
+from penstock.journal.sealed import safe_position
 from penstock.journal.secret import Secret
+from penstock.replica import group as groups
 from penstock.replica.bundle import Part
 from penstock.replica.bundler import Bundler
 from penstock.replica.group import Group, Membership
@@ -115,6 +117,33 @@ def test_sealed_rows_need_no_bundle(machines: tuple[Machine, Machine]) -> None:
         append(writer, 1)
     two.seal()
     assert two.rows() == list(range(34))
+    group.close()
+
+
+def test_a_log_that_is_sealed_to_its_end_is_not_looked_at_again(
+    machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = machines
+    looks: list[Path] = []
+
+    def look(folder: Path) -> int:
+        looks.append(folder)
+        return safe_position(folder)
+
+    monkeypatch.setattr(groups, "safe_position", look)
+    group = one.group()
+    with one.writer(group, segment_bytes=1) as writer:
+        append(writer, 10)
+    group.tend(0.0)
+    one.seal()
+    for _ in range(3):
+        group.tend(0.0)
+    assert len(looks) == 2
+    with one.writer(group) as writer:
+        append(writer, 1)
+    for _ in range(2):
+        group.tend(0.0)
+    assert len(looks) == 4
     group.close()
 
 

@@ -88,6 +88,9 @@ class Group:
 
     def __init__(self, member: Membership, lost: Callable[[JournalError], object] = lambda error: None) -> None:
         self._journal = member.journal
+        # Up to where each log is sealed; and of those that are sealed to their end, the log's id and its end.
+        self._sealed: dict[str, int] = {}
+        self._ended: dict[str, tuple[str, int]] = {}
         vault, sequence = member.vault(), member.sequence()
         _check_key(sequence, vault)
         owned = take(sequence, key=vault.proof())
@@ -126,12 +129,16 @@ class Group:
 
         Call it every few seconds, beside the sealer.
         """
-        sealed = {}
         for part in self.logs.parts():
+            if self._ended.get(part.source) == (part.uuid, part.end):
+                # Most logs of a large group are as they were; each look at one reads a file.
+                continue
             folder = log_folder(self._journal, part.source)
             try:
-                sealed[part.source] = safe_position(folder)
-                if part.uuid and part.end > sealed[part.source]:
+                sealed = self._sealed[part.source] = safe_position(folder)
+                if sealed == part.end:
+                    self._ended[part.source] = part.uuid, part.end
+                elif part.uuid and part.end > sealed:
                     self._complete(folder, part, seal_seconds, now())
             except JournalLocked:
                 # A feed writes it, and completes its segments itself.
@@ -139,7 +146,7 @@ class Group:
             except (JournalError, OSError) as error:
                 # One log must not keep the others from being tended.
                 logger.warning("%s: its last segment cannot be completed: %s", folder, error)
-        self._bundler.release(sealed)
+        self._bundler.release(self._sealed)
 
     def _complete(self, folder: Path, part: Part, seal_seconds: float, now: float) -> None:
         """Start another segment in a log whose last one has rows, and is old."""
