@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -50,8 +49,16 @@ class Pipeline:
 
     def look(self, folder: str) -> list[list[str]]:
         """Return what the driver and the workers see in a folder."""
-        found = self._spark.sparkContext.parallelize(range(4), 4).map(lambda _: sorted(os.listdir(folder))).collect()
-        return [sorted(path.name for path in Path(folder).iterdir()), *found]
+        found = self._spark.sparkContext.parallelize(range(4), 4).map(lambda _: seen(folder)).collect()
+        return [seen(folder), *found]
+
+
+def seen(folder: str) -> list[str]:
+    """Return the names in a folder, which may be closed to this process."""
+    try:
+        return sorted(os.listdir(folder))
+    except PermissionError:
+        return []
 
 
 def main(master: str, java: str) -> None:

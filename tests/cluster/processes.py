@@ -39,14 +39,29 @@ def until(condition: Callable[[], object], what: str, seconds: float = SECONDS) 
 
 
 def hiding(folder: Path) -> list[str]:
-    """Return the beginning of a command for which a folder is empty; nothing where that is not allowed."""
-    space = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
-    prefix = [*space, "sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', str(folder)]
+    """Return the beginning of a command that finds nothing in a folder; nothing where neither way is allowed."""
+    mounting = ["sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', str(folder)]
+    ways = [
+        ["unshare", "--mount", *mounting],
+        ["unshare", "--map-root-user", "--mount", *mounting],
+        # In most containers, root may not mount; but it may do without what lets it ignore the modes of folders.
+        ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"],
+    ]
+    folder.chmod(0o000 if os.geteuid() == 0 else 0o700)
+    (folder / "probe").touch()
+    return next((way for way in ways if _is_hidden(folder / "probe", way)), [])
+
+
+def _is_hidden(probe: Path, way: list[str]) -> bool:
+    """Return True if a command that begins in this way can run, and does not find a file that is there."""
     try:
-        allowed = subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
+        runs, finds = (
+            subprocess.run([*way, "test", *test, str(probe)], capture_output=True, check=False).returncode
+            for test in (["!", "-e"], ["-e"])
+        )
     except FileNotFoundError:
-        return []
-    return prefix if allowed else []
+        return False
+    return (runs, finds) == (0, 1)
 
 
 class Program:

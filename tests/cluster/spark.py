@@ -30,8 +30,8 @@ class Cluster:
 
     Attributes:
         driver: The program `tests.cluster.pipeline`.
-        disks: The folder with the disks of collectors. It is empty for the cluster and the driver.
-        hidden: Whether it is: not all machines allow that.
+        disks: The folder with the disks of collectors. The cluster and the driver find nothing in it.
+        hidden: Whether that is so: not all machines allow it.
 
     """
 
