@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -21,46 +22,65 @@ from penstock.spark.datasource import PenstockSource
 from penstock.spark.local import session
 from penstock.spark.options import SourceOptions
 from penstock.spark.partitions import JournalPartition
+from penstock.spark.reading import TaskReader
 from penstock.spark.schema import Projection
 from penstock.spark.source import JournalStreamReader
 
 BATCH_ROWS = 2_000
 
 
-class FragileReader(JournalStreamReader):
-    """Kills the driver before or after a micro-batch is planned, in the middle of one, or when one is committed."""
+@dataclass(frozen=True)
+class Death:
+    """Where the driver dies, with its process group; at the point "reader" the reader dies alone."""
 
-    def __init__(self, options: SourceOptions, projection: Projection, group: int, point: str, position: int) -> None:
-        super().__init__(options, projection)
-        self.group = group
-        self.point = point
-        self.position = position
+    group: int
+    point: str
+    position: int
 
     def come_to(self, point: str, position: int) -> None:
         if point == self.point and position >= self.position:
             os.kill(os.getpid() if point == "reader" else -self.group, signal.SIGKILL)
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        first = start["sources"].get("a", 0)
-        self.come_to("partitions", first)
-        planned = super().partitions(start, end)
-        self.come_to("planned", first)
-        self.come_to("reader", first)
-        return planned
+
+class FragileTask(TaskReader):
+    """Kills the driver in the middle of a micro-batch."""
+
+    def __init__(self, options: SourceOptions, projection: Projection, death: Death) -> None:
+        super().__init__(options, projection)
+        self.death = death
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, JournalPartition)
         for batch in super().read(partition):
             yield batch
-            self.come_to("task", partition.ranges[0].first)
+            self.death.come_to("task", partition.ranges[0].first)
+
+
+class FragileReader(JournalStreamReader):
+    """Kills the driver before or after a micro-batch is planned, in the middle of one, or when one is committed."""
+
+    def __init__(self, options: SourceOptions, projection: Projection, death: Death) -> None:
+        super().__init__(options, projection)
+        self.death = death
+
+    def __reduce__(self) -> Any:
+        return FragileTask, (self._options, self._projection, self.death)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        first = start["sources"].get("a", 0)
+        self.death.come_to("partitions", first)
+        planned = super().partitions(start, end)
+        self.death.come_to("planned", first)
+        self.death.come_to("reader", first)
+        return planned
 
     def commit(self, end: dict[str, Any]) -> None:
         super().commit(end)
-        self.come_to("commit", end["sources"]["a"])
+        self.death.come_to("commit", end["sources"]["a"])
 
 
 def main(point: str, position: str, journal: str, checkpoint: str, out: str, lossy: str) -> None:
-    group = os.getpgid(0)
+    death = Death(os.getpgid(0), point, int(position))
 
     class Fragile(PenstockSource):
         @classmethod
@@ -69,7 +89,7 @@ def main(point: str, position: str, journal: str, checkpoint: str, out: str, los
 
         def streamReader(self, schema: StructType) -> FragileReader:
             parsed = SourceOptions.parse(self.options)
-            return FragileReader(parsed, Projection(schema), group, point, int(position))
+            return FragileReader(parsed, Projection(schema), death)
 
     spark = session("killed", master="local[2]", spark__driver__memory="1g")
     spark.dataSource.register(Fragile)
