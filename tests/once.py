@@ -27,6 +27,7 @@ ONCE = {
     "objects": "object stores, which have no compiled modules",
     "journal": "the journal, which has no compiled modules",
     "receiving": "the journal, and handlers that write to it",
+    "replica": "the journal in a store",
     "rolling": "replaced processes; that both builds close alike is shown in sim/ and aio/",
     "saboteurs": "laboratories, which run on the plain build in a separate process",
     "schema": "schemas, which have no compiled modules",
@@ -41,6 +42,7 @@ ONCE = {
     "test_states.py": "tools/states.py and its page",
     "test_tests.py": "tests",
     "test_texts.py": "texts, which has no compiled modules",
+    "testing/test_publisher_mutants.py": "the kit; what it says of publishers of both builds is compared elsewhere",
     "walk": "sources, and a trace on the plain build in a separate process",
 }
 # Files in these folders whose tests depend on sessions, or on a compiled module.

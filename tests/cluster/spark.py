@@ -12,15 +12,14 @@ from typing import Final
 import pyspark
 
 from penstock.spark.java import ensure_java
+from tests.spark.drivers import FRUGAL
 
 from .processes import Program, hiding
 
-__all__ = ["FRUGAL", "Cluster", "cluster"]
+__all__ = ["Cluster", "cluster"]
 
 WORKERS: Final = 2
 HOME: Final = Path(pyspark.__file__).parent
-FRUGAL: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A JVM that lives for a minute pays more for compiling its code than it gains."""
 START: Final = [str(HOME / "bin" / "spark-class"), "org.apache.spark.deploy"]
 
 

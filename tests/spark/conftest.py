@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.spark.local import session
+from penstock.spark.local import CONFIGURATION, session
 
+from .drivers import FRUGAL
 from .peers import Receiver, receiving
 
 
@@ -18,6 +19,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "tests",
         master="local[2]",
         spark__driver__memory="1g",
+        spark__driver__extraJavaOptions=f"{CONFIGURATION['spark.driver.extraJavaOptions']} {FRUGAL}",
         spark__sql__warehouse__dir=str(tmp_path_factory.mktemp("warehouse")),
         spark__sql__streaming__pollingDelay="10ms",
     )

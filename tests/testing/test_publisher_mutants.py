@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -77,28 +78,38 @@ WRONG = (
 )
 
 
-@pytest.mark.parametrize(
-    ("protocol", "wrong"),
-    [(protocol, wrong) for wrong in WRONG for protocol in wrong.protocols],
-    ids=str,
-)
-async def test_wrong_publisher_is_found(protocol: str, wrong: Wrong) -> None:
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+async def test_wrong_publisher_is_found(wrong: Wrong) -> None:
+    # Most of this is waiting, so all protocols wait together.
+    async with asyncio.TaskGroup() as together:
+        for protocol in wrong.protocols:
+            together.create_task(find(protocol, wrong), name=protocol)
+
+
+async def find(protocol: str, wrong: Wrong) -> None:
     make = STRANGE.get(wrong.fault, FaultyServer)
-    async with faulty(protocol, wrong.fault, make=make, **wrong.pace) as published:
+    async with faulty(protocol, wrong.fault, make=make, place=f"memory://{protocol}", **wrong.pace) as published:
         # The others may have to be waited for. This one shows itself, on a busy machine after a while.
         patience = PATIENCE if wrong.fault == "ignores cancel" else 1.0
         results = await check_publisher(replace(published, patience=patience, settle=QUIET), wrong.rules)
-        assert {each.rule.number: each.outcome for each in results} == dict.fromkeys(wrong.rules, "broken"), results
-        assert wrong.why in results[0].why
+        outcomes = {each.rule.number: each.outcome for each in results}
+        assert outcomes == dict.fromkeys(wrong.rules, "broken"), (protocol, results)
+        assert wrong.why in results[0].why, protocol
 
 
 @pytest.mark.parametrize("pace", PACES)
-@pytest.mark.parametrize("protocol", ["rsocket", "reactive-streams", "river"])
-async def test_correct_publisher_of_the_same_pace_is_kept(protocol: str, pace: dict[str, Any]) -> None:
+async def test_correct_publisher_of_the_same_pace_is_kept(pace: dict[str, Any]) -> None:
+    async with asyncio.TaskGroup() as together:
+        for protocol in ("rsocket", "reactive-streams", "river"):
+            together.create_task(keep(protocol, pace), name=protocol)
+
+
+async def keep(protocol: str, pace: dict[str, Any]) -> None:
     rules = ("1.8", "3.12") if protocol == "river" else ("1.7", "1.8", "3.6", "3.7", "3.12", "3.17")
-    async with faulty(protocol, **pace) as published:
+    async with faulty(protocol, place=f"memory://{protocol}", **pace) as published:
         results = await check_publisher(replace(published, patience=PATIENCE), rules)
-        assert {each.rule.number: each.outcome for each in results} == dict.fromkeys(rules, "kept"), results
+        outcomes = {each.rule.number: each.outcome for each in results}
+        assert outcomes == dict.fromkeys(rules, "kept"), (protocol, results)
 
 
 async def test_publisher_too_slow_for_the_patience_is_skipped() -> None:
