@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ import pytest
 import penstock
 from penstock import Payload, Service, Settings
 from penstock.errors import JournalError
-from penstock.journal import Journal
+from penstock.journal import Journal, LogReader
 from penstock.replica.vault import new_key
 from tests.objects.stores import CREDENTIALS, new_uri, s3_server
 
@@ -27,6 +27,8 @@ FILE = """
 name = "edge"
 key = {{file = "{folder}/key"}}
 patience = {patience}
+[serve]
+url = "{served}"
 [defaults]
 url = "{url}"
 route = "numbers"
@@ -65,13 +67,15 @@ class Host:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.journal = folder / name
+        self.served = f"rsocket+unix://{folder}/{name}.socket"
         self.path = folder / f"{name}.toml"
         self.log = folder / f"{name}.log"
         self.process: asyncio.subprocess.Process | None = None
 
     def write(self, url: str, store: str, patience: str) -> None:
         folder = self.path.parent
-        text = FILE.format(folder=folder, url=url, journal=self.journal, store=store, patience=patience)
+        places = {"url": url, "journal": self.journal, "served": self.served, "store": store}
+        text = FILE.format(folder=folder, patience=patience, **places)
         feeds = "".join(f'[feed.{source}]\ndata = "{source}"\n' for source in SOURCES)
         self.path.write_text(text + feeds)
 
@@ -112,6 +116,29 @@ class Host:
 
     def gaps(self, source: str) -> int:
         return len(Journal(self.journal).reader(source).gaps())
+
+
+class Reader:
+    """Follows a log over the network, whichever host collects it."""
+
+    def __init__(self, *hosts: Host) -> None:
+        self.rows: list[int] = []
+        self._journal = Journal("|".join(host.served + "?journal=" + host.journal.name for host in hosts))
+        self._reader: LogReader | None = None
+
+    async def reach(self, end: int) -> None:
+        """Read until there are so many rows."""
+        while len(self.rows) < end:
+            with suppress(JournalError):
+                await asyncio.to_thread(self._read)
+
+    def _read(self) -> None:
+        """Read what there is; it fails while no host has been the owner for long."""
+        if self._reader is None:
+            self._reader = self._journal.reader("a")
+        self._reader.refresh()
+        for batch in self._reader.read(len(self.rows), self._reader.end):
+            self.rows += map(int, batch["data"].to_pylist())
 
 
 async def reached(condition: Callable[[], bool]) -> None:
@@ -172,12 +199,16 @@ async def test_a_lost_host_loses_nothing(tmp_path: Path, store: str) -> None:
         await one.start()
         await grown(one, publisher)
         await two.start()
+        reader = Reader(one, two)
         for owner, other in ((one, two), (two, one)):
+            await reader.reach(publisher.yielded["a"])
             await grown(owner, publisher)
             await owner.end()
             await grown(other, publisher)
             await owner.start()
         await completed(one, publisher)
+        await reader.reach(publisher.yielded["a"])
+        assert reader.rows == one.rows("a")
         reigns = two.reigns()
         assert await one.end(signal.SIGTERM) == 0
         # The other one takes over at once, and has the rows of all of them.

@@ -9,7 +9,7 @@ import pytest
 
 import penstock
 from penstock import Bearer, Metadata, Payload
-from penstock.errors import LocalError
+from penstock.errors import LocalError, SetupRejected
 from penstock.feeds.board import Board
 from penstock.feeds.file import FeedsFile
 from penstock.feeds.serve import Serve
@@ -25,6 +25,7 @@ class Still:
     """A runner that runs nothing."""
 
     def __init__(self) -> None:
+        self.standing_by = ""
         self.applied: list[FeedsFile] = []
         self.published = 0
 
@@ -111,3 +112,25 @@ def test_journals_are_named(tmp_path: Path) -> None:
         served_folders(file, LOCAL)
     given = Serve(url=LOCAL.url, journals={"x": str(tmp_path / "x" / "journal")})
     assert check_serving(file, given) == {"x": str(tmp_path / "x" / "journal"), "journal": str(tmp_path / "journal")}
+
+
+async def test_readers_are_turned_away_while_another_collector_continues_the_logs(tmp_path: Path) -> None:
+    write(tmp_path / "journal", 10)
+    still = Still()
+    still.standing_by = "another one collects"
+    async with serving(still, feeds(tmp_path, "a"), LOCAL, Board()) as runner:
+        [url] = runner.urls
+        for reason in ("another one collects", "", "it was overtaken"):
+            still.standing_by = reason
+            runner.publish()
+            assert runner.standing_by == reason
+            if reason:
+                with pytest.raises(SetupRejected, match=f"this collector stands by: {reason}"):
+                    await _listed(url)
+            else:
+                assert b"10" in await _listed(url)
+
+
+async def _listed(url: str) -> bytes:
+    async with penstock.connect(url) as peer:
+        return (await peer.call("penstock.journal.list")).data

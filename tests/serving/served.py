@@ -57,6 +57,11 @@ class Served:
         for driver in drivers:
             self._loop.call_soon_threadsafe(driver.flow.link.abort)
 
+    def call(self, action: Callable[..., object], *arguments: object) -> None:
+        """Call something on the server's loop."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(action, *arguments)
+
     def stop(self) -> None:
         """Close the server."""
         assert self._loop is not None and self._stop is not None

@@ -124,3 +124,19 @@ def test_names_that_are_not_clear_are_refused(folders: list[str], given: dict[st
 def test_a_journal_elsewhere_is_not_served() -> None:
     with pytest.raises(LocalError, match="not a folder of this machine"):
         ServedJournals({"a": "s3://bucket/a"})
+
+
+async def test_a_collector_that_stands_by_has_no_clients(folders: dict[str, str], tmp_path: Path) -> None:
+    url = f"rsocket+memory://{tmp_path.name}"
+    journals = ServedJournals(folders)
+    async with journal_server(journals, url), client(url, "a") as leaving:
+        following = asyncio.ensure_future(_followed(leaving))
+        await asyncio.sleep(0)
+        journals.stand_by("another one collects")
+        with pytest.raises(PenstockError):
+            await following
+        with pytest.raises(SetupRejected, match="this collector stands by: another one collects"):
+            await reached(url, "a")
+        assert journals.connections("a") == 0
+        journals.stand_by("")
+        assert b"11" in await reached(url, "a")

@@ -14,7 +14,7 @@ from penstock.serving.journals import ServedJournals
 from penstock.serving.links import Links, links
 from tests.journal.logs import SOURCE, write
 
-from .served import served_by, serving
+from .served import Served, served_by, serving, until
 
 
 def test_a_process_has_one_connection_for_each_collector(tmp_path: Path) -> None:
@@ -60,3 +60,24 @@ def test_a_journal_that_is_not_served_is_missing(tmp_path: Path) -> None:
         for wrong in (f"{url}?journal=c", url):
             with pytest.raises(JournalMissing, match="those that are: a, b"):
                 Journal(wrong).sources()
+
+
+def test_collectors_that_stand_in_for_each_other_are_tried_in_turn(tmp_path: Path) -> None:
+    pair = []
+    for name in "ab":
+        write(tmp_path / name, 10)
+        journals = ServedJournals({name: str(tmp_path / name)})
+        options = {"acceptor": lambda setup, at=journals: at.admit(setup.payload.data)}
+        served = Served(Service(), "rsocket+tcp://127.0.0.1:0", **options, on_connection=journals.connected)
+        served.start()
+        pair.append((name, journals, served))
+    try:
+        url = " | ".join(served.url for _, _, served in pair)
+        for owner in "aba":
+            for name, journals, served in pair:
+                served.call(journals.stand_by, "" if name == owner else "another one collects")
+            assert Journal(url).reader(SOURCE).end == 10
+            until(lambda at=owner: all(bool(j.connections(name)) == (name == at) for name, j, _ in pair))
+    finally:
+        for _, _, served in pair:
+            served.stop()

@@ -201,18 +201,20 @@ async def _collect(
 ) -> tuple[Progress, signal.Signals | None]:
     """Collect, and serve the journal meanwhile. Return the progress, and the signal that has ended it or None."""
     async with AsyncExitStack() as serving:
+        told: list[Callable[[str], None]] = []
         if options.serve:
             from ..serving.door import environment_token
             from ..serving.host import Host, Listening
 
             where = Listening(urls=tuple(options.serve), token=environment_token())
             host = await serving.enter_async_context(Host({"journal": str(journal)}, where))
+            told.append(host.journals.stand_by)
             for url in host.urls:
                 print(f"serving the journal on {url}", file=sys.stderr, flush=True)
         if member is None:
             progress, stopped = await _collected(made(), options.quiet)
         else:
-            progress, stopped = await collect_in_group(member, made, partial(_reported, quiet=options.quiet))
+            progress, stopped = await collect_in_group(member, made, partial(_reported, quiet=options.quiet), *told)
         if options.serve and stopped is None:
             print("the stream is complete; the journal is served until Ctrl-C", file=sys.stderr, flush=True)
             await stop_signal()

@@ -76,7 +76,10 @@ class DurableOptions:
 
 
 async def collect_in_group(
-    member: Membership, made: Callable[..., Collector], collected: Callable[[Collector], Awaitable[None]]
+    member: Membership,
+    made: Callable[..., Collector],
+    collected: Callable[[Collector], Awaitable[None]],
+    waiting: Callable[[str], None] = lambda reason: None,
 ) -> tuple[Progress, signal.Signals | None]:
     """Collect while a group belongs to this process, and seal what was collected.
 
@@ -84,6 +87,7 @@ async def collect_in_group(
         member: The group.
         made: Makes the collector, each time the group was taken over.
         collected: Runs it until the stream is complete.
+        waiting: Called with the reason why this process stands by; empty: it does not.
 
     Returns:
         The progress, and the signal that has ended it or None.
@@ -111,7 +115,12 @@ async def collect_in_group(
             await committer.close()
             await asyncio.to_thread(sealing.join)
 
-    holding = asyncio.ensure_future(hold(member, options.max_age, work, _tell))
+    def tell(reason: str) -> None:
+        waiting(reason)
+        if reason:
+            print(f"standing by: {reason}", file=sys.stderr, flush=True)
+
+    holding = asyncio.ensure_future(hold(member, options.max_age, work, tell))
     stopped = stop_signal()
     stopped.add_done_callback(lambda _: holding.cancel())
     try:
@@ -121,8 +130,3 @@ async def collect_in_group(
             raise
         print(STOPPED, file=sys.stderr)
     return progress, stopped.result() if holding.cancelled() else None
-
-
-def _tell(reason: str) -> None:
-    if reason:
-        print(f"standing by: {reason}", file=sys.stderr, flush=True)

@@ -84,7 +84,7 @@ class Grouped:
         self._file: FeedsFile | None = None
         self._supervisor: Supervisor | None = None
         self._task: asyncio.Task[None] | None = None
-        self._waiting = ""
+        self._waiting = "it looks for the owner of its group"
         self._late: list[str] = []
 
     async def apply(self, file: FeedsFile) -> None:
@@ -98,6 +98,11 @@ class Grouped:
             self._task = asyncio.create_task(hold(membership(file), seconds, self._work, self._wait))
         elif self._supervisor is not None:
             await self._supervisor.apply(file)
+
+    @property
+    def standing_by(self) -> str:
+        """Why another collector of the group continues the logs, or none does yet; empty if this one does."""
+        return self._waiting
 
     def publish(self) -> None:
         """Report the statuses. Raises what has ended the work for the group: nothing would be collected any more."""

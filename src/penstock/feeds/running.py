@@ -22,6 +22,10 @@ TICK_SECONDS: Final = 2.0
 class Runner(Protocol):
     """Runs feeds: in this process, or in workers."""
 
+    @property
+    def standing_by(self) -> str:
+        """Why another process continues the logs of these feeds; empty if none does."""
+
     async def apply(self, file: FeedsFile) -> None:
         """Make the feeds of a file run."""
 

@@ -114,6 +114,19 @@ class Serving:
         self._serve = serve
         self._board = board
         self._journals: dict[str, str] = {}
+        self._standing_by = ""
+        self._follow_group()
+
+    @property
+    def standing_by(self) -> str:
+        """Why another process continues the logs; empty if none does."""
+        return self._runner.standing_by
+
+    def _follow_group(self) -> None:
+        """Turn readers away while another collector of the group continues the logs."""
+        if self._runner.standing_by != self._standing_by:
+            self._standing_by = self._runner.standing_by
+            self._host.journals.stand_by(self._standing_by)
 
     @property
     def urls(self) -> list[str]:
@@ -145,6 +158,7 @@ class Serving:
     def publish(self) -> None:
         """Publish the statuses of feeds and journals."""
         self._runner.publish()
+        self._follow_group()
         journals = self._host.journals
         self._board.serve(
             [

@@ -87,6 +87,11 @@ class Supervisor:
         refused = [FeedStatus.refused(name, problem) for name, problem in self._refused.items()]
         return [*(feed.status() for feed in self._feeds.values()), *refused]
 
+    @property
+    def standing_by(self) -> str:
+        """Nothing: no other process continues the logs."""
+        return ""
+
     def publish(self) -> None:
         """Report the statuses, and log which feeds have become live."""
         for feed in self._feeds.values():

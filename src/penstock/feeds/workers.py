@@ -69,6 +69,11 @@ class Workers:
         if not self._tasks:
             self._tasks = [asyncio.create_task(self._keep(number)) for number in range(self._count)]
 
+    @property
+    def standing_by(self) -> str:
+        """Nothing: no other process continues the logs."""
+        return ""
+
     def publish(self) -> None:
         """Do nothing: workers publish their statuses themselves."""
 

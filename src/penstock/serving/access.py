@@ -15,7 +15,7 @@ from ..errors import LocalError
 from ..protocols import EXAMPLE_URL, spec_of
 from ..urls import parse_url
 
-__all__ = ["JOURNAL", "Selection", "has_secret", "require_bytes", "target"]
+__all__ = ["JOURNAL", "Selection", "alternatives", "has_secret", "require_bytes", "target"]
 
 TOKEN: Final = "PENSTOCK_JOURNAL_TOKEN"
 TOKEN_FILE: Final = "PENSTOCK_JOURNAL_TOKEN_FILE"
@@ -59,6 +59,11 @@ def target(url: str, settings: Mapping[str, Any]) -> Target:
         )
     except LocalError as error:
         raise LocalError(f"{url}: {error}; check the variables PENSTOCK_JOURNAL_…") from None
+
+
+def alternatives(url: str) -> list[str]:
+    """Return the URLs of collectors that stand in for each other: those between "|"."""
+    return [place.strip() for place in url.split("|")]
 
 
 def require_bytes(url: str) -> None:

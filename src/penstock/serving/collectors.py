@@ -10,7 +10,7 @@ import msgspec
 from ..aio.peer import Peer
 from ..errors import JournalError, JournalMissing, LocalError
 from ..protocols import EXAMPLE_URL
-from .access import require_bytes
+from .access import alternatives, require_bytes
 from .links import PATIENCE, links
 from .messages import PREFIX, LogState, answered
 
@@ -20,12 +20,15 @@ T = TypeVar("T")
 
 
 class Collectors:
-    """One or more collectors, by their URLs separated by commas. Their logs have different names."""
+    """One or more collectors, by their URLs separated by commas. Their logs have different names.
+
+    Collectors that stand in for each other count as one, with "|" between their URLs.
+    """
 
     def __init__(self, text: str) -> None:
         self.urls = [part.strip() for part in text.split(",") if part.strip()]
-        for url in self.urls:
-            require_bytes(url)
+        for place in (place for url in self.urls for place in alternatives(url)):
+            require_bytes(place)
         if not self.urls:
             raise LocalError(f"{text!r} names no collector; write a URL such as {EXAMPLE_URL}")
         self._places: dict[str, str] = {}

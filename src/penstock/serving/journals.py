@@ -18,6 +18,7 @@ from ..connection import Connection
 from ..errors import ApplicationError, LocalError, SetupRejected
 from ..journal.layout import check_name
 from .access import JOURNAL, Selection
+from .messages import STANDBY
 from .service import Authorize, Capacity, Routes, read_and_commit
 
 __all__ = ["ServedJournals", "journal_names"]
@@ -54,6 +55,8 @@ class ServedJournals:
         self._capacity = Capacity()
         self._journals = {name: self._served(name, folder) for name, folder in folders.items()}
         self._unnamed = next(iter(folders)) if len(folders) == 1 else None
+        self._standby = ""
+        self._leaving: set[asyncio.Task[None]] = set()
 
     @property
     def folders(self) -> dict[str, str]:
@@ -80,8 +83,18 @@ class ServedJournals:
         closing = [connection.peer.close(0) for served in gone for connection in served.connections]
         await asyncio.gather(*closing, return_exceptions=True)
 
+    def stand_by(self, reason: str) -> None:
+        """Disconnect all clients, and admit none while there is a reason: another collector continues the logs."""
+        self._standby = reason
+        if reason:
+            for connection in [each for served in self._journals.values() for each in served.connections]:
+                task = asyncio.ensure_future(connection.peer.close(0))
+                self._leaving.add(task)
+                task.add_done_callback(self._leaving.discard)
+
     def admit(self, data: bytes) -> Admitted:
         """Return the service of the journal that a client's set-up names; `SetupRejected` if there is none."""
+        self._check_standby()
         name = self._named(data)
         served = self._journals.get(name or "")
         if served is not None:
@@ -97,6 +110,7 @@ class ServedJournals:
         """Keep account of a client while it is connected: the connection hook of the server."""
         served = connection.identity
         assert isinstance(served, _Served)
+        self._check_standby()
         if self._journals.get(served.name) is not served:
             raise ApplicationError(f"JournalMissing: the journal {served.name!r} is not served here any more")
         served.connections.add(connection)
@@ -104,6 +118,10 @@ class ServedJournals:
             yield
         finally:
             served.connections.discard(connection)
+
+    def _check_standby(self) -> None:
+        if self._standby:
+            raise SetupRejected(f"{STANDBY}: {self._standby}")
 
     def _named(self, data: bytes) -> str | None:
         if not data:

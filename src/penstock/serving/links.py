@@ -25,8 +25,8 @@ from ..errors import (
 )
 from ..settings import Settings
 from ..urls import fitting
-from .access import target
-from .messages import error_of, refusal_of
+from .access import alternatives, target
+from .messages import STANDBY, error_of, refusal_of
 
 __all__ = ["PATIENCE", "Links", "links"]
 
@@ -41,7 +41,10 @@ T = TypeVar("T")
 
 
 class Links:
-    """An event loop in a thread, and a connection for each URL that was asked."""
+    """An event loop in a thread, and a connection for each URL that was asked.
+
+    A URL may be several with "|" between them: those of collectors that stand in for each other.
+    """
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -49,6 +52,8 @@ class Links:
         # Not the module's generator, whose state belongs to the program.
         self._random = random.Random()
         self._peers: dict[str, asyncio.Task[Peer]] = {}
+        # Which of the addresses between "|" was the last one to connect to.
+        self._turns: dict[str, int] = {}
         threading.Thread(target=self._loop.run_forever, name="penstock-links", daemon=True).start()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -70,9 +75,17 @@ class Links:
         if task is not None and task.done() and (task.cancelled() or task.exception() or task.result().closed):
             task = None
         if task is None:
-            task = self._peers[url] = asyncio.get_running_loop().create_task(_connected(url))
+            task = self._peers[url] = asyncio.get_running_loop().create_task(self._connected(url))
         # The connection is for all who ask: one of them that is canceled does not cancel it.
         return await asyncio.shield(task)
+
+    async def _connected(self, url: str) -> Peer:
+        """Connect to a collector: each time to the next one of those that stand in for each other."""
+        places = alternatives(url)
+        # A refusal may arrive with the first answer, when the connection is made long since.
+        turn = self._turns[url] = (self._turns.get(url, -1) + 1) % len(places)
+        fit = fitting(Settings(**SETTINGS), places[turn])
+        return await target(places[turn], {name: getattr(fit, name) for name in SETTINGS}).connect()
 
     async def ask(self, url: str, work: Callable[[Peer], Awaitable[T]], patience: float = PATIENCE) -> T:
         """Return the result of `work` with the connection to a collector; it is repeated after the loss of a link.
@@ -98,15 +111,10 @@ class Links:
             pause = min(2 * pause, MAX_PAUSE)
 
 
-async def _connected(url: str) -> Peer:
-    fit = fitting(Settings(**SETTINGS), url)
-    return await target(url, {name: getattr(fit, name) for name in SETTINGS}).connect()
-
-
 def _may_pass(error: PenstockError) -> bool:
     """Return True if the same request may succeed later."""
     if isinstance(error, SetupRejected | Rejected):
-        return error.temporary or error.closing
+        return error.temporary or error.closing or STANDBY in error.message
     return isinstance(error, SessionError | SessionClosed)
 
 

@@ -23,6 +23,7 @@ from ..journal.lock import Owner
 
 __all__ = [
     "PREFIX",
+    "STANDBY",
     "Commit",
     "Describe",
     "Description",
@@ -40,6 +41,8 @@ __all__ = [
 
 PREFIX: Final = "penstock.journal."
 """The beginning of the reserved routes."""
+STANDBY: Final = "this collector stands by"
+"""In the refusal of a collector whose logs another one continues: readers ask that one, or again later."""
 
 T = TypeVar("T")
 Span = tuple[int, int]
