@@ -49,11 +49,11 @@ docs: .venv/installed ## Build the documentation into build/docs
 interop: install ## Test against implementations in other languages (needs Node, Java, Maven and Cargo)
 	$(BIN)/python -m interop
 
-chaos: install ## Inject faults into the whole pipeline for five minutes, and check the results
-	$(BIN)/python -m chaos
+chaos: install ## Inject faults into the whole pipeline for five minutes, or MINUTES, and check the results
+	$(BIN)/python -m chaos $(MINUTES:%=--minutes %)
 
-fuzz: install ## Fuzz all decoders for five minutes of the processor, with sanitizers (needs a C compiler)
-	$(BIN)/python -m fuzz
+fuzz: install ## Fuzz all decoders for five minutes of the processor, or MINUTES, with sanitizers (needs a C compiler)
+	$(BIN)/python -m fuzz $(MINUTES:%=--minutes %)
 
 walk: .venv/installed ## Check metrics of the code's structure against their limits
 	$(BIN)/python -m walk

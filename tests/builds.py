@@ -86,7 +86,8 @@ _copies: list[Build] = []
 
 def _take_modules() -> dict[str, ModuleType]:
     """Remove the package from `sys.modules` and return its modules."""
-    names = [name for name in sys.modules if name == "penstock" or name.startswith("penstock.")]
+    # A thread may import something meanwhile.
+    names = [name for name in list(sys.modules) if name == "penstock" or name.startswith("penstock.")]
     return {name: sys.modules.pop(name) for name in names}
 
 

@@ -10,6 +10,7 @@ from penstock.cli import demo
 from penstock.cli.main import run
 from penstock.demo.flights import FLIGHTS_COUNT
 from penstock.demo.processes import DemoFailed
+from tests.spark.drivers import FRUGAL
 
 
 class Frame:
@@ -89,7 +90,10 @@ def test_only_output_of_a_demo_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_demo_runs_and_writes_its_output(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_demo_runs_and_writes_its_output(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", FRUGAL)
     with pytest.raises(SystemExit) as ended:
         run(["demo", "--dir", str(tmp_path)])
     said = capfd.readouterr().out

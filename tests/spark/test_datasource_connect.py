@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from .drivers import FRUGAL
 from .journals import fill
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 def test_a_client_of_spark_connect_reads_batches_and_streams(tmp_path: Path) -> None:
     fill(tmp_path / "journal", "a", 5, 10)
     ran = subprocess.run(
@@ -23,6 +26,7 @@ def test_a_client_of_spark_connect_reads_batches_and_streams(tmp_path: Path) -> 
         text=True,
         timeout=200,
         cwd=ROOT,
+        env={**os.environ, "JAVA_TOOL_OPTIONS": FRUGAL},
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-4000:]

@@ -22,7 +22,8 @@ def test_session_is_made_for_one_machine(spark: SparkSession) -> None:
 
 def test_spark_logs_as_its_file_says(spark: SparkSession) -> None:
     assert LOGGING.is_file()
-    assert spark.conf.get("spark.driver.extraJavaOptions") == f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
+    options = spark.conf.get("spark.driver.extraJavaOptions")
+    assert options is not None and options.startswith(f"-Dlog4j2.configurationFile={LOGGING.as_uri()}")
 
 
 def test_configuration_is_taken_over(spark: SparkSession) -> None:

@@ -104,22 +104,21 @@ async def test_a_channel_of_200000_items_each_way(place: Place) -> None:
 
 
 async def test_a_large_payload_travels_both_ways_in_fragments(place: Place) -> None:
-    data = bytes(range(256)) * (16 * MIB // 256)
+    data = bytes(range(256)) * (place.large // 256)
     async with world(place) as w:
         assert (await w.peer.call("echo", data)).data == data
 
 
 async def test_a_large_answer_is_whole(either: Place) -> None:
     async with world(either) as w:
-        assert (await w.peer.call("large", b"%d" % (16 * MIB))).data == bytes(range(256)) * (16 * MIB // 256)
+        assert (await w.peer.call("large", b"%d" % either.large)).data == bytes(range(256)) * (either.large // 256)
         async with w.peer.stream("count", b"1000") as items:
             assert [item.data async for item in items] == [b"%d" % number for number in range(1_000)]
 
 
 @pytest.mark.slow
 async def test_a_very_large_payload_travels_both_ways(place: Place) -> None:
-    # QUIC's packets are made in Python, some MiB of them a second.
-    data = bytes(range(256)) * ((20 if "quic" in place.url else 100) * MIB // 256)
+    data = bytes(range(256)) * (6 * place.large // 256)
     settings = Settings(max_payload_bytes=101 * MIB, max_output_bytes=128 * MIB)
     async with world(place, settings) as w:
         assert (await w.peer.call("echo", data)).data == data
@@ -127,10 +126,10 @@ async def test_a_very_large_payload_travels_both_ways(place: Place) -> None:
 
 async def test_others_are_served_while_a_large_payload_travels(place: Place) -> None:
     async with world(place) as w:
-        large = asyncio.create_task(w.peer.call("echo", bytes(16 * MIB)))
+        large = asyncio.create_task(w.peer.call("echo", bytes(place.large)))
         for number in range(20):
             assert (await w.peer.call("echo", b"%d" % number)).data == b"%d" % number
-        assert len((await large).data) == 16 * MIB
+        assert len((await large).data) == place.large
 
 
 async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:

@@ -15,7 +15,7 @@ from .options import SealOptions
 from .retire import retire
 from .sealing import Sealed, seal
 
-__all__ = ["Sealer", "SealingThread"]
+__all__ = ["INTERVAL", "Sealer", "SealingThread"]
 
 logger = logging.getLogger("penstock.archive")
 
