@@ -23,7 +23,7 @@ install: .venv/built ## Create .venv with all dependencies and .venv/bin/penstoc
 demo: install ## Run a live stream into Spark and back
 	$(BIN)/penstock demo
 
-# One process per core. Spark's tests share a process: Spark starts slowly, and two instances slow each other down.
+# Spark's tests share a process: Spark starts slowly, and two instances slow each other down.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 test: install ## Run all tests, those of compiled modules on both builds
@@ -49,11 +49,11 @@ docs: .venv/installed ## Build the documentation into build/docs
 interop: install ## Test against implementations in other languages (needs Node, Java, Maven and Cargo)
 	$(BIN)/python -m interop
 
-chaos: install ## Inject faults into the whole pipeline for five minutes, or MINUTES, and check the results
-	$(BIN)/python -m chaos $(MINUTES:%=--minutes %)
+chaos: install ## Inject faults into the whole pipeline for five minutes, and check the results; or with OPTIONS
+	$(BIN)/python -m chaos $(OPTIONS)
 
-fuzz: install ## Fuzz all decoders for five minutes of the processor, or MINUTES, with sanitizers (needs a C compiler)
-	$(BIN)/python -m fuzz $(MINUTES:%=--minutes %)
+fuzz: install ## Fuzz all decoders for five minutes of the processor, with sanitizers (needs a C compiler); or with OPTIONS
+	$(BIN)/python -m fuzz $(OPTIONS)
 
 walk: .venv/installed ## Check metrics of the code's structure against their limits
 	$(BIN)/python -m walk

@@ -57,6 +57,11 @@ def silence_punished(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "SPARED_SECONDS", 0.0)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of test processes: one more than there are cores, because many tests wait for others."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark tests that need no second run on the plain build, and run those of Spark in one process."""
     mark_once(item, item.path.relative_to(Path(__file__).parent).as_posix())
