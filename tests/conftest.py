@@ -65,7 +65,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark tests that need no second run on the plain build, and run those of Spark in one process."""
     mark_once(item, item.path.relative_to(Path(__file__).parent).as_posix())
-    if item.get_closest_marker("spark"):
+    if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.xdist_group("spark"))
 
 
