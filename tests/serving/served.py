@@ -52,10 +52,12 @@ class Served:
 
     def cut(self) -> None:
         """Break all connections, as a network does."""
-        assert self._loop is not None
-        drivers = [peer for peer in self.server._drivers.values()]
-        for driver in drivers:
-            self._loop.call_soon_threadsafe(driver.flow.link.abort)
+        self.call(self._cut)
+
+    def _cut(self) -> None:
+        for driver in list(self.server._drivers.values()):
+            if driver.flow.link is not None:
+                driver.flow.link.abort()
 
     def call(self, action: Callable[..., object], *arguments: object) -> None:
         """Call something on the server's loop."""

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import os
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from penstock.errors import JournalError, JournalMismatch
 from penstock.journal.coordinator import FolderCoordinator, coordinator_of
 from penstock.journal.gaps import Gap
+from penstock.journal.lock import Lock, Owner
 from penstock.journal.ports import Coordinator
+from penstock.serving import coordinator
 from penstock.serving.coordinator import RemoteCoordinator
+from penstock.serving.links import links
+from penstock.serving.messages import PREFIX, Hold
 from tests.journal.logs import SOURCE, write
 from tests.journal.offers import check_offered
 
 from .served import serving, until
+
+
+def free(here: FolderCoordinator) -> bool:
+    """Return True if nobody holds the name "a"."""
+    lock = here.hold("a")
+    if lock is not None:
+        lock.close()
+    return lock is not None
 
 
 def test_it_has_all_methods_of_a_coordinator() -> None:
@@ -55,19 +69,70 @@ def test_a_name_is_held_until_it_is_given_back_or_its_holder_is_gone(tmp_path: P
         held.close()
         held.close()
 
-        def free() -> bool:
-            lock = here.hold("a")
-            if lock is not None:
-                lock.close()
-            return lock is not None
-
-        until(free)
+        until(lambda: free(here))
         again = there.hold("a")
         assert again is not None
-        served.cut()
-        until(free)
-        # The holder lives, and takes the name again.
-        until(lambda: not free())
         again.close()
+        until(lambda: free(here))
     with pytest.raises(JournalError, match="cannot be reached"):
         RemoteCoordinator(served.url).cursors(SOURCE)
+
+
+def test_a_lost_name_is_asked_for_until_it_is_held_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # The collector has not noticed the loss of the link for whose end it would give the name back.
+    monkeypatch.setattr(coordinator, "AGAIN", 0.01)
+    monkeypatch.setattr(coordinator, "REFUSALS", 3)
+    here = FolderCoordinator(str(tmp_path))
+    with serving(tmp_path) as served:
+        held = RemoteCoordinator(served.url).hold("a")
+        assert held is not None
+        taken = here.hold("a")
+        while taken is None:
+            served.cut()
+            taken = here.hold("a")
+        until(lambda: bool(caplog.records))
+        taken.close()
+        until(lambda: not free(here))
+        held.close()
+        until(lambda: free(here))
+    assert [record.message for record in caplog.records] == [
+        f"{served.url}: another process has taken the reader's name while the network was down"
+    ]
+
+
+def test_a_name_that_is_held_for_a_client_that_has_gone_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, gone, done = threading.Event(), threading.Event(), threading.Event()
+    hold = FolderCoordinator.hold
+
+    def slow(self: FolderCoordinator, name: str, owner: Owner | None = None) -> Lock | None:
+        waits.set()
+        assert gone.wait(10)
+        try:
+            return hold(self, name, owner)
+        finally:
+            done.set()
+
+    here = FolderCoordinator(str(tmp_path))
+    with serving(tmp_path) as served:
+        with monkeypatch.context() as patched:
+            patched.setattr(FolderCoordinator, "hold", slow)
+            task = links().submit(one_hold(served.url))
+            assert waits.wait(10)
+            task.cancel()
+            served.cut()
+            until(lambda: not served.server._drivers)
+            gone.set()
+            assert done.wait(10)
+        until(lambda: free(here))
+
+
+async def one_hold(url: str) -> None:
+    """Ask for the name "a", and wait."""
+    request = msgspec.json.encode(Hold(name="a", owner=Owner.here()))
+    async with (await links().peer(url)).stream(f"{PREFIX}hold", request, credit=1) as stream:
+        async for _ in stream:
+            pass

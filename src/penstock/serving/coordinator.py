@@ -27,6 +27,11 @@ logger = logging.getLogger("penstock.serving")
 PATIENCE: Final = 5.0
 """Seconds: a driver asks again by itself."""
 
+AGAIN: Final = 0.5
+"""Seconds until a name that was held, and is refused now, is asked for again."""
+REFUSALS: Final = 30
+"""Refusals before a warning: until the lifetime of a link has passed, the name may be held for a lost link of ours."""
+
 
 class RemoteCoordinator:
     """Records at the collectors what readers commit and skip."""
@@ -91,6 +96,7 @@ class RemoteHold:
         self._urls = urls
         self._request = msgspec.json.encode(Hold(name=name, owner=Owner.here()))
         self._tasks: list[Any] = []
+        self._refusals = dict.fromkeys(urls, 0)
 
     def begin(self) -> None:
         """Hold the name; `JournalLocked` if another process holds it."""
@@ -106,19 +112,26 @@ class RemoteHold:
     async def _keep(self, url: str, held: threading.Event) -> None:
         while True:
             try:
-                await links().ask(url, lambda peer: self._held_by(peer, held), PATIENCE)
+                await links().ask(url, lambda peer: self._held_by(peer, url, held), PATIENCE)
             except JournalLocked:
-                if held.is_set():
-                    logger.warning("%s: another process has taken the reader's name while the network was down", url)
-                raise
+                if not held.is_set():
+                    raise
+                self._refused(url)
+                await asyncio.sleep(AGAIN)
             except JournalError:
                 # A collector that was there once is waited for.
                 if not held.is_set():
                     raise
 
-    async def _held_by(self, peer: Peer, held: threading.Event) -> None:
+    def _refused(self, url: str) -> None:
+        self._refusals[url] += 1
+        if self._refusals[url] == REFUSALS:
+            logger.warning("%s: another process has taken the reader's name while the network was down", url)
+
+    async def _held_by(self, peer: Peer, url: str, held: threading.Event) -> None:
         async with peer.stream(f"{PREFIX}hold", self._request, credit=1) as stream:
             async for _ in stream:
+                self._refusals[url] = 0
                 held.set()
         # The collector closes: another one may be about to begin.
         await asyncio.sleep(0)

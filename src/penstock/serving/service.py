@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -171,14 +171,18 @@ class Routes:
         """Hold a reader's name for a client until it cancels, or is gone. The first item says that it is held."""
         self._check(Action.COMMIT)
         asked = decode(request.data, Hold)
-        lock = await self._in_thread(lambda: self._coordinator.hold(asked.name, asked.owner))
-        if lock is None:
-            raise failure(JournalLocked(f"another process reads as {asked.name!r}"))
-        try:
+        # The client may be gone before the thread has the lock.
+        with ExitStack() as locks:
+            if not await self._in_thread(lambda: self._take(asked, locks)):
+                raise failure(JournalLocked(f"another process reads as {asked.name!r}"))
             yield b"held"
             await asyncio.get_running_loop().create_future()
-        finally:
-            lock.close()
+
+    def _take(self, asked: Hold, locks: ExitStack) -> bool:
+        lock = self._coordinator.hold(asked.name, asked.owner)
+        if lock is not None:
+            locks.callback(lock.close)
+        return lock is not None
 
     def _check(self, action: Action) -> None:
         connection = current_connection()
