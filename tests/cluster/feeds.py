@@ -91,9 +91,13 @@ class Publisher:
         return {int(run): int(made) for run, made in map(str.split, lines)}
 
     def file(self, store: str) -> str:
-        """Return the file of feeds, which are sealed into a store."""
+        """Return the file of feeds of a group, which are confirmed when they are in a store, and sealed there."""
         lines = ['[defaults]\nroute = "lab.items"\njournal = "journal"\nretry = {first = "200ms", longest = "1s"}']
-        lines.append(f'storage = {{store = "{store}", seal_age = "1s"}}')
+        lines.append(f'storage = {{store = "{store}", seal_age = "1s", durable = "remote"}}')
+        lines.append('[group]\nname = "lab"\nkey = {env = "LAB_KEY"}\npatience = "3s"')
+        at = self.certificates.folder
+        lines.append(f'[serve]\nurl = "rsocket+tls://{HERE}"\ncert = "{at}/cert.pem"\nkey = "{at}/key.pem"')
+        lines.append(f'cafile = "{at}/ca.pem"')
         for feed in FEEDS:
             lines.append(f"""[feed.{feed.name}]\nurl = "{self.url(feed)}"\ndata = '"{feed.name}"'""")
             if feed.transport == "tls":

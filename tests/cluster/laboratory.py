@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -53,15 +53,15 @@ class Laboratory:
     store: str
     saboteur: str = ""
 
-    def breaches(self) -> Iterator[str]:
+    def breaches(self) -> Generator[str, None, None]:
         """Run everything, and yield a sentence for each promise that is broken."""
         publisher = Publisher(self.folder, self.certificates)
-        machine = Machine(
-            self.cluster.disks / self.folder.name, publisher, self.store, self.certificates, self.saboteur
-        )
-        run = _Run(self.cluster.driver, machine, publisher, str(self.folder / "lake"))
+        run = _Run(self.cluster.driver, publisher, str(self.folder / "lake"))
         try:
-            machine.start()
+            for name, state in ("one", "live"), ("two", "standby"):
+                disk = self.cluster.disks / self.folder.name / name
+                run.machines.append(Machine(disk, publisher, self.store, self.saboteur))
+                run.machines[-1].await_state(state)
             run.begin()
             try:
                 yield from run.through(self.store)
@@ -71,7 +71,8 @@ class Laboratory:
         except Stuck as stuck:
             yield str(stuck)
         finally:
-            machine.kill()
+            for machine in run.machines:
+                machine.kill()
             publisher.program.kill()
 
     def _history(self, run: _Run) -> Iterator[str]:
@@ -91,32 +92,44 @@ class _Run:
     """One run of all processes."""
 
     driver: Program
-    machine: Machine
     publisher: Publisher
     lake: str
-    killed: float = 0.0
+    machines: list[Machine] = field(default_factory=list)
+    owner: int = 0
+    """Which machine collects."""
+    lost: float = 0.0
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that collects."""
+        return self.machines[self.owner]
+
+    @property
+    def url(self) -> str:
+        """The URL of the journal, whichever machine collects it."""
+        return "|".join(machine.url for machine in self.machines)
 
     def begin(self) -> None:
         """Start the query, or continue it."""
-        self.driver.ask("start", url=self.machine.url, lake=self.lake)
+        self.driver.ask("start", url=self.url, lake=self.lake)
 
     def through(self, store: str) -> Iterator[str]:
-        """Kill the collector in the middle, and let everything end; yield what is wrong then."""
+        """Lose the collector's machine in the middle, and let everything end; yield what is wrong then."""
         self._until(lambda: all(_sealed_end(store, feed) for feed in FEEDS), "rows of all feeds are sealed")
         self._until(lambda: self._positions_reach(FEW), "rows of all feeds are in the table")
         before = {name: feed["position"] for name, feed in self.machine.status().items()}
-        self.killed = time.time()
-        self.machine.kill()
-        self.machine.start()
+        self.lost = time.time()
+        self.machine.lose()
+        self.owner = 1
         after = {name: position + FEW for name, position in before.items()}
-        self._until(lambda: self._collected(after), "all feeds go on after the collector was killed")
+        self._until(lambda: self._collected(after), "all feeds go on after the collector's machine was lost")
         self.publisher.finish()
         self._until(self._complete, "all feeds are complete, and the table has all rows")
         yield from self._judged()
         with ThreadPoolExecutor(AUDITS) as pool:
             yield from filter(None, pool.map(self.machine.audit, FEEDS))
-        if any(codes := self.machine.end()):
-            yield f"collector and server have ended with {codes}"
+        if code := self.machine.end():
+            yield f"the collector has ended with {code}"
 
     def _until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until something is true; `Stuck` if the query ends before."""
@@ -152,13 +165,13 @@ class _Run:
 
     def _judged(self) -> Iterator[str]:
         """Compare the table with what was published, with the journal, and with the history that is served."""
-        self.driver.ask("history", journal=self.machine.url, lake=f"{self.lake}/served")
+        self.driver.ask("history", journal=self.url, lake=f"{self.lake}/served")
         served, table = pq.read_table(f"{self.lake}/served", columns=COLUMNS), self.table()
         for feed in FEEDS:
             rows = _of(table, feed)
             reader = Journal(self.machine.journal).reader(feed.name)
             ended = self.publisher.made(feed)
-            fault = {"kind": "kill collector", "target": feed.name, "at": self.killed}
+            fault = {"kind": "kill collector", "target": feed.name, "at": self.lost}
             facts = Facts(log=[fault], begun=range(max(ended, default=0) + 1), ended=ended)
             verdict = judge_source(feed.source, rows["position"].to_numpy(), rows["data"], reader.gaps(0), facts)
             if not verdict.sound:

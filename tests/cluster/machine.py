@@ -1,8 +1,9 @@
-"""A machine with a disk of its own, which collects feeds and serves its journal to Spark."""
+"""A machine with a disk of its own, whose collector collects the feeds of a group, or stands by."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,80 +13,74 @@ from urllib.request import urlopen
 from chaos.children import ROOT
 
 from tests.objects.stores import CREDENTIALS
-from tests.transports.certificates import Certificates
 
 from .feeds import Feed, Publisher
-from .processes import Program
+from .processes import Program, until
 
 __all__ = ["Machine"]
 
 SECONDS = 120.0
 """How long an answer may take, on a machine that is busy."""
+KEY = "c2l4IGZlZWRzLCBhIHN0b3JlIGFuZCBhIGNsdXN0ZXI="
+"""The key of the group: 32 bytes."""
 
 
 class Machine:
-    """The processes that read and write one disk.
+    """A collector, and its disk.
 
     Args:
         disk: The disk's folder, which nobody else sees.
         publisher: The publisher of the feeds.
-        store: The URI of the store with sealed segments.
-        certificates: Those by which the machine and Spark know each other.
+        store: The URI of the group's store.
         saboteur: What is wrong with its code; empty: nothing.
 
     Attributes:
-        url: The URL at which Spark reads the journal. It stays the same.
+        url: The URL at which Spark reads the journal while the machine is the owner of the group.
 
     """
 
-    def __init__(
-        self, disk: Path, publisher: Publisher, store: str, certificates: Certificates, saboteur: str = ""
-    ) -> None:
+    def __init__(self, disk: Path, publisher: Publisher, store: str, saboteur: str = "") -> None:
         self.disk = disk
-        self.url = "rsocket+tls://127.0.0.1:0"
         self._publisher = publisher
-        self._certificates = certificates
-        self._saboteur = saboteur
-        self._programs: list[Program] = []
-        disk.mkdir()
+        disk.mkdir(parents=True)
         (disk / "feeds.toml").write_text(publisher.file(store))
+        start = [sys.executable, "-m", "penstock"]
+        environment = {**CREDENTIALS, "LAB_KEY": KEY, "PYTHONPATH": str(ROOT)}
+        if saboteur:
+            # Compiled classes cannot be patched.
+            environment["PENSTOCK_PURE"] = "1"
+            start = [sys.executable, "-m", "tests.cluster.sabotaged", saboteur]
+        command = [*start, "collect", "--config", str(disk / "feeds.toml"), "--http", "0"]
+        self._collector = Program("collector", command, disk, environment)
+        (self._page,) = self._collector.await_lines(r"status on (\S+)")
+        (self.url,) = self._collector.await_lines(r"serving the journals on ([^?\s]+)")
 
     @property
     def journal(self) -> Path:
         """The journal's folder."""
         return self.disk / "journal"
 
-    def start(self) -> None:
-        """Start everything, for the first time or again."""
-        options = f"{self._certificates.server_options}&{self._certificates.client_options}"
-        collector = self._start("collector", "collect", "--config", str(self.disk / "feeds.toml"), "--http", "0")
-        door = self._start("door", "serve", "tests/cluster/door.py:service", f"{self.url}?{options}")
-        self._programs = [collector, door]
-        (self._page,) = collector.await_lines(r"status on (\S+)")
-        self.url = door.await_lines(r"listening on ([^?\s]+)")[0]
-
-    def _start(self, name: str, *arguments: str) -> Program:
-        start = [sys.executable, "-m", "penstock"]
-        environment = {**CREDENTIALS, "LAB_JOURNAL": str(self.journal), "PYTHONPATH": str(ROOT)}
-        if self._saboteur:
-            # Compiled classes cannot be patched.
-            environment["PENSTOCK_PURE"] = "1"
-            start = [sys.executable, "-m", "tests.cluster.sabotaged", self._saboteur]
-        return Program(name, [*start, *arguments], self.disk, environment)
+    def lose(self) -> None:
+        """Lose the machine, with its disk."""
+        self.kill()
+        shutil.rmtree(self.disk)
 
     def kill(self) -> None:
-        """Kill all processes at once."""
-        for program in self._programs:
-            program.kill()
+        """Kill the collector."""
+        self._collector.kill()
 
-    def end(self) -> list[int]:
-        """Ask all processes to end, and return their exit codes."""
-        return [program.end() for program in self._programs]
+    def end(self) -> int:
+        """Ask the collector to end, and return its exit code."""
+        return self._collector.end()
 
     def status(self) -> dict[str, dict[str, Any]]:
         """Return the status of each feed."""
         with urlopen(f"{self._page.rstrip('/')}/status", timeout=SECONDS) as answer:
             return {feed["name"]: feed for feed in json.load(answer)["feeds"]}
+
+    def await_state(self, state: str) -> None:
+        """Wait until all feeds are in a state."""
+        until(lambda: {feed["state"] for feed in self.status().values()} == {state}, f"not yet {state}")
 
     def audit(self, feed: Feed) -> str | None:
         """Compare a log with what the publisher has sent; return a message if they differ."""
@@ -98,4 +93,4 @@ class Machine:
 
     def log(self) -> str:
         """Return the end of what the collector has said."""
-        return self._programs[0].log.read_text()[-1000:]
+        return self._collector.log.read_text()[-1000:]

@@ -29,7 +29,7 @@ def range_served_off_by_one() -> Sabotage:
     )
 
 
-def row_skipped_on_reconnect() -> Sabotage:
+def row_skipped_on_take_over() -> Sabotage:
     first = "log.position and not self.progress.rows"
     edit = f"batch = (builder.finish()[1:] if {first} else builder.finish()) if rows else NO_ITEMS"
     return edited(Collector, "_record", ("batch = builder.finish() if rows else NO_ITEMS", edit))
@@ -51,10 +51,10 @@ SABOTEURS: Final = (
         range_served_off_by_one,
     ),
     Saboteur(
-        "row skipped on reconnect",
-        "a collector that was started again drops the first item that it receives",
+        "row skipped on take-over",
+        "a collector that has taken over drops the first item that it receives",
         "",
         "clusters",
-        row_skipped_on_reconnect,
+        row_skipped_on_take_over,
     ),
 )

@@ -1,4 +1,4 @@
-"""Six feeds, a store and a cluster of Spark that shares no disk with the collector, which is killed in the middle."""
+"""Six feeds, a store and a cluster of Spark. The machine that collects, whose disk nobody else sees, is lost."""
 
 from __future__ import annotations
 

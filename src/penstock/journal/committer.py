@@ -53,8 +53,6 @@ class Committer:
 
     Attributes:
         replica: The same.
-
-    Attributes:
         ticks: The ticks of the feeds.
 
     """
