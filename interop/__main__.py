@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Iterator
 from itertools import product
 from pathlib import Path
 
@@ -24,6 +24,10 @@ MIN_CUTS = 2
 READER_TIMEOUT = 900.0
 """Seconds for the tutorial, on a busy machine; otherwise it takes two minutes."""
 ROLES = ("client", "server")
+AT_ONCE = 2
+"""Pairings at once: their programs start slowly, and mostly wait for each other then."""
+INSTALLING = asyncio.Lock()
+"""Held while a peer is installed: it takes part in several pairings, and the first one installs it."""
 # Leases and slow links do not depend on the transport.
 SPECIAL = {LEASE: ("tcp", ["--lease"]), SLOW: ("river-msgpack", ["--slow"])}
 """The transport and the options of steps that are not named after a transport."""
@@ -38,13 +42,19 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+async def installed(peer: Peer) -> None:
+    """Install a peer if necessary; see `Peer.install`."""
+    async with INSTALLING:
+        await asyncio.to_thread(peer.install)
+
+
 async def meet(peer: Peer, role: str, step: str, other: Peer) -> Outcome:
     """Run one pairing: `peer` in `role`, `other` in the other role."""
     outcome = Outcome(peer, role, step)
     transport, options = SPECIAL.get(step, (step, []))
     try:
         for each in (peer, other):
-            await asyncio.to_thread(each.install)
+            await installed(each)
         client, server = (peer, other) if role == "client" else (other, peer)
         if step == SLOW:
             async with serving(server, transport, *options) as served, throttling(served.port) as port:
@@ -65,7 +75,7 @@ async def meet_draft() -> Outcome:
     """Run the client of a draft against our server, which must close the connection and log the reason in one line."""
     outcome = Outcome(DRAFT, "client", "draft")
     try:
-        await asyncio.to_thread(DRAFT.install)
+        await installed(DRAFT)
         async with serving(OURS, "tcp") as served:
             outcome.results = await run_client(DRAFT, "tcp", served.port, served.port)
             log = served.log()
@@ -82,7 +92,7 @@ async def meet_reader() -> Outcome:
     outcome = Outcome(SPRING, "server", "lakehouse")
     with tempfile.TemporaryDirectory(prefix="lakehouse-") as folder:
         try:
-            await asyncio.to_thread(SPRING.install)
+            await installed(SPRING)
             prepare(Path(folder))
             outcome.results = await run_checks(isolated(Path(folder)), ROOT, "a reader of the tutorial", READER_TIMEOUT)
         except (PeerMissing, ProcessFailed) as error:
@@ -94,15 +104,31 @@ ALONE = {"draft": meet_draft, "lakehouse": meet_reader}
 """Steps with a peer of their own."""
 
 
-async def outcomes_of(steps: list[str], peers: list[Peer], roles: list[str], other: Peer) -> AsyncIterator[Outcome]:
-    """Run all pairings, and yield the outcome of each."""
+def meetings(steps: list[str], peers: list[Peer], roles: list[str], other: Peer) -> Iterator[Awaitable[Outcome]]:
+    """Return all pairings."""
     for step in steps:
         if step in ALONE:
-            yield await ALONE[step]()
+            yield ALONE[step]()
             continue
         for peer, role in product(peers, roles):
             if step in peer.steps and role in peer.roles:
-                yield await meet(peer, role, step, other)
+                yield meet(peer, role, step, other)
+
+
+async def outcomes_of(pairings: Iterator[Awaitable[Outcome]]) -> list[Outcome]:
+    """Run pairings, print a line for each, and return their outcomes."""
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def run(pairing: Awaitable[Outcome]) -> Outcome:
+        async with places:
+            return await pairing
+
+    outcomes = []
+    async with asyncio.TaskGroup() as group:
+        for task in [group.create_task(run(pairing)) for pairing in pairings]:
+            outcomes.append(await task)
+            print(summary(outcomes[-1]), flush=True)
+    return outcomes
 
 
 def versions(peers: list[Peer]) -> dict[str, str]:
@@ -123,10 +149,7 @@ async def main(options: argparse.Namespace) -> int:
     roles = [options.only] if options.only else list(ROLES)
     part = options.peer or options.only or options.versus != OURS.name
     steps = [options.step] if options.step else [step for step in STEPS if not (part and step in ALONE)]
-    outcomes = []
-    async for outcome in outcomes_of(steps, chosen, roles, others[options.versus]):
-        outcomes.append(outcome)
-        print(summary(outcome), flush=True)
+    outcomes = await outcomes_of(meetings(steps, chosen, roles, others[options.versus]))
     wrong = failures(outcomes)
     for line in wrong:
         print(line)
