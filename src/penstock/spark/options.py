@@ -135,6 +135,8 @@ class SourceOptions:
 
     def _check(self, places: Mapping[str, Start]) -> None:
         """Refuse options that contradict each other."""
+        if self.url is not None and self.remote:
+            raise LocalError(f'option "journal" is {self.journal}; the stream at "url" is collected into a folder')
         if self.sources is not None and self.pattern is not None:
             other = "url" if self.url is not None else "source"
             raise LocalError(f'options "{other}" and "sourcePattern" exclude each other; give one of them')
