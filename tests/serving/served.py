@@ -51,13 +51,16 @@ class Served:
         assert self._ready.wait(10)
 
     def cut(self) -> None:
-        """Break all connections, as a network does."""
-        self.call(self._cut)
+        """Break all connections, as a network does; they are broken on return."""
+        done = threading.Event()
+        self.call(self._cut, done)
+        assert done.wait(10)
 
-    def _cut(self) -> None:
+    def _cut(self, done: threading.Event) -> None:
         for driver in list(self.server._drivers.values()):
             if driver.flow.link is not None:
                 driver.flow.link.abort()
+        done.set()
 
     def call(self, action: Callable[..., object], *arguments: object) -> None:
         """Call something on the server's loop."""

@@ -22,6 +22,8 @@ def test_a_process_has_one_connection_for_each_collector(tmp_path: Path) -> None
     with serving(tmp_path) as served:
         peers = [links().run(links().peer(served.url)) for _ in range(3)]
         assert peers[0] is peers[1] is peers[2]
+        # After an answer, the server knows the connection, too.
+        assert Journal(served.url).reader(SOURCE).end == 10
         served.cut()
         assert Journal(served.url).reader(SOURCE).end == 10
         assert links().run(links().peer(served.url)) is not peers[0]
