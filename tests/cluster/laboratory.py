@@ -61,6 +61,7 @@ class Laboratory:
             for name, state in ("one", "live"), ("two", "standby"):
                 disk = self.cluster.disks / self.folder.name / name
                 run.machines.append(Machine(disk, publisher, self.store, self.saboteur))
+                run.machines[-1].start()
                 run.machines[-1].await_state(state)
             run.begin()
             try:

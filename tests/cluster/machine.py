@@ -42,16 +42,21 @@ class Machine:
     def __init__(self, disk: Path, publisher: Publisher, store: str, saboteur: str = "") -> None:
         self.disk = disk
         self._publisher = publisher
+        self._saboteur = saboteur
+        self._collector: Program | None = None
         disk.mkdir(parents=True)
         (disk / "feeds.toml").write_text(publisher.file(store))
+
+    def start(self) -> None:
+        """Start the collector."""
         start = [sys.executable, "-m", "penstock"]
         environment = {**CREDENTIALS, "LAB_KEY": KEY, "PYTHONPATH": str(ROOT)}
-        if saboteur:
+        if self._saboteur:
             # Compiled classes cannot be patched.
             environment["PENSTOCK_PURE"] = "1"
-            start = [sys.executable, "-m", "tests.cluster.sabotaged", saboteur]
-        command = [*start, "collect", "--config", str(disk / "feeds.toml"), "--http", "0"]
-        self._collector = Program("collector", command, disk, environment)
+            start = [sys.executable, "-m", "tests.cluster.sabotaged", self._saboteur]
+        command = [*start, "collect", "--config", str(self.disk / "feeds.toml"), "--http", "0"]
+        self._collector = Program("collector", command, self.disk, environment)
         (self._page,) = self._collector.await_lines(r"status on (\S+)")
         (self.url,) = self._collector.await_lines(r"serving the journals on ([^?\s]+)")
 
@@ -67,10 +72,12 @@ class Machine:
 
     def kill(self) -> None:
         """Kill the collector."""
-        self._collector.kill()
+        if self._collector is not None:
+            self._collector.kill()
 
     def end(self) -> int:
         """Ask the collector to end, and return its exit code."""
+        assert self._collector is not None
         return self._collector.end()
 
     def status(self) -> dict[str, dict[str, Any]]:
@@ -93,4 +100,5 @@ class Machine:
 
     def log(self) -> str:
         """Return the end of what the collector has said."""
+        assert self._collector is not None
         return self._collector.log.read_text()[-1000:]

@@ -178,7 +178,7 @@ async def test_without_resuming_a_broken_connection_leaves_a_gap(
         await until(lambda: collector.progress.position == 5)
         # That the publisher resumes nothing is no loss yet.
         assert (collector.progress.gaps, gaps(tmp_path)) == (0, [])
-        assert "this server does not resume sessions; the collector goes on without resumption" in caplog.text
+        assert "does not resume sessions; without resumption, a broken connection leaves a gap" in caplog.text
         publisher.steps = numbered(7, 10)
         cut(server)
         await task

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from penstock.serving.messages import PREFIX, Hold
 from tests.journal.logs import SOURCE, write
 from tests.journal.offers import check_offered
 
-from .served import serving, until
+from .served import Served, serving, until
 
 
 def free(here: FolderCoordinator) -> bool:
@@ -30,6 +31,15 @@ def free(here: FolderCoordinator) -> bool:
     lock = here.hold("a")
     if lock is not None:
         lock.close()
+    return lock is not None
+
+
+def cut_and_take(served: Served, here: FolderCoordinator, taken: ExitStack) -> bool:
+    """Break all connections; return True if the name "a" could be taken before its holder was back."""
+    served.cut()
+    lock = here.hold("a")
+    if lock is not None:
+        taken.callback(lock.close)
     return lock is not None
 
 
@@ -88,12 +98,9 @@ def test_a_lost_name_is_asked_for_until_it_is_held_again(
     with serving(tmp_path) as served:
         held = RemoteCoordinator(served.url).hold("a")
         assert held is not None
-        taken = here.hold("a")
-        while taken is None:
-            served.cut()
-            taken = here.hold("a")
-        until(lambda: bool(caplog.records))
-        taken.close()
+        with ExitStack() as taken:
+            until(lambda: cut_and_take(served, here, taken))
+            until(lambda: bool(caplog.records))
         until(lambda: not free(here))
         held.close()
         until(lambda: free(here))

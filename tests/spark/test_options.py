@@ -136,7 +136,7 @@ def test_embedded_collector_writes_to_the_source_of_its_route() -> None:
         ({**JOURNAL, "sourcePattern": "a("}, "not a regular expression"),
         ({**JOURNAL, "source": "a", "sourcePattern": "b"}, '"source" and "sourcePattern" exclude each other'),
         ({**EMBEDDED, "sourcePattern": "b"}, '"url" and "sourcePattern" exclude each other'),
-        ({**EMBEDDED, "journal": "s3://lake/rows"}, "is collected into a folder"),
+        ({**EMBEDDED, "journal": "s3://lake/rows"}, "use a folder of this machine"),
         ({**JOURNAL, "sourcePattern": "a.", "startingOffsets": '{"abc": 1}'}, "not read: those that match a."),
         ({**JOURNAL, "startingTimestamp": "9999-01-01T00:00:00Z"}, '"startingTimestamp" is in the future'),
         ({**JOURNAL, "startingTimestamp": "0", "startingOffsets": "latest"}, "exclude each other"),

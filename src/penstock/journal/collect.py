@@ -233,10 +233,7 @@ class Collector:
             return
         if not self._settings.resume:
             raise error
-        logger.warning(
-            "%s: %s; the collector goes on without resumption: if the connection breaks, there will be a gap",
-            *(self._url, error),
-        )
+        logger.warning("%s: %s; without resumption, a broken connection leaves a gap", self._url, error)
         self._settings = replace(self._settings, resume=False)
         if not log.opening:
             await self._lost(log, str(error))

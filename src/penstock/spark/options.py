@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import LocalError
-from ..journal.layout import check_name
+from ..journal.layout import check_name, log_folder
 from ..journal.retention import DEFAULT_RETAIN_BYTES
 from .decode_options import DECODE_OPTIONS, DecodeOptions
 from .given import Given, Plain, as_count, as_flag, as_seconds, as_size, as_size_or_none, as_text, as_url, one_of
@@ -135,8 +135,9 @@ class SourceOptions:
 
     def _check(self, places: Mapping[str, Start]) -> None:
         """Refuse options that contradict each other."""
-        if self.url is not None and self.remote:
-            raise LocalError(f'option "journal" is {self.journal}; the stream at "url" is collected into a folder')
+        if self.url is not None and self.sources is not None:
+            # The stream is written there, so it must be a folder.
+            log_folder(self.journal, self.sources[0])
         if self.sources is not None and self.pattern is not None:
             other = "url" if self.url is not None else "source"
             raise LocalError(f'options "{other}" and "sourcePattern" exclude each other; give one of them')
