@@ -10,6 +10,7 @@ from penstock.journal import ITEMS, Journal, JournalReader, Request
 from tests.cli.conftest import Penstock, assert_one_line, serving
 
 AUDITED = f"{Path(__file__).parent / 'audited.py'}:service"
+GUARDED = f"{Path(__file__).parent / 'guarded.py'}:service"
 COUNT = 10_000
 
 
@@ -70,3 +71,15 @@ def test_what_cannot_be_audited_is_told(penstock: Penstock, publisher: str, serv
     assert "has not sent this stream since it was started" in result.err
     result = penstock("audit", publisher, "numbers", "--journal", str(collected), "--source", "none")
     assert "there is no such log" in result.err
+
+
+def test_credentials_of_the_set_up_open_a_guarded_publisher(penstock: Penstock, tmp_path: Path) -> None:
+    with serving(GUARDED, "rsocket+tcp://127.0.0.1:0") as (_, urls):
+        for arguments in (
+            ("collect", urls[0], "numbers", "-j", str(tmp_path), "-q"),
+            ("audit", urls[0], "numbers", "-j", str(tmp_path)),
+        ):
+            refused = penstock(*arguments, "--setup-auth", "bearer:other")
+            assert (arguments[0], refused.code) != (arguments[0], 0)
+            assert "no valid token" in refused.err
+            assert penstock(*arguments, "--setup-auth", "bearer:t0ken").code == 0

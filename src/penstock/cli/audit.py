@@ -91,8 +91,10 @@ async def _ask(url: str, options: SessionOptions, query: Query) -> list[Sent]:
     from ..audit.sent import ROUTE, Sent
     from ..schema.formats import format_of
 
+    settings = options.settings(url)
+    setup = options.setup_payload(url, settings)
     address, context = options.tls(url)
-    async with connect(address, settings=options.settings(url), ssl=context) as peer:
+    async with connect(address, settings=settings, setup=setup, ssl=context) as peer:
         mime = "" if format_of(peer.data_mime) else "application/json"
         try:
             return await typed(peer, mime).call(ROUTE, query, returns=list[Sent])

@@ -178,6 +178,7 @@ def _collect_one(
         credit=collecting.credit,
         settings=settings,
         ssl=context,
+        setup=options.setup_payload(url, settings),
         again=collecting.again,
         accept_loss=collecting.accept_loss,
         request=Request(route, payload.data, request.lasting_metadata(payload), address),

@@ -54,6 +54,20 @@ class SessionOptions:
     insecure: Annotated[bool, Option("--insecure", help="With TLS: trust any certificate; only for tests.")] = False
     cert: Annotated[str | None, Option("--cert", metavar="FILE", help="With TLS: the client certificate.")] = None
     key: Annotated[str | None, Option("--key", metavar="FILE", help="Its key, if in a separate file.")] = None
+    setup: Annotated[str | None, Option("--setup", metavar="DATA", help="Data of the set-up; see --data.")] = None
+    setup_metadata: Annotated[
+        str | None, Option("--setup-metadata", metavar="DATA", help="Metadata of the set-up; see --data.")
+    ] = None
+    setup_auth: Annotated[
+        str | None,
+        Option(
+            "--setup-auth",
+            metavar="AUTH",
+            envvar="PENSTOCK_SETUP_AUTH",
+            help="Credentials of the connection; see --auth.",
+            show_default=False,
+        ),
+    ] = None
     set: Set = field(default_factory=list)
     options: OptionsFile = None
 
@@ -73,6 +87,18 @@ class SessionOptions:
         parse_urls([url], settings, serving=False)
         return settings
 
+    def setup_payload(self, url: str, settings: Settings) -> Payload:
+        """Return the data and metadata of the set-up."""
+        data = b"" if self.setup is None else read_bytes(self.setup)
+        metadata = None if self.setup_metadata is None else read_bytes(self.setup_metadata)
+        if self.setup_auth is None:
+            return bodies_of(url).outgoing(Payload(data, metadata))
+        from .. import Metadata
+
+        check_composite(url, settings, "--setup-auth needs")
+        entries = [] if metadata is None else [(BINARY, metadata)]
+        return Payload(data, Metadata(auth=credentials(self.setup_auth), entries=entries).encode())
+
     def tls(self, url: str) -> tuple[str, tls.SSLContext | None]:
         """Return the URL to connect to and its TLS context; see :func:`client_tls`."""
         return client_tls(url, self.cafile, self.insecure, self.cert, self.key)
@@ -82,20 +108,6 @@ class SessionOptions:
 class ConnectOptions(SessionOptions):
     """How to connect, how long to try, and what to report."""
 
-    setup: Annotated[str | None, Option("--setup", metavar="DATA", help="Data of the set-up; see --data.")] = None
-    setup_metadata: Annotated[
-        str | None, Option("--setup-metadata", metavar="DATA", help="Metadata of the set-up; see --data.")
-    ] = None
-    setup_auth: Annotated[
-        str | None,
-        Option(
-            "--setup-auth",
-            metavar="AUTH",
-            envvar="PENSTOCK_SETUP_AUTH",
-            help="Credentials of the connection; see --auth.",
-            show_default=False,
-        ),
-    ] = None
     resume: Annotated[
         float | None,
         Option("--resume", metavar="SECONDS", min=0.001, help="Resume broken connections; give up after this time."),
@@ -113,18 +125,6 @@ class ConnectOptions(SessionOptions):
         if self.resume is not None:
             more |= {"resume": True, "resume_timeout": self.resume}
         return super().settings(url, **more)
-
-    def setup_payload(self, url: str, settings: Settings) -> Payload:
-        """Return the data and metadata of the set-up."""
-        data = b"" if self.setup is None else read_bytes(self.setup)
-        metadata = None if self.setup_metadata is None else read_bytes(self.setup_metadata)
-        if self.setup_auth is None:
-            return bodies_of(url).outgoing(Payload(data, metadata))
-        from .. import Metadata
-
-        check_composite(url, settings, "--setup-auth needs")
-        entries = [] if metadata is None else [(BINARY, metadata)]
-        return Payload(data, Metadata(auth=credentials(self.setup_auth), entries=entries).encode())
 
 
 def check_composite(url: str, settings: Settings, options: str) -> None:
