@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from . import codec, collect, fairness, network, packed, river
 from .against import BUILDS, CASES, against, choose
@@ -34,8 +34,8 @@ def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Result
         yield from comparison.measure(rounds)
 
 
-def parsed() -> argparse.Namespace:
-    """Parse the command line."""
+def parsed(line: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse a command line, by default that of this process."""
     everything = (
         *codec.SCENARIOS,
         *network.SCENARIOS,
@@ -56,7 +56,7 @@ def parsed() -> argparse.Namespace:
         f"the scenarios are {', '.join(CASES)}",
     )
     parser.add_argument("--build", choices=(*BUILDS, "both"), default="both", help="with --against (default: both)")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(line)
     known = everything if arguments.against is None else tuple(CASES)
     unknown = set(arguments.scenario) - set(known)
     if unknown:

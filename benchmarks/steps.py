@@ -59,17 +59,17 @@ class Budgets:
 
     def __str__(self) -> str:
         head = f"  {'':44}{'median':>10}{'least':>10}{'most':>10}{'goal':>10}"
-        return "\n".join(["CPU seconds per million rows (collect)", head, *map(str, vars(self).values())])
+        return "\n".join(["CPU seconds per million rows (steps)", head, *map(str, vars(self).values())])
 
     def as_object(self) -> dict[str, object]:
         """Return all rounds as a JSON object."""
-        return {"scenario": "collect", "unit": "CPU s a million rows", "rows": list(asdict(self).values())}
+        return {"scenario": "steps", "unit": "CPU s a million rows", "rows": list(asdict(self).values())}
 
 
 def measure(rounds: int) -> Iterator[Budgets]:
     """Run all steps in `rounds` rounds, after one that is not measured, and yield their table."""
     if not is_supported():
-        print("skipped collect: the CPU time of processes is read from /proc, which only Linux has", file=sys.stderr)
+        print("skipped steps: the CPU time of processes is read from /proc, which only Linux has", file=sys.stderr)
         return
     found = Budgets()
     with ExitStack() as stack:

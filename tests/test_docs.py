@@ -7,10 +7,12 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from benchmarks.__main__ import parsed
 
 from penstock import errors, settings
 from penstock.cli.parser import command
@@ -39,6 +41,14 @@ def unknown_in(arguments: list[str]) -> list[str]:
     # A dash and a digit begin a place: a number of rows before the end.
     given = [each.partition("=")[0] for each in arguments if re.match(r"--?[a-z]", each)]
     return [each for each in given if each not in known]
+
+
+def is_run(module: str) -> bool:
+    """Return True if `python -m` does something with a module."""
+    found = find_spec(module)
+    if found is None or found.submodule_search_locations:
+        return found is not None and find_spec(f"{module}.__main__") is not None
+    return '__name__ == "__main__"' in Path(str(found.origin)).read_text()
 
 
 def shown(value: object) -> str:
@@ -102,6 +112,10 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
             assert unknown_in(shlex.split(line, comments=True)) == []
         for target in re.findall(r"^\$ make ?([a-z]*)", block, re.MULTILINE):
             assert f"\n{target}:" in (ROOT / "Makefile").read_text() or not target
+    for module, arguments in re.findall(r"python -m ([a-z_.]+)([^`|#]*?)(?=[`|#]|$)", page.read_text(), re.MULTILINE):
+        assert is_run(module), module
+        if module == "benchmarks":
+            parsed(shlex.split(arguments))
     for block in blocks(page, "python"):
         compile(block, page.name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
