@@ -16,10 +16,10 @@ pytestmark = pytest.mark.slow
 RATE = 400_000
 """Bytes per second, in each direction."""
 BUFFER = 32_768
-SIZE = 800_000
-"""Two seconds of transfer, five times the timeouts."""
-HASTY = Settings(heartbeat_interval=0.2, heartbeats_until_dead=2, handshake_timeout=5.0)
-HASTY_KEEPALIVE = Settings(keepalive_interval=0.2, keepalive_lifetime=0.4)
+SIZE = 1_600_000
+"""Four seconds of transfer, well above the timeouts. These are longer than a busy machine stops a process."""
+HASTY = Settings(heartbeat_interval=0.5, heartbeats_until_dead=3, handshake_timeout=5.0)
+HASTY_KEEPALIVE = Settings(keepalive_interval=0.5, keepalive_lifetime=1.5)
 
 
 class Throttle:
