@@ -175,7 +175,7 @@ def _binary(column: pa.BinaryArray) -> tuple[int, Piece, Piece, Piece]:
 def _positions(first: int, rows: int) -> Piece:
     """Return `rows` consecutive numbers of 64 bits."""
     if rows <= FEW_ROWS:
-        return array("q", range(first, first + rows)).tobytes()
+        return struct.pack(f"<{rows}q", *range(first, first + rows))
     numbers = pc.add(_ramp(1 << rows.bit_length()).slice(0, rows), pa.scalar(first, pa.int64()))
     return memoryview(numbers.buffers()[1])[: 8 * rows]
 
@@ -191,12 +191,15 @@ def _repeated(text: bytes, rows: int) -> tuple[Piece, Piece]:
     width = len(text)
     if width * rows > MAX_COLUMN_BYTES:
         raise LocalError(f"{rows} rows are too many for a stream whose name has {width} bytes; append fewer at once")
-    if rows <= FEW_ROWS:
-        return array("i", [width * row for row in range(rows + 1)]).tobytes(), text * rows
-    return memoryview(_steps(width, 1 << rows.bit_length()))[: 4 * (rows + 1)], text * rows
+    steps = _few_steps(width, FEW_ROWS) if rows <= FEW_ROWS else _many_steps(width, 1 << rows.bit_length())
+    return memoryview(steps)[: 4 * (rows + 1)], text * rows
 
 
-@lru_cache(maxsize=4)
 def _steps(width: int, count: int) -> bytes:
-    """Return the first `count` multiples of `width`, and those of them that fit into 32 bits, as such numbers."""
+    """Return 0 and the first `count` multiples of `width`, as far as they fit into 32 bits, as such numbers."""
     return array("i", (width * row for row in range(count + 1) if width * row <= MAX_COLUMN_BYTES)).tobytes()
+
+
+# Many feeds write small batches in turns, and each of them has a name of its own.
+_few_steps: Final = lru_cache(maxsize=256)(_steps)
+_many_steps: Final = lru_cache(maxsize=4)(_steps)
