@@ -92,6 +92,6 @@ def test_bash_completes_words(tmp_path: Path) -> None:
     assert result.stdout.splitlines() == [
         "complete -o default -F _penstock penstock",
         "call",
-        "--set --setup --setup-metadata --setup-auth",
+        "--setup --setup-metadata --setup-auth --set",
         "",
     ]
