@@ -14,6 +14,7 @@ from penstock.journal import Journal
 from penstock.journal.writer import JournalWriter
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
 
+URL = "rsocket+tcp://127.0.0.1:0"
 ENDLESS = """\
 import asyncio
 from penstock import Payload, Service
@@ -128,6 +129,26 @@ def test_uri_is_not_the_folder_of_a_journal(penstock: Penstock) -> None:
     assert result.code == 2
     assert "a journal is written to a disk of this machine" in result.err
     assert_one_line(result)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refused"),
+    [
+        (
+            ("--config", "feeds.toml", "--budget", "1GiB", "-d", "x", "--json"),
+            "with --config: --budget, --data, --json",
+        ),
+        (("--listen", URL, "--receive", "a", "-j", "x", "--serve", URL, "--again"), "with --listen: --again, --serve"),
+        ((URL, "a", "-j", "x", "--workers", "2", "--check"), "without --config and --listen: --check, --workers"),
+    ],
+)
+def test_options_that_a_form_would_ignore_are_refused(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], refused: str
+) -> None:
+    # A variable is often set for several commands.
+    monkeypatch.setenv("PENSTOCK_SETUP_AUTH", "bearer:t0ken")
+    result = penstock("collect", *arguments)
+    assert (result.code, result.err) == (2, f"penstock: not used {refused}\n")
 
 
 def test_wrong_budget_is_exit_code_2(penstock: Penstock, server: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import logging
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,6 +39,13 @@ if TYPE_CHECKING:
     from ..journal.collect import Collector, Progress
     from ..replica.group import Membership
 
+SHARED: Final = "quiet cafile cert key options".split()
+OF_A_FILE: Final = frozenset([*SHARED, *"config check workers http log serve".split()])
+"""The options of --config."""
+OF_LISTENING: Final = frozenset([*SHARED, *"listen receive stage_bytes journal budget auth set".split()])
+"""The options of --listen."""
+OF_OTHERS: Final = frozenset("check workers http log receive stage_bytes".split())
+"""Options that a single stream does not have."""
 REPORT_SECONDS: Final = 2.0
 UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
@@ -71,6 +78,7 @@ class CollectOptions:
 
 @grouped
 def collect(
+    context: typer.Context,
     request: RequestOptions,
     options: SessionOptions,
     collecting: CollectOptions,
@@ -93,6 +101,7 @@ def collect(
     Example: penstock collect --listen rsocket+tcp://:7879 --receive delays --journal data/in --auth env:SINK_AUTH
     """
     journal = collecting.journal
+    given = _on_the_command_line(context)
     # As a path, s3://bucket is s3:/bucket.
     if journal is not None and re.match(r"[a-z][a-z0-9+.-]+:/", str(journal)):
         raise LocalError(
@@ -106,17 +115,32 @@ def collect(
             raise LocalError(
                 "--config names the streams and journals: use it without URL, ROUTE, --journal and --listen"
             )
+        _refuse((given[name] for name in given if name not in OF_A_FILE), "with --config")
         feeds.run(_serve_table(collecting, options))
     elif listening.listen:
         if url is not None or journal is None:
             raise LocalError("--listen needs --journal, and no URL and ROUTE: clients connect to this process")
         if durable != DurableOptions():
             raise LocalError("--listen is durable on this disk only: use it without --durable, --store and --group")
+        _refuse((given[name] for name in given if name not in OF_LISTENING), "with --listen")
         _listener(listening, journal, request, options, collecting).run()
     elif url is None or route is None or journal is None:
         raise LocalError("give URL, ROUTE and --journal of one stream, or --config FILE for many")
     else:
+        _refuse((given[name] for name in given if name in OF_OTHERS), "without --config and --listen")
         _collect_one(url, route, journal, request, options, collecting, durable.membership(journal))
+
+
+def _on_the_command_line(context: typer.Context) -> dict[str, str]:
+    """Return the names of the parameters that the user has given there, and the options as the user writes them."""
+    sources = {(each.name, each.opts[0]): context.get_parameter_source(each.name) for each in context.command.params}
+    return {name: option for (name, option), source in sources.items() if source and source.name == "COMMANDLINE"}
+
+
+def _refuse(unused: Iterable[str], form: str) -> None:
+    """Refuse options that a form of the verb would ignore."""
+    if options := ", ".join(sorted(unused)):
+        raise LocalError(f"not used {form}: {options}")
 
 
 def _serve_table(collecting: CollectOptions, options: SessionOptions) -> dict[str, Any] | None:
