@@ -8,7 +8,7 @@ from penstock.archive import SealOptions
 from penstock.archive.retire import retire
 from penstock.errors import JournalCorrupt, JournalMismatch
 from penstock.journal import Journal, JournalWriter
-from penstock.journal.layout import log_folder
+from penstock.journal.layout import SEALED, log_folder
 from tests.archive.logs import SMALL, broken, fill, positions, seal_all
 from tests.archive.steps import Crash
 from tests.journal.logs import SOURCE, append, flip
@@ -58,6 +58,17 @@ def test_a_copy_from_before_sealing_is_brought_up_to_date(tmp_path: Path) -> Non
         assert sorted(path.name for path in log_folder(two, SOURCE).glob("*.arrows")) == sorted(
             path.name for path in log_folder(one, SOURCE).glob("*.arrows")
         )
+
+
+@pytest.mark.parametrize("store", [False, True])
+def test_a_log_of_which_nothing_is_sealed_yet_is_copied(tmp_path: Path, store: bool) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    fill(one, 3)
+    # The last segment is never sealed.
+    assert seal_all(one, SealOptions(target_bytes=1, store=str(tmp_path / "store") if store else None)) == 0
+    assert (log_folder(one, SOURCE) / SEALED).exists()
+    assert copied(one, two) == [*range(3)]
+    assert copied(one, two) == [*range(3)]
 
 
 def test_a_copy_from_a_store_has_what_is_sealed_there(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from ..journal.identity import Identity, encode
 from ..journal.layout import DURABLE, IDENTITY, LOCK, TRIMMED, log_folder, segment_name
 from ..journal.lock import Lock
 from ..journal.mark import Mark, MarkFile, encode_trimmed
-from ..journal.sealed import SealedState, record_sealed, store_uri
+from ..journal.sealed import SealedState, load_sealed, record_sealed, store_uri
 from ..journal.storage import LogFolder
 from ..journal.trimming import delete_free
 from ..objects import open_store
@@ -36,7 +36,10 @@ _BATCH: Final = 64
 
 def copy_log(path: str | os.PathLike[str], source: str, target: str | os.PathLike[str]) -> Copied:
     """Copy a log of which some segments are sealed, here or in a store; see `penstock.journal.copying.copy`."""
-    transfer = _Transfer(Catalog(journal_store(path), source), source, target)
+    # Sealing may have been prepared, and nothing sealed yet. What is sealed meanwhile has a manifest before it moves.
+    state = load_sealed(log_folder(path, source))
+    is_sealed = state is None or state.end > state.first
+    transfer = _Transfer(Catalog(journal_store(path), source), source, target, is_sealed=is_sealed)
     copied = copying.copy(path, source, target, transfer.run)
     transfer.release()
     return Copied(ArchiveReader(target, source).first, copied.end, copied.size)
@@ -56,9 +59,10 @@ def copy_stored(uri: str, source: str, target: str | os.PathLike[str]) -> Copied
 
 
 class _Transfer:
-    """The sealed segments of one log on their way to a copy."""
+    """The sealed segments of one log on their way to a copy: with `is_sealed`, there must be some."""
 
-    def __init__(self, log: Catalog, source: str, target: str | os.PathLike[str]) -> None:
+    def __init__(self, log: Catalog, source: str, target: str | os.PathLike[str], *, is_sealed: bool = True) -> None:
+        self._is_sealed = is_sealed
         self.folder = log_folder(target, source)
         self._log = log
         self._where = f"{log.store.uri.partition('?')[0]}/{log.folder}"
@@ -73,6 +77,8 @@ class _Transfer:
     def run(self, folder: Path) -> int:
         """Copy what is missing, list it, and return its bytes."""
         manifest = self._log.newest()
+        if manifest is None and not self._is_sealed:
+            return 0
         if manifest is None:
             raise JournalMissing(f"{self._where}: there is no manifest of sealed segments; check the store")
         listed = self._known(manifest)
