@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from penstock.archive import seal
 from penstock.journal import ITEMS, Journal, JournalReader, Request
 from tests.cli.conftest import Penstock, assert_one_line, serving
 
@@ -36,6 +38,16 @@ def rewrite(journal: Path, other: Path, rows: pa.Table) -> None:
         writer.append(batch, "numbers", state)
 
 
+def split(journal: Path, other: Path) -> None:
+    """Write another journal with the same rows in several segments."""
+    reader = Journal(journal).reader("numbers")
+    rows = pa.Table.from_batches(reader.read(0, COUNT)).select(ITEMS.names)
+    options: dict[str, Any] = {"segment_bytes": 50_000, "fsync": False}
+    with Journal(other).writer("numbers", request=Request("numbers", b"%d" % COUNT), **options) as writer:
+        for batch in rows.to_batches(max_chunksize=1_000):
+            writer.append(batch, "numbers", reader.state)
+
+
 def test_a_journal_has_what_was_sent(penstock: Penstock, publisher: str, collected: Path) -> None:
     arguments = ("audit", publisher, "numbers", "--journal", str(collected))
     result = penstock(*arguments)
@@ -58,6 +70,28 @@ def test_rows_that_differ_are_found(penstock: Penstock, publisher: str, collecte
     result = penstock(*arguments, str(tmp_path / "short"), "--wait", "0")
     assert result.code == 1
     assert result.out.endswith(b"1,000 more items are on their way\n")
+
+
+def test_sealed_rows_are_compared_too(penstock: Penstock, publisher: str, collected: Path, tmp_path: Path) -> None:
+    other = tmp_path / "sealed"
+    split(collected, other)
+    sealed = 0
+    while (part := seal(other, "numbers", force=True)) is not None:
+        sealed = part.end
+    assert sealed > COUNT // 2
+    (found,) = penstock("audit", publisher, "numbers", "--journal", str(other), "--json").objects
+    assert (found["compared"], found["differing"]) == (COUNT, [])
+
+
+def test_audit_that_can_compare_nothing_is_not_passed(
+    penstock: Penstock, publisher: str, collected: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "trimmed"
+    split(collected, other)
+    assert Journal(other).trim("numbers", COUNT - 1, retain_bytes=0) > 0
+    result = penstock("audit", publisher, "numbers", "--journal", str(other))
+    assert result.code == 1
+    assert b"10,000 cannot be compared" in result.out
 
 
 def test_what_cannot_be_audited_is_told(penstock: Penstock, publisher: str, server: str, collected: Path) -> None:

@@ -37,6 +37,11 @@ class Audit:
         return max(0, self.sent - self.rows)
 
     @property
+    def unknown(self) -> int:
+        """Items that cannot be compared: the log has trimmed them, or the publisher has forgotten their digests."""
+        return min(self.sent, self.rows) - self.compared
+
+    @property
     def agrees(self) -> bool:
         """True if no row differs, and the log has no more rows than were sent."""
         return not self.differing and not self.surplus
@@ -49,8 +54,9 @@ class Audit:
         if self.surplus:
             return f"the log has {self.surplus:,} more rows of the stream than the publisher has sent"
         waiting = f"; {self.waiting:,} more items are on their way" if self.waiting else ""
-        unknown = min(self.sent, self.rows) - self.compared
-        untold = f"; {unknown:,} older ones are trimmed, or their digests are" if unknown else ""
+        untold = (
+            f"; {self.unknown:,} cannot be compared: their rows or digests are no longer kept" if self.unknown else ""
+        )
         return f"{self.compared:,} of {self.sent:,} items are in the journal as they were sent{untold}{waiting}"
 
 

@@ -17,9 +17,9 @@ from .exits import FAILED
 from .groups import grouped
 
 if TYPE_CHECKING:
+    from ..archive import ArchiveReader
     from ..audit.compare import Audit
     from ..audit.sent import Query, Sent
-    from ..journal import JournalReader
 
 __all__ = ["audit"]
 
@@ -42,7 +42,9 @@ class AuditOptions:
 
 @grouped
 def audit(url: Url, route: Route, options: SessionOptions, auditing: AuditOptions) -> None:
-    """Check that a journal has what the publisher has sent, item by item; exit with 1 if it does not.
+    """Check that a journal has what the publisher has sent, item by item.
+
+    The exit code is 1 if it does not, or if nothing can be compared.
 
     The publisher's service must be audited, see `penstock.audited`. A collector may be running: items that were sent
     when the check begins must arrive within --wait.
@@ -74,14 +76,14 @@ def audit(url: Url, route: Route, options: SessionOptions, auditing: AuditOption
     # Several clients may have made the same request.
     best = max(found, key=lambda each: (each.agrees, each.compared))
     _print(source, best, auditing.as_json)
-    if not best.agrees or best.waiting:
+    if not best.agrees or best.waiting or (best.unknown and not best.compared):
         raise typer.Exit(FAILED)
 
 
-def _reader(journal: str, source: str) -> JournalReader:
-    from ..journal import JournalReader
+def _reader(journal: str, source: str) -> ArchiveReader:
+    from ..archive import ArchiveReader
 
-    return JournalReader(journal, source)
+    return ArchiveReader(journal, source)
 
 
 async def _ask(url: str, options: SessionOptions, query: Query) -> list[Sent]:
@@ -105,7 +107,7 @@ async def _ask(url: str, options: SessionOptions, query: Query) -> list[Sent]:
             ) from None
 
 
-def _caught_up(log: JournalReader, end: int, deadline: float) -> JournalReader:
+def _caught_up(log: ArchiveReader, end: int, deadline: float) -> ArchiveReader:
     """Return the log when it has the rows below `end`, or as it is when the time is over."""
     log.refresh()
     while log.end < end and time.monotonic() < deadline:
@@ -121,6 +123,7 @@ def _print(source: str, found: Audit, as_json: bool) -> None:
         "sent": found.sent,
         "rows": found.rows,
         "compared": found.compared,
+        "unknown": found.unknown,
         "waiting": found.waiting,
         "differing": found.differing,
         "surplus": found.surplus,
