@@ -184,6 +184,16 @@ def test_gaps_are_reported_with_the_rows_behind_them(gappy: Path, caplog: pytest
     assert "source 'a': items were lost before position 5: the publisher had forgotten the session" in caplog.text
 
 
+def test_many_gaps_are_not_reported_one_by_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with JournalWriter.open(tmp_path, "a", fsync=False) as writer:
+        for row in range(30):
+            writer.append_gap("it failed")
+            writer.append(items(row, row + 1), "flights")
+    plan(tmp_path, 0, 30)
+    assert len(caplog.messages) == 11
+    assert caplog.messages[-1] == "source 'a': 20 more losses; the option rows=gaps lists all of them"
+
+
 def test_rows_before_a_gap_are_read_and_then_it_ends_the_query(gappy: Path) -> None:
     planned = planner(gappy, failOnGap="true")
     assert planned.before_gaps({"a": (0, 9)}, {"a": 0}) == {"a": (0, 5)}

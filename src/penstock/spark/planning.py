@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from ..errors import DataLost, JournalError, LocalError
 from ..journal.coordinator import coordinator_of
@@ -20,6 +21,9 @@ from .view import JournalView, reaches
 __all__ = ["Planner"]
 
 logger = logging.getLogger("penstock.spark")
+
+SHOWN: Final = 10
+"""Losses of a batch that are logged one by one: a publisher that fails each second leaves thousands."""
 
 Ranges = Mapping[str, Span]
 """First and end position by source."""
@@ -125,15 +129,24 @@ class Planner:
         record(self._coordinator, reader, found, query, name)
 
     def _report_losses(self, source: str, found: list[Loss]) -> None:
-        for loss in found:
+        for loss in found[:SHOWN]:
             logger.warning("source %r: skipped %s: %s", source, loss, loss.reason)
+        self._report_more(source, len(found) - SHOWN)
 
     def _report_gaps(self, source: str, first: int, end: int, begun: int | str, query: str | None) -> None:
         """Log the losses just before the rows of this batch; or end the query, with that option."""
-        for gap in self._gaps(source, first, end, query):
+        found = self._gaps(source, first, end, query)
+        for gap in found:
             if self._options.fail_on_gap and gap.position > _position(begun):
                 raise self._gap_error(source, gap)
+        for gap in found[:SHOWN]:
             logger.warning("source %r: items were lost before position %d: %s", source, gap.position, gap.reason)
+        self._report_more(source, len(found) - SHOWN)
+
+    @staticmethod
+    def _report_more(source: str, count: int) -> None:
+        if count > 0:
+            logger.warning("source %r: %d more losses; the option rows=gaps lists all of them", source, count)
 
     def _gaps(self, source: str, first: int, end: int, query: str | None = None) -> list[Gap]:
         """Return the gaps in a range. Rows skipped by other queries exist for this one."""
