@@ -152,6 +152,12 @@ def test_a_channel_yields_the_rows_that_it_rejects(receiver: Receiver) -> None:
     assert len(receiver.items) == 4
 
 
+def test_without_dead_letters_a_row_that_a_channel_rejects_fails_the_task(receiver: Receiver) -> None:
+    # It is not delivered, and nothing else would say so.
+    with pytest.raises(Undelivered, match=r"route 'picky' has rejected row 0: .*\"deadLetters\" keeps such rows"):
+        send(receiver.url, "picky", batch(0, 6))
+
+
 def test_too_many_rejections_fail_the_task(receiver: Receiver) -> None:
     with pytest.raises(Undelivered, match="has rejected 2 rows of partition 1, more than"):
         send(receiver.url, "picky", batch(0, 6), deadLetters="/d", maxDeadLetters="1")

@@ -7,7 +7,8 @@ from penstock import Undelivered
 from penstock.spark.feed import Chunk, Feed
 from penstock.spark.items import Origin, Packer
 from penstock.spark.rejection import Letters
-from penstock.spark.sending import SENDERS, _reject, _unanswered
+from penstock.spark.sending import SENDERS, _accept, _reject, _unanswered
+from penstock.spark.sink_options import SinkOptions
 
 
 async def chunk() -> Chunk:
@@ -40,3 +41,14 @@ async def test_a_row_is_rejected_once() -> None:
 async def test_answers_that_are_no_rejections_are_explained(answer: bytes, why: str) -> None:
     with pytest.raises(Undelivered, match=why):
         _reject(await chunk(), Letters(10), answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"ok", b"2", b'{"index": 2}', b'{"index": 7, "code": "OLD"}', b'{"index": 2, "code": "OLD", "price": 1}'],
+)
+async def test_without_dead_letters_other_answers_mean_nothing(answer: bytes) -> None:
+    options = SinkOptions.parse({"url": "rsocket+tcp://localhost:1", "route": "r"})
+    _accept(await chunk(), options, answer)
+    with pytest.raises(Undelivered, match=r"row 2: \[OLD\] "):
+        _accept(await chunk(), options, b'{"index": 2, "code": "OLD"}')

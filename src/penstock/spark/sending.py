@@ -36,16 +36,23 @@ class Answer(msgspec.Struct):
     message: str = ""
 
 
+class PlainAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    """The same, and nothing else: without "deadLetters" a handler may yield what it likes, such as the rows."""
+
+    index: int
+    code: str
+    message: str = ""
+
+
 async def channel(peer: Peer, options: SinkOptions, chunk: Chunk, letters: Letters | None) -> None:
     """Send the rows as the items of one channel. It is done when the peer has completed its side."""
     attempt = Attempt(chunk)
     route, metadata = options.target.metadata(options.route, chunk.header)
     async with peer.channel(route, b"", attempt.items(), metadata=metadata) as answers:
-        if letters is None:
-            async for _ in answers.batches():
-                pass
-        else:
-            async for answer in answers:
+        async for answer in answers:
+            if letters is None:
+                _accept(chunk, options, answer.data)
+            else:
                 _reject(chunk, letters, answer.data)
         # A peer may complete its side at once: the rows are still sent until the last one.
         await attempt.over.wait()
@@ -91,9 +98,7 @@ async def _call(peer: Peer, options: SinkOptions, chunk: Chunk, rows: Iterator[R
                 raise
             rejection = Rejection(chunk.feed.origin.partition, index, code_of(error), error.message, data, metadata)
             if letters is None:
-                raise Undelivered(
-                    f'route {options.route!r} has rejected {shown(rejection)}; "deadLetters" keeps such rows'
-                ) from error
+                raise _lost(options, rejection) from error
             letters.add(rejection)
         chunk.answered.add(index)
 
@@ -128,6 +133,20 @@ def _unanswered(chunk: Chunk, part: Part) -> Iterator[Row]:
     for index, (data, metadata) in enumerate(zip(*columns, strict=True), part.first):
         if index not in chunk.answered:
             yield index, data, metadata
+
+
+def _accept(chunk: Chunk, options: SinkOptions, answer: bytes) -> None:
+    """Take an item that the handler of a channel yields; `Undelivered` if it names a row as rejected."""
+    try:
+        found = msgspec.json.decode(answer, type=PlainAnswer)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return
+    if (row := chunk.row(found.index)) is not None:
+        raise _lost(options, Rejection(chunk.feed.origin.partition, found.index, found.code, found.message, *row))
+
+
+def _lost(options: SinkOptions, rejection: Rejection) -> Undelivered:
+    return Undelivered(f'route {options.route!r} has rejected {shown(rejection)}; "deadLetters" keeps such rows')
 
 
 def _reject(chunk: Chunk, letters: Letters, answer: bytes) -> None:
