@@ -44,6 +44,12 @@ def test_string_codes_are_sent_in_the_data() -> None:
     assert wire_of(ApplicationError("NOT_FOUND", "gone", body)) == (0x201, body, None)
 
 
+def test_a_rejection_with_another_code_is_still_one() -> None:
+    # The peer may retry it. The first argument is easily taken for the message.
+    assert wire_of(Rejected("busy")) == (0x202, b"[busy]", None)
+    assert wire_of(Rejected("BUSY", "later", b"{}")) == (0x202, b"{}", None)
+
+
 @pytest.mark.parametrize("error", [ValueError("password=1"), LinkLost("10.0.0.7 is gone"), KeyError("x")])
 def test_text_of_other_errors_is_not_sent(error: Exception) -> None:
     # THREATS 46

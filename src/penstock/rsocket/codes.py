@@ -69,10 +69,12 @@ def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int,
     if not isinstance(error, ApplicationError):
         return Code.APPLICATION_ERROR, HANDLER_FAILED.encode(), None
     code = error.code
+    # Whatever its code, the peer should know that it may retry.
+    general = Code.REJECTED if isinstance(error, Rejected) else Code.APPLICATION_ERROR
     if isinstance(code, int) and (code in STREAM_CODES or first_application_code <= code < RESERVED_CODE):
         return code, error.data, error.metadata
     if isinstance(code, str) and error.data != error.message.encode():
         # River's codes are strings, and are part of the data; see TypedError.
-        return Code.APPLICATION_ERROR, error.data, error.metadata
+        return general, error.data, error.metadata
     # The code is a string, or not allowed for applications; `str(error)` contains it.
-    return Code.APPLICATION_ERROR, str(error).encode(), error.metadata
+    return general, str(error).encode(), error.metadata
