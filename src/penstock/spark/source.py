@@ -21,12 +21,14 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from ..errors import LocalError
 from .batch import plan
 from .driver import SourceDriver
 from .finding import with_collector
 from .offsets import Offset
 from .options import SourceOptions
 from .partitions import split
+from .places import ENDS
 from .pushdown import Needed
 from .reading import TaskReader
 from .schema import Projection
@@ -84,10 +86,13 @@ class FilteredBatchReader(_JournalReader, DataSourceReader):
 
 
 class JournalStreamReader(_JournalReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a journal as a stream of micro-batches."""
+    """Reads a journal as a stream of micro-batches. `LocalError` if the options say where it ends."""
 
     def __init__(self, options: SourceOptions, projection: Projection | TypedProjection) -> None:
         super().__init__(options, projection)
+        if options.ending != ENDS.default:
+            # It would be read as if there were no end.
+            raise LocalError(f"a stream has no end; the options {', '.join(ENDS.names)} are for batches")
         self._driver: SourceDriver | None = None
 
     def initialOffset(self) -> dict[str, Any]:
