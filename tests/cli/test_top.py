@@ -59,12 +59,26 @@ def test_text_of_peers_is_escaped() -> None:
     assert "\x1b[2J" not in text
 
 
+@pytest.mark.parametrize("state", FeedState)
+def test_table_shows_feeds_in_every_state(state: FeedState) -> None:
+    feed = FeedStatus(name="flights", url="", route="", journal="", source="", state=state)
+    assert str(state) in shown([feed], 100)[2]
+    assert str(state) in shown([feed, *FEEDS], 100, 6)[0]
+
+
 @pytest.mark.parametrize("width", [30, 50, 70, 80, 100, 120, 200])
 def test_table_fits_its_terminal(width: int) -> None:
     lines = shown(FEEDS, width)
     assert max(map(len, lines)) <= width
     assert lines[2].startswith("flights")
     assert "live" in lines[2]
+
+
+@pytest.mark.parametrize("width", [80, 90, 100, 120, 200])
+def test_long_reason_leaves_names_and_numbers(width: int) -> None:
+    lines = shown([*FEEDS, FeedStatus.refused("quotes", "why " * 99)], width)
+    assert [line.split()[0] for line in lines[1:5]] == ["Feed", "flights", "hostile", "quotes"]
+    assert "12,345" in lines[2]
 
 
 def test_feeds_with_problems_come_first_if_not_all_fit() -> None:

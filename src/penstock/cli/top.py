@@ -32,6 +32,7 @@ MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
 TONES: Final = {
     "live": "green",
     "complete": "green",
+    "standby": "green",
     "connecting": "yellow",
     "waiting for budget": "yellow",
     "waiting for disk": "red",
@@ -45,6 +46,8 @@ MAX_SERVED: Final = 4
 NOTHING: Final = "-"
 FLEXIBLE: Final = ("Feed", "Reader", "Reason", "URL")
 """Columns that are shortened if the terminal is narrow."""
+MIN_TEXT: Final = 8
+"""Characters that are left of them."""
 DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Collectors are in the same network: a proxy of the environment would not find localhost."""
 
@@ -156,14 +159,14 @@ def render(document: Document, width: int, height: int = 0, problem: str = "") -
     lines = FRAME_LINES + len(readers) + (len(served) + 1 if served else 0)
     room = max(1, height - lines) if height else len(document.feeds)
     feeds = document.feeds if room >= len(document.feeds) else sorted(document.feeds, key=_urgency)[:room]
-    parts: list[Any] = [summary, _table(_columns(width), feeds)]
+    parts: list[Any] = [summary, _table(_columns(width), feeds, width)]
     if len(feeds) < len(document.feeds):
         rest = counted(len(document.feeds) - len(feeds), "more feed")
         parts.append(Text(f"and {rest}; --once shows all", "dim"))
     if readers:
-        parts.append(_table(READERS, readers))
+        parts.append(_table(READERS, readers, width))
     if served:
-        parts.append(_table(SERVED, served))
+        parts.append(_table(SERVED, served, width))
     return Group(*parts)
 
 
@@ -177,17 +180,30 @@ def _urgency(feed: FeedStatus) -> tuple[int, int, str]:
     )
 
 
-def _table(columns: Columns, items: Any) -> Table:
+def _table(columns: Columns, items: Any, width: int) -> Table:
     table = Table(box=None, pad_edge=False)
     rows = [[cell(item) for _, cell, _ in columns] for item in items]
-    for number, (title, _, is_text) in enumerate(columns):
-        # Numbers are useless in part: long names and reasons give way.
-        least = 4 if title in FLEXIBLE else max(map(len, (title, *(row[number].plain for row in rows))))
+    needed = [max(len(title), *(row[n].cell_len for row in rows), 0) for n, (title, _, _) in enumerate(columns)]
+    for (title, _, is_text), size in zip(
+        columns, _fitted([title for title, _, _ in columns], needed, width), strict=True
+    ):
         side: JustifyMethod = "left" if is_text else "right"
-        table.add_column(title, justify=side, no_wrap=True, overflow="ellipsis", min_width=least)
+        table.add_column(title, justify=side, no_wrap=True, overflow="ellipsis", width=size)
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _fitted(titles: list[str], needed: list[int], width: int) -> list[int]:
+    """Return the widths of columns. Numbers are useless in part: long names and reasons give way, the longest first."""
+    sizes = list(needed)
+    # Rich would shrink all columns alike, down to nothing.
+    room = width - 2 * (len(titles) - 1) - sum(needed[n] for n, title in enumerate(titles) if title not in FLEXIBLE)
+    flexible = sorted((needed[n], n) for n, title in enumerate(titles) if title in FLEXIBLE)
+    for done, (size, number) in enumerate(flexible):
+        sizes[number] = min(size, max(MIN_TEXT, room // (len(flexible) - done)))
+        room -= sizes[number]
+    return sizes
 
 
 def _columns(width: int) -> Columns:
