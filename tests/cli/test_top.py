@@ -81,6 +81,11 @@ def test_long_reason_leaves_names_and_numbers(width: int) -> None:
     assert "12,345" in lines[2]
 
 
+def test_problem_of_the_whole_file_is_shown() -> None:
+    document = Document.of(FEEDS, time=0.0, healthy=True, ready=True, problem="all feeds go on as before")
+    assert "all feeds go on as before" in written(document, 140).splitlines()[0]
+
+
 def test_feeds_with_problems_come_first_if_not_all_fit() -> None:
     many = [
         FeedStatus(name=f"f{n:03}", url="", route="", journal="", source="", state=FeedState.LIVE) for n in range(99)

@@ -159,3 +159,12 @@ def test_logs_of_feeds_that_are_gone_are_forgotten(tmp_path: Path) -> None:
         clock.now += 2
         board.document()
     assert len(board._histories) == 1
+
+
+def test_problem_of_the_file_is_shown_until_it_is_mended() -> None:
+    clock = Clock()
+    board = Board(clock=clock)
+    for problem in ("all feeds go on as before", ""):
+        board.warn(problem)
+        clock.now += 2
+        assert board.document().problem == problem

@@ -91,6 +91,14 @@ def test_page_follows_the_collector(page: Browser, board: Board) -> None:
     assert page.texts("#readers tbody td") == ["No reader has committed a position."]
 
 
+def test_only_problems_are_shown_as_bad(page: Browser, board: Board) -> None:
+    board.publish([status("a", FeedState.STANDBY), status("b", FeedState.LIVE)])
+    board.warn("all feeds go on as before, because of <b>\u202e")
+    page.until("document.getElementById('summary').className === 'bad'")
+    assert page.texts("#summary") == ["all feeds go on as before, because of <b>\\u202e; 1 live, 1 standby"]
+    assert page.run("return document.querySelectorAll('#feeds .bad').length") == 0
+
+
 def test_page_shows_served_journals_if_there_are_some(page: Browser, board: Board) -> None:
     hidden = "document.getElementById('serving').hidden"
     page.until(hidden)

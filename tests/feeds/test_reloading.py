@@ -3,13 +3,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from penstock.feeds import reloading
+from penstock.feeds.board import Board
 from penstock.feeds.file import FeedsFile
 from penstock.feeds.reloading import Watch, follow
 from penstock.feeds.running import Control
@@ -22,9 +23,9 @@ def write(path: Path, *names: str) -> None:
 
 
 @asynccontextmanager
-async def following(path: Path) -> AsyncIterator[Control]:
+async def following(path: Path, warn: Callable[[str], None] = lambda problem: None) -> AsyncIterator[Control]:
     control = Control()
-    task = asyncio.create_task(follow(path, control))
+    task = asyncio.create_task(follow(path, control, warn))
     await turns(3)
     try:
         yield control
@@ -83,12 +84,14 @@ async def test_broken_file_changes_nothing_and_says_so(
 ) -> None:
     path = tmp_path / "feeds.toml"
     write(path, "a")
-    async with following(path) as control:
+    board = Board()
+    async with following(path, board.warn) as control:
         path.write_text("[feed.")
         signal.raise_signal(signal.SIGHUP)
         while "go on as before" not in caplog.text:
             assert await control.wait(0) is None
         assert f"{path}: not valid TOML" in caplog.text
+        assert board.document().problem in caplog.text and "not valid TOML" in board.document().problem
         write(path, "c")
         signal.raise_signal(signal.SIGHUP)
         assert await given(control) == ["c"]

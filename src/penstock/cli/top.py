@@ -152,8 +152,8 @@ def render(document: Document, width: int, height: int = 0, problem: str = "") -
     summary = Text(f"{time.strftime('%H:%M:%S', time.localtime(document.time))}  {states}")
     if not document.healthy:
         summary.append("; the collector does not answer", "bold red")
-    if problem:
-        summary.append(f"; {shown_line(problem)}", "bold red")
+    for wrong in filter(None, (document.problem, problem)):
+        summary.append(f"; {shown_line(wrong)}", "bold red")
     readers = document.readers[:MAX_READERS] if height else document.readers
     served = document.served[:MAX_SERVED] if height else document.served
     lines = FRAME_LINES + len(readers) + (len(served) + 1 if served else 0)

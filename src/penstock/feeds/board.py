@@ -42,6 +42,7 @@ class Board:
         self._begun = [False] * workers
         self._times = [clock()] * workers
         self._served: list[ServedStatus] = []
+        self._problem = ""
         self._histories: dict[tuple[str, str], History] = {}
         # Guards the document, while files are read.
         self._reading = threading.Lock()
@@ -65,6 +66,11 @@ class Board:
         """Replace the journals that are served."""
         with self._lock:
             self._served = journals
+
+    def warn(self, problem: str) -> None:
+        """Show what is wrong with the newest version of the whole file; empty: nothing is."""
+        with self._lock:
+            self._problem = problem
 
     def healthy(self) -> bool:
         """Return True if every loop has published lately, or may still be starting."""
@@ -90,7 +96,7 @@ class Board:
     def _current(self, now: float, *, with_disk: bool = True) -> Document:
         with self._lock:
             feeds = [msgspec.structs.replace(feed) for published in self._published for feed in published]
-            started, served = all(self._begun), self._served
+            started, served, problem = all(self._begun), self._served, self._problem
         feeds.sort(key=lambda feed: feed.name)
         if with_disk:
             for feed in feeds:
@@ -98,7 +104,7 @@ class Board:
             self._forget(feeds)
         waiting = any(feed.state is FeedState.CONNECTING and not feed.reason for feed in feeds)
         ready = started and not waiting
-        return Document.of(feeds, time=now, healthy=self.healthy(), ready=ready, served=served)
+        return Document.of(feeds, time=now, healthy=self.healthy(), ready=ready, served=served, problem=problem)
 
     def _complete(self, feed: FeedStatus, now: float) -> None:
         """Add what the log's folder says to a status."""

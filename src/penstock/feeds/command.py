@@ -64,7 +64,7 @@ async def _collect(file: FeedsFile, workers: int, http: tuple[str, int] | None, 
             print(f"status on {url}", flush=True)
         if serve is not None:
             runner = await stack.enter_async_context(_served(runner, file, serve, board))
-        following = asyncio.ensure_future(follow(file.path, control))
+        following = asyncio.ensure_future(follow(file.path, control, board.warn))
         try:
             late = await run_feeds(file, runner, control)
         finally:

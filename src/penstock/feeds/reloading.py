@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -48,10 +49,10 @@ class Watch:
         return info.st_dev, info.st_ino, info.st_mtime_ns, info.st_size
 
 
-async def follow(path: Path, control: Control) -> None:
+async def follow(path: Path, control: Control, warn: Callable[[str], None] = lambda problem: None) -> None:
     """Give `control` each valid version of a file, until this task is canceled. A version that is not valid is logged.
 
-    Feeds with errors do not make a file invalid.
+    Feeds with errors do not make a file invalid. `warn` is called with what is wrong with each, or an empty text.
     """
     wanted = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -66,7 +67,10 @@ async def follow(path: Path, control: Control) -> None:
                 wanted.clear()
                 try:
                     control.give(await asyncio.to_thread(load, path))
+                    warn("")
                 except LocalError as error:
-                    logger.error("all feeds go on as before, because of the new file: %s", error)
+                    problem = f"all feeds go on as before, because of the new file: {error}"
+                    logger.error("%s", problem)
+                    warn(problem)
     finally:
         loop.remove_signal_handler(signal.SIGHUP)

@@ -114,6 +114,8 @@ class Document(msgspec.Struct, kw_only=True):
     readers: list[ReaderStatus]
     served: list[ServedStatus] = []
     """The journals that are served, by name."""
+    problem: str = ""
+    """What is wrong with a newer version of the whole file, so that all feeds go on as before."""
 
     @classmethod
     def of(
@@ -124,6 +126,7 @@ class Document(msgspec.Struct, kw_only=True):
         healthy: bool,
         ready: bool,
         served: Sequence[ServedStatus] = (),
+        problem: str = "",
     ) -> Document:
         """Return the document of these feeds."""
         states = Counter(str(feed.state) for feed in feeds)
@@ -135,6 +138,7 @@ class Document(msgspec.Struct, kw_only=True):
             feeds=feeds,
             readers=readers_of(feeds),
             served=[*served],
+            problem=problem,
         )
 
 

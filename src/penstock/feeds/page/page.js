@@ -4,7 +4,7 @@
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 const SECONDS = 2;
-const GOOD = new Set(["live", "complete"]);
+const GOOD = new Set(["live", "complete", "standby"]);
 const BUSY = new Set(["connecting", "waiting for budget"]);
 
 const number = new Intl.NumberFormat("en");
@@ -176,8 +176,8 @@ async function refresh() {
     if (!response.ok) throw new Error(`HTTP ${response.status}`);
     newest = await response.json();
     const states = Object.entries(newest.states).map(([state, feeds]) => `${number.format(feeds)} ${state}`);
-    const stuck = newest.healthy ? [] : ["the collector does not answer"];
-    summarize([...stuck, ...states].join(", ") || "no feeds", !newest.healthy);
+    const wrong = [newest.healthy ? "" : "the collector does not answer", newest.problem].filter(Boolean);
+    summarize(shown([...wrong, states.join(", ") || "no feeds"].join("; ")), wrong.length > 0);
     show();
   } catch (error) {
     summarize(`No answer from the collector: ${error.message}`, true);
