@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ __all__ = [
     "encodings",
     "is_composite",
     "item_fields",
+    "sent_data",
     "spec_of",
     "specific",
     "text_form",
@@ -74,14 +75,12 @@ class ProtocolSpec:
     Attributes:
         name: The protocol's name in URLs.
         client: ``client(start)`` returns a client's session; see :class:`~penstock.session.ClientStart`.
-        detectors: ``detectors(start)`` returns a function that creates a detector for each new link of one server; see
-            :class:`~penstock.session.ServerStart`.
+        detectors: ``detectors(start)`` returns what creates a server's detectors; see `penstock.session.ServerStart`.
         version: The protocol and its version, as in ``penstock decode --dialect``.
         dump: ``dump(version)`` returns the :class:`Dump` of its frames.
         prefix_bytes: The width of the length before each frame; 0 if frames are not delimited by a length.
         max_request: The maximum number of items that one request may ask for.
-        skips_oversized: Sessions reject a message that is too long by its first and last bytes, without storing it, and
-            the link continues.
+        skips_oversized: Sessions reject a message that is too long without storing it, and the link continues.
         options: The URL options of the protocol, as opposed to those of a transport.
         supports: The settings that it uses, of those that not all protocols use.
         served: More of these, which only its servers use.
@@ -93,12 +92,10 @@ class ProtocolSpec:
         alpn: Its ALPN name for QUIC.
         content_type: The content type of its bodies over HTTP/2.
         metadata_mime: The default MIME type of a connection's metadata; None if metadata has no type.
-        data_mime: ``data_mime(options)`` returns the MIME type of all data of a connection, from the options of its
-            URL; empty if the settings determine it.
-        text_form: ``text_form(options)`` returns a :class:`TextForm`, or None if data is sent as written; empty if it
-            always is.
-        carrier: ``carrier()`` returns a :class:`penstock.observe.carriers.Carrier` for requests; empty if the protocol
-            cannot carry trace context.
+        data_mime: ``data_mime(options)`` returns the MIME type of data, from a URL's options; empty: the settings do.
+        text_form: ``text_form(options)`` returns a :class:`TextForm`, or None if data is text; empty if it always is.
+        sent_data: ``sent_data(data_mime, data)`` returns an item's data as a server sends it; empty: it is as written.
+        carrier: ``carrier()`` returns a :class:`~penstock.observe.carriers.Carrier`; empty if there is none.
         encodings: ``encodings()`` returns data encodings of this protocol only, by MIME type: the name, an object with
             an `Encoder` and a `Decoder` as in :mod:`msgspec.json`, and a function that returns the offset at which data
             is nested too deeply, or -1; empty if there are none.
@@ -130,6 +127,7 @@ class ProtocolSpec:
     metadata_mime: str | None = None
     data_mime: str = ""
     text_form: str = ""
+    sent_data: str = ""
     request_mime: str = ""
     carrier: str = ""
     encodings: str = ""
@@ -215,6 +213,7 @@ _RIVER: Final = ProtocolSpec(
     malformed_code="MALFORMED_HANDSHAKE_META",
     data_mime="river.identity:data_mime",
     text_form="wire.river.values:json_form",
+    sent_data="wire.river.codec:sent_data",
     carrier="river.tracing:RiverCarrier",
     encodings="wire.river.encodings:encodings",
     # Sessions always outlive their links.
@@ -358,6 +357,12 @@ def data_mime(connection: Connection, metadata: bytes | None) -> str:
     if metadata is None or not reference:
         return connection.data_mime
     return _load(reference)(connection.metadata_mime, metadata) or connection.data_mime
+
+
+def sent_data(connection: Connection) -> Callable[[bytes], bytes] | None:
+    """Return a function that returns an item's data as a server sends it; None if that is as written."""
+    reference = _SPECS[connection.protocol].sent_data
+    return partial(_load(reference), connection.data_mime) if reference else None
 
 
 def carriers() -> list[Any]:

@@ -80,6 +80,19 @@ async def test_other_protocols_are_audited(url: str) -> None:
     assert (found.items, found.rest) == (10, digests(sent)[1])
 
 
+@pytest.mark.parametrize("item", [b'{"x": 1}', b" [1,\n2]", b'{"x":1.0}', b'"\\u00e4 b"', b""])
+async def test_items_are_digested_as_river_sends_them(item: bytes) -> None:
+    service = Service()
+    service.stream("test.items")(lambda request: [Payload(item), Payload(item)])
+    async with (
+        penstock.serve(audited(service), "river+ws://127.0.0.1:0") as server,
+        penstock.connect(server.urls[0]) as peer,
+    ):
+        sent = [each.data async for each in peer.stream("test.items")]
+        (found,) = await ask(peer, route="test.items")
+    assert (found.items, found.rest) == (2, digests(sent)[1])
+
+
 async def test_only_what_the_peer_asked_for_counts() -> None:
     service = Service()
     service.stream("numbers")(lambda request: texts())

@@ -13,6 +13,7 @@ from tests.cli.conftest import Penstock, assert_one_line, serving
 
 AUDITED = f"{Path(__file__).parent / 'audited.py'}:service"
 GUARDED = f"{Path(__file__).parent / 'guarded.py'}:service"
+PACKED = f"{Path(__file__).parent / 'audited.py'}:packed"
 COUNT = 10_000
 
 
@@ -55,6 +56,17 @@ def test_a_journal_has_what_was_sent(penstock: Penstock, publisher: str, collect
     assert result.out == b"numbers: 10,000 of 10,000 items are in the journal as they were sent\n"
     (found,) = penstock(*arguments, "--json").objects
     assert (found["sent"], found["compared"], found["waiting"], found["differing"]) == (COUNT, COUNT, 0, [])
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_stream_over_river_is_compared_as_it_was_sent(penstock: Penstock, tmp_path: Path, codec: str) -> None:
+    service = AUDITED if codec == "json" else PACKED
+    with serving(service, f"river+ws://127.0.0.1:0?codec={codec}") as (_, (url,)):
+        options = ("test.objects", "-j", str(tmp_path))
+        assert penstock("collect", url, *options, "-d", '{"all": true}', "-q").code == 0
+        result = penstock("audit", url, *options)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == b"test.objects: 10 of 10 items are in the journal as they were sent\n"
 
 
 def test_rows_that_differ_are_found(penstock: Penstock, publisher: str, collected: Path, tmp_path: Path) -> None:

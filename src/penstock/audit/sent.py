@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
+import pyarrow as pa
 
 from ..aio.handlers import Next, Request, close_items
 from ..aio.intercept import Answer
@@ -19,7 +20,7 @@ from ..aio.sources import many_of
 from ..errors import ApplicationError, Mismatch
 from ..kinds import Kind
 from ..payload import MetadataPush, Payload, PayloadRun, payload_of
-from ..protocols import data_mime
+from ..protocols import data_mime, sent_data
 from ..schema.converter import Converter
 from ..schema.formats import JSON, format_of
 from ..wire.columns import ColumnBuilder
@@ -114,7 +115,7 @@ class _Audit:
         answer = await next(request)
         if request.kind != Kind.STREAM or not request.handled or not isinstance(answer, Answer):
             return answer
-        stream = _Stream(request.route, request.payload.data)
+        stream = _Stream(request.route, request.payload.data, sent_data(request.connection))
         self._remember(stream)
         # Not a wrapper of the answer: the sending half would then treat plain iterables as asynchronous ones.
         source = answer.source
@@ -153,13 +154,14 @@ class _Audit:
 class _Stream:
     """One stream that was opened."""
 
-    __slots__ = ("_builder", "_data", "_digests", "_opened", "_taken", "route", "state")
+    __slots__ = ("_as_sent", "_builder", "_data", "_digests", "_opened", "_taken", "route", "state")
 
-    def __init__(self, route: str, data: bytes) -> None:
+    def __init__(self, route: str, data: bytes, as_sent: Callable[[bytes], bytes] | None = None) -> None:
         self.route = route
         self.state = State.OPEN
         self._opened = datetime.now(UTC)
         self._data = data if len(data) <= MAX_REQUEST_BYTES else None
+        self._as_sent = as_sent
         self._digests = Digests()
         self._builder = ColumnBuilder()
         self._taken = 0
@@ -199,7 +201,12 @@ class _Stream:
 
     def _flush(self) -> None:
         batch = self._builder.finish()
-        self._digests.add(batch.column("data"), batch.column("metadata"))
+        data, metadata = batch.column("data"), batch.column("metadata")
+        if self._as_sent is not None:
+            # A protocol that rewrites data has no metadata of items.
+            sent = [self._as_sent(item) for item in data.to_pylist()]
+            data, metadata = pa.array(sent, data.type), pa.nulls(len(sent), metadata.type)
+        self._digests.add(data, metadata)
 
     def matches(self, query: Query) -> bool:
         """Return True if the request's data is that of the query, or too long to be known."""

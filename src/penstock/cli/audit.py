@@ -11,6 +11,8 @@ import typer
 from typer import Option
 
 from ..errors import ApplicationError, LocalError
+from ..protocols import spec_of
+from ..urls import parse_url
 from .arguments import Route, Url
 from .connect_options import SessionOptions
 from .exits import FAILED
@@ -66,6 +68,9 @@ def audit(url: Url, route: Route, options: SessionOptions, auditing: AuditOption
     rows = log.end - start
     request = "" if identity.request is None else identity.request.data
     streams = run(_ask(url, options, Query(route, identity.uuid, request)))
+    if not streams and spec_of(parse_url(url).protocol).sent_data:
+        # The publisher knows the request only as it was sent; the log has a digest of it as it was written.
+        streams = run(_ask(url, options, Query(route)))
     if not streams:
         raise LocalError(
             f"the publisher has not sent this stream since it was started: it knows no stream {route!r} with the "

@@ -37,6 +37,7 @@ __all__ = [
     "Message",
     "RiverCodec",
     "codec_of",
+    "sent_data",
     "whole",
 ]
 
@@ -359,3 +360,12 @@ def codec_of(name: str) -> RiverCodec:
     """
     check_codec(name)
     return CODECS[name]
+
+
+def sent_data(mime: str, data: bytes) -> bytes:
+    """Return an item's data as a server sends it: JSON without white space. Data that cannot be sent stays as it is."""
+    codec = CODECS["msgpack" if mime.endswith("msgpack") else "json"]
+    try:
+        return codec.body(data) if data else codec.null
+    except LocalError:
+        return data
