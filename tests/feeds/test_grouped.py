@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from penstock.errors import LocalError, StoreError
 from penstock.feeds.file import FeedsFile, parse
 from penstock.feeds.grouped import Grouped, membership
 from penstock.feeds.status import FeedState, FeedStatus
+from penstock.journal import DEFAULT_BUDGET_BYTES
 from penstock.journal.layout import log_folder
 from penstock.replica.group import Group
 from penstock.replica.vault import new_key
@@ -72,6 +74,18 @@ async def test_a_group_that_is_held_elsewhere_is_shown(tmp_path: Path) -> None:
         await board.until(lambda feeds: any("another collector" in feed.reason for feed in feeds.values()))
         await board.until(lambda feeds: {feed.state for feed in feeds.values()} == {FeedState.STANDBY})
     assert not log_folder(tmp_path / "one", "a").exists()
+    other.close()
+
+
+async def test_a_collector_that_stands_by_shows_budgets_and_errors(tmp_path: Path) -> None:
+    board = Announced()
+    other = Group(membership(grouped(tmp_path, "a", journal="two")))
+    file = dataclasses.replace(grouped(tmp_path, "a"), problems={"b": "feeds.toml: feed 'b': why"})
+    async with running(board, file):
+        await board.until(lambda feeds: feeds.keys() == {"a", "b"} and feeds["a"].state is FeedState.STANDBY)
+        shown = {feed.name: feed for feed in board.document().feeds}
+    assert shown["a"].budget == DEFAULT_BUDGET_BYTES
+    assert (shown["b"].state, shown["b"].problem) == (FeedState.REFUSED, "feeds.toml: feed 'b': why")
     other.close()
 
 

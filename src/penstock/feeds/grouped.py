@@ -111,7 +111,8 @@ class Grouped:
         if self._supervisor is not None:
             self._report(self._supervisor.statuses())
         elif self._file is not None:
-            self._report([self._standby(name) for name in self._file.feeds])
+            refused = (FeedStatus.refused(name, problem) for name, problem in self._file.problems.items())
+            self._report([*map(self._standby, self._file.feeds), *refused])
 
     async def stop(self) -> list[str]:
         """Stop all feeds, and give the group up; return the names of those that could not be stopped in time."""
@@ -137,6 +138,7 @@ class Grouped:
             source=config.source_of(name),
             state=FeedState.STANDBY,
             reason=self._waiting,
+            budget=int(config.budget),
         )
 
     async def _work(self, group: Group) -> None:

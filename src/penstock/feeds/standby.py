@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ..errors import JournalError
+from ..texts import counted
 
 if TYPE_CHECKING:
     from ..replica.group import Group, Membership
@@ -72,7 +73,8 @@ async def hold(
             await asyncio.sleep(max(delay, pause))
             continue
         delay = 0.0
-        logger.info("group %r: this collector is the owner, after %d take-overs", member.name, group.epoch)
+        times = counted(group.epoch, "take-over")
+        logger.info("group %r: this collector is the owner, after %s", member.name, times)
         waiting("")
         working = asyncio.ensure_future(work(group))
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from ...texts import shown
+from ...texts import counted, shown
 from ..exits import FAILED
 from ..output import complain
 from .listing import NOTHING_YET
@@ -45,7 +45,7 @@ def verify(
             sealed = f", {report.sealed:,} of them sealed" if report.sealed and report.sound else ""
             span = f"{report.rows:,} rows from {report.first:,} to {report.end:,} are sound{sealed}"
             compared = f"; {report.compared}" if report.compared and report.sound else ""
-            print(f"{name}: {span}; {len(report.gaps)} gaps{compared}; head {report.head}")
+            print(f"{name}: {span}; {counted(len(report.gaps), 'gap')}{compared}; head {report.head}")
         elif report.sound:
             print(f"{name}: {NOTHING_YET}")
     if not all(reports[name].sound for name in names):

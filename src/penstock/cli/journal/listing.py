@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from ...errors import JournalError
+from ...texts import counted
 from ..exits import FAILED
 from ..output import complain
 from .selection import AsJson, Folder, Source, selected_logs
@@ -67,4 +68,4 @@ def _line(fields: dict[str, Any]) -> str:
         return NOTHING_YET
     damaged = "".join(f", {first:,} to {end - 1:,} damaged" for first, end in fields["damaged"])
     span = f"positions {fields['first']:,} to {fields['end']:,}, {fields['bytes']:,} bytes"
-    return f"{span}, {fields['gaps']} gaps{damaged}"
+    return f"{span}, {counted(fields['gaps'], 'gap')}{damaged}"
