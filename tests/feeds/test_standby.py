@@ -62,6 +62,26 @@ async def test_work_that_ends_gives_the_group_up(tmp_path: Path) -> None:
     assert await two.run() == "the result"
 
 
+def test_a_store_that_hangs_does_not_hold_up_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hangs, reached, answered = threading.Event(), threading.Event(), threading.Event()
+
+    def silent(watch: Watch) -> bool:
+        reached.set()
+        hangs.wait(10)
+        answered.set()
+        return False
+
+    async def stand_by() -> None:
+        task = asyncio.create_task(Collector(tmp_path, "one").run())
+        await asyncio.to_thread(reached.wait)
+        await canceled(task)
+
+    monkeypatch.setattr(Watch, "silent", silent)
+    asyncio.run(stand_by())
+    assert not answered.is_set()
+    hangs.set()
+
+
 async def test_a_collector_stands_by_until_the_owner_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.replica.group.HEARTBEATS", LONG * 1_000)
     one, two = Collector(tmp_path, "one"), Collector(tmp_path, "two")

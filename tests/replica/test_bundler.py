@@ -122,6 +122,32 @@ def test_nothing_is_acknowledged_while_the_store_is_away(monkeypatch: pytest.Mon
     assert rows(sequence(store), "a") == {0: "x", 1: "x"}
 
 
+def test_a_store_that_hangs_is_not_waited_for_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundler_module, "CLOSE_SECONDS", 0.01)
+    store = MemoryStore()
+    hangs, reached = threading.Event(), threading.Event()
+
+    def hang(what: str) -> None:
+        reached.set()
+        hangs.wait(SECONDS)
+
+    with bundling(store) as bundler:
+        store.step = hang
+        first = bundler.submit(line("a", 0))
+        assert reached.wait(SECONDS)
+        later, asking = bundler.submit(line("a", 1)), bundler.confirm()
+        bundler.close()
+        for done in (first, later, asking):
+            with pytest.raises(StoreError, match="has not answered"):
+                done.result(0)
+        # It may still be written, as by a process that died before it knew.
+        store.step = lambda what: None
+        hangs.set()
+        bundler._thread.join(SECONDS)
+        assert not bundler._thread.is_alive()
+    assert rows(sequence(store), "a") == {0: "x"}
+
+
 def test_an_owner_that_is_superseded_acknowledges_nothing() -> None:
     store = MemoryStore()
     lost: list[JournalError] = []

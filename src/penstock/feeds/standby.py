@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -52,14 +54,14 @@ async def hold(
     from ..replica.group import HEARTBEATS
     from ..replica.ownership import Superseded
 
-    watch = await asyncio.to_thread(member.watch)
+    watch = await _asked(member.watch)
     pause = member.patience / HEARTBEATS
     delay = 0.0
     waiting("looking for the owner of the group")
     while True:
         lost = asyncio.Event()
         try:
-            while not await asyncio.to_thread(watch.silent):
+            while not await _asked(watch.silent):
                 waiting(f"another collector of group {member.name!r} collects")
                 delay = 0.0
                 await asyncio.sleep(pause)
@@ -83,6 +85,21 @@ async def hold(
         finally:
             await _given_up(working, group)
         logger.warning("group %r: another collector has taken it over; this one stands by", member.name)
+
+
+async def _asked(ask: Callable[[], T]) -> T:
+    """Return what `ask` returns, from a thread that the end of this process does not wait for: a store may hang."""
+    answer: Future[T] = Future()
+    answer.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=run, name="penstock-standby", daemon=True).start()
+    return await asyncio.wrap_future(answer)
 
 
 async def _taken(member: Membership, lost: asyncio.Event) -> Group:

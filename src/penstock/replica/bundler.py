@@ -31,6 +31,8 @@ HEARTBEAT: Final = 2.5
 """Seconds after which a bundle is written without rows, to tell others that the owner is alive."""
 RETRIES: Final = (0.1, 0.2, 0.5, 1.0)
 """Seconds before another attempt to reach the store; the last one is repeated."""
+CLOSE_SECONDS: Final = 3.0
+"""How long a store that does not answer is waited for at the end. All of the end takes less than 10 seconds."""
 
 
 class State(Enum):
@@ -83,6 +85,8 @@ class Bundler:
         self._queue: dict[str, _Queued] = {}
         # Those who only want to know that the group still belongs to this process.
         self._asking: list[Future[None]] = []
+        # Those whose bundle is being written.
+        self._writing: list[Future[None]] = []
         self._size = 0
         self._sealed: Mapping[str, int] = {}
         self._last = time.monotonic()
@@ -143,13 +147,17 @@ class Bundler:
     def close(self) -> None:
         """Write what was submitted, give the group up, and end the thread.
 
-        A store that does not answer is not waited for.
+        A store that does not answer is not waited for: what was submitted then fails, as if this process had died.
         """
         with self._changed:
             if self.state is not State.LOST:
                 self.state = State.CLOSED
             self._changed.notify()
-        self._thread.join()
+        self._thread.join(CLOSE_SECONDS)
+        if self._thread.is_alive():
+            error = StoreError(f"the store has not answered for {CLOSE_SECONDS:g} s, and the collector ends")
+            logger.warning("%s; what it has not acknowledged is sent again", error)
+            self._fail(error)
 
     def _run(self) -> None:
         ending = False
@@ -161,9 +169,12 @@ class Bundler:
                 taken = self._take()
                 ending = self.state is State.CLOSED and not self._queue
                 sealed = self._sealed
-                waiting = [done for each in taken for done in each.waiting] + self._asking
+                self._writing = [done for each in taken for done in each.waiting] + self._asking
                 self._asking = []
             error = self._written([each.update for each in taken], sealed, ending)
+            with self._changed:
+                # Empty if `close` has not waited for the store.
+                waiting, self._writing = self._writing, []
             _resolve(waiting, error)
             if error is not None:
                 self._end(error)
@@ -171,12 +182,16 @@ class Bundler:
 
     def _end(self, error: Exception) -> None:
         """Fail all that was submitted; then tell of a loss, so that all know of it even if telling fails."""
-        with self._changed:
-            left = [done for each in self._queue.values() for done in each.waiting] + self._asking
-            self._queue, self._asking = {}, []
-        _resolve(left, error)
+        self._fail(error)
         if self._error is not None:
             self._lost(self._error)
+
+    def _fail(self, error: Exception) -> None:
+        """Fail all that was submitted."""
+        with self._changed:
+            left = [done for each in self._queue.values() for done in each.waiting] + self._asking + self._writing
+            self._queue, self._asking, self._writing = {}, [], []
+        _resolve(left, error)
 
     def _take(self) -> list[_Queued]:
         """Remove and return what the next bundle has: the oldest updates, as far as they fit."""
