@@ -122,6 +122,31 @@ def test_nothing_is_acknowledged_while_the_store_is_away(monkeypatch: pytest.Mon
     assert rows(sequence(store), "a") == {0: "x", 1: "x"}
 
 
+def test_a_store_that_hangs_is_warned_of_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(bundler_module, "SLOW_SECONDS", 0.0)
+    store = MemoryStore()
+    hangs, reached = threading.Event(), threading.Event()
+
+    def hang(what: str) -> None:
+        reached.set()
+        hangs.wait(SECONDS)
+
+    with bundling(store) as bundler:
+        bundler.check()
+        store.step = hang
+        done = bundler.submit(line("a", 0))
+        assert reached.wait(SECONDS)
+        for _ in range(2):
+            bundler.check()
+        store.step = lambda what: None
+        hangs.set()
+        done.result(SECONDS)
+        bundler.check()
+    assert caplog.text.count("the store has not answered") == 1
+
+
 def test_a_store_that_hangs_is_not_waited_for_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundler_module, "CLOSE_SECONDS", 0.01)
     store = MemoryStore()

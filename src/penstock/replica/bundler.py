@@ -31,6 +31,8 @@ HEARTBEAT: Final = 2.5
 """Seconds after which a bundle is written without rows, to tell others that the owner is alive."""
 RETRIES: Final = (0.1, 0.2, 0.5, 1.0)
 """Seconds before another attempt to reach the store; the last one is repeated."""
+SLOW_SECONDS: Final = 10.0
+"""A bundle that takes so long is worth a warning: a store that hangs raises no error for minutes."""
 CLOSE_SECONDS: Final = 3.0
 """How long a store that does not answer is waited for at the end. All of the end takes less than 10 seconds."""
 
@@ -90,6 +92,8 @@ class Bundler:
         self._size = 0
         self._sealed: Mapping[str, int] = {}
         self._last = time.monotonic()
+        # When the bundle that is being written was begun.
+        self._begun = float("inf")
         self._error: JournalError | None = None
         self.state = State.OWNED
         self.trouble = ""
@@ -143,6 +147,13 @@ class Bundler:
         """Tell up to which position the rows of each log are in sealed segments in the store."""
         with self._changed:
             self._sealed = dict(sealed)
+
+    def check(self) -> None:
+        """Warn if the store does not answer, once for each bundle. Call it every few seconds."""
+        seconds = time.monotonic() - self._begun
+        if seconds > SLOW_SECONDS:
+            self._begun = float("inf")
+            logger.warning("the store has not answered for %.0f s; no item is acknowledged until it does", seconds)
 
     def close(self) -> None:
         """Write what was submitted, give the group up, and end the thread.
@@ -215,7 +226,7 @@ class Bundler:
 
     def _written(self, updates: list[Update], sealed: Mapping[str, int], ended: bool) -> Exception | None:
         """Write a bundle, and return the error that ends the ownership."""
-        begun = time.monotonic()
+        self._begun = begun = time.monotonic()
         try:
             self._owned.release(sealed)
             self._until_answered(lambda: self._owned.append(updates, ended=ended))
@@ -224,6 +235,7 @@ class Bundler:
         except Exception as error:
             return self._failed(error)
         finally:
+            self._begun = float("inf")
             self._last = time.monotonic()
             self.seconds = self._last - begun
         try:

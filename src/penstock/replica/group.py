@@ -127,8 +127,9 @@ class Group:
     def tend(self, seal_seconds: float, now: Callable[[], float] = time.time) -> None:
         """Allow bundles whose rows are sealed to be deleted, and complete old segments of logs that nobody writes.
 
-        Call it every few seconds, beside the sealer.
+        Call it every few seconds, beside the sealer. It warns if the store hangs.
         """
+        self._bundler.check()
         for part in self.logs.parts():
             if self._ended.get(part.source) == (part.uuid, part.end):
                 # Most logs of a large group are as they were; each look at one reads a file.
