@@ -9,6 +9,7 @@ import pytest
 
 from penstock.archive.manifest import checksum
 from penstock.archive.parquet import (
+    ROW_GROUP_ROWS,
     Origin,
     chunk_checksum,
     chunk_range,
@@ -21,6 +22,7 @@ from penstock.archive.parquet import (
 )
 from penstock.errors import JournalCorrupt
 from penstock.journal import JournalReader
+from penstock.journal.format import SCHEMA
 from penstock.journal.gaps import Gap, decode
 from tests.archive.logs import fill
 from tests.journal.logs import SOURCE
@@ -67,6 +69,42 @@ def test_no_rows_are_a_file_too() -> None:
     origin, table = origin_of(file, "f")
     assert groups == [] and table.num_rows == 0 and same_rows(file, groups)
     assert segment_of(file, origin, table, 0).times is None
+
+
+STREAMS = {
+    "one": [["a"] * 3],
+    "one in each batch": [["a"] * ROW_GROUP_ROWS, ["b"] * 5, ["a"] * 5],
+    "empty names": [["", ""], [""]],
+    "no rows": [[]],
+    "missing": [[None, None]],
+    "some missing": [["a", None], [None, "b"]],
+    "one, then missing": [["a"], [None]],
+    # More than Parquet keeps in a dictionary.
+    "many": [[f"{number:020d}" for number in range(ROW_GROUP_ROWS + 1)]],
+}
+
+
+def with_streams(streams: list[str | None]) -> pa.RecordBatch:
+    rows = len(streams)
+    times = pa.array([5] * rows, SCHEMA.field("time").type)
+    columns = [pa.array(range(rows), pa.int64()), times, pa.array(streams, pa.string())]
+    return pa.RecordBatch.from_arrays([*columns, *(pa.nulls(rows, pa.binary()) for _ in range(2))], schema=SCHEMA)
+
+
+@pytest.mark.parametrize("streams", STREAMS.values(), ids=STREAMS)
+def test_streams_are_text_to_every_reader(streams: list[list[str | None]]) -> None:
+    rows = [with_streams(each) for each in streams]
+    file, groups = write(rows, ORIGIN)
+    assert same_rows(file, groups)
+    assert pq.read_table(pa.BufferReader(file)).equals(pa.Table.from_batches(rows))
+    assert origin_of(file, "f")[1].equals(pa.Table.from_batches(rows))
+
+
+@pytest.mark.parametrize("streams", STREAMS.values(), ids=STREAMS)
+def test_another_stream_is_noticed(streams: list[list[str | None]]) -> None:
+    file, _ = write([with_streams(each) for each in streams], ORIGIN)
+    changed = [*streams[:-1], [*streams[-1][:-1], "other"]]
+    assert not same_rows(file, write([with_streams(each) for each in changed], ORIGIN)[1])
 
 
 @pytest.mark.parametrize("content", [b"", b"junk", b"PAR1" + bytes(100) + b"PAR1"])
