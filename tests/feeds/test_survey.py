@@ -5,6 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from penstock.archive import SealOptions
+from penstock.archive.sealing import seal
 from penstock.errors import JournalCorrupt
 from penstock.feeds.survey import end_of, survey
 from penstock.journal import ITEMS, Journal, JournalWriter
@@ -38,6 +40,22 @@ def test_log_without_readers_counts_as_a_whole(tmp_path: Path) -> None:
         found = survey(str(tmp_path), "s", 10)
         assert found is not None
         assert (found.readers, found.used) == ({}, writer.used_bytes)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_sealed_rows_count_as_the_writer_counts_them(tmp_path: Path, stored: bool) -> None:
+    options = SealOptions(store=str(tmp_path / "store") if stored else None)
+    journal = str(tmp_path / "j")
+    with JournalWriter.open(journal, "s", fsync=False, segment_bytes=2_000) as writer:
+        for _ in range(10):
+            writer.append(BATCH, "r")
+    assert seal(journal, "s", options, force=True) is not None
+    with JournalWriter.open(journal, "s", fsync=False) as writer:
+        found = survey(journal, "s", writer.position)
+        assert found is not None
+        # Rows in a store are safe; those in the folder count until every reader has them.
+        assert (found.used < 5_000) is stored
+        assert found.used == writer.used_bytes
 
 
 def test_log_that_does_not_exist_has_no_survey(tmp_path: Path) -> None:

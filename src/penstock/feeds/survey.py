@@ -11,6 +11,7 @@ import msgspec
 
 from ..journal.layout import Extent, bytes_between, log_folder, segment_position
 from ..journal.retention import commits
+from ..journal.sealed import safe_position, sealed_extents
 from ..journal.storage import LogFolder
 
 __all__ = ["Survey", "end_of", "survey"]
@@ -21,7 +22,7 @@ class Survey(msgspec.Struct, frozen=True):
 
     Attributes:
         readers: The position that each reader has committed.
-        used: Bytes that the slowest reader has not committed; nearly exact.
+        used: Bytes that count towards the budget: neither in a store nor committed by all readers; nearly exact.
         reached: When the log reached the first position of each segment but the first: pairs of time and position.
 
     """
@@ -56,7 +57,8 @@ def survey(journal: str, source: str, position: int) -> Survey | None:
     readers = commits(folder)
     ends = [*(first for first, _, _ in segments[1:]), max(position, segments[-1][0])]
     extents = [Extent(first, end, size) for (first, size, _), end in zip(segments, ends, strict=True)]
-    used = bytes_between(extents, min(readers.values(), default=0), position)
+    extents = [*sealed_extents(folder, segments[0][0]), *extents]
+    used = bytes_between(extents, max(min(readers.values(), default=0), safe_position(folder)), position)
     return Survey(readers, used, [(before[2], after[0]) for before, after in pairwise(segments)])
 
 
