@@ -9,7 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.errors import JournalError
+from penstock.aio import reconnect
+from penstock.aio.dialer import Dialer
+from penstock.aio.driver import Driver
+from penstock.errors import ConnectError, JournalError
 from penstock.feeds import feed as modules
 from penstock.feeds.config import Auth
 from penstock.feeds.feed import Feed
@@ -21,7 +24,7 @@ from penstock.journal import JournalWriter
 from penstock.journal.collect import Collector
 from penstock.journal.progress import Phase
 from tests.feeds.helpers import QUICK, config, items
-from tests.journal.publishing import Publisher, numbered
+from tests.journal.publishing import Publisher, cut, numbered
 from tests.waiting import until
 
 
@@ -194,21 +197,63 @@ async def test_the_log_says_when_a_feed_is_live(tmp_path: Path, caplog: pytest.L
     held = asyncio.Event()
     publisher = Publisher(*numbered(0, 3), held)
     feed = Feed("a", config(tmp_path), tmp_path, Shared())
-    feed.log_live()
+    feed.log_changes()
     async with publisher.serve(), running(feed) as task:
         await until(lambda: feed.status().position == 3)
-        feed.log_live()
-        feed.log_live()
+        feed.log_changes()
+        feed.log_changes()
         feed._progress.turn(Phase.WAITING_FOR_BUDGET)
-        feed.log_live()
+        feed.log_changes()
         feed._progress.turn(Phase.LIVE)
-        feed.log_live()
+        feed.log_changes()
         assert caplog.messages == ["a: live at position 3"]
         feed._progress.turn(Phase.CONNECTING)
-        feed.log_live()
+        feed.log_changes()
         feed._progress.turn(Phase.LIVE)
-        feed.log_live()
+        feed.log_changes()
         held.set()
         await task
-        feed.log_live()
+        feed.log_changes()
     assert caplog.messages == ["a: live at position 3"] * 2 + ["a: complete at position 3"]
+
+
+async def test_outage_is_shown_while_the_session_may_continue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    down, attempts = True, 0
+    link = Dialer.link
+
+    async def linked(dialer: Dialer, driver: Driver) -> None:
+        nonlocal attempts
+        attempts += 1
+        if down and attempts > 1:
+            raise ConnectError("the network is down")
+        await link(dialer, driver)
+
+    monkeypatch.setattr(Dialer, "link", linked)
+    monkeypatch.setattr(reconnect, "MAX_RESUME_DELAY", 0.001)
+    caplog.set_level(logging.INFO)
+    held = asyncio.Event()
+    feed = Feed("a", config(tmp_path), tmp_path, Shared())
+    async with Publisher(*numbered(0, 5), held, b"5").serve() as server, running(feed) as task:
+        await until(lambda: feed.status().rows == 5)
+        feed.log_changes()
+        cut(server)
+        await until(lambda: attempts > 9)
+        status = feed.status()
+        assert (status.state, status.credit, status.reconnects) == (FeedState.CONNECTING, 0, 1)
+        assert status.reason == "the connection broke; the collector tries to resume the session"
+        feed.log_changes()
+        feed.log_changes()
+        down = False
+        await until(lambda: feed.status().state is FeedState.LIVE)
+        feed.log_changes()
+        held.set()
+        await task
+    assert (feed.status().rows, feed.status().gaps, feed.status().reconnects) == (6, 0, 1)
+    told = [record.getMessage() for record in caplog.records if record.name == "penstock.feeds"]
+    assert told[0] == "a: live at position 5"
+    assert told[1].startswith("a: connecting at position 5: the connection broke")
+    assert told[2] == "a: live at position 5"
+    # An outage is one line, however many attempts it takes.
+    assert len([record for record in caplog.records if "the network is down" in record.getMessage()]) == 1

@@ -182,12 +182,16 @@ class _LinkRestorer:
         if driver.session.excused:
             backoff.excuse()
         logger.info("%s: the connection broke; resuming", driver.flow.name)
+        known = ""
         while driver.link is None and not driver.closed:
             await backoff.wait()
             try:
                 await self._dialer.link(driver)
             except ConnectError as error:
-                logger.info("%s", error)
+                # An outage may take thousands of attempts.
+                if str(error) != known:
+                    known = str(error)
+                    logger.info("%s", known)
         self._linked_at = loop.time()
 
     def _stop(self, over: asyncio.Future[None]) -> None:

@@ -100,6 +100,11 @@ class Peer:
         return self._connector.closed
 
     @property
+    def linked(self) -> bool:
+        """True while there is a link. Without one, a session that can be resumed waits for the next."""
+        return (driver := self._connector.latest) is not None and driver.link is not None
+
+    @property
     def outstanding(self) -> int:
         """The number of open streams of both sides, including calls."""
         return self._connector.outstanding

@@ -73,19 +73,26 @@ class Feed:
         self._left = FeedState.CONNECTING
         self._reason = ""
 
-    def log_live(self) -> None:
-        """Log that the feed collects, once after each time that it did not."""
-        live = self._is_collecting and self._progress.phase is Phase.LIVE
+    def log_changes(self) -> None:
+        """Log that the feed collects, once after each time that it did not; and that it has lost its connection."""
+        progress = self._progress
+        progress.look()
+        position, live = progress.position, self._is_collecting and progress.phase is Phase.LIVE
+        away = self._is_collecting and progress.phase is Phase.CONNECTING and bool(progress.waiting)
+        extra = {"feed": self.name, "position": position}
         if live and not self._told:
-            position = self._progress.position
-            extra = {"feed": self.name, "state": str(FeedState.LIVE), "position": position}
+            extra["state"] = str(FeedState.LIVE)
             logger.info("%s: live at position %d", self.name, position, extra=extra)
+        elif away and self._told:
+            extra["state"] = str(FeedState.CONNECTING)
+            logger.warning("%s: connecting at position %d: %s", self.name, position, progress.waiting, extra=extra)
         # A budget or a disk that it waits for is not another beginning.
-        self._told = live or (self._told and self._is_collecting and self._progress.phase is not Phase.CONNECTING)
+        self._told = live or (self._told and self._is_collecting and progress.phase is not Phase.CONNECTING)
 
     def status(self) -> FeedStatus:
         """Return the feed's status, without what only the disk knows."""
         progress, before = self._progress, self._before
+        progress.look()
         state, reason = self._left, self._reason
         if self._is_collecting and (progress.phase is not Phase.CONNECTING or progress.waiting):
             state, reason = FeedState(progress.phase.value), _brief(progress.waiting)
@@ -102,7 +109,7 @@ class Feed:
             rows=before.rows + progress.rows,
             bytes=before.size + progress.size,
             budget=int(self.config.budget),
-            credit=progress.granted if self._is_collecting else 0,
+            credit=0 if state is FeedState.CONNECTING or not self._is_collecting else progress.granted,
             gaps=before.gaps + progress.gaps,
             reconnects=before.reconnects + progress.reconnects,
             restarts=self._restarts,

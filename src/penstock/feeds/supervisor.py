@@ -95,7 +95,7 @@ class Supervisor:
     def publish(self) -> None:
         """Report the statuses, and log which feeds have become live."""
         for feed in self._feeds.values():
-            feed.log_live()
+            feed.log_changes()
         self._report(self.statuses())
 
     async def stop(self) -> list[str]:

@@ -294,6 +294,7 @@ class Collector:
             # The checkpoint is from the earlier process: it covers no output of this one.
             self._renewal.after(0.0)
         self._backoff.reset()
+        self.progress.linked = lambda: peer.linked
         self.progress.turn(Phase.LIVE)
         return stream
 

@@ -31,6 +31,8 @@ USED_UP: Final = (
     "are too slow; `penstock journal forget` removes one that will not return"
 )
 
+BROKEN: Final = "the connection broke; the collector tries to resume the session"
+
 
 class Phase(StrEnum):
     """What a collector is doing."""
@@ -58,6 +60,7 @@ class Progress(msgspec.Struct):
         reconnects: How often a connection was lost, refused or not made.
         syncs: Appends to the journal.
         sync_seconds: The time until they were durable, in total.
+        linked: Returns whether the newest session has a connection; None before the first one.
 
     """
 
@@ -72,6 +75,17 @@ class Progress(msgspec.Struct):
     reconnects: int = 0
     syncs: int = 0
     sync_seconds: float = 0.0
+    linked: Callable[[], bool] | None = None
+
+    def look(self) -> None:
+        """Notice that the session has lost its connection, or has another one. Call this before the phase matters."""
+        if self.linked is None:
+            return
+        if self.phase is Phase.LIVE and not self.linked():
+            self.reconnects += 1
+            self.turn(Phase.CONNECTING, BROKEN)
+        elif self.waiting == BROKEN and self.linked():
+            self.turn(Phase.LIVE)
 
     def turn(self, phase: Phase, waiting: str = "") -> None:
         """Record what the collector is doing from now on, and why it waits."""
