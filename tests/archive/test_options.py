@@ -15,3 +15,8 @@ def test_the_defaults_keep_everything_in_the_folder() -> None:
 def test_values_out_of_range_are_named(name: str) -> None:
     with pytest.raises(LocalError, match=f"{name} is -1"):
         SealOptions(**{name: -1})
+
+
+def test_credentials_in_the_store_are_refused() -> None:
+    with pytest.raises(LocalError, match="contains credentials"):
+        SealOptions(store="s3://key:geheim@bucket/p")

@@ -52,6 +52,20 @@ def test_credentials_have_one_form(fields: dict[str, str]) -> None:
         Auth(**fields)
 
 
+@pytest.mark.parametrize(
+    ("store", "message"),
+    [
+        ("s3://key:geheim@bucket/p", "contains credentials"),
+        ("s3://bucket/p?secret_key=geheim", "unknown option 'secret_key'"),
+        ("s3:///p", "names no bucket"),
+    ],
+)
+def test_invalid_store_is_refused_before_anything_is_sealed(store: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^store: .*{message}") as refused:
+        Storage(store=store)
+    assert "geheim" not in str(refused.value)
+
+
 def test_options_without_effect_are_refused() -> None:
     with pytest.raises(ValueError, match="needs the store"):
         Storage(durable="remote")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import LocalError
+from ..objects.places import parse_place
 
 __all__ = ["DEFAULT_TARGET_BYTES", "SealOptions"]
 
@@ -36,6 +37,8 @@ class SealOptions:
     keep_bytes: int | None = None
 
     def __post_init__(self) -> None:
+        if self.store is not None:
+            parse_place(self.store)
         for name in ("target_bytes", "max_age", "local_bytes", "keep", "keep_bytes"):
             value = getattr(self, name)
             least = 1 if name == "target_bytes" else 0

@@ -8,6 +8,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from ..archive.options import SealOptions
+from ..errors import LocalError
 from ..journal import DEFAULT_BUDGET_BYTES
 from ..journal.layout import check_name
 from ..urls import parse_url
@@ -70,6 +72,10 @@ class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     durable: Literal["local", "remote"] = "local"
 
     def __post_init__(self) -> None:
+        try:
+            SealOptions(store=self.store)
+        except LocalError as error:
+            raise ValueError(f"store: {error}") from None
         if self.durable == "remote" and self.store is None:
             raise ValueError('durable = "remote" needs the store; add store')
 
