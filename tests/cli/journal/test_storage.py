@@ -53,6 +53,29 @@ def test_trim_waits_for_readers(penstock: Penstock, segmented: Path) -> None:
     assert penstock("journal", "trim", str(segmented), "--to", "9", "--force").out == b"s: the first row is at 9\n"
 
 
+def test_trim_deletes_nothing_if_a_reader_of_any_log_waits(penstock: Penstock, tmp_path: Path) -> None:
+    for source in "ab":
+        for _ in range(3):
+            # A writer that is opened anew may start another segment.
+            fill(tmp_path, source, 3)
+    segments = sorted(tmp_path.rglob("*.arrows"))
+    commit(log_folder(tmp_path, "b"), "report", 0)
+    result = penstock("journal", "trim", str(tmp_path), "--to", "latest")
+    assert (result.code, result.out) == (2, b"")
+    assert "readers of 'b' have not committed the rows below 9: report at 0" in result.err
+    assert_one_line(result)
+    assert sorted(tmp_path.rglob("*.arrows")) == segments
+
+
+def test_trim_deletes_nothing_if_a_position_is_damaged(penstock: Penstock, segmented: Path) -> None:
+    commit(log_folder(segmented, "s"), "report", 4)
+    (log_folder(segmented, "s") / "_committed" / "report").write_text("?")
+    result = penstock("journal", "trim", str(segmented), "--to", "9")
+    assert (result.code, result.out) == (1, b"")
+    assert_one_line(result)
+    assert Journal(segmented).reader("s").first == 0
+
+
 def test_cp_copies_what_is_new(penstock: Penstock, tmp_path: Path) -> None:
     fill(tmp_path / "one", "a", 3)
     fill(tmp_path / "one", "b", 3)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from ...errors import LocalError
+from ...errors import JournalError, LocalError
 from .selection import AsJson, Folder, Source, for_each_log, position_of, selected_logs
+
+if TYPE_CHECKING:
+    from ...journal import Journal
 
 __all__ = ["cp", "seal", "trim"]
 
@@ -31,16 +34,12 @@ def trim(
     Example: penstock journal trim data/flights --to 2026-01-31T00:00:00+00:00
     """
     journal, names = selected_logs(folder, source)
+    places = _checked_places(journal, names, to, force)
 
     def trim_one(name: str) -> None:
-        position = position_of(journal.reader(name), to, "--to")
-        behind = [each for each in journal.lags(name) if each.position < position]
-        if behind and not force:
-            listed = ", ".join(f"{each.reader} at {each.position:,}" for each in behind)
-            raise LocalError(
-                f"readers of {name!r} have not committed the rows below {position:,}: {listed}; wait for them, drop "
-                "them with `penstock journal forget`, or delete rows that they need with --force"
-            )
+        position = places[name]
+        if isinstance(position, JournalError):
+            raise position
         first = journal.delete(name, position)
         if as_json:
             print(json.dumps({"source": name, "position": position, "first": first}))
@@ -48,6 +47,33 @@ def trim(
             print(f"{name}: the first row is at {first:,}")
 
     for_each_log(names, trim_one)
+
+
+def _checked_places(journal: Journal, names: list[str], to: str, force: bool) -> dict[str, int | JournalError]:
+    """Return where each log is to begin, or why it cannot be read.
+
+    Raises:
+        LocalError: A reader needs rows before that, and no row of any log was deleted.
+
+    """
+    places: dict[str, int | JournalError] = {}
+    waiting = []
+    for name in names:
+        try:
+            position = places[name] = position_of(journal.reader(name), to, "--to")
+            behind = [each for each in journal.lags(name) if each.position < position]
+        except JournalError as error:
+            places[name] = error
+            continue
+        if behind:
+            listed = ", ".join(f"{each.reader} at {each.position:,}" for each in behind)
+            waiting.append(f"readers of {name!r} have not committed the rows below {position:,}: {listed}; ")
+    if waiting and not force:
+        raise LocalError(
+            f"{''.join(waiting)}wait for them, drop them with `penstock journal forget`, or delete rows that they need "
+            "with --force"
+        )
+    return places
 
 
 def seal(
