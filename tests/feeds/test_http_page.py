@@ -176,3 +176,13 @@ return Math.min(...leaves.map((e) => {
   return (one + 0.05) / (other + 0.05);
 }));
 """
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_long_names_are_shown_as_a_whole(page: Browser, board: Board, width: int) -> None:
+    page.resize(width, 800)
+    board.publish([status("a" * 128)])
+    page.until("document.querySelectorAll('#feeds tbody tr').length == 1")
+    assert page.run(
+        "return [...document.querySelectorAll('#feeds, #feeds td')].every(e => e.scrollWidth <= e.clientWidth + 1)"
+    )
