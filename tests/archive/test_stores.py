@@ -4,6 +4,7 @@ from pathlib import Path
 
 from penstock.archive import SealOptions
 from penstock.archive.stores import journal_store
+from penstock.journal import Journal
 from tests.archive.logs import fill, seal_all
 from tests.objects.stores import numbers
 
@@ -16,3 +17,8 @@ def test_sealed_segments_are_in_the_folder_unless_a_store_is_named(tmp_path: Pat
     fill(tmp_path, 3, 4)
     seal_all(tmp_path, SealOptions(store=uri))
     assert journal_store(tmp_path).uri == uri
+
+
+def test_a_log_in_a_store_has_rows_already() -> None:
+    # `penstock journal ls` asks every log, also those of a store whose URI only an object store understands.
+    assert not Journal("s3://lake/quotes?endpoint=http://127.0.0.1:1&region=eu").is_awaited("quotes")

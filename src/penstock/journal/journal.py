@@ -81,6 +81,9 @@ class Journal:
         """
         if is_served(self.path):
             return served_journal(self.path).is_awaited(source)
+        if _is_store(self.path):
+            # Its logs are those with sealed rows.
+            return False
         return LogFolder.of(self.path, source).is_awaited()
 
     def reader(self, source: str) -> LogReader:
