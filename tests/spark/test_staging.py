@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock import ApplicationError, Invalid
+from penstock import ApplicationError, Invalid, LocalError
 from penstock.journal.layout import log_folder
 from penstock.receiving.messages import Committed, Stage
 from penstock.spark.delivery import publish
@@ -14,6 +14,7 @@ from penstock.spark.sink_options import SinkOptions
 from penstock.spark.staging import abort, commit
 
 from .collectors import held, listening
+from .peers import Receiver
 from .proxies import resetting
 
 
@@ -65,3 +66,9 @@ def test_dropped_stages_cannot_be_committed(tmp_path: Path) -> None:
 def test_a_collector_that_does_not_know_the_route_says_so(tmp_path: Path) -> None:
     with listening(tmp_path, fsync=False) as url, pytest.raises(Invalid, match="the routes are rows"):
         commit(options(url, "other"), "q", 0, [])
+
+
+def test_a_service_that_receives_no_stages_is_explained_at_once(receiver: Receiver) -> None:
+    # The name of the handler that is missing is not one that the user knows.
+    with pytest.raises(LocalError, match=r"does not receive stages.*`penstock collect --listen`"):
+        staged(receiver.url, 0, 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from ..errors import Undelivered
+from ..errors import LocalError, Rejected, Undelivered
 from ..receiving.digest import RowDigest
 from ..receiving.messages import ABORT, COMMIT, STAGE, CommitRequest, Committed, Stage, StageRequest
 from .feed import Attempt, Chunk
@@ -34,7 +34,15 @@ async def stage(peer: Peer, options: SinkOptions, chunk: Chunk) -> Stage:
 
     request = StageRequest(route=options.route, query=origin.query, batch=origin.batch, partition=origin.partition)
     route, metadata = options.target.metadata(STAGE, None)
-    answer = await peer.upload(route, msgspec.json.encode(request), items(), metadata=metadata)
+    try:
+        answer = await peer.upload(route, msgspec.json.encode(request), items(), metadata=metadata)
+    except Rejected as error:
+        if not error.message.endswith(repr(STAGE)):
+            raise
+        raise LocalError(
+            'the service at "url" does not receive stages, which delivery=transactional needs; send to '
+            f"`penstock collect --listen` or to a penstock.Receiver ({error.message})"
+        ) from error
     staged = msgspec.json.decode(answer.data, type=Stage)
     if not attempt.complete or (staged.rows, staged.digest) != (digest.rows, digest.hexdigest()):
         raise Undelivered(
