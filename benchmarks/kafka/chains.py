@@ -48,15 +48,22 @@ class Chain(Protocol):
 
 
 class Penstock:
-    """A publisher, a collector that syncs its journal, and Spark."""
+    """A publisher, a collector that syncs its journal, and Spark.
 
-    name = "Penstock"
+    The publisher yields one item after another, or record batches, as a source does that has columns.
+    """
 
-    def __init__(self, publisher: Worker, collector: Worker, spark: Worker, journal: Path) -> None:
+    def __init__(self, publisher: Worker, collector: Worker, spark: Worker, journal: Path, *, columns: bool) -> None:
+        self.name = "Penstock-columns" if columns else "Penstock"
         self.publisher = publisher
         self.collector = collector
         self.spark = spark
         self.journal = journal
+        self._route = "columns" if columns else "items"
+
+    def with_columns(self) -> Penstock:
+        """Return the same processes, with a publisher that yields record batches."""
+        return Penstock(self.publisher, self.collector, self.spark, self.journal, columns=True)
 
     def pids(self) -> dict[str, int]:
         return {
@@ -66,7 +73,7 @@ class Penstock:
         }
 
     def publish(self, log: str, rows: int) -> dict[str, Any]:
-        return self._collect("items", f"{rows}", log)
+        return self._collect(self._route, f"{rows}", log)
 
     def events(self, log: str, count: int, milliseconds: int) -> dict[str, Any]:
         return self._collect("ticks", f"{count} {milliseconds}", log)
@@ -115,7 +122,7 @@ def penstock(scratch: Path) -> Iterator[Penstock]:
         publisher = stack.enter_context(Worker(PUBLISHER))
         collector = stack.enter_context(Worker(PUBLISHER, publisher.ready))
         spark = stack.enter_context(Worker(JOURNAL_READER, str(journal)))
-        yield Penstock(publisher, collector, spark, journal)
+        yield Penstock(publisher, collector, spark, journal, columns=False)
 
 
 @contextmanager

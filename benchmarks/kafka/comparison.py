@@ -1,4 +1,4 @@
-"""Runs both chains in turns."""
+"""Runs the chains in turns: ours twice, item by item and with record batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WARM_ROUNDS = 2
 
 
 def measure(rounds: int) -> Iterator[Result]:
-    """Yield the tables of both chains; yield nothing, and say why, if they cannot run here."""
+    """Yield the tables of all chains; yield nothing, and say why, if they cannot run here."""
     try:
         if not is_supported():
             raise PeerMissing("the CPU time of processes is read from /proc, which only Linux has")
@@ -40,7 +40,7 @@ def measure(rounds: int) -> Iterator[Result]:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
         ours = stack.enter_context(penstock(scratch))
         theirs = stack.enter_context(kafka(programs, scratch))
-        costs = costs_of([ours, theirs], rounds, about(programs), scratch)
+        costs = costs_of([ours, ours.with_columns(), theirs], rounds, about(programs), scratch)
         yield from costs.tables()
         yield costs
         yield delays_of([ours, theirs], scratch)

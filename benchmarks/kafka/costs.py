@@ -86,7 +86,7 @@ class Measured:
 
 @dataclass
 class Costs:
-    """The CPU seconds of each process per million rows, from a source to Spark. The first chain is ours."""
+    """The CPU seconds of each process per million rows, from a source to Spark. All chains but the last are ours."""
 
     chains: list[Measured]
     about: Mapping[str, object]
@@ -104,15 +104,17 @@ class Costs:
         return parts | {title: [chain.total(steps) for chain in self.chains] for title, steps in SUMS.items()}
 
     def __str__(self) -> str:
-        names = "".join(f"{chain.name:>14}" for chain in self.chains)
+        width = max(14, *(len(chain.name) + 2 for chain in self.chains))
+        names = "".join(f"{chain.name:>{width}}" for chain in self.chains)
         lines = [
             "CPU seconds per million rows from a source to Spark (kafka)",
             f"  {', '.join(f'{name} {value}' for name, value in self.about.items())}",
             f"  {'':38}{names}{'ratio':>10}",
         ]
-        for title, (ours, theirs) in self.lines().items():
-            ratio = f"{theirs / ours:.2f} x" if ours else ""
-            lines.append(f"  {title:38}{ours:14.2f}{theirs:14.2f}{ratio:>10}")
+        for title, (*ours, theirs) in self.lines().items():
+            costs = "".join(f"{cost:{width}.2f}" for cost in (*ours, theirs))
+            ratios = "".join(f"{f'{theirs / cost:.2f} x' if cost else '':>10}" for cost in ours)
+            lines.append(f"  {title:38}{costs}{ratios}")
         return "\n".join(lines)
 
     def as_object(self) -> dict[str, object]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+
+import pyarrow as pa
 
 from penstock import Payload
 
-from . import PAYLOAD
+from . import BATCH_ROWS, PAYLOAD
 from .ours import service, serving
 
 __all__ = ["EVENT_BYTES", "TICK", "serving"]
@@ -27,6 +29,14 @@ async def ticks(request: Payload) -> AsyncIterator[Payload]:
         await asyncio.sleep(milliseconds / 1e3)
         event = (time.time_ns() // 1_000).to_bytes(EVENT_BYTES, "big")
         yield Payload(event + PAYLOAD[EVENT_BYTES:])
+
+
+@service.stream("columns")
+def columns(request: Payload) -> Iterator[pa.RecordBatch]:
+    """Send so many items as record batches, as a source does that has columns."""
+    batch = pa.record_batch({"data": pa.array([PAYLOAD] * BATCH_ROWS, pa.binary())})
+    for left in range(int(request.data), 0, -BATCH_ROWS):
+        yield batch.slice(0, left)
 
 
 @service.stream("paced")

@@ -40,6 +40,13 @@ def test_costs_are_medians_per_million_rows() -> None:
     assert "source to Spark, batch                          2.00          8.00    4.00 x" in str(costs)
 
 
+def test_each_way_of_ours_is_compared_with_the_last_chain() -> None:
+    ours = [measured("Penstock", 1.0, 0.5, 2.0), measured("Penstock-columns", 0.2, 0.25, 2.0)]
+    shown = str(Costs([*ours, measured("Kafka", 6.0, 4.0, 2.0)], {})).splitlines()
+    assert shown[2].split() == ["Penstock", "Penstock-columns", "Kafka", "ratio"]
+    assert shown[3].split()[-7:] == ["0.50", "0.10", "3.00", "6.00", "x", "30.00", "x"]
+
+
 def test_table_of_each_step_shows_rates_and_processes() -> None:
     costs = Costs([measured("Penstock", 1.0, 0.5, 2.0, 1.0), measured("Kafka", 6.0, 4.0, 2.0, 4.0)], {})
     publish, batch, _, live = costs.tables()
