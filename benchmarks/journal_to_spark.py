@@ -2,6 +2,9 @@
 
 The difference between the two is the cost of the journal: files, checksums and offsets. Both read the same columns, in
 turns, in one session.
+
+A sealed journal is compared with the same rows as Spark itself writes and reads them: in Parquet, with zstd. Each row
+of it differs, because Spark stores equal ones once.
 """
 
 from __future__ import annotations
@@ -19,14 +22,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from penstock.archive import SealOptions, seal
+from penstock.archive.snapshot import snapshot
 from penstock.journal.format import ITEMS, SCHEMA
 from penstock.journal.writer import JournalWriter
+from penstock.spark import history
 from penstock.spark.local import session
 from penstock.spark.schema import COLUMNS, Projection
 
 from .report import Row, Table
 
 ROWS = 4_000_000
+HISTORY_ROWS = 2_000_000
+SEGMENT_BYTES = 16 * 1024 * 1024
+"""Of the sealed journal: its last one is the tail."""
 BATCH_ROWS = 65_536
 APPEND_ROWS = 16_384
 """Rows per append to the journal."""
@@ -101,6 +110,25 @@ def fill(journal: Path) -> None:
             writer.append(items(min(APPEND_ROWS, ROWS - writer.position)), "stream")
 
 
+def different(first: int, rows: int) -> pa.RecordBatch:
+    """Return items of about 100 bytes of JSON, each with its number and a price."""
+    texts = (
+        b'{"sequence":%d,"venue":"XNAS","symbol":"SYM%03d","price":%d.%02d,"size":%d,"side":"buy"}'
+        % (each, each % 200, each * 7919 % 1000, each * 104_729 % 100, each * 15_485_863 % 5000)
+        for each in range(first, first + rows)
+    )
+    return pa.RecordBatch.from_arrays([pa.array(texts, pa.binary()), pa.nulls(rows, pa.binary())], schema=ITEMS)
+
+
+def fill_sealed(journal: Path) -> None:
+    """Fill a journal, and seal all of it but its last segment."""
+    with JournalWriter.open(journal, "bench", fsync=False, segment_bytes=SEGMENT_BYTES) as writer:
+        while writer.position < HISTORY_ROWS:
+            writer.append(different(writer.position, min(APPEND_ROWS, HISTORY_ROWS - writer.position)), "stream")
+    while seal(journal, "bench", SealOptions(), force=True) is not None:
+        pass
+
+
 def batch_read(rows: DataFrame) -> None:
     rows.write.format("noop").mode("overwrite").save()
 
@@ -114,7 +142,7 @@ def stream_read(rows: DataFrame) -> None:
         shutil.rmtree(checkpoint)
 
 
-def rates(runs: dict[str, Callable[[], None]], rounds: int) -> list[Row]:
+def rates(runs: dict[str, Callable[[], None]], rounds: int, rows: int = ROWS) -> list[Row]:
     """Return the median rows per second, after one warm-up run of each."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(rounds + 1):
@@ -123,7 +151,7 @@ def rates(runs: dict[str, Callable[[], None]], rounds: int) -> list[Row]:
             run()
             if turn:
                 seconds[name].append(time.perf_counter() - begun)
-    return [Row(name, ROWS / statistics.median(times)) for name, times in seconds.items()]
+    return [Row(name, rows / statistics.median(times)) for name, times in seconds.items()]
 
 
 def tables(spark: SparkSession, journal: Path, rounds: int) -> Iterator[Table]:
@@ -142,15 +170,32 @@ def tables(spark: SparkSession, journal: Path, rounds: int) -> Iterator[Table]:
             yield Table("spark", f"to Spark's noop sink, {mode}, {columns}", "rows", rates(runs, rounds))
 
 
+def history_tables(spark: SparkSession, folder: Path, rounds: int) -> Iterator[Table]:
+    """Yield tables of a sealed journal, without and with its tail, beside the same rows as Spark writes them."""
+    journal = str(folder / "journal")
+    fill_sealed(Path(journal))
+    sealed = snapshot(journal, "bench").sealed_end
+    for name, end in {"sealed rows": sealed, f"with a tail of {HISTORY_ROWS - sealed:,} rows": HISTORY_ROWS}.items():
+        native = str(folder / f"{end}.parquet")
+        frame = history(spark, journal, positions={"bench": (0, end)})
+        frame.write.option("compression", "zstd").parquet(native)
+        runs: dict[str, Callable[[], None]] = {
+            "history() of Penstock": partial(batch_read, frame),
+            "Parquet that Spark wrote": partial(batch_read, spark.read.schema(COLUMNS).parquet(native)),
+        }
+        yield Table("spark", f"history to Spark's noop sink, {name}", "rows", rates(runs, rounds, end))
+
+
 def measure(rounds: int) -> Iterator[Table]:
-    """Fill a journal, read it in all ways, and yield a table for each as it completes."""
-    journal = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
+    """Fill journals, read them in all ways, and yield a table for each as it completes."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
     try:
-        fill(journal)
+        fill(folder / "live")
         spark = session("benchmarks", master=f"local[{TASKS}]", spark__log__level="ERROR")
         try:
-            yield from tables(spark, journal, rounds)
+            yield from tables(spark, folder / "live", rounds)
+            yield from history_tables(spark, folder, rounds)
         finally:
             spark.stop()
     finally:
-        shutil.rmtree(journal)
+        shutil.rmtree(folder)

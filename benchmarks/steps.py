@@ -54,7 +54,9 @@ class Budgets:
     socket: Budget = field(default_factory=lambda: Budget("socket to synced journal", 0.6))
     publisher: Budget = field(default_factory=lambda: Budget("its publisher, item by item"))
     feeds: Budget = field(default_factory=lambda: Budget(f"{FEEDS} feeds of {FEED_RATE} items/s", 0.8))
-    workers: Budget = field(default_factory=lambda: Budget("batch to Spark's noop sink, Python workers", 0.08))
+    workers: Budget = field(default_factory=lambda: Budget("batch to Spark's noop sink, Python workers"))
+    prebuilt: Budget = field(default_factory=lambda: Budget("prebuilt batches, Python workers"))
+    ours: Budget = field(default_factory=lambda: Budget("the journal's part of the workers", 0.08))
     spark: Budget = field(default_factory=lambda: Budget("batch to Spark's noop sink, all processes"))
 
     def __str__(self) -> str:
@@ -103,11 +105,19 @@ def small_feeds(found: Budgets, collector: Worker) -> None:
 
 
 def read(found: Budgets, spark: Worker, log: str) -> None:
-    """Read a log as a batch. Spark's Python workers are descendants of its Java process."""
+    """Read a log as a batch, and what Spark itself takes for as many rows that need no reading."""
+    found.ours.add(spark.ask("rows", log)["cpu_used"], ROWS)
+    workers, whole = asked(spark, "batch", log)
+    found.workers.add(workers, ROWS)
+    found.spark.add(whole, ROWS)
+    found.prebuilt.add(asked(spark, "prebuilt", f"{ROWS}")[0], ROWS)
+
+
+def asked(spark: Worker, *scenario: str) -> tuple[float, float]:
+    """Return the CPU seconds of Spark's Python workers, which are descendants of its Java process, and of all."""
     driver = spark.process.pid
     java = child(driver, "java")
     with Usage({"spark": driver}) as usage:
-        spark.ask("batch", log)
+        spark.ask(*scenario)
     whole = usage.seconds()["spark"]
-    found.spark.add(whole, ROWS)
-    found.workers.add(whole - usage.alone(driver) - usage.alone(java), ROWS)
+    return whole - usage.alone(driver) - usage.alone(java), whole

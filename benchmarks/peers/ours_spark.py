@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamReader, StreamingQuery
 
+from penstock.journal.opening import open_log
 from penstock.spark.local import session
+from penstock.spark.options import SourceOptions
+from penstock.spark.partitions import JournalPartition, Range
+from penstock.spark.reading import TaskReader
+from penstock.spark.schema import COLUMNS, Projection
 
+from ..journal_to_spark import Prebuilt
 from .publisher import EVENT_BYTES
 
 __all__ = ["Client", "connected"]
@@ -28,6 +35,21 @@ class Client:
         """Read a log to the noop sink as a batch."""
         rows = self.spark.read.format("penstock").options(**self.options, source=source).load()
         rows.write.format("noop").mode("overwrite").save()
+
+    async def prebuilt(self, rows: str) -> None:
+        """Read so many rows, which need no reading, to the noop sink as a batch."""
+        self.spark.dataSource.register(Prebuilt)
+        self.spark.read.format("prebuilt").option("rows", rows).load().write.format("noop").mode("overwrite").save()
+
+    async def rows(self, source: str) -> dict[str, float]:
+        """Read a log as the tasks of a batch do, without Spark, and return the CPU seconds that it takes."""
+        journal = self.options["journal"]
+        log = open_log(journal, source)
+        begun = time.process_time()
+        task = TaskReader(SourceOptions.parse(self.options), Projection(COLUMNS))
+        for _ in task.read(JournalPartition([Range(source, log.first, log.end, log.uuid)])):
+            pass
+        return {"cpu_used": time.process_time() - begun}
 
     async def stream(self, source: str, rows_per_batch: str) -> None:
         """Read a log to the noop sink as a stream, in micro-batches of this size."""
