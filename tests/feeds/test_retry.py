@@ -20,6 +20,18 @@ def test_delays_grow_to_the_longest() -> None:
     assert [backoff.next() for _ in range(4)] == [1, 3, 9, 10]
 
 
+def test_delays_grow_although_items_arrive_before_each_failure() -> None:
+    backoff = Retry(first=Seconds(1), factor=2, longest=Seconds(60), jitter=0).backoff()
+    backoff.worked(3_600)
+    delays = []
+    for _ in range(7):
+        delays.append(backoff.next())
+        backoff.worked(0.5)
+    assert delays == [1, 2, 4, 8, 16, 32, 60]
+    backoff.worked(60)
+    assert backoff.next() == 1
+
+
 @pytest.mark.parametrize(
     ("options", "part"),
     [

@@ -126,13 +126,14 @@ class Feed:
         await asyncio.sleep(delay)
         policy = self.config.retry
         backoff = policy.backoff()
-        since = monotonic()
+        since = begun = monotonic()
         while (error := await self._collected()) is not None:
+            now = monotonic()
             if self._progress.rows:
                 # It has worked, so this is a new failure.
-                backoff.reset()
-                since = monotonic()
-            seconds = monotonic() - since
+                backoff.worked(now - begun)
+                since = now
+            seconds = now - since
             self._restarts += 1
             if policy.give_up_after is not None and seconds >= policy.give_up_after:
                 self._rest(FeedState.STOPPED, f"no item for {seconds:.0f} s, and then: {_text(error)}")
@@ -140,6 +141,7 @@ class Feed:
                 return
             self._failed(error)
             await asyncio.sleep(backoff.next())
+            begun = monotonic()
         self._rest(FeedState.COMPLETE, "")
         self._log(logging.INFO)
 

@@ -40,9 +40,33 @@ class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not 0 <= self.jitter <= 1:
             raise ValueError(f"jitter is {self.jitter:g}; it must lie between 0 and 1")
 
-    def backoff(self) -> Backoff:
+    def backoff(self) -> RestartBackoff:
         """Return the delays between attempts of a feed that ends with errors."""
-        return Backoff(self.first, self.longest, self.factor, self.jitter)
+        return RestartBackoff(self.first, self.longest, self.factor, self.jitter)
+
+
+class RestartBackoff(Backoff):
+    """Delays between attempts of a feed that ends with errors."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self, first: float, longest: float, factor: float, jitter: float) -> None:
+        super().__init__(first, longest, factor, jitter)
+        self._last = 0.0
+
+    def next(self) -> float:
+        """Return the next delay in seconds."""
+        self._last = super().next()
+        return self._last
+
+    def worked(self, seconds: float) -> None:
+        """Note that items were collected for so long since the last delay.
+
+        Delays start again unless that was shorter than the last one. Otherwise a stream that yields an item and fails
+        would be opened every second, with another gap each time.
+        """
+        if seconds >= self._last:
+            self.reset()
 
 
 class LinkBackoff(Backoff):
