@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from penstock.archive.sealer import STOP_SECONDS as SEALING_SECONDS
 from penstock.cli.parser import long_options
 from penstock.feeds.file import parse
 from penstock.feeds.http import PAGE
@@ -59,7 +60,7 @@ def test_unit_starts_although_the_check_finds_a_bad_feed(unit: RawConfigParser) 
 
 def test_unit_waits_longer_than_the_collector(unit: RawConfigParser) -> None:
     service = unit["Service"]
-    assert float(service["TimeoutStopSec"]) > STOP_SECONDS
+    assert float(service["TimeoutStopSec"]) > STOP_SECONDS + SEALING_SECONDS
     assert float(service["WatchdogSec"]) >= 10 * TICK_SECONDS
     assert service["Type"] == "notify"
 
@@ -78,7 +79,7 @@ def test_manifest_fits_the_collector(manifest: dict[str, Any]) -> None:
     assert container["args"][0] == "collect"
     assert options(container["args"]) <= long_options()["collect"]
     assert {container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")} <= PATHS
-    assert pod["terminationGracePeriodSeconds"] > STOP_SECONDS
+    assert pod["terminationGracePeriodSeconds"] > STOP_SECONDS + SEALING_SECONDS
     assert manifest["StatefulSet"]["spec"]["replicas"] == 1
     # Every volume is declared, and every mounted one exists.
     declared = {volume["name"] for volume in pod["volumes"]}
