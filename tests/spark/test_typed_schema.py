@@ -51,15 +51,22 @@ def test_one_column_may_have_all_fields() -> None:
     schema = typed_schema(DecodeOptions(format="avro", schema=AVRO, into="event"))
     assert isinstance(schema, StructType) and schema["event"].dataType == FIELDS
     text_of = typed_schema(DecodeOptions(format="json", schema="a INT", into="the `event`"))
-    assert isinstance(text_of, str) and ", `the ``event``` STRUCT<a INT>, `metadata` binary" in text_of
+    assert isinstance(text_of, str) and ", `the ``event``` STRUCT<a INT\n>, `metadata` binary" in text_of
 
 
 def test_spark_parses_columns_in_its_own_language() -> None:
     schema = typed_schema(DecodeOptions(format="arrow", schema=" a INT COMMENT 'x, y' ", mode=Mode.FAILFAST))
     assert schema == (
-        "`source` string, `position` bigint, `time` timestamp, `stream` string, `index` int, a INT COMMENT 'x, y', "
+        "`source` string, `position` bigint, `time` timestamp, `stream` string, `index` int, a INT COMMENT 'x, y'\n, "
         "`metadata` binary"
     )
+
+
+@pytest.mark.parametrize(("into", "after"), [(None, "\n, "), ("event", "\n>, ")])
+def test_a_comment_at_the_end_hides_no_columns(into: str | None, after: str) -> None:
+    # Without the columns of malformed items, these would be rows of nulls that nothing tells apart.
+    text = typed_schema(DecodeOptions(format="json", schema="a INT -- the key", into=into))
+    assert isinstance(text, str) and f"a INT -- the key{after}`metadata` binary, `_corrupt` binary" in text
 
 
 def test_columns_may_be_json_and_may_all_be_null() -> None:

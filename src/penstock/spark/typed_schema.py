@@ -47,7 +47,8 @@ def typed_schema(options: DecodeOptions) -> StructType | str:
     text = options.given_schema().decode()
     if text.lstrip().startswith("{"):
         return _joined(options, _parsed(text))
-    fields = text.strip() if options.into is None else f"{_quoted(options.into)} STRUCT<{text.strip()}>"
+    # A comment at the end must not hide the columns that follow.
+    fields = f"{text.strip()}\n" if options.into is None else f"{_quoted(options.into)} STRUCT<{text.strip()}\n>"
     before, after = columns_without_fields(options)
     return f"{_ddl(before)}, {fields}, {_ddl(after)}"
 
