@@ -4,13 +4,14 @@ from libc.stdint cimport int64_t
 from ...payload cimport PayloadRun
 from ..fields cimport u32
 from ..framing cimport Deframer
-from .frames cimport Frame, RequestNFrame
+from .frames cimport Frame, KeepaliveFrame, RequestNFrame
 from .packing cimport pack, pack_head, pack_run, take_run
 
 # Constants that the module imports or defines, as C integers.
 cdef int IGNORE, METADATA, NEXT, FLAGS
 cdef int HEADER_BYTES, TYPE_SHIFT, SPARE_ITEMS
-cdef long long GREATEST_31
+cdef int KEEPALIVE, KEEPALIVE_BYTES
+cdef long long GREATEST_31, GREATEST_63
 cdef int REQUEST_RESPONSE, REQUEST_STREAM, REQUEST_CHANNEL, REQUEST_N, CANCEL, PAYLOAD
 
 
@@ -46,6 +47,12 @@ cdef class Codec:
     @cython.locals(view="const int[::1]", limit=Py_ssize_t, at=Py_ssize_t, first=int)
     cpdef Py_ssize_t fits(self, PayloadRun run, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t max_bytes) except -1
 
+
+@cython.locals(p="const unsigned char*", frame=KeepaliveFrame, at=Py_ssize_t)
+cdef KeepaliveFrame _keepalive_frame(bytes buffer, Py_ssize_t start, Py_ssize_t end)
+
+@cython.locals(sound=bint)
+cdef bytes _keepalive_body(KeepaliveFrame frame)
 
 @cython.locals(left=Py_ssize_t, size=Py_ssize_t)
 cdef Py_ssize_t _metadata_bytes(

@@ -7,12 +7,13 @@ which has a different header, is a subclass. Comments name sections of the RSock
 from __future__ import annotations
 
 from collections.abc import Mapping
+from struct import Struct
 
 from ...errors import FrameError, LocalError
 from ...payload import PayloadRun
 from ..fields import GREATEST_31, u32
 from ..framing import Deframer, prefixed
-from .frames import HEADER_BYTES, IGNORE, METADATA, NEXT, Frame, FrameType, RequestNFrame
+from .frames import HEADER_BYTES, IGNORE, METADATA, NEXT, Frame, FrameType, KeepaliveFrame, RequestNFrame
 from .layouts import FLAGS, RSOCKET_V1, TYPE_SHIFT, Layout, Metadata, read_frame, write_frame
 from .packing import pack, pack_head, pack_run, take_run
 
@@ -22,6 +23,7 @@ PIECE_BYTES = 60_000
 """Maximum size of joined frames of a run: larger writes cost four times as much on loopback."""
 
 # Types as plain integers, because enum members cost a lookup.
+KEEPALIVE = int(FrameType.KEEPALIVE)
 REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
 REQUEST_STREAM = int(FrameType.REQUEST_STREAM)
 REQUEST_CHANNEL = int(FrameType.REQUEST_CHANNEL)
@@ -31,6 +33,11 @@ PAYLOAD = int(FrameType.PAYLOAD)
 
 # The offsets of a run are allocated for the number of items that its first item suggests, plus these.
 SPARE_ITEMS = 16
+
+GREATEST_63 = (1 << 63) - 1
+# KEEPALIVE Frame: the header, and a position, whose top bit is 0.
+KEEPALIVE_BYTES = HEADER_BYTES + 8
+_KEEPALIVE = Struct(">IHQ").pack
 
 
 class Codec:
@@ -81,6 +88,8 @@ class Codec:
         word = p[start + 4] << 8 | p[start + 5]
         type = word >> TYPE_SHIFT
         if type < REQUEST_RESPONSE or type > PAYLOAD or (type == CANCEL and word & METADATA and self._forgiving):
+            if type == KEEPALIVE and end - start >= KEEPALIVE_BYTES:
+                return _keepalive_frame(buffer, start, end)
             return read_frame(self._layouts, buffer, start, end)
         frame = Frame.__new__(Frame) if type != REQUEST_N else RequestNFrame.__new__(RequestNFrame)
         frame.type = type
@@ -128,6 +137,10 @@ class Codec:
             LocalError: A field is out of range, or the frame's type does not have it.
 
         """
+        if type(frame) is KeepaliveFrame:
+            body = _keepalive_body(frame)
+            if body is not None:
+                return body
         return write_frame(self._layouts, frame)
 
     def frame(self, frame: Frame) -> bytes:
@@ -220,6 +233,30 @@ class Codec:
             if view[at + 2] - first > max_bytes:
                 return at // 3 - start
         return max(limit - start, 0)
+
+
+def _keepalive_frame(buffer: bytes, start: int, end: int) -> KeepaliveFrame:
+    """Return the KEEPALIVE whose body is ``buffer[start:end]``, with at least `KEEPALIVE_BYTES`."""
+    p = buffer
+    frame = KeepaliveFrame.__new__(KeepaliveFrame)
+    frame.type = KEEPALIVE
+    frame.flags = (p[start + 4] << 8 | p[start + 5]) & FLAGS
+    frame.stream_id = u32(buffer, start)
+    frame.request_n = 0
+    frame.metadata = None
+    frame.metadata_type = 0
+    at = start + HEADER_BYTES
+    frame.position = (u32(buffer, at) & GREATEST_31) << 32 | u32(buffer, at + 4)
+    frame.data = p[at + 8 : end]
+    return frame
+
+
+def _keepalive_body(frame: KeepaliveFrame) -> bytes | None:
+    """Return the body of a KEEPALIVE; None if the table must find out what is wrong with it."""
+    sound = frame.type == KEEPALIVE and frame.stream_id == 0 and frame.position >= 0 and frame.metadata is None
+    if not sound or not 0 <= frame.flags <= FLAGS or frame.position > GREATEST_63:
+        return None
+    return _KEEPALIVE(0, KEEPALIVE << TYPE_SHIFT | frame.flags, frame.position) + frame.data
 
 
 def _metadata_bytes(p: bytes, start: int, at: int, end: int, forgiving: bool) -> int:
