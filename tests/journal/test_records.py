@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.journal.records import FRAME_BYTES, Record, decode, encode, frames
+from penstock.journal.records import FRAME_BYTES, FrameBuffer, Record, decode, frames
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 ONE = Record(UUID, 0, 700, [b"header", memoryview(b"body")])
 TWO = Record(UUID, 500, 0, [b""])
+
+
+def encode(number: int, records: list[Record]) -> bytes:
+    return bytes(FrameBuffer().encode(number, records))
 
 
 def read(data: bytes) -> list[tuple[int, list[tuple[int, int, bytes]]]]:
@@ -23,6 +27,13 @@ def test_frames_are_read_as_they_were_written() -> None:
         (8, [(500, 0, b"")]),
     ]
     assert [each.uuid for _, content in frames(memoryview(encode(0, [ONE]))) for each in decode(content)] == [UUID]
+
+
+def test_a_frame_may_be_shorter_than_the_one_before() -> None:
+    buffer = FrameBuffer()
+    arrow = Record(UUID, 0, 700, [memoryview(b"bytes of Arrow").cast("b")])
+    for records in ([ONE, TWO, ONE], [TWO], [ONE] * 9, [arrow], []):
+        assert buffer.encode(3, records) == encode(3, records)
 
 
 def test_frames_end_where_one_is_torn() -> None:

@@ -8,7 +8,7 @@ from penstock import JournalCorrupt, JournalError
 from penstock.journal import Journal, JournalReader, JournalWriter
 from penstock.journal.layout import LOCK, UNSYNCED
 from penstock.journal.lock import Lock
-from penstock.journal.records import Record, encode
+from penstock.journal.records import FrameBuffer, Record
 from penstock.journal.replay import FILES, REDO, Reliance, boot, reliance, remove, replay, sweep
 from tests.journal.logs import SOURCE, all_numbers, entries, segment, uuid, write
 
@@ -30,6 +30,10 @@ def batches(folder: Path) -> list[Record]:
         Record(uuid(folder), 0, entry.offset, [content[entry.offset : entry.end_offset]])
         for _, entry in entries(folder)
     ]
+
+
+def encode(number: int, records: list[Record]) -> bytes:
+    return bytes(FrameBuffer().encode(number, records))
 
 
 def keep(folder: Path, *frames: bytes, file: str = FILES[0]) -> None:

@@ -8,12 +8,12 @@ the segment's first position, the offset there, and the number of bytes that fol
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import xxhash
 
-__all__ = ["FRAME_BYTES", "Record", "decode", "encode", "frames"]
+__all__ = ["FRAME_BYTES", "FrameBuffer", "Record", "decode", "frames"]
 
 _FRAME = struct.Struct("<8sQQQ")
 _RECORD = struct.Struct("<36sQQQ")
@@ -38,16 +38,29 @@ class Record(NamedTuple):
         return sum(len(chunk) for chunk in self.chunks)
 
 
-def encode(number: int, records: Iterable[Record]) -> bytearray:
-    """Return the frame with this number and these records."""
-    parts: list[bytes | memoryview] = [bytes(FRAME_BYTES)]
-    for record in records:
-        parts.append(_RECORD.pack(record.uuid.encode(), record.segment, record.offset, record.size))
-        parts += record.chunks
-    frame = bytearray().join(parts)
-    content = memoryview(frame)[FRAME_BYTES:]
-    _FRAME.pack_into(frame, 0, _MAGIC, number, len(content), xxhash.xxh3_64_intdigest(content, number))
-    return frame
+class FrameBuffer:
+    """Memory in which frames are encoded, one at a time: new memory for each would cost more than filling it."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def encode(self, number: int, records: Sequence[Record]) -> memoryview:
+        """Return the frame with this number and these records, which is valid until the next call."""
+        size = FRAME_BYTES + sum(_RECORD.size + record.size for record in records)
+        if len(self._buffer) < size:
+            self._buffer = bytearray(size)
+        frame, at = memoryview(self._buffer)[:size], FRAME_BYTES
+        for record in records:
+            _RECORD.pack_into(frame, at, record.uuid.encode(), record.segment, record.offset, record.size)
+            at += _RECORD.size
+            for chunk in record.chunks:
+                end = at + len(chunk)
+                # The buffers of Arrow have another format than those of Python.
+                frame[at:end] = memoryview(chunk).cast("B")
+                at = end
+        content = frame[FRAME_BYTES:]
+        _FRAME.pack_into(frame, 0, _MAGIC, number, len(content), xxhash.xxh3_64_intdigest(content, number))
+        return frame
 
 
 def frames(data: memoryview) -> Iterator[tuple[int, memoryview]]:

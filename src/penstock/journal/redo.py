@@ -19,7 +19,7 @@ from .disk import disk_errors, make_folder, open_private, sync_folder, write_at
 from .durability import StagedAppend, StagedLog
 from .layout import LOCK
 from .lock import Lock
-from .records import encode
+from .records import FrameBuffer
 from .replay import FILES, REDO, Reliance, boot, remove, sweep
 
 __all__ = ["Redo"]
@@ -54,6 +54,7 @@ class Redo:
         self._lock: Lock | None = None
         self._files: list[_File] = []
         self._number = 0
+        self._buffer = FrameBuffer()
 
     @property
     def _folder(self) -> Path:
@@ -65,12 +66,12 @@ class Redo:
             with disk_errors(self._folder, "be written to"):
                 if not self._files:
                     self._create()
-                frame = encode(self._number, (append.record for append in appends))
+                frame = self._buffer.encode(self._number, [append.record for append in appends])
                 file = self._room(len(frame))
                 reliance = Reliance(self._name, self._number, boot())
                 for append in appends:
                     append.log.rely_on(reliance)
-                end = write_at(file.fd, [memoryview(frame)], file.end)
+                end = write_at(file.fd, [frame], file.end)
                 os.fdatasync(file.fd)
         except BaseException:
             # What is on the disk now is unknown: these files are not used again.
