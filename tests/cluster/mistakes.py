@@ -30,9 +30,9 @@ def range_served_off_by_one() -> Sabotage:
 
 
 def row_skipped_on_take_over() -> Sabotage:
-    first = "log.position and not self.progress.rows"
-    edit = f"batch = (builder.finish()[1:] if {first} else builder.finish()) if rows else NO_ITEMS"
-    return edited(Collector, "_record", ("batch = builder.finish() if rows else NO_ITEMS", edit))
+    first = "rows and log.position and not self.progress.rows"
+    edit = f"taken = batch_of(builder.take())[1:] if {first} else builder.take()"
+    return edited(Collector, "_record", ("taken = builder.take()", edit))
 
 
 SABOTEURS: Final = (

@@ -18,6 +18,7 @@ import penstock
 from penstock import Service, Settings
 from penstock.journal import Journal, JournalWriter
 from penstock.journal.collect import Collector
+from penstock.journal.encoder import rows_in
 from penstock.journal.layout import IDENTITY, log_folder
 from penstock.settings import DEFAULT_SETTINGS
 
@@ -123,7 +124,7 @@ class HeldWrites:
         append = JournalWriter.append
 
         def held(writer: JournalWriter, batch: Any, *arguments: Any) -> int:
-            if batch.num_rows:
+            if rows_in(batch):
                 self.reached = True
                 assert self._open.wait(60)
             return append(writer, batch, *arguments)

@@ -19,6 +19,7 @@ from penstock.journal import Journal, JournalWriter, Request, collect, progress
 from penstock.journal import secret as secrets
 from penstock.journal.collect import Collector
 from penstock.journal.feedlog import NO_TOKEN, NOT_RESUMED, FeedLog, State
+from penstock.journal.format import NO_ITEMS
 from penstock.journal.layout import IDENTITY, SECRET, log_folder
 from tests.journal.publishing import (
     NO_RESUME,
@@ -143,7 +144,7 @@ async def test_a_checkpoint_that_cannot_be_read_is_a_gap(tmp_path: Path) -> None
             assert writer.state is not None
             state = msgspec.msgpack.decode(writer.state, type=State)
             state.checkpoint = b"junk"
-            writer.append(collect.NO_ITEMS, ROUTE, msgspec.msgpack.encode(state))
+            writer.append(NO_ITEMS, ROUTE, msgspec.msgpack.encode(state))
         publisher.steps = numbered(7, 10)
         await collector(tmp_path).run()
     assert rows(tmp_path) == numbered(0, 5) + numbered(7, 10)

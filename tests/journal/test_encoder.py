@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import struct
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -13,10 +14,10 @@ from hypothesis import strategies as st
 
 from penstock import LocalError, Payload
 from penstock.journal import encoder
-from penstock.journal.encoder import FEW_ROWS, JOINED_BYTES, encode
+from penstock.journal.encoder import FEW_ROWS, JOINED_BYTES, encode, rows_in
 from penstock.journal.format import ITEMS, NO_ITEMS, Note, genesis, preamble
 from penstock.journal.rows import check
-from penstock.wire.columns import ColumnBuilder
+from penstock.wire.columns import ColumnBuilder, batch_of
 from tests.journal import arrow
 from tests.journal.logs import items
 
@@ -106,6 +107,23 @@ def test_items_of_a_stream_are_written_as_they_are() -> None:
     for number in range(200):
         builder.append_payload(Payload(b"%d" % number, None if number % 3 else b"m"))
     compare(builder.finish())
+
+
+@pytest.mark.parametrize(
+    "metadata", [lambda number: None, lambda number: b"m", lambda number: b"m" if number % 3 else None]
+)
+@pytest.mark.parametrize("count", [0, 1, 9, 200, 2_000])
+@pytest.mark.parametrize("equal", [True, False])
+def test_buffers_are_written_like_their_batch(count: int, equal: bool, metadata: Callable[[int], bytes | None]) -> None:
+    builder = ColumnBuilder()
+    for number in range(count):
+        builder.append_payload(Payload(b"%04d" % number if equal else b"%d" % number, metadata(number)))
+    taken = builder.take()
+    assert rows_in(taken) == count
+    found = encode(taken, "numbers", note_of(count))
+    expected = encode(batch_of(taken), "numbers", note_of(count))
+    assert b"".join(found.chunks) == b"".join(expected.chunks)
+    assert found[1:] == expected[1:]
 
 
 def test_a_batch_without_rows() -> None:

@@ -88,3 +88,32 @@ async def test_a_tick_can_be_forgotten() -> None:
     rhythm.stop()
     rhythm.stop()
     assert not rhythm._ticks._due[tick]
+
+
+async def test_a_tick_during_an_append_is_made_up_for() -> None:
+    link, other = Link(), Link()
+    slow, quick = Rhythm(0.02, None), Rhythm(0.02, None)
+    await slow.gather(link, 10, 1_000)
+    slow._ring()
+    assert not link.read.is_set()
+    slow.appended()
+    assert link.read.is_set()
+    # The tick was missed, so there is none to wait for.
+    assert slow._tick is None
+    await quick.gather(other, 10, 1_000)
+    quick.appended()
+    assert not other.read.is_set()
+    quick._ring()
+    assert other.read.is_set()
+    quick.stop()
+
+
+async def test_a_long_append_does_not_silence_the_link() -> None:
+    link = Link()
+    rhythm = Rhythm(0.01, None)
+    await rhythm.gather(link, 10, 1_000)
+    async with asyncio.timeout(10):
+        await link.read.wait()
+    assert rhythm._tick is None
+    rhythm.appended()
+    assert link.read.is_set()

@@ -43,11 +43,10 @@ from ..payload import Payload
 from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import parse_url
-from ..wire.columns import ColumnBuilder
+from ..wire.columns import ColumnBuilder, batch_of
 from .committer import Committer, Items, append
 from .ended import session_errors
 from .feedlog import FeedLog, Place, State, fits
-from .format import NO_ITEMS
 from .identity import Request
 from .progress import RETRY, USED_UP, Phase, Progress, Window, settled, until_room, write
 from .renewal import FIRST_RENEWAL, RENEWAL, Renewal
@@ -318,6 +317,7 @@ class Collector:
                 await self._record(log, peer, stream, builder, grant)
                 self.progress.rows += rows - len(builder)
                 self.progress.size += size - builder.size
+            self._rhythm.appended()
 
     def _renew_after(self, log: FeedLog, seconds: float) -> None:
         """Renew the checkpoint after this time, if there is one; if there is no log yet, create it."""
@@ -329,6 +329,9 @@ class Collector:
             waiter = stream.waiter()
             if waiter is not None:
                 await self._renewal.wait(waiter)
+            else:
+                # Items requested last may be here already. The next checkpoint covers them, so they must be dispatched.
+                await asyncio.sleep(0)
             if stream.over:
                 # It raises the error of the stream after the last item.
                 await stream.arrival()
@@ -354,10 +357,10 @@ class Collector:
         state = State(checkpoint, True, done, self._window.outstanding, log.state.session, first=log.state.first)
         if rows or done or not log.opening or asyncio.get_running_loop().time() >= self._settled:
             size = builder.size
-            batch = builder.finish() if rows else NO_ITEMS
-            await self._append(Items(log, batch, self._route, state, size))
+            taken = builder.take()
+            await self._append(Items(log, taken, self._route, state, size))
             if rows and self._on_batch is not None:
-                self._on_batch(log.position - rows, batch)
+                self._on_batch(log.position - rows, batch_of(taken))
             self.progress.position = log.position
             self.progress.gaps = log.gaps
         else:
@@ -368,8 +371,6 @@ class Collector:
             peer.commit()
         elif grant:
             stream.grant(grant)
-        # Requested items may already be here. The next checkpoint covers them, so they must be taken before.
-        await asyncio.sleep(0)
 
     async def _append(self, items: Items) -> None:
         """Append items, durably."""

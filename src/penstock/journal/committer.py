@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-
 from ..errors import JournalError
 from .durability import Durability, Replica
+from .encoder import Rows, rows_in
 from .feedlog import FeedLog, StagedItems, State
+from .progress import Lasting
 from .redo import Redo
 from .ticks import Ticks
 
@@ -34,7 +34,7 @@ class Items:
     """Items for a log, with the state that covers them."""
 
     log: FeedLog
-    batch: pa.RecordBatch
+    batch: Rows
     stream: str
     state: State
     size: int = 0
@@ -61,7 +61,7 @@ class Committer:
         self.replica = replica
         self._durability = replica or durability or Redo(journal)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="penstock-commit")
-        self._waiting: list[tuple[Items, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[Items, Lasting]] = []
         self._idle = asyncio.Event()
         self._idle.set()
         self._feeds = 0
@@ -90,10 +90,10 @@ class Committer:
         * `JournalError` if the disk failed. Nothing was appended.
         """
         loop = asyncio.get_running_loop()
-        large = self.replica is None and items.size + ROW_BYTES * items.batch.num_rows >= LARGE_BYTES
+        large = self.replica is None and items.size + ROW_BYTES * rows_in(items.batch) >= LARGE_BYTES
         if self._feeds < 2 or large:
             return loop.run_in_executor(None, append, items)
-        done: asyncio.Future[None] = loop.create_future()
+        done = Lasting(loop=loop)
         self._waiting.append((items, done))
         if self._idle.is_set():
             self._idle.clear()

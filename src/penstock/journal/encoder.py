@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import struct
 from array import array
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
@@ -20,16 +19,20 @@ import pyarrow.compute as pc
 import xxhash
 
 from ..errors import LocalError
-from .format import CHECKSUM_AT, CONTINUATION, ITEMS, NO_HEADER, NOTE_KEY, PREFIX, Note
+from ..wire.widths import BufferedRun
+from .format import BODY_AT, CHECKSUM_AT, CONTINUATION, ITEMS, NO_BODY, NO_HEADER, NOTE_KEY, PREFIX, Note
 
-__all__ = ["Encoded", "encode"]
+__all__ = ["Encoded", "Rows", "encode", "rows_in"]
 
 Piece: TypeAlias = bytes | memoryview
+Column: TypeAlias = tuple[int, Piece, Piece, Piece]
+"""The number of nulls, validity, offsets and values."""
+Rows: TypeAlias = pa.RecordBatch | BufferedRun
 
 JOINED_BYTES: Final = 65_536
 """A smaller batch is copied into one piece: that is cheaper than several writes."""
 FEW_ROWS: Final = 512
-"""Up to this many rows, numbers are made in Python: a call of Arrow would take longer."""
+"""Up to this many rows, numbers are not made by Arrow: its call would take longer."""
 MAX_COLUMN_BYTES: Final = (1 << 31) - 1
 """The offsets in a column have 32 bits."""
 ALIGNMENT: Final = 8
@@ -43,7 +46,8 @@ _COLUMNS: Final = 5
 _BUFFERS: Final = 13
 """Validity and values of `position` and `time`; validity, offsets and values of `stream`, `data` and `metadata`."""
 _HEADER: Final = struct.Struct(
-    "<I"  # 0: the offset of the Message
+    "<II"  # the prefix
+    "I"  # 0: the offset of the Message
     "7H2x"  # 4: its vtable: its size, that of the table, version, header_type, header, bodyLength, custom_metadata
     "iqIIhBx"  # 20: Message: vtable, bodyLength, header, custom_metadata, version, header_type
     "5H6x"  # 44: the vtable of the RecordBatch: its size, that of the table, length, nodes, buffers
@@ -74,19 +78,16 @@ class Encoded(NamedTuple):
     """The digest that the next batch contains."""
 
 
-class _Body(NamedTuple):
-    pieces: list[Piece]
-    size: int
-    checksum: str
-    buffers: list[int]
-    """Offset and length of each buffer."""
+def rows_in(items: Rows) -> int:
+    """Return the number of items."""
+    return items.rows if isinstance(items, BufferedRun) else int(items.num_rows)
 
 
-def encode(items: pa.RecordBatch, stream: str, note: Note) -> Encoded:
+def encode(items: Rows, stream: str, note: Note) -> Encoded:
     """Return items as rows of the log: the first one gets the note's position, and all of them its time.
 
     Args:
-        items: Columns `data` and `metadata`, both binary; as many rows as the note has.
+        items: Columns `data` and `metadata`, both binary, or their buffers; as many rows as the note has.
         stream: The source of the items; it becomes a column.
         note: Its checksums are set.
 
@@ -94,66 +95,86 @@ def encode(items: pa.RecordBatch, stream: str, note: Note) -> Encoded:
         LocalError: `items` has other columns, or a column would exceed 2 GiB.
 
     """
-    if not items.schema.equals(ITEMS):
-        raise LocalError(f"a journal takes the columns data and metadata, both binary; not {items.schema.names}")
     rows = note.rows
-    data_nulls, *data = _binary(items.column(0))
-    metadata_nulls, *metadata = _binary(items.column(1))
+    (data_nulls, *data), (metadata_nulls, *metadata) = _columns(items)
     times = note.time.to_bytes(8, "little", signed=True) * rows
     starts, names = _repeated(stream.encode(), rows)
-    body = _body((b"", _positions(note.position, rows), b"", times, b"", starts, names, *data, *metadata))
-    note.body = body.checksum
-    header = _header(rows, (data_nulls, metadata_nulls), body, msgspec.json.encode(note))
-    chunks: list[Piece] = [PREFIX.pack(CONTINUATION, len(header)), header, *body.pieces]
-    size = PREFIX.size + len(header) + body.size
-    if size < JOINED_BYTES:
-        chunks = [b"".join(chunks)]
-    return Encoded(chunks, size, hashlib.sha256(header).hexdigest())
+    pieces, table = _laid_out((b"", _positions(note.position, rows), b"", times, b"", starts, names, *data, *metadata))
+    size = table.pop()
+    header = _header(rows, (data_nulls, metadata_nulls), size, table, msgspec.json.encode(note))
+    whole = len(header) + size
+    if whole >= JOINED_BYTES:
+        checksum = xxhash.xxh3_128()
+        for piece in pieces:
+            checksum.update(piece)
+        note.body = checksum.hexdigest()
+        view = memoryview(header)
+        return Encoded([view, *pieces], whole, _seal(view, note.body))
+    message = memoryview(bytearray().join([header, *pieces]))
+    note.body = xxhash.xxh3_128_hexdigest(message[len(header) :])
+    return Encoded([message], whole, _seal(message[: len(header)], note.body))
 
 
-def _header(rows: int, nulls: tuple[int, int], body: _Body, note: bytes) -> bytes:
-    """Return the header of a message, with the checksum of it in the note."""
+def _header(rows: int, nulls: tuple[int, int], size: int, table: list[int], note: bytes) -> bytearray:
+    """Return the prefix and the header of a message whose body has this size and these buffers."""
+    filling = ALIGNMENT - (_HEADER.size + len(note)) % ALIGNMENT
     header = bytearray(
         _HEADER.pack(
-            *(20, *_MESSAGE, 16, body.size, 28, 348, _METADATA_V5, _RECORD_BATCH),
+            *(CONTINUATION, _HEADER.size - PREFIX.size + len(note) + filling),
+            *(20, *_MESSAGE, 16, size, 28, 348, _METADATA_V5, _RECORD_BATCH),
             *(*_BATCH, 16, rows, 12, 96),
             *(_COLUMNS, rows, 0, rows, 0, rows, 0, rows, nulls[0], rows, nulls[1]),
-            *(_BUFFERS, *body.buffers),
+            *(_BUFFERS, *table),
             *(1, 12, *_KEY_VALUE, 8, 8, 20, len(NOTE_KEY), NOTE_KEY, len(note)),
         )
     )
     header += note
     # A string ends with a zero byte.
-    header += bytes(ALIGNMENT - len(header) % ALIGNMENT)
+    header += bytes(filling)
+    return header
+
+
+def _seal(header: memoryview, body: str) -> str:
+    """Write the checksum of the body, and then that of the header, into the note; return the header's digest."""
+    start = _HEADER.size + BODY_AT
+    header[start : start + len(NO_BODY)] = body.encode()
+    content = header[PREFIX.size :]
     start = _HEADER.size + CHECKSUM_AT
-    header[start : start + len(NO_HEADER)] = xxhash.xxh3_64_hexdigest(header).encode()
-    return bytes(header)
+    header[start : start + len(NO_HEADER)] = xxhash.xxh3_64_hexdigest(content).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
-def _body(buffers: Iterable[Piece]) -> _Body:
-    """Lay out buffers one after another."""
+def _laid_out(buffers: tuple[Piece, ...]) -> tuple[list[Piece], list[int]]:
+    """Return buffers with the spaces between them; offset and length of each, and then the size of the body."""
     pieces: list[Piece] = []
     table: list[int] = []
     size = 0
     for buffer in buffers:
         length = len(buffer)
-        table += (size, length)
+        table.append(size)
+        table.append(length)
         if length:
             pieces.append(buffer)
             size += length
-            if rest := size % ALIGNMENT:
+            rest = size % ALIGNMENT
+            if rest:
                 pieces.append(_ZEROS[rest:])
                 size += ALIGNMENT - rest
-    if size < JOINED_BYTES:
-        pieces = [b"".join(pieces)]
-        return _Body(pieces, size, xxhash.xxh3_128_hexdigest(pieces[0]), table)
-    checksum = xxhash.xxh3_128()
-    for piece in pieces:
-        checksum.update(piece)
-    return _Body(pieces, size, checksum.hexdigest(), table)
+    table.append(size)
+    return pieces, table
 
 
-def _binary(column: pa.BinaryArray) -> tuple[int, Piece, Piece, Piece]:
+def _columns(items: Rows) -> tuple[Column, Column]:
+    """Return the buffers of data and metadata."""
+    if isinstance(items, BufferedRun):
+        valid = items.valid if items.nulls else b""
+        return (0, b"", items.data_ends, items.data), (items.nulls, valid, items.metadata_ends, items.metadata)
+    if not items.schema.equals(ITEMS):
+        raise LocalError(f"a journal takes the columns data and metadata, both binary; not {items.schema.names}")
+    return _binary(items.column(0)), _binary(items.column(1))
+
+
+def _binary(column: pa.BinaryArray) -> Column:
     """Return the number of nulls in a column, and its validity, offsets and values."""
     rows = len(column)
     if not rows:
@@ -175,7 +196,11 @@ def _binary(column: pa.BinaryArray) -> tuple[int, Piece, Piece, Piece]:
 def _positions(first: int, rows: int) -> Piece:
     """Return `rows` consecutive numbers of 64 bits."""
     if rows <= FEW_ROWS:
-        return struct.pack(f"<{rows}q", *range(first, first + rows))
+        few = array("q", bytes(8 * rows))
+        view = few
+        for row in range(rows):
+            view[row] = first + row
+        return memoryview(few).cast("B")
     numbers = pc.add(_ramp(1 << rows.bit_length()).slice(0, rows), pa.scalar(first, pa.int64()))
     return memoryview(numbers.buffers()[1])[: 8 * rows]
 

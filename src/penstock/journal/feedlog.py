@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from ..checkpoints import join, split
 from ..errors import JournalCorrupt, JournalLocked
 from . import secret as secrets
 from .disk import disk_errors, make_folder
 from .durability import Replica, Staged
+from .encoder import Rows
 from .format import NO_ITEMS
 from .identity import Request
 from .layout import LOCK, log_folder
@@ -183,14 +183,14 @@ class FeedLog:
         """Record the state of an opened stream while the log has no record of it."""
         self._keep(Secret(owner=self._owner, session=state.session, token=self.token, gap=self._gap), state)
 
-    def append(self, batch: pa.RecordBatch, stream: str, state: State) -> int:
+    def append(self, batch: Rows, stream: str, state: State) -> int:
         """Append items and the state; see `JournalWriter.append`. A pending loss is recorded before them."""
         writer, public = self._prepared(state)
         writer.append(batch, stream, public)
         self.recorded(state)
         return writer.position
 
-    def stage(self, batch: pa.RecordBatch, stream: str, state: State) -> StagedItems | None:
+    def stage(self, batch: Rows, stream: str, state: State) -> StagedItems | None:
         """Write items and the state as `append` does, but do not sync them; see `JournalWriter.stage`."""
         writer, public = self._prepared(state)
         staged = writer.stage(batch, stream, public)

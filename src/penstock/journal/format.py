@@ -19,12 +19,14 @@ import pyarrow as pa
 import xxhash
 
 __all__ = [
+    "BODY_AT",
     "BODY_DIFFERS",
     "CHECKSUM_AT",
     "CONTINUATION",
     "FORMAT",
     "ITEMS",
     "NOTE_KEY",
+    "NO_BODY",
     "NO_HEADER",
     "NO_ITEMS",
     "PREFIX",
@@ -83,11 +85,13 @@ _RECORD_BATCH = 3
 NOTE_KEY = b"penstock"
 """The key of the custom metadata of schemas and batches."""
 NO_HEADER = "0" * 16
-_NO_BODY = "0" * 32
-_CHECKSUM_BYTES = len(_NO_BODY) // 2
+NO_BODY = "0" * 32
+_CHECKSUM_BYTES = len(NO_BODY) // 2
 _NOTE_START = b'{"penstock":2,"header":"'
 CHECKSUM_AT = len(_NOTE_START)
 """Where a note has the checksum of the header."""
+BODY_AT = CHECKSUM_AT + len(NO_HEADER) + len('","body":"')
+"""Where it has that of the body."""
 
 _Position = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 _Time = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000_000, le=253_402_300_799_999_999)]
@@ -120,7 +124,7 @@ class Note(msgspec.Struct, omit_defaults=True, kw_only=True):
     @classmethod
     def blank(cls, **fields: Any) -> Note:
         """Return a note with these fields, whose checksums are set when it is encoded."""
-        return cls(penstock=FORMAT, header=NO_HEADER, body=_NO_BODY, **fields)
+        return cls(penstock=FORMAT, header=NO_HEADER, body=NO_BODY, **fields)
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):

@@ -14,7 +14,18 @@ import msgspec
 
 from ..errors import DiskFull, LocalError
 
-__all__ = ["RETRY", "USED_UP", "WINDOW_BYTES", "Phase", "Progress", "Window", "settled", "until_room", "write"]
+__all__ = [
+    "RETRY",
+    "USED_UP",
+    "WINDOW_BYTES",
+    "Lasting",
+    "Phase",
+    "Progress",
+    "Window",
+    "settled",
+    "until_room",
+    "write",
+]
 
 logger = logging.getLogger("penstock.journal.collect")
 
@@ -151,6 +162,14 @@ async def write(progress: Progress, action: Callable[..., object], *arguments: o
     await settled(progress, lambda: loop.run_in_executor(None, action, *arguments))
 
 
+class Lasting(asyncio.Future[None]):
+    """The end of something that cannot be stopped. A task that waits for it and is canceled ends after it."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Return False: it must end first."""
+        return False
+
+
 async def settled(progress: Progress, begin: Callable[[], asyncio.Future[Any]]) -> None:
     """Wait for the end of what `begin` starts, even if the task is canceled; start it again while the disk is full."""
     before = progress.phase, progress.waiting
@@ -158,7 +177,8 @@ async def settled(progress: Progress, begin: Callable[[], asyncio.Future[Any]]) 
     while True:
         writing = begin()
         try:
-            await asyncio.shield(writing)
+            # A shield would cost each batch two more futures and another turn of the loop.
+            await (writing if isinstance(writing, Lasting) else asyncio.shield(writing))
         except asyncio.CancelledError:
             # The log is closed after a cancellation, and a write cannot be stopped: it must end first.
             while not writing.done():

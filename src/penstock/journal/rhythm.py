@@ -64,6 +64,10 @@ class Rhythm:
         self._ticks = committer.ticks if committer else Ticks()
         # The next one.
         self._tick: float | None = None
+        self._stream: Source | None = None
+        # The batch of the last tick is not durable yet.
+        self._busy = False
+        self._missed = False
 
     @property
     def seconds(self) -> float:
@@ -80,9 +84,34 @@ class Rhythm:
             return
         self.stop()
         stream.pause()
+        self._stream, self._busy, self._missed = stream, True, False
         now = asyncio.get_running_loop().time()
-        self._tick = ((now + EARLY) // seconds + 1) * seconds
-        self._ticks.add(self._tick, self, stream.resume)
+        self._set(((now + EARLY) // seconds + 1) * seconds)
+
+    def appended(self) -> None:
+        """Begin to wait for items, as the last ones are durable. A tick that was missed meanwhile is made up for."""
+        self._busy = False
+        if self._missed:
+            self.stop()
+            self._read()
+
+    def _set(self, tick: float) -> None:
+        self._tick = tick
+        self._ticks.add(tick, self, self._ring)
+
+    def _ring(self) -> None:
+        tick, self._tick = self._tick, None
+        if self._busy and not self._missed and tick is not None:
+            # Each read now would cost as much as one of a whole tick. But a peer must not take the link for lost.
+            self._missed = True
+            self._set(tick + LARGEST_LINGER)
+        else:
+            self._read()
+
+    def _read(self) -> None:
+        self._missed = False
+        if self._stream is not None:
+            self._stream.resume()
 
     def stop(self) -> None:
         """Forget the next tick."""

@@ -9,13 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-import pyarrow as pa
-
 from ..errors import JournalError, LocalError
 from .budget import Budget
 from .disk import disk_errors, make_folder, sync_folder
 from .durability import Replica, Staged
-from .encoder import Encoded, encode
+from .encoder import Encoded, Rows, encode, rows_in
 from .format import NO_ITEMS, Note
 from .identity import Identity, Request
 from .layout import LOCK, Extent, log_folder
@@ -202,14 +200,14 @@ class JournalWriter:
         tip = self._opened()
         return tip.started and self._position > tip.first and self._segment_age(int(self._clock() * 1e6)) >= 0
 
-    def append(self, batch: pa.RecordBatch, stream: str, state: bytes | None = None) -> int:
+    def append(self, batch: Rows, stream: str, state: bytes | None = None) -> int:
         """Append items as one batch. They are on disk when this returns; only then inform the publisher.
 
         Each call costs a write to disk, and readers a little per batch: collect several thousand items per call if they
         arrive that fast.
 
         Args:
-            batch: Columns `data` and `metadata`, both binary; metadata is null for items without it.
+            batch: Columns `data` and `metadata`, both binary; metadata is null for items without it. Or their buffers.
             stream: The source of the items; it becomes a column.
             state: Recorded with the items, and restored in `state` after a crash; None keeps the last one.
 
@@ -223,7 +221,7 @@ class JournalWriter:
 
         """
         now = int(self._clock() * 1_000_000)
-        self._write(batch, stream, self._note(batch.num_rows, now, state))
+        self._write(batch, stream, self._note(rows_in(batch), now, state))
         return self._position
 
     def renew(self) -> None:
@@ -250,7 +248,7 @@ class JournalWriter:
         self._write(NO_ITEMS, "", self._note(0, now, state, reason[:MAX_REASON_CHARS]))
         return self._position
 
-    def stage(self, batch: pa.RecordBatch, stream: str, state: bytes | None = None) -> Staged | None:
+    def stage(self, batch: Rows, stream: str, state: bytes | None = None) -> Staged | None:
         """Write items as `append` does, but do not wait for the disk.
 
         Make the record of the result durable, then `publish` it; or `cancel` it. Nothing else may be appended before.
@@ -261,7 +259,7 @@ class JournalWriter:
 
         """
         now = int(self._clock() * 1_000_000)
-        note = self._note(batch.num_rows, now, state)
+        note = self._note(rows_in(batch), now, state)
         encoded = encode(batch, stream, note)
         if self._replica is None and (not self._fsync or self._rolls(self._opened(), encoded, now)):
             self._append(encoded, note)
@@ -346,7 +344,7 @@ class JournalWriter:
             raise JournalError(f"{self._folder}: the writer is closed; open the log again")
         return self._tip
 
-    def _write(self, batch: pa.RecordBatch, stream: str, note: Note) -> None:
+    def _write(self, batch: Rows, stream: str, note: Note) -> None:
         encoded = encode(batch, stream, note)
         if self._replica is None:
             self._append(encoded, note)

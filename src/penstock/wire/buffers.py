@@ -119,8 +119,8 @@ class ColumnBuffers:
             ends = ends_of(self._width, rows)
             taken = BufferedRun(rows, self._data, ends, b"", zeros, zeros[: (rows + 7) >> 3], rows)
         else:
-            taken = BufferedRun(
-                rows, self._data, self._data_ends, self._metadata, self._metadata_ends, self._valid, self._nulls
-            )
+            # Their lengths are in bytes, as those of the other buffers.
+            data_ends, metadata_ends = (memoryview(ends).cast("B") for ends in (self._data_ends, self._metadata_ends))
+            taken = BufferedRun(rows, self._data, data_ends, self._metadata, metadata_ends, self._valid, self._nulls)
         self._clear()
         return taken

@@ -15,9 +15,9 @@ from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES
 from .buffers import ColumnBuffers
 from .rows import RowBuffers
-from .widths import SHARED_ROWS, WidthRows
+from .widths import SHARED_ROWS, BufferedRun, WidthRows
 
-__all__ = ["ColumnBuilder", "RowBuffers", "WidthRows", "rows_of"]
+__all__ = ["BufferedRun", "ColumnBuilder", "RowBuffers", "WidthRows", "batch_of", "rows_of"]
 
 SCHEMA: Final = pyarrow.schema([("data", pyarrow.binary()), ("metadata", pyarrow.binary())])
 
@@ -29,13 +29,17 @@ class ColumnBuilder(ColumnBuffers):
 
     def finish(self) -> pyarrow.RecordBatch:
         """Remove and return the collected items as a record batch."""
-        taken = self.take()
-        data = _binary(taken.rows, None, taken.data_ends, taken.data, 0)
-        if taken.nulls == taken.rows:
-            metadata = _nulls(taken.rows)
-        else:
-            metadata = _binary(taken.rows, taken.valid, taken.metadata_ends, taken.metadata, taken.nulls)
-        return pyarrow.RecordBatch.from_arrays([data, metadata], schema=SCHEMA)
+        return batch_of(self.take())
+
+
+def batch_of(taken: BufferedRun) -> pyarrow.RecordBatch:
+    """Return what `ColumnBuilder.take` has returned as a record batch."""
+    data = _binary(taken.rows, None, taken.data_ends, taken.data, 0)
+    if taken.nulls == taken.rows:
+        metadata = _nulls(taken.rows)
+    else:
+        metadata = _binary(taken.rows, taken.valid, taken.metadata_ends, taken.metadata, taken.nulls)
+    return pyarrow.RecordBatch.from_arrays([data, metadata], schema=SCHEMA)
 
 
 @cache

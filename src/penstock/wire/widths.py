@@ -21,7 +21,7 @@ _shared: dict[int, bytes] = {}
 
 
 class BufferedRun(NamedTuple):
-    """The buffers of two columns, in the format of Arrow's binary type.
+    """The buffers of two columns, in the format of Arrow's binary type. Their lengths are in bytes.
 
     Attributes:
         rows: The number of rows.
