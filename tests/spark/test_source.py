@@ -103,20 +103,6 @@ def test_batch_read_of_nothing_is_explained(tmp_path: Path) -> None:
     assert not (tmp_path / "typo").exists()
 
 
-@pytest.mark.parametrize(
-    "end",
-    [
-        {"endingOffsets": '{"a": 2}'},
-        {"endingTimestamp": "2026-01-31T12:00:00Z"},
-        {"endingOffsetsByTimestamp": '{"a": 0}'},
-    ],
-)
-def test_a_stream_has_no_end(tmp_path: Path, end: dict[str, str]) -> None:
-    with pytest.raises(LocalError, match="a stream has no end; the options endingOffsets, "):
-        stream_reader(tmp_path, **end)
-    stream_reader(tmp_path, endingOffsets="latest")
-
-
 def test_first_offset_is_symbolic_and_always_the_same(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
     reader = stream_reader(tmp_path, startingOffsets="latest")

@@ -29,6 +29,7 @@ from .journals import (
     read_batch,
     segments,
     span,
+    stream_reader,
 )
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -246,3 +247,17 @@ def test_a_batch_is_what_was_received_between_two_times(tmp_path: Path) -> None:
         datasource(tmp_path, startingTimestamp=second(2).isoformat(), endingTimestamp=second(1).isoformat()).reader(
             COLUMNS
         ).partitions()
+
+
+@pytest.mark.parametrize(
+    ("option", "end"),
+    [
+        ("endingOffsets", '{"a": 2}'),
+        ("endingTimestamp", "2026-01-31T12:00:00Z"),
+        ("endingOffsetsByTimestamp", '{"a": 0}'),
+    ],
+)
+def test_a_stream_has_no_end(tmp_path: Path, option: str, end: str) -> None:
+    with pytest.raises(LocalError, match="a stream has no end; the options endingOffsets, "):
+        stream_reader(tmp_path, **{option: end})
+    stream_reader(tmp_path, endingOffsets="latest")
