@@ -6,9 +6,19 @@ import threading
 
 import pytest
 
-from penstock import DiskFull, LocalError
+from penstock import DiskFull, JournalError, LocalError
 from penstock.journal import progress as modules
-from penstock.journal.progress import FIRST_WINDOW, LARGEST_WINDOW, WINDOW_BYTES, Phase, Progress, Window, write
+from penstock.journal.progress import (
+    FIRST_WINDOW,
+    LARGEST_WINDOW,
+    WINDOW_BYTES,
+    Lasting,
+    Phase,
+    Progress,
+    Window,
+    settled,
+    write,
+)
 from tests.waiting import turns
 
 
@@ -53,6 +63,25 @@ def test_small_window_begins_with_few_items() -> None:
     window.resize(1, WINDOW_BYTES // 64 // 4)
     assert window.wanted(0) == 4
     assert Window(None, 1).first == 2
+
+
+@pytest.mark.parametrize("error", [None, JournalError("the disk failed")])
+async def test_canceled_task_ends_after_what_lasts(caplog: pytest.LogCaptureFixture, error: Exception | None) -> None:
+    writing, progress = Lasting(), Progress()
+    task = asyncio.create_task(settled(progress, lambda: writing))
+    for _ in range(3):
+        await turns(2)
+        assert task.cancel()
+    await turns(2)
+    assert not task.done() and not writing.done()
+    if error is None:
+        writing.set_result(None)
+    else:
+        writing.set_exception(error)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert progress.syncs == 0
+    assert [record.args for record in caplog.records] == ([] if error is None else [(error,)])
 
 
 async def test_failed_write_is_logged_once_when_canceled(caplog: pytest.LogCaptureFixture) -> None:
