@@ -23,6 +23,9 @@ MIB = 1024 * 1024
 STALLED = 200
 """Turns of the loop after which a server is considered to have stopped reading."""
 
+RECEIVE_BYTES = 65_536
+"""The buffer of a peer's system for what it does not read."""
+
 V1 = "rsocket-1.0"
 V02 = "reactivesocket-0.2"
 V00 = "reactivesocket-0.0"
@@ -191,7 +194,10 @@ async def attack(
     settings = Settings(close_grace=0.0, **limits)
     async with penstock.serve(make_service(seen), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
         port = int(server.urls[0].rpartition(":")[2])
-        with socket.create_connection(("127.0.0.1", port)) as sock:
+        with socket.socket() as sock:
+            # Otherwise the system may keep tens of megabytes for a peer that reads nothing.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+            sock.connect(("127.0.0.1", port))
             sock.setblocking(False)
             made = Attack(server, sock, seen)
             if set_up:
