@@ -42,6 +42,7 @@ async def echo(peer: penstock.Peer) -> bytes:
     return bytes((await peer.call("demo.echo", b'"x"')).data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", URLS)
 async def test_a_thousand_short_clients_of_one_address_are_served(url: str) -> None:
     # THREATS 94

@@ -175,6 +175,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_flood_uses_no_memory_and_others_are_served(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     async with attack(case.dialect, **case.limits) as attacker:

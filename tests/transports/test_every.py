@@ -92,6 +92,7 @@ async def test_a_server_calls_its_client_back(either: Place) -> None:
 # Much.
 
 
+@pytest.mark.slow
 async def test_a_channel_of_200000_items_each_way(place: Place) -> None:
     count = 200_000
     async with world(place) as w:
@@ -103,6 +104,7 @@ async def test_a_channel_of_200000_items_each_way(place: Place) -> None:
         assert taken == count
 
 
+@pytest.mark.slow
 async def test_a_large_payload_travels_both_ways_in_fragments(place: Place) -> None:
     data = bytes(range(256)) * (place.large // 256)
     async with world(place) as w:
@@ -124,6 +126,7 @@ async def test_a_very_large_payload_travels_both_ways(place: Place) -> None:
         assert (await w.peer.call("echo", data)).data == data
 
 
+@pytest.mark.slow
 async def test_others_are_served_while_a_large_payload_travels(place: Place) -> None:
     async with world(place) as w:
         large = asyncio.create_task(w.peer.call("echo", bytes(place.large)))
@@ -132,6 +135,7 @@ async def test_others_are_served_while_a_large_payload_travels(place: Place) -> 
         assert len((await large).data) == place.large
 
 
+@pytest.mark.slow
 async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:
     count = 5_000
     async with world(either) as w:
@@ -155,6 +159,7 @@ async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:
         assert [len(first.data), *rest] == [10 * KIB] * count
 
 
+@pytest.mark.slow
 async def test_link_reports_bytes_taken_by_the_peers_system(place: Place) -> None:
     # THREATS 91
     async with world(place) as w:

@@ -30,6 +30,7 @@ async def test_every_kind_of_interaction_travels_encrypted(certificates: Certifi
         await interactions.check_every_kind(world)
 
 
+@pytest.mark.slow
 async def test_a_large_channel_and_a_large_payload_travel() -> None:
     async with serving(H2C) as world:
         await interactions.check_a_large_channel(world)

@@ -28,6 +28,7 @@ async def test_every_kind_of_interaction_travels(url: str, certificates: Certifi
         await interactions.check_every_kind(world)
 
 
+@pytest.mark.slow
 async def test_a_large_channel_travels(url: str, certificates: Certificates) -> None:
     async with serving(url, certificates.to_client) as world:
         await interactions.check_a_large_channel(world)
