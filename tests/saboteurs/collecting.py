@@ -49,6 +49,8 @@ LIMIT = 1_000.0
 PASSWORD = b'"correct horse stap"'
 """A credential, as long as an item."""
 SEEDS = 12
+KILLS = 32
+"""Seeds of kills alone: few of them come between a confirmation and the checkpoint after it."""
 SOURCES = (
     Source("rsocket", "rsocket"),
     Source("rsocket-0.2", "reactivesocket-0.2"),
@@ -287,7 +289,7 @@ def collectors(folder: Path) -> Iterator[str]:
 
 def kills(folder: Path) -> Iterator[str]:
     """The same with kills alone; where sessions outlive their process, no gap is excused."""
-    return _collected(folder, SEEDS, SOURCES[:4], ("kill",))
+    return _collected(folder, KILLS, SOURCES[:4], ("kill",))
 
 
 def full_disks(folder: Path) -> Iterator[str]:
