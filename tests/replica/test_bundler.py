@@ -34,6 +34,18 @@ def bundling(store: MemoryStore, interval: float = 0.0, heartbeat: float = 1_000
         bundler.close()
 
 
+class Hang:
+    """A step of a store that has not answered until it is over."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.over = threading.Event()
+
+    def __call__(self, what: str) -> None:
+        self.reached.set()
+        self.over.wait(SECONDS)
+
+
 def test_what_is_submitted_is_in_the_store() -> None:
     store = MemoryStore()
     with bundling(store) as bundler:
@@ -127,21 +139,17 @@ def test_a_store_that_hangs_is_warned_of_once(
 ) -> None:
     monkeypatch.setattr(bundler_module, "SLOW_SECONDS", 0.0)
     store = MemoryStore()
-    hangs, reached = threading.Event(), threading.Event()
-
-    def hang(what: str) -> None:
-        reached.set()
-        hangs.wait(SECONDS)
+    hang = Hang()
 
     with bundling(store) as bundler:
         bundler.check()
         store.step = hang
         done = bundler.submit(line("a", 0))
-        assert reached.wait(SECONDS)
+        assert hang.reached.wait(SECONDS)
         for _ in range(2):
             bundler.check()
         store.step = lambda what: None
-        hangs.set()
+        hang.over.set()
         done.result(SECONDS)
         bundler.check()
     assert caplog.text.count("the store has not answered") == 1
@@ -150,16 +158,12 @@ def test_a_store_that_hangs_is_warned_of_once(
 def test_a_store_that_hangs_is_not_waited_for_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundler_module, "CLOSE_SECONDS", 0.01)
     store = MemoryStore()
-    hangs, reached = threading.Event(), threading.Event()
-
-    def hang(what: str) -> None:
-        reached.set()
-        hangs.wait(SECONDS)
+    hang = Hang()
 
     with bundling(store) as bundler:
         store.step = hang
         first = bundler.submit(line("a", 0))
-        assert reached.wait(SECONDS)
+        assert hang.reached.wait(SECONDS)
         later, asking = bundler.submit(line("a", 1)), bundler.confirm()
         bundler.close()
         for done in (first, later, asking):
@@ -167,7 +171,7 @@ def test_a_store_that_hangs_is_not_waited_for_at_the_end(monkeypatch: pytest.Mon
                 done.result(0)
         # It may still be written, as by a process that died before it knew.
         store.step = lambda what: None
-        hangs.set()
+        hang.over.set()
         bundler._thread.join(SECONDS)
         assert not bundler._thread.is_alive()
     assert rows(sequence(store), "a") == {0: "x"}
