@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .aio.items import Items
     from .aio.loop import run
     from .aio.metrics import Metrics, MetricsSnapshot
+    from .aio.mounting import Mounted, asgi
     from .aio.peer import Peer
     from .aio.reconnect import Reconnect
     from .aio.server import Server, serve
@@ -127,6 +128,7 @@ __all__ = [
     "Metrics",
     "MetricsSnapshot",
     "Mismatch",
+    "Mounted",
     "Next",
     "Outcome",
     "OwnerMissing",
@@ -163,6 +165,7 @@ __all__ = [
     "Undelivered",
     "UnsupportedKind",
     "UrlError",
+    "asgi",
     "audited",
     "balance",
     "connect",
@@ -184,6 +187,7 @@ _HOMES = {
     "aio.items": ("Items",),
     "aio.loop": ("run",),
     "aio.metrics": ("Metrics", "MetricsSnapshot"),
+    "aio.mounting": ("Mounted", "asgi"),
     "aio.peer": ("Peer",),
     "aio.reconnect": ("Reconnect",),
     "aio.server": ("Server", "serve"),

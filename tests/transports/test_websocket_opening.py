@@ -34,6 +34,9 @@ async def test_only_pages_that_are_listed_may_connect(origin: str, status: int) 
             server = place.accepted[0]
             refused = await server.lost()
             assert isinstance(refused, ProtocolError) and "403 Forbidden" in str(refused)
+            assert str(refused).endswith(
+                f"pages of {origin} may not connect; allow them with Settings.origins or --origin"
+            )
             assert server.told == ["lost"]
         assert found == status
 

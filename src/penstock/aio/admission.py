@@ -11,7 +11,7 @@ from typing import Final
 
 from ..errors import ApplicationError, LimitExceeded, LocalError, PenstockError, SessionClosed, SessionError
 from ..events import Closed, Draining, Established, Event, MetadataPushed, Requested, Unlinked
-from ..transports import Link
+from ..transports import SCOPE, Link
 from .dispatch import without_requests
 from .driver import Driver
 from .exchanges import ends_task
@@ -49,7 +49,7 @@ class Admission:
 
     __slots__ = (
         "_acceptor", "_acceptor_task", "_certificate", "_checks_again", "_closed", "_count", "_driver", "_entered",
-        "_held", "_hook", "_hook_task", "_refusal", "_tasks", "_waiting", "checked", "state"
+        "_held", "_hook", "_hook_task", "_refusal", "_scope", "_tasks", "_waiting", "checked", "state"
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +100,7 @@ class Admission:
         A reconnecting client may send another set-up: nothing is written before that is accepted.
         """
         self._certificate = certificate_of(link)
+        self._scope = link.get_extra_info(SCOPE)
         if self._driver.connection.is_client:
             self._enter()
         elif self._checks_again and self.state >= ENTERING:
@@ -210,6 +211,7 @@ class Admission:
             certificate=self._certificate,
             protocol=driver.connection.protocol,
             previous=driver.connection.identity,
+            scope=self._scope,
         )
         try:
             # What the acceptor sets in its context holds for all requests of the connection.

@@ -19,7 +19,7 @@ from ..protocols import EXAMPLE_URL, detectors
 from ..session import Durable, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Refusal, RefusalCause, Tap
-from ..transports import MAX_REFUSED_LINKS, Discard, HangUp, Link, Listener, Refused
+from ..transports import MAX_REFUSED_LINKS, Discard, HangUp, Link, Listen, Listener, Refused
 from ..transports.places import Places
 from ..urls import Url, parse_urls
 from .arrivals import Arrival
@@ -100,8 +100,10 @@ class Server:
         settings: Settings,
         ssl: tls.SSLContext | None,
         observers: Observers,
+        listen: Listen = transports.listen,
     ) -> None:
         self._service = service
+        self._listen = listen
         self._urls = urls
         self._settings = settings = contained_lease(settings)
         self._ssl = ssl
@@ -250,7 +252,7 @@ class Server:
             for url in self._urls:
                 messages = transports.carries_messages(url)
                 make = detectors(url.protocol, self._settings, self._folder, messages=messages, options=url.options)
-                listener = await transports.listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
+                listener = await self._listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
                 self._listeners.append(listener)
         except BaseException:
             await self.close(0)
@@ -345,12 +347,7 @@ class Server:
             driver.budget.identify()
 
         driver = self._observers.driver(
-            session,
-            self._settings,
-            self._service,
-            connection,
-            lambda: self._unlinked(session),
-            count,
+            session, self._settings, self._service, connection, lambda: self._unlinked(session), count
         )
         self._drivers[session] = driver
         driver.over.add_done_callback(lambda _: self._ended(session))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -35,6 +35,8 @@ class Setup:
         protocol: The name of the protocol in URLs: ``rsocket``.
         previous: The identity that the acceptor returned for this client before, if the protocol repeats the set-up
             (River: with each handshake of a session); None the first time.
+        scope: The ASGI scope of the client's request, with what the application's middleware has added, such as
+            ``user``; None for clients that do not come through :func:`penstock.asgi`.
 
     """
 
@@ -47,6 +49,7 @@ class Setup:
     certificate: bytes | None
     protocol: str = ""
     previous: Any = None
+    scope: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,12 @@ from ..settings import Settings
 from ..urls import Url, check_headers
 from .base import (
     MAX_REFUSED_LINKS,
+    SCOPE,
     Accept,
     Discard,
     HangUp,
     Link,
+    Listen,
     Listener,
     Receiver,
     Refused,
@@ -28,10 +30,12 @@ from .base import (
 __all__ = [
     "MAX_REFUSED_LINKS",
     "MODULES",
+    "SCOPE",
     "Accept",
     "Discard",
     "HangUp",
     "Link",
+    "Listen",
     "Listener",
     "Receiver",
     "Refused",

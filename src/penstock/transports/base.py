@@ -11,7 +11,7 @@ import asyncio
 import errno
 import socket
 import ssl as tls
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -22,10 +22,12 @@ from ..urls import Url
 __all__ = [
     "LOST",
     "MAX_REFUSED_LINKS",
+    "SCOPE",
     "Accept",
     "Discard",
     "HangUp",
     "Link",
+    "Listen",
     "Listener",
     "Receiver",
     "Refused",
@@ -120,6 +122,8 @@ class Receiver(Protocol):
         """
 
 
+SCOPE: Final = "asgi_scope"
+"""The information of a link that has the ASGI scope of the request that opened it."""
 MAX_REFUSED_LINKS: Final = 64
 """Refused peers per listener that are sent a reason at the same time; beyond it, sockets are closed without one."""
 
@@ -163,6 +167,10 @@ class Listener(Protocol):
 
         From now on, `close` leaves links that the system has queued, and the file of a Unix socket, to that process.
         """
+
+
+Listen = Callable[[Url, Accept, Settings, "tls.SSLContext | None"], Awaitable[Listener]]
+"""Listens at a URL: :func:`penstock.transports.listen`, or another source of links."""
 
 
 class Discard:

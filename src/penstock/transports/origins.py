@@ -6,7 +6,9 @@ from collections.abc import Collection
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-__all__ = ["are_allowed"]
+from ..texts import shown_line
+
+__all__ = ["are_allowed", "refused_origin"]
 
 
 def are_allowed(origins: Collection[str], hosts: Collection[str], listed: Collection[str]) -> bool:
@@ -22,6 +24,12 @@ def are_allowed(origins: Collection[str], hosts: Collection[str], listed: Collec
 
     """
     return all(_is_allowed(origin.lower(), hosts, listed) for origin in origins)
+
+
+def refused_origin(origins: Collection[str]) -> str:
+    """Return what the log says of a request that is not allowed because of its origins."""
+    shown = shown_line(", ".join(origins))
+    return f"pages of {shown} may not connect; allow them with Settings.origins or --origin"
 
 
 def _is_allowed(origin: str, hosts: Collection[str], listed: Collection[str]) -> bool:

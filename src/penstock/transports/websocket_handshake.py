@@ -21,7 +21,7 @@ from ..protocols import spec_of
 from ..settings import Settings
 from ..texts import shown_line
 from ..urls import Url
-from .origins import are_allowed
+from .origins import are_allowed, refused_origin
 
 __all__ = ["ClientHandshake", "ServerHandshake"]
 
@@ -150,6 +150,7 @@ class ServerHandshake(_Handshake):
         self._origins = settings.origins
         self._subprotocol = spec_of(url.protocol).subprotocol
         self._protocol = ServerProtocol(select_subprotocol=lambda _, offered: self._choose(offered), logger=_logger)
+        self._problem = ""
         self.answer = b""
 
     def feed(self, data: bytes) -> bool:
@@ -170,9 +171,8 @@ class ServerHandshake(_Handshake):
         response = self._response(head)
         self.answer = response.serialize()
         if response.status_code != 101:
-            raise ProtocolError(
-                f"the opening request was answered with {response.status_code} {response.reason_phrase}"
-            )
+            answer = f"the opening request was answered with {response.status_code} {response.reason_phrase}"
+            raise ProtocolError(f"{answer}: {self._problem}" if self._problem else answer)
         return True
 
     def unavailable(self, reason: str) -> bytes:
@@ -188,7 +188,9 @@ class ServerHandshake(_Handshake):
         if unquote(request.path.partition("?")[0]) != self._path:
             return self._protocol.reject(404, "There is no WebSocket at this path.\n")
         # THREATS 76: any page can connect to every server that its visitor's browser can reach; only Origin shows it.
-        if not are_allowed(request.headers.get_all("Origin"), request.headers.get_all("Host"), self._origins):
+        origins = request.headers.get_all("Origin")
+        if not are_allowed(origins, request.headers.get_all("Host"), self._origins):
+            self._problem = refused_origin(origins)
             return self._protocol.reject(403, "This server does not accept connections from this origin.\n")
         try:
             refusal = self._refuses(request.headers)
