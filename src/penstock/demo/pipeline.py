@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Pipeline", "draw_chart", "print_table"]
+__all__ = ["Pipeline", "draw_chart", "print_table", "rows_of"]
 
 SCHEMA: Final = (
     "year int, month int, day int, dep_time double, sched_dep_time int, dep_delay double, arr_time double, "
@@ -101,6 +101,18 @@ class Pipeline:
         return found.orderBy(f.desc("delay")).collect()
 
 
+def rows_of(journal: Path, source: str) -> int:
+    """Return the number of rows that have been collected so far."""
+    from ..errors import JournalMissing
+    from ..journal import Journal
+
+    try:
+        return Journal(journal).reader(source).end
+    except JournalMissing:
+        # The collector has not begun.
+        return 0
+
+
 def print_table(rows: list[Row]) -> None:
     """Print the worst delays by origin and hour."""
     from rich.console import Console
@@ -126,6 +138,8 @@ def draw_chart(rows: list[Row], path: Path) -> None:
     for origin in sorted({row["origin"] for row in rows}):
         points = sorted((row["hour"], row["delay"]) for row in rows if row["origin"] == origin)
         axes.plot([hour for hour, _ in points], [delay for _, delay in points], marker="o", label=origin)
+    hours = range(min(row["hour"] for row in rows), max(row["hour"] for row in rows) + 1)
+    axes.set_xticks(hours, [f"{hour}:00" for hour in hours], rotation=45)
     axes.set(xlabel="scheduled hour of departure", ylabel="mean delay, minutes", title="New York City, 2013")
     axes.legend()
     axes.grid(alpha=0.3)
