@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -7,53 +8,53 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.completion import SCRIPTS, candidates
+from penstock.cli.completion import SHELLS, rejoined
 from penstock.cli.parser import VERBS
 from penstock.protocols import VERSIONS
 from tests.cli.conftest import SECONDS, Penstock, assert_one_line
+
+PROGRAM = f'#!/bin/sh\nexec "{sys.executable}" -m penstock "$@"\n'
+
+
+def candidates(line: str) -> list[str]:
+    """Return what fish would offer, without the help."""
+    asked = {"_PENSTOCK_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    environment = os.environ | asked | {"_TYPER_COMPLETE_ARGS": f"penstock {line}"}
+    command = [sys.executable, "-m", "penstock"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    assert result.stderr == ""
+    return [found.partition("\t")[0] for found in result.stdout.splitlines() if found]
 
 
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
         ("ca", ["call"]),
-        ("--v", ["--version"]),
-        ("nothing --", []),
+        ("--ver", ["--version"]),
         ("journal t", ["tail", "trim"]),
         ("journal tail --fo", ["--format", "--follow"]),
-        ("call --setup-", ["--setup-metadata", "--setup-auth"]),
         ("call rsocket+tcp://localhost:7878 echo --format ", ["text", "json", "hex", "raw", "none"]),
         ("call --trace u", ["unsampled", "undecided"]),
         ("decode --dialect reactivesocket", ["reactivesocket-0.2", "reactivesocket-0.0"]),
         ("decode --dialect r", list(VERSIONS)),
-        ("decode --framing u", ["u24", "u32-inclusive", "u32"]),
-        ("completion ", ["bash", "zsh", "fish"]),
-        # Without known values or for arguments, the shell may offer files.
+        ("completion ", list(SHELLS)),
+        # Without known values, the shell may offer files.
         ("call --cafile ", []),
-        ("call ", []),
-        ("call --debug ", []),
     ],
 )
 def test_candidates(typed: str, expected: list[str]) -> None:
-    assert candidates(typed.split(" ")) == expected
+    assert candidates(typed) == expected
 
 
-def test_all_verbs_and_options_are_offered() -> None:
-    assert sorted(candidates([""])) == sorted(VERBS)
-    offered = candidates(["fire", "-"])
-    assert {"--data", "-d", "--auth", "--cert"} <= set(offered)
-    assert candidates(["fire", "--he"]) == ["--header", "--help"]
+def test_all_verbs_are_offered() -> None:
+    assert sorted(candidates("")) == sorted(VERBS)
 
 
-@pytest.mark.parametrize("shell", SCRIPTS)
+@pytest.mark.parametrize("shell", SHELLS)
 def test_scripts_call_the_program(penstock: Penstock, shell: str) -> None:
     result = penstock("completion", shell)
-    assert (result.code, result.out.decode(), result.err) == (0, SCRIPTS[shell], "")
-    assert "penstock completion words -- " in result.out.decode()
-
-
-def test_words_may_look_like_options(penstock: Penstock) -> None:
-    assert penstock("completion", "words", "--", "call", "--ti").lines == [b"--timeout"]
+    assert (result.code, result.err) == (0, "")
+    assert "_PENSTOCK_COMPLETE" in result.out.decode()
 
 
 def test_unknown_shell_is_wrong_use(penstock: Penstock) -> None:
@@ -63,11 +64,29 @@ def test_unknown_shell_is_wrong_use(penstock: Penstock) -> None:
     assert_one_line(result)
 
 
+@pytest.mark.parametrize(
+    ("words", "current", "expected"),
+    [
+        (["penstock", "ca"], 1, (["penstock", "ca"], 1)),
+        (
+            ["penstock", "call", "rsocket+tcp", ":", "//a", ":", "1", "ec"],
+            7,
+            (["penstock", "call", "rsocket+tcp://a:1", "ec"], 3),
+        ),
+        (["penstock", "call", "x", "--format", "=", "j"], 5, (["penstock", "call", "x", "--format=j"], 3)),
+        (["penstock", "call", "x", "--format", "="], 4, (["penstock", "call", "x", "--format="], 3)),
+        (["penstock", "call", ""], 2, (["penstock", "call", ""], 2)),
+    ],
+)
+def test_words_that_bash_divides_are_rejoined(words: list[str], current: int, expected: tuple[list[str], int]) -> None:
+    assert rejoined(words, current) == expected
+
+
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_shell_understands_its_script(shell: str, tmp_path: Path) -> None:
+def test_shell_understands_its_script(penstock: Penstock, shell: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
-    (tmp_path / "script").write_text(SCRIPTS[shell])
+    (tmp_path / "script").write_bytes(penstock("completion", shell).out)
     arguments = [shell, "-n", str(tmp_path / "script")]
     result = subprocess.run(arguments, capture_output=True, text=True, timeout=SECONDS)
     assert (result.returncode, result.stderr) == (0, "")
@@ -76,22 +95,37 @@ def test_shell_understands_its_script(shell: str, tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_completes_words(tmp_path: Path) -> None:
     program = tmp_path / "penstock"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m penstock "$@"\n')
+    program.write_text(PROGRAM)
     program.chmod(0o755)
     # When the user presses the key, bash sets these variables and calls the registered function.
     script = """
         PATH="$1:$PATH"; eval "$(penstock completion bash)"; complete -p penstock
-        press() { COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=(); _penstock; echo "${COMPREPLY[*]}"; }
+        press() {
+            COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=()
+            _penstock_completion penstock; echo "${COMPREPLY[*]}"
+        }
         press penstock ca
-        press penstock call rsocket+tcp://here:1 'a route' --set
-        press penstock call ''
+        press penstock call rsocket+tcp : //here : 1 "'a route'" --set
+        press penstock call rsocket+tcp : //here : 1 "'a route'" --format = j
     """
     arguments = ["bash", "--norc", "-c", script, "bash", str(tmp_path)]
     result = subprocess.run(arguments, capture_output=True, text=True, timeout=SECONDS)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [
-        "complete -o default -F _penstock penstock",
+        "complete -o default -F _penstock_completion penstock",
         "call",
         "--setup --setup-metadata --setup-auth --set",
-        "",
+        "json",
     ]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_fish_completes_words(tmp_path: Path) -> None:
+    (tmp_path / "penstock").write_text(PROGRAM)
+    (tmp_path / "penstock").chmod(0o755)
+    script = "penstock completion fish | source; complete --do-complete 'penstock call rsocket+tcp://a:1 x --format h'"
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    result = subprocess.run(
+        ["fish", "--command", script], env=environment, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (result.stdout.split(), result.stderr) == (["hex"], "")

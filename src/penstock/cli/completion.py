@@ -1,105 +1,67 @@
-"""`penstock completion`: shell completion of verbs and options."""
+"""`penstock completion`: shell completion of verbs, options and values, by typer."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+import os
+import re
+from typing import Annotated, Final
 
 from typer import Argument
+from typer.completion import get_completion_script
 
 from ..errors import LocalError
 from .arguments import offering
 
-__all__ = ["SCRIPTS", "candidates", "completion"]
+__all__ = ["ASKED", "answer", "completion", "rejoined"]
 
-ASK: Final = "words"
-"""The scripts pass this instead of a shell's name, to get the candidates for the words that follow."""
-
-SCRIPTS: Final = {
-    # Each script passes the words up to the cursor, and offers files if there are no candidates.
-    "bash": """_penstock() {
-    local IFS=$'\\n'
-    COMPREPLY=( $(penstock completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null) )
-}
-complete -o default -F _penstock penstock
-""",
-    "zsh": """#compdef penstock
-_penstock() {
-    local -a found
-    found=( ${(f)"$(penstock completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)"} )
-    if (( ${#found} )); then compadd -a found; else _files; fi
-}
-if [[ $funcstack[1] == _penstock ]]; then _penstock "$@"; else compdef _penstock penstock; fi
-""",
-    "fish": """function __penstock_words
-    set --local before (commandline --current-process --tokenize --cut-at-cursor)
-    penstock completion words -- $before[2..] (commandline --current-token --cut-at-cursor) 2>/dev/null
-end
-complete --command penstock --arguments '(__penstock_words)'
-""",
-}
-"""The completion script of each shell."""
+PROGRAM: Final = "penstock"
+ASKED: Final = "_PENSTOCK_COMPLETE"
+"""The variable in which a shell's script asks for candidates, by typer's convention."""
+SHELLS: Final = ("bash", "zsh", "fish", "powershell", "pwsh")
 
 
 def completion(
-    shell: Annotated[str, Argument(help=f"{', '.join(SCRIPTS)}.", autocompletion=offering(*SCRIPTS))],
-    typed: Annotated[list[str] | None, Argument(metavar="", hidden=True)] = None,
+    shell: Annotated[str, Argument(help=f"{', '.join(SHELLS)}.", autocompletion=offering(*SHELLS))],
 ) -> None:
-    """Print a script that makes a shell complete verbs and options.
+    """Print a script that makes a shell complete verbs, options and values.
 
-    Put `eval "$(penstock completion bash)"` in ~/.bashrc, the same with zsh in ~/.zshrc after compinit, or
-    `penstock completion fish | source` in ~/.config/fish/config.fish.
+    `penstock --install-completion` installs it for the current shell.
 
-    Example: penstock completion bash > ~/.local/share/bash-completion/completions/penstock
+    Example: eval "$(penstock completion bash)"
     """
-    if shell == ASK:
-        for word in candidates(typed or [""]):
-            print(word)
-    elif shell in SCRIPTS:
-        print(SCRIPTS[shell], end="")
-    else:
-        raise LocalError(f"no completion script for {shell!r}; use one of: {', '.join(SCRIPTS)}")
+    if shell not in SHELLS:
+        raise LocalError(f"no completion script for {shell!r}; use one of: {', '.join(SHELLS)}")
+    print(get_completion_script(prog_name=PROGRAM, complete_var=ASKED, shell=shell))
 
 
-def candidates(words: list[str]) -> list[str]:
-    """Return the completions of the last word, in order; none if any value is allowed there.
-
-    Args:
-        words: The words after `penstock`, up to the cursor.
-
-    """
+def answer() -> None:
+    """Print the candidates that the script of a shell asks for, and exit."""
     from .parser import command
 
-    *before, last = words
-    here, rest = command(), before
-    while rest and hasattr(here, "commands"):
-        if rest[0] not in here.commands:
-            return []
-        here, rest = here.commands[rest[0]], rest[1:]
-    option = _option(here, rest[-1]) if rest else None
-    if option is not None and not option.is_flag:
-        return _fitting(_values(here, option, last), last)
-    if last.startswith("-"):
-        return _fitting([*(text for option in _options(here) for text in option.opts), "--help"], last)
-    if hasattr(here, "commands"):
-        return _fitting(list(here.commands), last)
-    return [] if rest else _fitting(_values(here, here.params[0], last), last) if here.params else []
+    if os.environ[ASKED].endswith("_bash"):
+        words, current = rejoined(os.environ.get("COMP_WORDS", "").split("\n"), int(os.environ.get("COMP_CWORD", "0")))
+        os.environ["COMP_WORDS"], os.environ["COMP_CWORD"] = "\n".join(words), str(current)
+    else:
+        words = os.environ.get("_TYPER_COMPLETE_ARGS", "").split()
+    # The verb alone is loaded, once it is known.
+    command(words[1:] if len(words) > 2 else ()).main(prog_name=PROGRAM)
 
 
-def _fitting(words: list[str], beginning: str) -> list[str]:
-    return [word for word in words if word.startswith(beginning)]
+def rejoined(words: list[str], current: int) -> tuple[list[str], int]:
+    """Return the words that the user sees, and the index of the current one.
 
-
-def _options(here: Any) -> list[Any]:
-    return [each for each in here.params if each.param_type_name == "option"]
-
-
-def _option(here: Any, word: str) -> Any:
-    """Return the option that `word` names, or None."""
-    return next((option for option in _options(here) if word in option.opts), None)
-
-
-def _values(here: Any, parameter: Any, beginning: str) -> list[str]:
-    """Return the known values of a parameter."""
-    context = here.context_class(here, info_name=here.name, resilient_parsing=True)
-    found = parameter.shell_complete(context, beginning)
-    return [str(item.value) for item in found if item.type == "plain"]
+    Bash also divides words at each colon and equals sign (COMP_WORDBREAKS), and so every URL.
+    """
+    whole: list[str] = []
+    place = 0
+    glued = False
+    for index, word in enumerate(words):
+        is_break = re.fullmatch(r"[:=]+", word) is not None
+        if whole and (glued or is_break):
+            whole[-1] += word
+        else:
+            whole.append(word)
+        glued = is_break
+        if index == current:
+            place = len(whole) - 1
+    return whole, place if current < len(words) else len(whole)

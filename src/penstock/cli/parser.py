@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -9,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer import Option
 
+from . import completion
 from .exits import OK, WRONG_USE
 from .output import complain
 
@@ -48,6 +50,8 @@ UsageError: Final[type[Exception]] = typer.BadParameter.__bases__[0]
 
 def invoke(arguments: list[str]) -> int:
     """Run the verb in `arguments`, and return the exit code. Exceptions of the verb are propagated."""
+    if completion.ASKED in os.environ:
+        completion.answer()
     penstock = command(arguments)
     try:
         # penstock.main() would handle exit codes, interrupts and closed pipes in its own way.
@@ -66,7 +70,27 @@ def command(arguments: Sequence[str] = ()) -> Any:
 
     It is a click group, whose type has no public name in any version of typer.
     """
-    return typer.main.get_command(_app(arguments))
+    made = typer.main.get_command(_app(arguments))
+    _name_values(made)
+    return made
+
+
+def _name_values(command: Any) -> None:
+    """Let the help name the value of each parameter as people do, ``--trace TRACE``, not its type in Python."""
+    for each in getattr(command, "commands", {}).values():
+        _name_values(each)
+    for each in command.params:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+        elif each.metavar is None:
+            each.metavar = each.opts[0].lstrip("-").replace("_", "-").upper()
+        if each.param_type_name == "argument":
+            # Its name says what it is.
+            each.display_type_rich = _no_type
+
+
+def _no_type(ctx: Any) -> None:
+    """Return no type to show."""
 
 
 def long_options() -> dict[str, set[str]]:
@@ -85,7 +109,7 @@ def _usage_text(error: Exception) -> str:
 
 def _app(arguments: Sequence[str]) -> typer.Typer:
     """Return the app with the verb in `arguments`, or with all verbs if there is none."""
-    app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
     app.callback()(_penstock)
     for verb in [verb for verb in VERBS if verb in arguments[:1]] or VERBS:
         module = import_module(f".{MODULES[verb]}", __package__)
