@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from typer import Option
 
-from ..demo.board import Board
-
 if TYPE_CHECKING:
     from ..demo.pipeline import Pipeline
 
@@ -27,6 +25,7 @@ def demo(
 
     Example: penstock demo
     """
+    from ..demo.board import Board
     from ..demo.flights import FLIGHTS, FLIGHTS_COUNT
     from ..demo.pipeline import Pipeline, rows_of
     from ..demo.processes import collector, publisher, spark_session
