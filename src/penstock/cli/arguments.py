@@ -10,6 +10,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ..errors import LocalError
+from .contexts import offered, resolved
 
 __all__ = ["Credit", "Route", "Url", "offering", "read_bytes"]
 
@@ -22,7 +23,13 @@ def offering(*words: str) -> Callable[[], list[str]]:
 
 Url = Annotated[
     str,
-    Argument(help="PROTOCOL+TRANSPORT://HOST:PORT: rsocket+tcp://localhost:7878, reactivesocket-0.0+ws://…"),
+    Argument(
+        help="PROTOCOL+TRANSPORT://HOST:PORT: rsocket+tcp://localhost:7878; or @NAME of a saved context, which may be "
+        "left out if it is the current one.",
+        callback=resolved,
+        is_eager=True,
+        autocompletion=offered,
+    ),
 ]
 Route = Annotated[str, Argument(help="The name of a handler.")]
 Credit = Annotated[int | None, Option("--credit", metavar="N", min=1, help="Maximum items in flight.")]

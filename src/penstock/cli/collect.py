@@ -25,6 +25,7 @@ from ..texts import counted
 from .arguments import Credit
 from .bodies import bodies_of
 from .connect_options import SessionOptions
+from .contexts import offered, resolved
 from .credentials import credentials
 from .durable import STOPPED, DurableOptions, collect_in_group
 from .exits import CANCELED
@@ -85,7 +86,15 @@ def collect(
     feeds: FeedsOptions,
     listening: ListenOptions,
     durable: DurableOptions,
-    url: Annotated[str | None, Argument(help="PROTOCOL+TRANSPORT://HOST:PORT of the publisher.")] = None,
+    url: Annotated[
+        str | None,
+        Argument(
+            help="PROTOCOL+TRANSPORT://HOST:PORT of the publisher, or @NAME of a saved context.",
+            callback=resolved,
+            is_eager=True,
+            autocompletion=offered,
+        ),
+    ] = None,
     route: Annotated[str | None, Argument(help="The name of a handler.")] = None,
 ) -> None:
     """Collect a stream into a journal, each item once, until it is complete.

@@ -69,6 +69,14 @@ class SessionOptions:
         ),
     ] = None
     set: Set = field(default_factory=list)
+    saved_context: Annotated[
+        str | None,
+        Option(
+            "--context",
+            metavar="NAME",
+            help="The saved context to use; by default PENSTOCK_CONTEXT, or the current one.",
+        ),
+    ] = None
     options: OptionsFile = None
 
     def settings(self, url: str, **more: Any) -> Settings:

@@ -39,7 +39,8 @@ def apply(context: typer.Context, value: str | None) -> str | None:
     verb = str(context.info_name)
     _check(table, path)
     chosen = {key: given for key, given in table.items() if not isinstance(given, dict)} | table.get(verb, {})
-    context.default_map = dict(context.default_map or {}) | _defaults(context, chosen, path)
+    # A context's own options, which are set before, take precedence.
+    context.default_map = _defaults(context, chosen, path) | dict(context.default_map or {})
     return value
 
 

@@ -11,6 +11,7 @@ import typer
 from typer import Option
 
 from . import completion
+from .contexts import with_context
 from .exits import OK, WRONG_USE
 from .output import complain
 
@@ -32,6 +33,7 @@ VERBS: Final = (
     "decode",
     "encode",
     "rules",
+    "context",
     "doctor",
     "demo",
     "completion",
@@ -55,7 +57,7 @@ def invoke(arguments: list[str]) -> int:
     penstock = command(arguments)
     try:
         # penstock.main() would handle exit codes, interrupts and closed pipes in its own way.
-        with penstock.make_context("penstock", list(arguments)) as context:
+        with penstock.make_context("penstock", with_context(arguments, penstock)) as context:
             penstock.invoke(context)
     except typer.Exit as end:
         return end.exit_code

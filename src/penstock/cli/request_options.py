@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .. import TraceContext
     from ..settings import Settings
 
-__all__ = ["WORDS", "RequestOptions", "b3", "trace_context"]
+__all__ = ["WORDS", "Auth", "RequestOptions", "b3", "trace_context"]
 
 WORDS: Final = ("sampled", "unsampled", "debug", "undecided")
 """Sampling decisions for a new trace."""
@@ -42,6 +42,18 @@ _SAMPLING: Final[dict[str | None, dict[str, Any]]] = {
 }
 
 
+Auth = Annotated[
+    str | None,
+    Option(
+        "--auth",
+        metavar="AUTH",
+        envvar="PENSTOCK_AUTH",
+        help="simple:USER:PASSWORD or bearer:TOKEN; @FILE or env:NAME for all of it or only the secret.",
+        show_default=False,
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RequestOptions:
     """A request's data and metadata."""
@@ -50,16 +62,7 @@ class RequestOptions:
     metadata: Annotated[
         str | None, Option("--metadata", "-m", metavar="DATA", help="Metadata in addition to the route; see --data.")
     ] = None
-    auth: Annotated[
-        str | None,
-        Option(
-            "--auth",
-            metavar="AUTH",
-            envvar="PENSTOCK_AUTH",
-            help="simple:USER:PASSWORD or bearer:TOKEN; @FILE or env:NAME for all of it or only the secret.",
-            show_default=False,
-        ),
-    ] = None
+    auth: Auth = None
     request_mime: Annotated[
         str | None, Option("--request-mime", metavar="MIME", help="MIME type of the request's data.")
     ] = None

@@ -1,0 +1,149 @@
+"""`penstock context`: saves URLs and credentials of servers, and chooses the one to talk to."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from typer import Argument, Option
+
+from ..errors import LocalError
+from ..urls import parse_url
+from .connect_options import SessionOptions
+from .contexts import Contexts, Saved, check_name, load, save
+from .groups import grouped
+from .request_options import Auth
+
+app = typer.Typer(help="Save servers with their credentials, and choose the one that other verbs talk to.")
+
+SECRET: Final = frozenset({"auth", "setup_auth", "header", "setup", "setup_metadata"})
+"""Options whose values may be secret: only where they come from is shown."""
+HIDDEN: Final = "(hidden)"
+REFERENCE: Final = re.compile(r"(?:bearer:|simple:[^:]*:)?(?:@|env:).*")
+UNSAVED: Final = frozenset({"name", "server", "saved_context"})
+
+Name = Annotated[str, Argument(help="The name of a context.", autocompletion=lambda: list(load().contexts))]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+
+
+@app.command("add")
+@grouped
+def add(
+    context: typer.Context,
+    name: Annotated[str, Argument(help="A name for the context.")],
+    server: Annotated[str, Argument(metavar="URL", help="The URL of the server.")],
+    options: SessionOptions,
+    auth: Auth = None,
+) -> None:
+    """Save a server, or change a saved one. The first one becomes the current one.
+
+    The file is readable by its owner only. With --auth bearer:env:TOKEN or @FILE, it does not contain the secret.
+
+    Example: penstock context add prod rsocket+tls://quotes.example:7878 --auth bearer:env:QUOTES_TOKEN
+    """
+    check_name(name)
+    parse_url(server)
+    options.settings(server)
+    given = {
+        str(each.name): context.params[str(each.name)]
+        for each in context.command.params
+        if (source := context.get_parameter_source(str(each.name))) and source.name == "COMMANDLINE"
+    }
+    saved = Saved(server, {key: value for key, value in given.items() if key not in UNSAVED})
+    contexts = load()
+    contexts.contexts[name] = saved
+    contexts.current = contexts.current or name
+    save(contexts)
+    print(f"{name}: {server}{' (current)' if contexts.current == name else ''}")
+
+
+@app.command("use")
+def use(
+    name: Annotated[
+        str, Argument(help="The name of a context; - for none.", autocompletion=lambda: [*load().contexts])
+    ],
+) -> None:
+    """Choose the context of verbs that are given no URL.
+
+    Example: penstock context use prod
+    """
+    contexts = load()
+    contexts.current = "" if name == "-" else name
+    print(f"{name}: {contexts.find(name).url}" if contexts.current else "there is no current context now")
+    save(contexts)
+
+
+@app.command("ls")
+def ls(as_json: AsJson = False) -> None:
+    """List all contexts.
+
+    Example: penstock context ls
+    """
+    contexts = load()
+    if as_json:
+        print(json.dumps({name: _shown(contexts, name) for name in sorted(contexts.contexts)}))
+        return
+    if not contexts.contexts:
+        print("there are no contexts; add one with `penstock context add NAME URL`")
+        return
+    table = Table("", "name", "URL", "options", box=None, pad_edge=False)
+    for name in sorted(contexts.contexts):
+        fields = _shown(contexts, name)
+        options = " ".join(f"--{key.replace('_', '-')}" for key in fields["options"])
+        table.add_row("*" if fields["current"] else "", name, fields["url"], options)
+    Console().print(table)
+
+
+@app.command("show")
+def show(
+    name: Annotated[
+        str | None, Argument(help="A context; by default the current one.", autocompletion=lambda: [*load().contexts])
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a context, without its secrets.
+
+    Example: penstock context show prod
+    """
+    contexts = load()
+    if name is None and not contexts.current:
+        raise LocalError("there is no current context; choose one with `penstock context use NAME`")
+    fields = _shown(contexts, name or contexts.current)
+    if as_json:
+        print(json.dumps(fields))
+        return
+    print(f"{name or contexts.current}: {fields['url']}{' (current)' if fields['current'] else ''}")
+    for key, value in fields["options"].items():
+        print(f"  --{key.replace('_', '-')} {value}")
+
+
+@app.command("rm")
+def remove(name: Name) -> None:
+    """Remove a context.
+
+    Example: penstock context rm prod
+    """
+    contexts = load()
+    contexts.find(name)
+    del contexts.contexts[name]
+    if contexts.current == name:
+        contexts.current = ""
+    save(contexts)
+
+
+def _shown(contexts: Contexts, name: str) -> dict[str, Any]:
+    """Return a context as it is printed."""
+    saved = contexts.find(name)
+    options = {key: _without_secret(value) if key in SECRET else value for key, value in saved.options.items()}
+    return {"url": saved.url, "current": contexts.current == name, "options": options}
+
+
+def _without_secret(value: Any) -> Any:
+    """Return the value of an option, if it only says where the secret is: a file, or a variable of the environment."""
+    if isinstance(value, list):
+        return [_without_secret(each) for each in value]
+    return value if REFERENCE.fullmatch(str(value)) else HIDDEN

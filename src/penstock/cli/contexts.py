@@ -1,0 +1,156 @@
+"""Saved contexts: the URL of a server, and the options to connect to it with."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import typer
+
+from ..errors import LocalError
+from .optionsfile import user_file
+
+__all__ = ["MARK", "VARIABLE", "Contexts", "Saved", "load", "offered", "resolved", "save", "with_context"]
+
+MARK: Final = "@"
+"""Before the name of a context, in place of a URL."""
+VARIABLE: Final = "PENSTOCK_CONTEXT"
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+URL: Final = re.compile(r"[a-z][a-z0-9.-]*\+[a-z0-9]+://.*", re.IGNORECASE)
+
+
+class Saved(msgspec.Struct):
+    """One context.
+
+    Attributes:
+        url: The server.
+        options: The values of options, by the names of their parameters.
+
+    """
+
+    url: str
+    options: dict[str, Any] = {}
+
+
+class Contexts(msgspec.Struct):
+    """All contexts of a user.
+
+    Attributes:
+        current: The one that verbs use when no URL is given; empty if there is none.
+        contexts: By name.
+
+    """
+
+    current: str = ""
+    contexts: dict[str, Saved] = {}
+
+    def find(self, name: str) -> Saved:
+        """Return a context. Raises LocalError if there is none of this name."""
+        if name in self.contexts:
+            return self.contexts[name]
+        near = get_close_matches(name, self.contexts, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "add it with `penstock context add NAME URL`"
+        raise LocalError(f"there is no context {name!r}; {hint}")
+
+
+def _file() -> Path:
+    return user_file().with_name("contexts.json")
+
+
+def load() -> Contexts:
+    """Return the user's contexts. Raises LocalError if their file cannot be read."""
+    path = _file()
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Contexts)
+    except FileNotFoundError:
+        return Contexts()
+    except OSError as error:
+        raise LocalError(f"cannot read the contexts in {str(path)!r}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise LocalError(f"the contexts in {str(path)!r} are not valid: {error}; mend or remove the file") from error
+
+
+def save(contexts: Contexts) -> None:
+    """Write the user's contexts to a file that only the user can read, because it may contain credentials."""
+    path = _file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_suffix(f".{os.getpid()}")
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(contexts)) + b"\n")
+        new.replace(path)
+    except OSError as error:
+        raise LocalError(f"cannot write the contexts to {str(path)!r}: {error.strerror}") from error
+
+
+def check_name(name: str) -> None:
+    """Raise LocalError if `name` is not a valid name of a context."""
+    if NAME.fullmatch(name) is None:
+        raise LocalError(f"{name!r} is not a name for a context; use letters, digits, '-', '_' and '.'")
+
+
+def resolved(context: typer.Context, value: str | None) -> str | None:
+    """Return the URL of an argument. For ``@NAME``, the options of that context become the defaults of the verb's."""
+    if value is None or not value.startswith(MARK):
+        return value
+    try:
+        saved = load().find(value.removeprefix(MARK))
+    except LocalError:
+        if context.resilient_parsing:
+            return value
+        raise
+    known = {parameter.name for parameter in context.command.params}
+    chosen = {name: given for name, given in saved.options.items() if name in known}
+    context.default_map = dict(context.default_map or {}) | chosen
+    return saved.url
+
+
+def offered() -> list[str]:
+    """Return the candidates for a URL."""
+    with suppress(LocalError):
+        return [f"{MARK}{name}" for name in load().contexts]
+    return []
+
+
+def with_context(arguments: Sequence[str], command: Any) -> list[str]:
+    """Return the arguments of a command line with a context in place of a URL that is left out.
+
+    Args:
+        arguments: The words after `penstock`.
+        command: The command with their verb.
+
+    Raises:
+        LocalError: A context and a URL are given.
+
+    """
+    given = list(arguments)
+    verb = getattr(command, "commands", {}).get(given[0]) if given else None
+    url = next((each for each in getattr(verb, "params", ()) if each.name == "url"), None)
+    if url is None or url.param_type_name != "argument":
+        return given
+    asked = _asked(given)
+    if (given[1:2] and re.fullmatch(f"{MARK}{NAME.pattern}", given[1])) or any(map(URL.fullmatch, given[1:])):
+        if asked:
+            raise LocalError("--context names the server: use it without a URL")
+        return given
+    name = asked or (os.environ.get(VARIABLE) or load().current if url.required else "")
+    if not name or "--help" in given or "-h" in given:
+        return given
+    return [given[0], f"{MARK}{name}", *given[1:]]
+
+
+def _asked(given: list[str]) -> str:
+    """Return the value of --context; empty without one."""
+    for word, after in zip(given, [*given[1:], ""], strict=True):
+        if word == "--context":
+            return after
+        if word.startswith("--context="):
+            return word.partition("=")[2]
+    return ""
