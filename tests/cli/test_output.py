@@ -81,3 +81,13 @@ def test_format_of_a_verb(penstock: Penstock, server: str) -> None:
     assert result.code == 2
     assert "text, json, hex, raw, none" in result.err
     assert_one_line(result)
+
+
+def test_json_shows_the_entries_of_composite_metadata(penstock: Penstock, server: str) -> None:
+    item = penstock("call", server, "echo", "--json", "--entry", "my/own=1").objects[0]
+    assert item["entries"] == [
+        {"mime": "message/x.rsocket.routing.v0", "tags": ["echo"]},
+        {"mime": "my/own", "content": "1"},
+    ]
+    # What is not composite is not decoded.
+    assert "entries" not in penstock("call", server, "echo", "--json", "--metadata-mime", "text/plain").objects[0]

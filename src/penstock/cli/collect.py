@@ -33,6 +33,7 @@ from .feeds import FeedsOptions
 from .given import given_settings
 from .groups import grouped
 from .listen import Listener, ListenOptions
+from .progress import StandardError, progress_line
 from .request_options import RequestOptions
 from .signals import stop_signal
 
@@ -194,7 +195,7 @@ def _collect_one(
     from ..journal import Request
     from ..journal.collect import Collector
 
-    logging.basicConfig(format="penstock: %(message)s")
+    logging.basicConfig(format="penstock: %(message)s", handlers=[StandardError()])
     settings = options.settings(url)
     request_route, payload = request.request(url, route, settings)
     payload = bodies_of(url).outgoing(payload)
@@ -291,12 +292,13 @@ def _print_result(progress: Progress, complete: bool, as_json: bool) -> None:
 
 
 async def _report(collector: Collector) -> None:
-    """Print progress periodically."""
+    """Show progress periodically: in one line of a terminal, or in a line each time."""
     progress = collector.progress
     rows, at = 0, monotonic()
-    while True:
-        await asyncio.sleep(REPORT_SECONDS)
-        rate = (progress.rows - rows) / (monotonic() - at)
-        rows, at = progress.rows, monotonic()
-        note = f"; {progress.waiting}" if progress.waiting else ""
-        print(f"{progress.position:,} rows in the journal, {rate:,.0f}/s{note}", file=sys.stderr, flush=True)
+    with progress_line() as show:
+        while True:
+            await asyncio.sleep(REPORT_SECONDS)
+            rate = (progress.rows - rows) / (monotonic() - at)
+            rows, at = progress.rows, monotonic()
+            note = f"; {progress.waiting}" if progress.waiting else ""
+            show(f"{progress.position:,} rows in the journal, {rate:,.0f}/s{note}")

@@ -18,7 +18,10 @@ from .contexts import Contexts, Saved, check_name, load, save
 from .groups import grouped
 from .request_options import Auth
 
-app = typer.Typer(help="Save servers with their credentials, and choose the one that other verbs talk to.")
+app = typer.Typer(
+    help="Save servers with their credentials, and choose the one that other verbs talk to.\n\n"
+    "Example: penstock context add dev rsocket+tcp://localhost:7878"
+)
 
 SECRET: Final = frozenset({"auth", "setup_auth", "header", "setup", "setup_metadata"})
 """Options whose values may be secret: only where they come from is shown."""

@@ -6,15 +6,21 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Option
 
-from ..errors import LocalError
+from ..errors import FrameError, LocalError
 from ..payload import Payload
+from ..protocols import is_composite
 from ..texts import shown, shown_json
+from ..urls import parse_url
 from .arguments import offering
 from .bodies import Bodies, bodies_of
+from .colors import colored
+
+if TYPE_CHECKING:
+    from .connect_options import SessionOptions
 
 __all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "text_fields"]
 
@@ -25,20 +31,25 @@ def complain(message: str) -> None:
 
 
 class Printer:
-    """Prints items to standard output.
+    """Prints items to standard output. On a terminal, JSON has colors, unless NO_COLOR is set.
 
     Args:
         format: One of `FORMATS`.
         bodies: Converts received data to the form to print.
+        composite: Metadata is composite, of which JSON also shows the entries.
 
     """
 
-    def __init__(self, format: str = "text", bodies: Bodies | None = None) -> None:
+    def __init__(self, format: str = "text", bodies: Bodies | None = None, composite: bool = False) -> None:
         if format not in FORMATS:
             raise LocalError(f"unknown format {format!r}; use one of: {', '.join(FORMATS)}")
         self._bodies = bodies or Bodies(None)
-        # Text is written unchanged, except to a terminal.
-        self._written = _safe_line if format == "text" and sys.stdout.isatty() else FORMATS[format]
+        self._written = FORMATS[format]
+        if format == "json" and composite:
+            self._written = _composite_json_line
+        if format in ("text", "json") and sys.stdout.isatty():
+            # Text is written unchanged, except to a terminal.
+            self._written = colored(_safe_line if format == "text" else self._written)
 
     def item(self, payload: Payload, flush: bool = True) -> None:
         """Print one item. Without `flush`, it may stay in a buffer until the next flush."""
@@ -53,8 +64,37 @@ def _safe_line(payload: Payload) -> bytes:
 
 
 def _json_line(payload: Payload) -> bytes:
+    return _line_of(text_fields("data", payload.data) | text_fields("metadata", payload.metadata))
+
+
+def _composite_json_line(payload: Payload) -> bytes:
     fields = text_fields("data", payload.data) | text_fields("metadata", payload.metadata)
+    return _line_of(fields | composite_fields(payload.metadata))
+
+
+def _line_of(fields: Mapping[str, object]) -> bytes:
     return shown_json(json.dumps(fields, ensure_ascii=False)).encode() + b"\n"
+
+
+def composite_fields(metadata: bytes | None) -> dict[str, Any]:
+    """Return the field `entries` of an item in JSON: what composite metadata consists of; nothing if it has none."""
+    from .. import Metadata
+
+    if not metadata:
+        return {}
+    try:
+        found = Metadata.decode(metadata)
+    except FrameError:
+        return {}
+    routing = Metadata(tags=found.tags).entries
+    return {
+        "entries": [
+            {"mime": entry.mime, "tags": list(found.tags)}
+            if entry in routing
+            else {"mime": entry.mime} | text_fields("content", entry.content)
+            for entry in found.entries
+        ]
+    }
 
 
 def text_fields(name: str, value: bytes | None) -> dict[str, str | None]:
@@ -77,8 +117,8 @@ FORMATS: Final[Mapping[str, Callable[[Payload], bytes]]] = {
 """The function that writes an item in each format.
 
 text: the data and a line break. json: an object with `data` and `metadata` as text. Bytes that are not valid UTF-8 are
-null, and are written as hex under `data_hex` or `metadata_hex`. hex: the data as hex and a line break. raw: only the
-data. none: nothing.
+null, and are written as hex under `data_hex` or `metadata_hex`; `entries` are those of composite metadata. hex: the
+data as hex and a line break. raw: only the data. none: nothing.
 """
 
 
@@ -92,11 +132,12 @@ class OutputOptions:
     ] = "text"
     json: Annotated[bool, Option("--json", help="The same as --format json.")] = False
 
-    def printer(self, url: str = "") -> Printer:
-        """Return a printer of items received from `url`. Without a URL, data is not converted.
+    def printer(self, url: str = "", options: SessionOptions | None = None) -> Printer:
+        """Return a printer of items received from `url` with `options`. Without a URL, data is not converted.
 
         Raises:
             UrlError: `url` is not valid, or names an unknown protocol or transport.
 
         """
-        return Printer("json" if self.json else self.format, bodies_of(url) if url else None)
+        composite = options is not None and is_composite(parse_url(url).protocol, options.settings(url))
+        return Printer("json" if self.json else self.format, bodies_of(url) if url else None, composite)

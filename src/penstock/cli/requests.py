@@ -45,7 +45,7 @@ def call(
 
     Example: penstock call rsocket+tls://localhost:7878 quotes.latest --auth bearer:@token.txt --debug
     """
-    printer = output.printer(url)
+    printer = output.printer(url, options)
 
     async def use(peer: Peer, route: str, payload: Payload) -> None:
         async for _ in paced(range(repeat), interval):
@@ -67,17 +67,27 @@ def stream(
     endless: Annotated[
         bool, Option("--endless", help="Request a stream without an expected end (ReactiveSocket 0.0: REQUEST_SUB).")
     ] = False,
+    watch: Annotated[bool, Option("--watch", help="Show the newest items as a live table, with trends.")] = False,
 ) -> None:
     """Send one item and print the items of the stream, until it ends or --take items are printed.
 
     Example: penstock stream rsocket+tcp://localhost:7878 quotes.live --credit 64 --take 1000 --json
 
     Example: penstock stream reactivesocket-0.0+tcp://localhost:7878 quotes.live --endless --interval 0.5
+
+    Example: penstock stream rsocket+tcp://localhost:7878 quotes.live --watch
     """
-    printer = output.printer(url)
+    printer = output.printer(url, options)
+    title = route
 
     async def use(peer: Peer, route: str, payload: Payload) -> None:
-        await print_items(peer.stream(route, payload, credit=credit, endless=endless), printer, take, interval)
+        items = peer.stream(route, payload, credit=credit, endless=endless)
+        if watch:
+            from .watch import watch_items
+
+            await watch_items(items, title, bodies_of(url), take, interval)
+        else:
+            await print_items(items, printer, take, interval)
 
     ask(url, route, request, options, use)
 
@@ -117,7 +127,7 @@ def upload(
 
     Example: seq 10 | penstock upload rsocket+tcp://localhost:7878 sum -
     """
-    printer = output.printer(url)
+    printer = output.printer(url, options)
     source = bodies_of(url).items(sending.source(items))
 
     async def use(peer: Peer, route: str, payload: Payload) -> None:
@@ -143,7 +153,7 @@ def channel(
 
     Example: seq 10 | penstock channel rsocket+tcp://localhost:7878 double - --delay 0.5
     """
-    printer = output.printer(url)
+    printer = output.printer(url, options)
     source = bodies_of(url).items(sending.source(items))
 
     async def use(peer: Peer, route: str, payload: Payload) -> None:
