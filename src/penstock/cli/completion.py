@@ -7,7 +7,6 @@ import re
 from typing import Annotated, Final
 
 from typer import Argument
-from typer.completion import get_completion_script
 
 from ..errors import LocalError
 from .arguments import offering
@@ -31,14 +30,18 @@ def completion(
     """
     if shell not in SHELLS:
         raise LocalError(f"no completion script for {shell!r}; use one of: {', '.join(SHELLS)}")
-    print(get_completion_script(prog_name=PROGRAM, complete_var=ASKED, shell=shell))
+    os.environ[ASKED] = f"source_{shell}"
+    try:
+        answer()
+    finally:
+        del os.environ[ASKED]
 
 
 def answer() -> None:
-    """Print the candidates that the script of a shell asks for, and exit."""
+    """Print what is asked for, the script of a shell or the candidates for a word, and exit."""
     from .parser import command
 
-    if os.environ[ASKED].endswith("_bash"):
+    if os.environ[ASKED] == "complete_bash":
         words, current = rejoined(os.environ.get("COMP_WORDS", "").split("\n"), int(os.environ.get("COMP_CWORD", "0")))
         os.environ["COMP_WORDS"], os.environ["COMP_CWORD"] = "\n".join(words), str(current)
     else:
