@@ -29,6 +29,8 @@ FOLDERS = FAMILIES | {
     "demo",
     "reactive",
     "testing",
+    "frames",
+    "sync",
 }
 EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 
@@ -73,8 +75,8 @@ RULES = {
     "schema": Rule(ours={"top", "protocols"}, theirs_lazily={"jsonschema_rs"}),
     "aio": Rule(
         ours={"top", "protocols", "schema", "transports"},
-        lazily={"wire.columns", "store"},
-        theirs_lazily={"pyarrow", "uvloop"},
+        lazily={"wire.columns", "store", "frames"},
+        theirs_lazily={"pandas", "polars", "pyarrow", "uvloop"},
     ),
     # Options of commands and of Spark describe peers in the same way.
     "access": Rule(ours={"top"}),
@@ -115,6 +117,8 @@ RULES = {
     "audit": Rule(ours={"top", "protocols", "schema", "aio", "journal", "wire.columns"}, theirs={"pyarrow", "xxhash"}),
     # Items to columns. Separate from `spark`, so that other readers of a journal can use it.
     "decoding": Rule(ours={"top"}, theirs={"pyarrow"}, theirs_lazily={"cbor2", "fastavro", "google"}),
+    # Data frames from items, and back. Streams use it inside functions, where somebody asks for columns.
+    "frames": Rule(ours={"top", "decoding"}, theirs={"pyarrow"}, theirs_lazily={"pandas", "polars"}),
     # Needs nothing but SQLite: a receiver of rows need not have a journal.
     "dedup": Rule(ours={"top", "aio"}, lazily={"public"}, theirs_lazily={"sqlalchemy"}),
     "receiving": Rule(ours={"top", "journal", "aio"}, lazily={"public"}, theirs={"pyarrow", "xxhash"}),
@@ -145,6 +149,8 @@ RULES = {
     ),
     "reactive": Rule(ours={"top", "aio"}),
     "reactive.reactivex": Rule(ours={"top", "aio"}, theirs_lazily={"reactivex"}),
+    # The asyncio API for code that blocks.
+    "sync": Rule(ours={"top", "aio"}, lazily={"frames", "wire.columns"}, theirs_lazily={"pandas", "polars", "pyarrow"}),
     "testing": Rule(ours={"public", "top", "protocols", "transports", "aio"}),
     "__main__": Rule(ours={"cli"}),
     "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),

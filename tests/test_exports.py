@@ -29,6 +29,7 @@ NEED_AN_EXTRA = (
     "penstock.cli",
     "penstock.decoding",
     "penstock.feeds",
+    "penstock.frames",
     "penstock.journal",
     "penstock.objects",
     "penstock.observe.feed_metrics",

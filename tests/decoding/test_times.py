@@ -46,3 +46,18 @@ def test_years_1_to_9999_are_in_range(kind: pa.DataType, low: int, high: int) ->
 def test_times_within_others_are_checked(kind: pa.DataType, value: object) -> None:
     with pytest.raises(ValueError, match="out of range"):
         check_times(pa.array([None, value], kind))
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_times_of_other_units_are_checked(unit: str) -> None:
+    highest = MAX_TIME // {"s": 1_000_000, "ms": 1_000}[unit]
+    check_times(pa.array([highest, None], pa.timestamp(unit)))
+    with pytest.raises(ValueError, match="out of range"):
+        check_times(pa.array([highest + 1], pa.timestamp(unit)))
+
+
+def test_nanoseconds_are_never_out_of_range_and_milliseconds_of_dates_may_be() -> None:
+    check_times(pa.array([(1 << 63) - 1, -(1 << 63)], pa.timestamp("ns")))
+    check_times(pa.array([MAX_TIME // 1_000], pa.date64()))
+    with pytest.raises(ValueError, match="out of range"):
+        check_times(pa.array([MAX_TIME // 1_000 + 86_400_000], pa.date64()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from operator import length_hint
 from typing import TYPE_CHECKING, Final
 
@@ -13,11 +14,17 @@ from ..settings import Settings
 from .inbound import NEVER, ReceiveBuffer
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
     import pyarrow
 
+    from ..frames.tables import Conversion
     from ..wire.columns import ColumnBuilder
 
-__all__ = ["Items"]
+__all__ = ["TABLE_BYTES", "Items", "collected", "converted"]
+
+TABLE_BYTES: Final = 1 << 30
+"""Bytes of a table: most fit, and a stream without an end does not fill the memory."""
 
 PAUSE_TURNS: Final = 2
 """Turns of the loop without an item after which a batch is returned: a read runs one turn after its poll."""
@@ -47,19 +54,103 @@ class Items:
         """True if the next item has arrived."""
         return self._inbound is not None and _has_items(self._inbound)
 
-    def batches(self, max_rows: int | None = None, max_bytes: int | None = None) -> AsyncIterator[pyarrow.RecordBatch]:
-        """Return the items as record batches with the columns `data` and `metadata`; needs pyarrow.
+    def batches(
+        self,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+        *,
+        schema: pyarrow.Schema | None = None,
+        encoding: str | None = None,
+    ) -> AsyncIterator[pyarrow.RecordBatch]:
+        """Return the items as record batches; needs pyarrow. No Python object of yours is created for an item.
 
-        No Python object is created for an item. A batch is yielded when it is full, when the stream ends, or when the
-        network pauses. If a task is canceled while it waits for a batch, the rows so far go to the next consumer.
+        Without a schema and an encoding, the columns are `data` and `metadata`. A batch is yielded when it is full,
+        when the stream ends, or when the network pauses. If a task is canceled while it waits for a batch, the rows so
+        far go to the next consumer.
 
         Args:
-            max_rows: The maximum number of rows of a batch; `Settings.batch_rows` by default.
-            max_bytes: Payload bytes after which a batch gets no more rows; `Settings.batch_bytes` by default.
+            max_rows: The maximum number of items of a batch; `Settings.batch_rows` by default.
+            max_bytes: Payload bytes after which a batch gets no more items; `Settings.batch_bytes` by default.
+            schema: The columns: items are decoded, and their fields become columns. A field that is missing in an item
+                is null, and other fields are ignored.
+            encoding: How items are encoded: "json", "msgpack", "cbor", or "arrow", whose items are Arrow IPC streams of
+                any number of rows and need no schema. The default is the connection's data MIME type.
+
+        Raises:
+            LocalError: Items of this encoding cannot be decoded, or need a schema.
+            Mismatch: An item does not match the schema.
 
         """
-        settings = self._settings
-        return self._batches(max_rows or settings.batch_rows, max_bytes or settings.batch_bytes)
+        conversion = self.conversion(schema, encoding)
+        batches = self._batches(*self._batch_limits(max_rows, max_bytes))
+        return batches if conversion is None else converted(batches, conversion)
+
+    async def to_arrow(
+        self,
+        limit: int | None = None,
+        *,
+        max_bytes: int = TABLE_BYTES,
+        schema: pyarrow.Schema | None = None,
+        encoding: str | None = None,
+    ) -> pyarrow.Table:
+        """Return the items as a table, once the stream has completed; needs pyarrow.
+
+        Args:
+            limit: Rows after which the table is returned without waiting for the end. In a block, the rest can still be
+                consumed; otherwise the stream is canceled.
+            max_bytes: The most bytes that the table may have.
+            schema: The columns; see :meth:`batches`.
+            encoding: How items are encoded; see :meth:`batches`.
+
+        Raises:
+            LimitExceeded: The table would have more than `max_bytes`.
+
+        """
+        return await collected(self, self.conversion(schema, encoding), limit, max_bytes)
+
+    async def to_polars(
+        self,
+        limit: int | None = None,
+        *,
+        max_bytes: int = TABLE_BYTES,
+        schema: pyarrow.Schema | None = None,
+        encoding: str | None = None,
+    ) -> polars.DataFrame:
+        """Return the items as a DataFrame of Polars. Arguments are those of :meth:`to_arrow`."""
+        from ..frames.tables import frame_of
+
+        return frame_of(await self.to_arrow(limit, max_bytes=max_bytes, schema=schema, encoding=encoding))
+
+    async def to_pandas(
+        self,
+        limit: int | None = None,
+        *,
+        max_bytes: int = TABLE_BYTES,
+        schema: pyarrow.Schema | None = None,
+        encoding: str | None = None,
+    ) -> pandas.DataFrame:
+        """Return the items as a DataFrame of pandas. Arguments are those of :meth:`to_arrow`."""
+        table = await self.to_arrow(limit, max_bytes=max_bytes, schema=schema, encoding=encoding)
+        return table.to_pandas()
+
+    def conversion(self, schema: pyarrow.Schema | None, encoding: str | None) -> Conversion | None:
+        """Return how items become rows; None if their columns are `data` and `metadata`. See :meth:`batches`."""
+        if schema is None and encoding is None:
+            return None
+        from ..frames.items import ItemColumns, encoding_of
+
+        return ItemColumns(encoding or encoding_of(self._settings.data_mime), schema)
+
+    async def next_batch(self, max_rows: int | None = None, max_bytes: int | None = None) -> pyarrow.RecordBatch | None:
+        """Return the next of :meth:`batches`, with the columns `data` and `metadata`; None at the end of the stream."""
+        async with aclosing(self._batches(*self._batch_limits(max_rows, max_bytes))) as batches:
+            return await anext(batches, None)
+
+    async def end(self) -> None:
+        """Ignore the rest of a stream that is used without a block."""
+
+    def _batch_limits(self, max_rows: int | None, max_bytes: int | None) -> tuple[int, int]:
+        return max_rows or self._settings.batch_rows, max_bytes or self._settings.batch_bytes
 
     async def _items(self) -> AsyncGenerator[Payload, None]:
         inbound = await self._opened()
@@ -114,6 +205,26 @@ class Items:
             inbound.stop_gathering(builder)
         return False
 
+    async def next_items(self) -> list[Payload]:
+        """Wait for items, and return those that have arrived: at most half a window, and none at the end of the stream.
+
+        They count as consumed, so that more are requested, when this is called again. It may be canceled: no item is
+        lost.
+
+        Raises:
+            PenstockError: The error that failed the stream, after all its items were returned.
+
+        """
+        inbound = await self._opened()
+        while not length_hint(inbound.ready) and not inbound.prepare():
+            if not inbound.over:
+                await inbound.arrival()
+            elif inbound.error is None:
+                return []
+            else:
+                inbound = await self._open_again(inbound, inbound.error)
+        return list(inbound.ready)
+
     async def arrival(self) -> bool:
         """Wait until there are items for :meth:`take`; return False at the end of the stream.
 
@@ -157,6 +268,29 @@ class Items:
     async def _open_again(self, ended: ReceiveBuffer, error: Exception) -> ReceiveBuffer:
         """Open the stream again if no item of `ended` was lost; otherwise raise `error`."""
         raise error
+
+
+async def converted(
+    batches: AsyncGenerator[pyarrow.RecordBatch, None], conversion: Conversion
+) -> AsyncGenerator[pyarrow.RecordBatch, None]:
+    """Yield the rows of batches of items."""
+    async with aclosing(batches):
+        async for batch in batches:
+            for rows in conversion.convert(batch):
+                yield rows
+
+
+async def collected(items: Items, conversion: Conversion | None, limit: int | None, max_bytes: int) -> pyarrow.Table:
+    """Return the rows of a stream as a table; see :meth:`Items.to_arrow`."""
+    from ..frames.tables import TableBuilder
+
+    table = TableBuilder(limit, max_bytes, conversion)
+    try:
+        while (room := table.room()) and (batch := await items.next_batch(room)) is not None:
+            table.add(batch)
+    finally:
+        await items.end()
+    return table.finish()
 
 
 def _has_items(inbound: ReceiveBuffer) -> bool:

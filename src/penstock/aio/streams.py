@@ -195,6 +195,18 @@ class Stream(Items):
         if self._inbound is not None:
             self._inbound.exchanges.flow.resume_reading(GATHER)
 
+    async def next_items(self) -> list[Payload]:
+        """Wait for items, and return those that have arrived; see :meth:`Items.next_items`.
+
+        Items that an interceptor wraps are returned one by one, and this must not be canceled meanwhile.
+        """
+        if self._chain is not None:
+            await self._opened()
+        if self._wrapped is None:
+            return await super().next_items()
+        item = await anext(self._wrapped, None)
+        return [] if item is None else [item]
+
     async def arrival(self) -> bool:
         """Wait until there are items to take; see :meth:`Items.arrival`. Not available if interceptors wrap items."""
         if self._chain is not None:
@@ -217,6 +229,11 @@ class Stream(Items):
                 yield payload
         finally:
             await items.aclose()
+            await self._end()
+
+    async def end(self) -> None:
+        """Cancel the stream if it is used without a block."""
+        if not self._entered:
             await self._end()
 
     async def _end(self) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
 from functools import lru_cache, partial
 from types import TracebackType
-from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from ..errors import ApplicationError, LocalError
 from ..payload import Payload
@@ -13,11 +13,19 @@ from ..schema.converter import Converter
 from ..schema.formats import KNOWN, Format, format_of
 from ..schema.named import TypedError, named_error
 from .handlers import close_items
+from .items import TABLE_BYTES, collected
 from .peer import Peer, RequestMetadata
 from .streams import Stream
 from .typed import each, each_async
 
-__all__ = ["TypedPeer", "TypedStream", "typed"]
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from ..frames.tables import Conversion
+
+__all__ = ["Errors", "Options", "StreamOptions", "TypedPeer", "TypedStream", "Values", "typed"]
 
 T = TypeVar("T")
 
@@ -25,12 +33,16 @@ Errors = Iterable[type[TypedError]]
 Values = Iterable[Any] | AsyncIterable[Any]
 
 
-class _Options(TypedDict, total=False):
+class Options(TypedDict, total=False):
+    """Named arguments of calls."""
+
     errors: Errors
     metadata: RequestMetadata
 
 
-class _StreamOptions(_Options, total=False):
+class StreamOptions(Options, total=False):
+    """Named arguments of streams."""
+
     credit: int | None
 
 
@@ -76,9 +88,9 @@ class TypedPeer:
         return f"<TypedPeer of {self._peer!r}, {self._form.name}>"
 
     @overload
-    async def call(self, route: str, data: Any = ..., *, returns: type[T], **options: Unpack[_Options]) -> T: ...
+    async def call(self, route: str, data: Any = ..., *, returns: type[T], **options: Unpack[Options]) -> T: ...
     @overload
-    async def call(self, route: str, data: Any = ..., *, returns: Any = ..., **options: Unpack[_Options]) -> Any: ...
+    async def call(self, route: str, data: Any = ..., *, returns: Any = ..., **options: Unpack[Options]) -> Any: ...
     async def call(
         self, route: str, data: Any = None, *, returns: Any = Any, errors: Errors = (), metadata: RequestMetadata = None
     ) -> Any:
@@ -97,11 +109,11 @@ class TypedPeer:
 
     @overload
     async def upload(
-        self, route: str, data: Any, outgoing: Values, *, returns: type[T], **options: Unpack[_Options]
+        self, route: str, data: Any, outgoing: Values, *, returns: type[T], **options: Unpack[Options]
     ) -> T: ...
     @overload
     async def upload(
-        self, route: str, data: Any, outgoing: Values, *, returns: Any = ..., **options: Unpack[_Options]
+        self, route: str, data: Any, outgoing: Values, *, returns: Any = ..., **options: Unpack[Options]
     ) -> Any: ...
     async def upload(
         self,
@@ -124,11 +136,11 @@ class TypedPeer:
 
     @overload
     def stream(
-        self, route: str, data: Any = ..., *, returns: type[T], **options: Unpack[_StreamOptions]
+        self, route: str, data: Any = ..., *, returns: type[T], **options: Unpack[StreamOptions]
     ) -> TypedStream[T]: ...
     @overload
     def stream(
-        self, route: str, data: Any = ..., *, returns: Any = ..., **options: Unpack[_StreamOptions]
+        self, route: str, data: Any = ..., *, returns: Any = ..., **options: Unpack[StreamOptions]
     ) -> TypedStream[Any]: ...
     def stream(
         self,
@@ -148,11 +160,11 @@ class TypedPeer:
 
     @overload
     def channel(
-        self, route: str, data: Any, outgoing: Values, *, returns: type[T], **options: Unpack[_StreamOptions]
+        self, route: str, data: Any, outgoing: Values, *, returns: type[T], **options: Unpack[StreamOptions]
     ) -> TypedStream[T]: ...
     @overload
     def channel(
-        self, route: str, data: Any, outgoing: Values, *, returns: Any = ..., **options: Unpack[_StreamOptions]
+        self, route: str, data: Any, outgoing: Values, *, returns: Any = ..., **options: Unpack[StreamOptions]
     ) -> TypedStream[Any]: ...
     def channel(
         self,
@@ -197,7 +209,7 @@ class TypedStream(Generic[T]):
         try:
             await self.raw.__aenter__()
         except ApplicationError as error:
-            raise _as_named(error, self._errors, self._form) from None
+            raise self.named(error) from None
         return self
 
     async def __aexit__(
@@ -214,9 +226,93 @@ class TypedStream(Generic[T]):
             async for payload in items:
                 yield self._answer.decode(self._form, payload.data)
         except ApplicationError as error:
-            raise _as_named(error, self._errors, self._form) from None
+            raise self.named(error) from None
         finally:
             await close_items(items)
+
+    def decode(self, payload: Payload) -> T:
+        """Return the value of an item of :attr:`raw`.
+
+        Raises:
+            Mismatch: It is not of the expected type.
+
+        """
+        value: T = self._answer.decode(self._form, payload.data)
+        return value
+
+    def named(self, error: ApplicationError) -> ApplicationError:
+        """Return an error of :attr:`raw` as an instance of the class with its name, if there is one."""
+        return _as_named(error, self._errors, self._form)
+
+    def batches(
+        self,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+        *,
+        schema: pyarrow.Schema | None = None,
+    ) -> AsyncIterator[pyarrow.RecordBatch]:
+        """Return the values as record batches with a column for each field; needs pyarrow.
+
+        The columns follow from the type of the values, `returns`. See :meth:`penstock.Stream.batches`.
+
+        Args:
+            max_rows: The maximum number of rows of a batch; `Settings.batch_rows` by default.
+            max_bytes: Payload bytes after which a batch gets no more rows; `Settings.batch_bytes` by default.
+            schema: The columns, if they should be fewer or have other types.
+
+        Raises:
+            LocalError: The type has no fields, or one that does not fit into a column. Pass a schema then.
+            Mismatch: A value is not of its type, or does not fit into its column.
+
+        """
+        return self._batches(max_rows, max_bytes, self.conversion(schema))
+
+    async def to_arrow(
+        self, limit: int | None = None, *, max_bytes: int = TABLE_BYTES, schema: pyarrow.Schema | None = None
+    ) -> pyarrow.Table:
+        """Return the values as a table. See :meth:`penstock.Stream.to_arrow` and :meth:`batches`."""
+        try:
+            return await collected(self.raw, self.conversion(schema), limit, max_bytes)
+        except ApplicationError as error:
+            raise self.named(error) from None
+
+    async def to_polars(
+        self, limit: int | None = None, *, max_bytes: int = TABLE_BYTES, schema: pyarrow.Schema | None = None
+    ) -> polars.DataFrame:
+        """Return the values as a DataFrame of Polars. Arguments are those of :meth:`to_arrow`."""
+        from ..frames.tables import frame_of
+
+        return frame_of(await self.to_arrow(limit, max_bytes=max_bytes, schema=schema))
+
+    async def to_pandas(
+        self, limit: int | None = None, *, max_bytes: int = TABLE_BYTES, schema: pyarrow.Schema | None = None
+    ) -> pandas.DataFrame:
+        """Return the values as a DataFrame of pandas. Arguments are those of :meth:`to_arrow`."""
+        return (await self.to_arrow(limit, max_bytes=max_bytes, schema=schema)).to_pandas()
+
+    def conversion(self, schema: pyarrow.Schema | None) -> Conversion:
+        """Return how items of :attr:`raw` become rows; see :meth:`batches`."""
+        wanted, form = self._answer.wanted, self._form
+        if wanted is Any or isinstance(wanted, Mapping):
+            from ..frames.items import ItemColumns
+
+            if schema is None:
+                raise LocalError("the columns of values without a type are unknown; pass returns= or schema=")
+            # River's encodings are named after those that they extend.
+            return ItemColumns(form.name.rpartition(" ")[2], schema)
+        from ..frames.columns import ValueColumns
+
+        return ValueColumns(wanted, partial(self._answer.decode, form), schema)
+
+    async def _batches(
+        self, max_rows: int | None, max_bytes: int | None, conversion: Conversion
+    ) -> AsyncGenerator[pyarrow.RecordBatch, None]:
+        try:
+            while (batch := await self.raw.next_batch(max_rows, max_bytes)) is not None:
+                for rows in conversion.convert(batch):
+                    yield rows
+        except ApplicationError as error:
+            raise self.named(error) from None
 
     def cancel(self) -> None:
         """Cancel the stream. Values that have arrived can still be consumed."""

@@ -82,8 +82,10 @@ class ArrowDecoder:
             return pa.nulls(batch.num_rows, field.type)
         if len(found) > 1:
             raise ValueError(f"the item has {len(found)} columns {field.name!r}")
-        column = _plain(batch.column(found[0]))
-        if not _converts(column.type, field.type):
+        column = batch.column(found[0])
+        if column.type != field.type:
+            column = _plain(column)
+        if column.type != field.type and not _converts(column.type, field.type):
             raise ValueError(f"column {field.name!r} has another type than {field.type}")
         try:
             found = pc.cast(column, options=pc.CastOptions(field.type, allow_time_truncate=True))

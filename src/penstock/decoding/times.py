@@ -13,6 +13,7 @@ __all__ = ["MAX_TIME", "MIN_TIME", "check_times", "has_times"]
 MIN_TIME: Final = -62_135_596_800_000_000
 MAX_TIME: Final = 253_402_300_799_999_999
 _DAY: Final = 86_400_000_000
+_MICROSECONDS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 def has_times(kind: pa.DataType) -> bool:
@@ -26,12 +27,17 @@ def check_times(values: pa.Array) -> None:
     """Raise `ValueError` if one of the times in an array is out of range.
 
     Args:
-        values: Timestamps in microseconds, dates in days, or structs, lists and maps with some.
+        values: Timestamps, dates, or structs, lists and maps with some.
 
     """
     kind = values.type
     if pa.types.is_timestamp(kind):
-        _check(values.cast(pa.int64()), MIN_TIME, MAX_TIME)
+        # Nanoseconds of 64 bits are those of the years 1677 to 2262.
+        unit = _MICROSECONDS.get(kind.unit)
+        if unit is not None:
+            _check(values.cast(pa.int64()), MIN_TIME // unit, MAX_TIME // unit)
+    elif pa.types.is_date64(kind):
+        _check(values.cast(pa.int64()), MIN_TIME // 1_000, MAX_TIME // 1_000)
     elif pa.types.is_date(kind):
         _check(values.cast(pa.int32()), MIN_TIME // _DAY, MAX_TIME // _DAY)
     elif pa.types.is_map(kind):

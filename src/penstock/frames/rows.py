@@ -1,0 +1,108 @@
+"""Items from the rows of a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from ..errors import LocalError
+from ..payload import Payload
+
+__all__ = ["rows"]
+
+SLICE_ROWS: Final = 1_024
+"""Rows that are converted at once."""
+ITEM_BYTES: Final = 1 << 20
+"""About the largest Arrow item: larger ones delay other streams, and gain nothing."""
+_ENCODERS: Final[dict[str, Callable[[Any], bytes]]] = {"json": msgspec.json.encode, "msgpack": msgspec.msgpack.encode}
+
+
+def rows(frame: Any, encoding: str = "json", *, rows_per_item: int = SLICE_ROWS) -> Iterator[Payload]:
+    """Return the rows of a data frame as items, to send with an upload or channel, or to return from a handler.
+
+    Rows are converted when they are sent, so a large or lazy source needs little memory.
+
+    Args:
+        frame: A DataFrame of Polars or pandas, a table, record batch or reader of pyarrow, or any object with
+            ``__arrow_c_stream__``, such as a relation of DuckDB. An index of pandas is sent if it has a name.
+        encoding: "json" or "msgpack": each item is one row, an object with a field for each column. "arrow": each item
+            is an Arrow IPC stream of several rows, which is by far the fastest, and keeps all types.
+        rows_per_item: For "arrow": the most rows of an item. Items have about 1 MiB at most.
+
+    Raises:
+        LocalError: `frame` is not a data frame, or the encoding is unknown.
+
+    """
+    if rows_per_item < 1:
+        raise LocalError(f"rows_per_item is {rows_per_item}; it must be at least 1")
+    reader = _reader(frame)
+    if encoding == "arrow":
+        return _arrow_items(reader, rows_per_item)
+    if encoding not in _ENCODERS:
+        raise LocalError(f"the encoding is {encoding!r}; use json, msgpack or arrow")
+    return _row_items(reader, _ENCODERS[encoding])
+
+
+def _reader(frame: Any) -> pa.RecordBatchReader:
+    if isinstance(frame, pa.RecordBatchReader):
+        return frame
+    if hasattr(frame, "collect") and not hasattr(frame, "__arrow_c_stream__"):
+        # A lazy frame of Polars.
+        frame = frame.collect()
+    if isinstance(frame, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(frame.schema, [frame])
+    if not hasattr(frame, "__arrow_c_stream__"):
+        what = type(frame).__name__
+        raise LocalError(f"a {what} is not a data frame; pass one of Polars, pandas or pyarrow")
+    index = getattr(getattr(frame, "index", None), "names", None)
+    if index is not None and list(index) == [None]:
+        frame = frame.reset_index(drop=True)
+    return pa.RecordBatchReader.from_stream(frame)
+
+
+def _row_items(reader: pa.RecordBatchReader, encode: Callable[[Any], bytes]) -> Iterator[Payload]:
+    schema = pa.schema([pa.field(field.name, _in_microseconds(field.type)) for field in reader.schema])
+    for batch in reader:
+        for start in range(0, batch.num_rows, SLICE_ROWS):
+            part = pa.Table.from_batches([batch.slice(start, SLICE_ROWS)]).cast(schema, safe=False)
+            for data in _encoded(part, encode):
+                yield Payload(data)
+
+
+def _encoded(part: pa.Table, encode: Callable[[Any], bytes]) -> list[bytes]:
+    try:
+        return list(map(encode, part.to_pylist(maps_as_pydicts="strict")))
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise LocalError(f"a row cannot be encoded: {error}; convert the column, or use encoding='arrow'") from None
+
+
+def _arrow_items(reader: pa.RecordBatchReader, rows_per_item: int) -> Iterator[Payload]:
+    for batch in reader:
+        count = max(1, min(rows_per_item, batch.num_rows * ITEM_BYTES // max(batch.nbytes, 1)))
+        for start in range(0, batch.num_rows, count):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch.slice(start, count))
+            yield Payload(sink.getvalue().to_pybytes())
+
+
+def _in_microseconds(kind: pa.DataType) -> pa.DataType:
+    """Return a type whose times are those of Python, which have no nanoseconds."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", tz=kind.tz)
+    if pa.types.is_duration(kind):
+        return pa.duration("us")
+    if pa.types.is_time64(kind):
+        return pa.time64("us")
+    if pa.types.is_dictionary(kind):
+        return _in_microseconds(kind.value_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _in_microseconds(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _in_microseconds(kind.item_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_in_microseconds(kind.value_type))
+    return kind
