@@ -153,6 +153,13 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
             3,
             "b'before'\nthe open call failed\nb'after'\nb'balanced'\nrsocket+memory://two up 0\nrsocket",
         ),
+        ("docs/how-to/synchronous.md", 2, "b'hi'\n1000\nb'6'\ncall 'slow' took more than 0.1 s\n"),
+        (
+            "docs/how-to/dataframes.md",
+            5,
+            "{'symbol': ['ACME', 'ACME', 'ACME'], 'price': [0.0, 0.25, 0.5]}\n"
+            "[('Oslo', 3.5), ('Rome', 14.0)]\nb'8.75'\n",
+        ),
         (
             "docs/how-to/resume.md",
             2,

@@ -34,3 +34,8 @@ def test_all_names_are_found_and_none_is_imported_early(package: str) -> None:
         "for name in p.__all__: getattr(p, name)"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_module_is_imported_on_first_use() -> None:
+    code = "import sys, penstock; assert 'penstock.sync' not in sys.modules; penstock.sync.connect"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

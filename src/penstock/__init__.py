@@ -14,6 +14,7 @@ from .lazy import lazily
 _build.install()
 
 if TYPE_CHECKING:
+    from . import sync
     from ._build import ACCELERATED
     from .aio.balance import Balancer, balance
     from .aio.client import connect
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
         UnsupportedKind,
         UrlError,
     )
+    from .frames.rows import rows
     from .journal import Journal
     from .kinds import Kind
     from .leases import AdaptiveLease, FixedLease, IntervalLease, Lease, LeaseUsage
@@ -172,8 +174,10 @@ __all__ = [
     "current_connection",
     "handshake",
     "rehandshake",
+    "rows",
     "run",
     "serve",
+    "sync",
     "typed",
 ]
 
@@ -198,6 +202,7 @@ _HOMES = {
     "audit.sent": ("audited",),
     "connection": ("Connection",),
     "dedup.deduplicated": ("Deduplicated",),
+    "frames.rows": ("rows",),
     "journal": ("Journal",),
     "kinds": ("Kind",),
     "leases": ("AdaptiveLease", "FixedLease", "IntervalLease", "Lease", "LeaseUsage"),
@@ -209,6 +214,7 @@ _HOMES = {
     "rsocket.extensions.tracing": ("TraceContext",),
     "schema.named": ("TypedError",),
     "settings": ("Settings",),
+    "sync": ("sync",),
     "tap": ("Outcome", "Refusal", "RefusalCause", "Tap"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}

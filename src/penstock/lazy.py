@@ -10,12 +10,13 @@ __all__ = ["lazily"]
 
 
 def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Return the ``__getattr__`` of a package; `homes` has the module of each of its names."""
+    """Return the ``__getattr__`` of a package; `homes` has the module of each name, and of a module itself."""
 
     def imported(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value: object = getattr(import_module(f".{homes[name]}", package), name)
+        module = import_module(f".{homes[name]}", package)
+        value: object = module if homes[name] == name else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

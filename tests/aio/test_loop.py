@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from penstock.aio.loop import run
+from penstock import LocalError
+from penstock.aio.loop import new_event_loop, run
 
 
 def test_run_returns_what_main_returns() -> None:
@@ -21,3 +22,20 @@ def test_run_raises_what_main_raises() -> None:
 
     with pytest.raises(KeyError):
         run(main())
+
+
+async def test_run_within_a_running_loop_names_the_alternatives() -> None:
+    async def main() -> None:
+        pass
+
+    with pytest.raises(
+        LocalError, match=r"`peer = await penstock\.connect\(url\)`, or the blocking API, penstock\.sync"
+    ):
+        run(main())
+
+
+def test_new_event_loop_is_one_of_uvloop_if_it_is_installed() -> None:
+    uvloop = pytest.importorskip("uvloop")
+    loop = new_event_loop()
+    assert isinstance(loop, uvloop.Loop)
+    loop.close()

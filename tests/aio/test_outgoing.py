@@ -12,6 +12,7 @@ import pytest
 
 import penstock
 from penstock import Items, Payload, Reconnect, Rejected, Service, Settings
+from penstock.aio.outgoing import DEMAND
 from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -166,3 +167,20 @@ async def test_coroutine_that_returns_items_is_awaited() -> None:
 
     async with penstock.serve(it.service(), it.url), penstock.connect(it.url) as peer:
         assert await it.send(peer, "upload", later()) == b"123"
+
+
+async def test_source_can_ask_what_the_peer_has_requested() -> None:
+    it = Closing("rsocket+memory://demand")
+    asked: list[int] = []
+
+    async def curious() -> AsyncIterator[bytes]:
+        for item in ITEMS:
+            demand = DEMAND.get()
+            assert demand is not None
+            asked.append(demand())
+            yield item
+
+    async with penstock.serve(it.service(), it.url), penstock.connect(it.url) as peer:
+        assert await it.send(peer, "upload", curious()) == b"123"
+    assert len(asked) == len(ITEMS) and asked[0] - asked[-1] == len(ITEMS) - 1
+    assert DEMAND.get() is None

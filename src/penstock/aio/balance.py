@@ -35,7 +35,7 @@ from .service import Service
 from .sources import Source
 from .strategies import Failures, PeakEwma, Strategy, strategy_named
 
-__all__ = ["Balancer", "balance"]
+__all__ = ["HALF_LIFE", "REJECTIONS", "Balancer", "balance"]
 
 # A global is faster to read than a member of an enumeration.
 _CALL = Kind.CALL

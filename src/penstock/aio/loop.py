@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["run"]
+from ..errors import LocalError
+
+__all__ = ["new_event_loop", "run"]
 
 T = TypeVar("T")
 
@@ -17,10 +19,24 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     Returns:
         The result of `main`.
 
+    Raises:
+        LocalError: An event loop is running in this thread, as in a notebook.
+
     """
+    if asyncio._get_running_loop() is not None:
+        main.close()
+        raise LocalError(
+            "penstock.run() starts an event loop, but one is running in this thread already, as in a notebook; use "
+            "`await`, such as `peer = await penstock.connect(url)`, or the blocking API, penstock.sync"
+        )
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(main)
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """Return an event loop of uvloop if it is installed, otherwise one of asyncio."""
     try:
         import uvloop
     except ImportError:
-        return asyncio.run(main)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(main)
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from contextvars import copy_context
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from functools import partial
 from inspect import isawaitable
+from typing import Final
 
 from .exchanges import Exchanges
 from .pump import pump
 from .sources import Source
 
-__all__ = ["Outgoing"]
+__all__ = ["DEMAND", "Outgoing"]
+
+DEMAND: Final[ContextVar[Callable[[], int] | None]] = ContextVar("penstock.demand", default=None)
+"""Set while a source runs: returns how many items the peer has requested that were not sent."""
 
 
 class Outgoing:
@@ -62,4 +68,5 @@ class Outgoing:
 
     def _start(self, credit: int) -> None:
         self._read = True
+        self._context.run(DEMAND.set, partial(self._exchanges.session.credit, self.stream_id))
         pump(self._exchanges, self.stream_id, credit, self._source, context=self._context)
