@@ -34,6 +34,7 @@ WITHOUT_SOURCE = {
     "river/test_oversized.py": "all parts of a session: messages that one side does not take for their size",
     "test_scale.py": "tools/scale.py and the page that it writes",
     "test_states.py": "tools/states.py and the page that it writes",
+    "sync/test_notebook.py": "the notebook in examples/, and its page",
     "transports/test_every.py": "all transports: what each must carry",
 }
 # Folders of tests across several layers.
