@@ -1,0 +1,48 @@
+"""Hooks of MkDocs: where the site and its sources are, pictures that follow the reader's colors, links to the API."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PICTURE = re.compile(r'<img alt="[^"]*" src="[^"]*assets/([\w-]+\.svg)"\s*/?>')
+SETTINGS_PAGE = "reference/settings.md"
+SETTING = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
+FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+MENTION = re.compile(r"(?<![`\[])`(Settings\.[a-z]\w+)`(?!\])")
+
+
+def on_config(config: Any) -> Any:
+    """Take the addresses of the site and of its sources from the project's URLs, if it has them."""
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"].get("urls", {})
+    if site := urls.get("Documentation"):
+        config.site_url = site.rstrip("/") + "/"
+    if source := urls.get("Source"):
+        config.repo_url = source
+        config.edit_uri_template = f"{source.rstrip('/')}/edit/main/docs/{{path}}"
+    return config
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Give each setting an anchor on the page of settings, and link to it where a page mentions it."""
+    if page.file.src_uri == SETTINGS_PAGE:
+        for name in SETTING.findall(markdown):
+            config.plugins["autorefs"].register_anchor(page, f"penstock.Settings.{name}", title=name)
+        markdown = SETTING.sub(r'| <a id="penstock.Settings.\1"></a>`\1` |', markdown)
+    return outside_code(markdown, lambda text: MENTION.sub(r"[`\1`][penstock.\1]", text))
+
+
+def outside_code(markdown: str, change: Any) -> str:
+    """Return a page with its text changed, but not its blocks of code."""
+    blocks = FENCE.findall(markdown)
+    texts = [change(text) for text in FENCE.split(markdown)]
+    return texts[0] + "".join(block + text for block, text in zip(blocks, texts[1:], strict=True))
+
+
+def on_page_content(html: str, config: Any, **_: Any) -> str:
+    """Put pictures into the page, where they have its colors."""
+    folder = Path(config.docs_dir) / "assets"
+    return PICTURE.sub(lambda found: (folder / found[1]).read_text(), html)
