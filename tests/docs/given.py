@@ -6,9 +6,12 @@ import asyncio
 import json
 import os
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ __all__ = [
     "journal_of",
     "publisher",
     "ruled",
+    "running",
     "seen_serving",
     "serving",
 ]
@@ -70,6 +74,22 @@ def publisher() -> Service:
     @service.call("echo")
     def echo(request: Payload) -> bytes:
         return request.data
+
+    @service.stream("count")
+    def count(request: Payload) -> Iterator[bytes]:
+        return (b"%d" % number for number in range(int(request.data)))
+
+    @service.upload("sum")
+    async def total(request: Payload, items: Items) -> bytes:
+        return b"%d" % (int(request.data or 0) + sum([int(item.data) async for item in items]))
+
+    @service.channel("double")
+    async def double(request: Payload, items: Items) -> AsyncIterator[bytes]:
+        async for item in items:
+            yield b"%d" % (2 * int(item.data))
+
+    service.fire("log")(lambda request: None)
+    service.push(lambda metadata: None)
 
     @service.channel("delays")
     async def delays(request: Payload, items: Items) -> AsyncIterator[bytes]:
@@ -144,6 +164,24 @@ def ruled() -> Service:
             yield b"tick"
 
     return service
+
+
+@contextmanager
+def running(program: str, place: str) -> Iterator[None]:
+    """Run a program that serves, and wait until it listens at a place."""
+    path = {**environment(), "PYTHONPATH": f"{Path(penstock.__file__).parents[1]}"}
+    process = subprocess.Popen([sys.executable, program], env=path)
+    host, _, port = place.rpartition(":")
+    try:
+        for _ in range(SECONDS * 50):
+            assert process.poll() is None
+            with suppress(ConnectionRefusedError), socket.create_connection((host, int(port))):
+                break
+            time.sleep(0.02)
+        yield
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
 
 
 async def asked(service: Service, question: Callable[[Peer], Awaitable[Any]]) -> Any:

@@ -27,6 +27,8 @@ class Program:
 
 
 LOCAL = "rsocket+tcp://127.0.0.1:{0}"
+FOLDERS = {'"data/': '"{folder}/data/'}
+"""Spark's paths start from where its process was started."""
 FLIGHTS = 'given.journal_of("data/flights", "flights", [json.dumps(each).encode() for each in given.FLIGHTS])\n'
 
 SHOWN_ELSEWHERE = {
@@ -38,13 +40,13 @@ SHOWN_ELSEWHERE = {
 PROGRAMS = {
     "README.md": Program(
         before='given.journal_of("data/count", "count", [b"1", b"2"])',
-        after='assert spark.read.parquet("data/parquet").count() == 2',
-        swaps={"data/": "{folder}/data/"},
+        after='assert spark.read.parquet(f"{FOLDER}/data/parquet").count() == 2',
+        swaps=FOLDERS,
         output="hello",
     ),
     "docs/index.md": Program(output="tick 0\ntick 1\ntick 2\n"),
     "docs/tutorial/first-stream.md": Program(
-        before='given.journal_of("data/count", "count", [b"1", b"2"])', swaps={"data/": "{folder}/data/"}
+        before='given.journal_of("data/count", "count", [b"1", b"2"])', swaps=FOLDERS
     ),
     "docs/how-to/serve-and-call.md": Program(
         after="""
@@ -129,7 +131,7 @@ PROGRAMS = {
     "docs/how-to/history.md": Program(
         before='given.journal_of("data/quotes", "quotes", [b"1"] * 20, segment_bytes=1)',
         after="assert rows.count() == 20",
-        swaps={"s3://lake/quotes?region=eu-central-1": "file://{folder}/lake", '"data/': '"{folder}/data/'},
+        swaps={'store="s3://lake/quotes?region=eu-central-1", keep=90 * 86_400': "target_bytes=1"} | FOLDERS,
     ),
     "docs/how-to/share-journals.md": Program(
         before=FLIGHTS
@@ -151,7 +153,7 @@ PROGRAMS = {
             "rsocket+tls://collector:7879": LOCAL,
             "tcp://:7878": "tcp://127.0.0.1:{1}",
             "ws://:7879": "ws://127.0.0.1:{2}",
-            '"data/': '"{folder}/data/',
+            **FOLDERS,
         },
     ),
     "docs/how-to/failover.md": Program(
@@ -181,7 +183,7 @@ PROGRAMS = {
             served.__exit__(None, None, None)
         """,
         swaps={
-            '"data/': '"{folder}/data/',
+            **FOLDERS,
             "rsocket+tcp://localhost:7878": LOCAL,
             "rsocket+tls://collector:7878": LOCAL,
             "rsocket+tcp://collector:7879": LOCAL,
@@ -199,7 +201,7 @@ PROGRAMS = {
             assert delays.agg({"dep_delay": "max"}).first()[0] == 142.5
             assert {row.carrier for row in old.collect()} == {"AA", "B6", "DL"}
         """,
-        swaps={'"data/': '"{folder}/data/'},
+        swaps=FOLDERS,
     ),
     "docs/reference/journal.md": Program(after="assert len(batch) == 2"),
     "docs/reference/rs-0.md": Program(output="[1.5 2.5]\n"),

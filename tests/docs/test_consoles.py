@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+import penstock
+from tests.docs import given
+from tests.docs.consoles import CONSOLES, Console
+from tests.docs.pages import PAGES, ROOT, blocks
+
+SECONDS = 120
+COMMAND = re.compile(r"^[$#] (.*\bpenstock .*)$")
+WITH_COMMANDS = [
+    page
+    for page in PAGES
+    if any(COMMAND.match(line) for block in blocks(page, "console") for line in block.text.splitlines())
+]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The environment of a shell in which `penstock` is this checkout's."""
+    command = tmp_path / "bin" / "penstock"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m penstock "$@"\n')
+    command.chmod(0o755)
+    path = f"{command.parent}:{os.environ['PATH']}"
+    return {**given.environment(), "PATH": path, "PYTHONPATH": f"{ROOT / 'src'}", "NO_COLOR": "1", "COLUMNS": "200"}
+
+
+def steps(page: str, console: Console, ports: list[int]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each command of a page that is run, and the lines that the page shows after it."""
+    used, skipped = set(), set()
+    for block in blocks(page, "console"):
+        command, shown = "", list[str]()
+        for line in [*block.text.splitlines(), "$ "]:
+            if not line.startswith(("$ ", "# ")):
+                shown.append(line)
+                continue
+            if command:
+                yield command, shown
+            found, shown = COMMAND.match(line), []
+            command = found[1] if found else ""
+            for printed, here in console.swaps.items():
+                if printed in command:
+                    used.add(printed)
+                    command = command.replace(printed, here.format(*ports, root=ROOT))
+            for beginning in console.skipped:
+                words = beginning.format(*ports, root=ROOT)
+                if " ".join(command.split()).startswith(words):
+                    skipped.add(beginning)
+                    command = ""
+    assert used == set(console.swaps), "the page does not have the other texts"
+    assert skipped == set(console.skipped), "the page does not have the other commands"
+
+
+@contextmanager
+def background(command: str, folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """Run a command that serves, until the block ends."""
+    words = [word for word in shlex.split(command) if word != "&"]
+    process = subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert "rsocket" in process.stdout.readline()
+        yield
+    finally:
+        process.terminate()
+        process.communicate(timeout=SECONDS)
+
+
+def prepared(page: str, console: Console, ports: list[int], stack: ExitStack) -> None:
+    """Make what the commands of a page need, in this folder."""
+    if console.certificates:
+        given.certificates()
+    if console.publisher:
+        service = given.publisher()
+        url = f"rsocket+tcp://127.0.0.1:{ports[0]}"
+        stack.enter_context(given.serving(url, penstock.audited(service) if console.audited else service))
+    for name, count in console.pages.items():
+        text = "\n".join(block.text for block in blocks(page, "python")[:count])
+        for printed, here in console.swaps.items():
+            text = text.replace(printed, here.format(*ports, root=ROOT))
+        Path(name).write_text(text)
+        if "serve_forever" in text:
+            stack.enter_context(given.running(name, f"127.0.0.1:{ports[0]}"))
+
+
+def test_each_page_with_commands_is_run() -> None:
+    assert sorted(set(WITH_COMMANDS) - set(CONSOLES)) == [], "add the page to CONSOLES"
+    assert sorted(set(CONSOLES) - set(WITH_COMMANDS)) == []
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_commands_run(page: str, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    console, ports = CONSOLES[page], given.free_ports(3)
+    with ExitStack() as stack:
+        prepared(page, console, ports, stack)
+        for command, shown in steps(page, console, ports):
+            if re.match(r"penstock (serve|playground)", command):
+                stack.enter_context(background(command, tmp_path, environment))
+                continue
+            result = subprocess.run(
+                ["bash", "-o", "pipefail", "-c", command],
+                cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS,
+            )  # fmt: skip
+            assert result.returncode == 0, f"{command}: {result.stderr}"
+            assert_shown(shown, result.stdout)
+
+
+def assert_shown(shown: list[str], output: str) -> None:
+    """Compare what a page shows with what a command prints. `…` on the page stands for anything, and so do numbers."""
+    for line in shown:
+        pattern = re.escape(line).replace("…", ".*")
+        pattern = re.sub(r"\d[\d,]*", r"[\\d,]+", pattern)
+        assert not line.strip() or re.search(pattern, output), f"the page shows {line!r}, and it prints {output!r}"
