@@ -106,4 +106,4 @@ CONSOLES = {
         },
     ),
 }
-"""The pages with commands of `penstock`. `make`, `pip` and commands of the system are not run: tests install nothing."""
+"""The pages with commands of `penstock`. `make`, `pip` and commands of the system are not run."""

@@ -15,8 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import penstock
 import trustme
+
+import penstock
 from penstock import ApplicationError, ConnectError, Items, Payload, Peer, Service, Settings
 
 __all__ = [
@@ -193,7 +194,7 @@ async def asked(service: Service, question: Callable[[Peer], Awaitable[Any]]) ->
 def beside(
     serve: Callable[[], Coroutine[Any, Any, None]], ask: Callable[[], Awaitable[Any]], url: str, **options: Any
 ) -> None:
-    """Run a coroutine while another one serves, which is canceled afterwards. `options` are those of the first client."""
+    """Run a coroutine while another one serves, which is then canceled. `options` are those of the first client."""
 
     async def both() -> None:
         task = asyncio.ensure_future(serve())
