@@ -33,9 +33,10 @@ __all__ = [
     "running",
     "seen_serving",
     "serving",
+    "wait_until",
 ]
 
-SECONDS = 30
+SECONDS = 60
 PURE = "PENSTOCK_PURE"
 FLIGHTS = [
     {"carrier": carrier, "flight": 100 + number, "dep_delay": 7.5 * number, "time_hour": "2026-01-31T06:00:00Z"}
@@ -174,15 +175,26 @@ def running(program: str, place: str) -> Iterator[None]:
     process = subprocess.Popen([sys.executable, program], env=path)
     host, _, port = place.rpartition(":")
     try:
-        for _ in range(SECONDS * 50):
-            assert process.poll() is None
-            with suppress(ConnectionRefusedError), socket.create_connection((host, int(port))):
-                break
-            time.sleep(0.02)
+        wait_until(lambda: process.poll() is not None or _listens(host, int(port)))
+        assert process.poll() is None
         yield
     finally:
         process.terminate()
         process.wait(SECONDS)
+
+
+def _listens(host: str, port: int) -> bool:
+    with suppress(ConnectionRefusedError), socket.create_connection((host, port)):
+        return True
+    return False
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what another process does."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 async def asked(service: Service, question: Callable[[Peer], Awaitable[Any]]) -> Any:

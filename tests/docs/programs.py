@@ -32,6 +32,7 @@ FOLDERS = {'"data/': '"{folder}/data/'}
 FLIGHTS = 'given.journal_of("data/flights", "flights", [json.dumps(each).encode() for each in given.FLIGHTS])\n'
 
 SHOWN_ELSEWHERE = {
+    "docs/tutorial/ticker-to-lakehouse.md": "test_tutorial.py follows it, with its files and commands",
     "docs/tutorial/lakehouse.md": "it shows parts of examples/lakehouse, which test_docs.py compares",
     "docs/how-to/clusters.md": "it needs a cluster, Spark Connect and spark-pipelines, which tests/cluster starts",
 }

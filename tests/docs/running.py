@@ -20,7 +20,10 @@ Piece = tuple[str, int, str]
 
 
 def run_pieces(pieces: list[Piece], names: dict[str, Any]) -> None:
-    """Run pieces of code in one module, with `names`. Those with `await` outside functions share an event loop."""
+    """Run pieces of code in one module, with `names`, to which it adds those that they define.
+
+    Those with `await` outside functions share an event loop.
+    """
     module = types.ModuleType("page")
     sys.modules["page"] = module
     vars(module).update(names)
@@ -31,6 +34,7 @@ def run_pieces(pieces: list[Piece], names: dict[str, Any]) -> None:
                 runner.run(eval(code, vars(module)))
             else:
                 exec(code, vars(module))
+    names.update(vars(module))
 
 
 if __name__ == "__main__":

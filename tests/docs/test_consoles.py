@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,17 +21,6 @@ WITH_COMMANDS = [
     for page in PAGES
     if any(COMMAND.match(line) for block in blocks(page, "console") for line in block.text.splitlines())
 ]
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """The environment of a shell in which `penstock` is this checkout's."""
-    command = tmp_path / "bin" / "penstock"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m penstock "$@"\n')
-    command.chmod(0o755)
-    path = f"{command.parent}:{os.environ['PATH']}"
-    return {**given.environment(), "PATH": path, "PYTHONPATH": f"{ROOT / 'src'}", "NO_COLOR": "1", "COLUMNS": "200"}
 
 
 def steps(page: str, console: Console, ports: list[int]) -> Iterator[tuple[str, list[str]]]:

@@ -13,7 +13,6 @@ from tests.docs import given
 from tests.docs.pages import PAGES, ROOT, blocks
 from tests.docs.programs import PROGRAMS, SHOWN_ELSEWHERE, Program
 from tests.docs.running import Piece, run_pieces
-from tests.spark.conftest import spark  # noqa: F401
 
 SECONDS = 60
 MODULES = "import json, os, penstock\nfrom tests.docs import given\n"
@@ -71,7 +70,7 @@ def test_spark_page_runs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    spark: SparkSession,  # noqa: F811
+    spark: SparkSession,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run_pieces(pieces(page, PROGRAMS[page], tmp_path), {"spark": spark})
