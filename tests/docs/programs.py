@@ -121,6 +121,26 @@ PROGRAMS = {
         """,
         swaps={"localhost:7878": "127.0.0.1:{0}"},
     ),
+    "docs/how-to/kafka-users.md": Program(
+        before="""
+            from types import SimpleNamespace
+            def consumer(topic):
+                yield SimpleNamespace(value=topic.encode(), key=None)
+            served = given.serving(f"rsocket+tcp://127.0.0.1:{PORTS[0]}")
+            served.__enter__()
+        """,
+        after="""
+            async def ordered(peer):
+                return [item.data async for item in peer.stream("orders", "a topic")]
+            assert penstock.run(given.asked(topic, ordered)) == [b"a topic"]
+            served.__exit__(None, None, None)
+        """,
+        swaps={"127.0.0.1:7878": "127.0.0.1:{0}"},
+        output='"carrier": "AA"',
+    ),
+    "docs/how-to/flight-users.md": Program(
+        output="10000 ['data', 'metadata']\n{'symbol': ['ACME', 'GLOBEX'], 'price': [1.5, 2.5]}\n"
+    ),
     "docs/how-to/receive.md": Program(
         before="""
             os.mkdir("data")
