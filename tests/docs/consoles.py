@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["CONSOLES", "Console"]
+__all__ = ["CONSOLES", "USUAL", "Console"]
 
 ROOT_ONLY = "it needs a folder or a group of the system"
 ENDLESS = "it would run until it is interrupted"
@@ -33,6 +33,7 @@ class Console:
     skipped: dict[str, str] = field(default_factory=dict)
 
 
+USUAL = {"127.0.0.1:7878": "127.0.0.1:{0}", "localhost:7878": "127.0.0.1:{0}"}
 LOCAL = {"127.0.0.1:7878": "127.0.0.1:{0}"}
 LOCALHOST = {"localhost:7878": "127.0.0.1:{0}"}
 SERVICE = {"examples/interop.py": "{root}/examples/interop.py"}
@@ -107,4 +108,6 @@ CONSOLES = {
         },
     ),
 }
-"""The pages with commands of `penstock`. `make`, `pip` and commands of the system are not run."""
+"""The pages with commands of `penstock` that need something, or that show some that are not run. All others are run as
+they are, at a free port. `make`, `pip` and commands of the system are not run.
+"""

@@ -7,9 +7,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from tools.pages import charts, interop, machines
+
 ROOT = Path(__file__).parents[2]
 PICTURE = re.compile(r'<img alt="[^"]*" src="[^"]*assets/([\w-]+\.svg)"\s*/?>')
 SETTINGS_PAGE = "reference/settings.md"
+INTEROP_PAGE = "interop.md"
 SETTING = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
 FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 MENTION = re.compile(r"(?<![`\[])`(Settings\.[a-z]\w+)`(?!\])")
@@ -27,11 +30,14 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    """Give each setting an anchor on the page of settings, and link to it where a page mentions it."""
+    """Draw the charts. Give each setting an anchor on the page of settings, and link to it where a page mentions it."""
     if page.file.src_uri == SETTINGS_PAGE:
         for name in SETTING.findall(markdown):
             config.plugins["autorefs"].register_anchor(page, f"penstock.Settings.{name}", title=name)
         markdown = SETTING.sub(r'| <a id="penstock.Settings.\1"></a>`\1` |', markdown)
+    if page.file.src_uri == INTEROP_PAGE:
+        markdown = interop.summarized(markdown)
+    markdown = machines.tabled(charts.drawn(markdown))
     return outside_code(markdown, lambda text: MENTION.sub(r"[`\1`][penstock.\1]", text))
 
 
