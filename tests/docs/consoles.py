@@ -48,6 +48,7 @@ CONSOLES = {
         skipped={"penstock": "Maven builds its publisher; make interop and tests/spark run the parts"}
     ),
     "docs/tutorial/ticker-to-lakehouse.md": Console(skipped={"penstock": "test_tutorial.py follows it"}),
+    "docs/how-to/asgi.md": Console(skipped={"penstock call": "tests/aio/test_mounting.py runs such applications"}),
     "docs/how-to/collect.md": Console(publisher=True, audited=True, swaps=LOCALHOST),
     "docs/how-to/deploy.md": Console(skipped={"penstock serve app:service": ELSEWHERE, "penstock top": ENDLESS}),
     "docs/how-to/failover.md": Console(skipped={"penstock collect": ELSEWHERE}),
