@@ -42,7 +42,7 @@ PROGRAMS = {
     "README.md": Program(
         before='given.journal_of("data/count", "count", [b"1", b"2"])',
         after='assert spark.read.parquet(f"{FOLDER}/data/parquet").count() == 2',
-        swaps=FOLDERS,
+        swaps=FOLDERS | {"1000000": "1000"},
         output="hello",
     ),
     "docs/index.md": Program(output="tick 0\ntick 1\ntick 2\n"),
