@@ -21,7 +21,7 @@ class Console:
         certificates: Whether the folder has server.pem, server.key and ca.pem.
         pages: Files to make of the page's own Python blocks: their names, and how many blocks.
         swaps: Text of the page, and what stands for it here: `{0}` is the first free port.
-        skipped: Beginnings of commands that are not run, each with the reason.
+        skipped: Parts of commands that are not run, each with the reason.
 
     """
 
@@ -33,28 +33,30 @@ class Console:
     skipped: dict[str, str] = field(default_factory=dict)
 
 
-USUAL = {"127.0.0.1:7878": "127.0.0.1:{0}", "localhost:7878": "127.0.0.1:{0}"}
-LOCAL = {"127.0.0.1:7878": "127.0.0.1:{0}"}
-LOCALHOST = {"localhost:7878": "127.0.0.1:{0}"}
-SERVICE = {"examples/interop.py": "{root}/examples/interop.py"}
+USUAL = {
+    "127.0.0.1:7878": "127.0.0.1:{0}",
+    "localhost:7878": "127.0.0.1:{0}",
+    "examples/interop.py": "{root}/examples/interop.py",
+}
+"""What stands for the usual addresses and files, on all pages that do not say otherwise."""
 
 CONSOLES = {
     "README.md": Console(
-        swaps=LOCAL | SERVICE | {"-d 1000000 --journal": "-d 1000 --journal"},
+        swaps={"-d 1000000 --journal": "-d 1000 --journal"},
     ),
-    "docs/index.md": Console(swaps=LOCAL | SERVICE),
-    "docs/tutorial/first-stream.md": Console(swaps=LOCAL | SERVICE | {"-d 1000000": "-d 1000"}),
+    "docs/index.md": Console(),
+    "docs/tutorial/first-stream.md": Console(swaps={"-d 1000000": "-d 1000"}),
     "docs/tutorial/lakehouse.md": Console(
         skipped={"penstock": "Maven builds its publisher; make interop and tests/spark run the parts"}
     ),
     "docs/tutorial/ticker-to-lakehouse.md": Console(skipped={"penstock": "test_tutorial.py follows it"}),
     "docs/how-to/asgi.md": Console(skipped={"penstock call": "tests/aio/test_mounting.py runs such applications"}),
-    "docs/how-to/collect.md": Console(publisher=True, audited=True, swaps=LOCALHOST),
+    "docs/how-to/collect.md": Console(publisher=True, audited=True),
     "docs/how-to/deploy.md": Console(skipped={"penstock serve app:service": ELSEWHERE, "penstock top": ENDLESS}),
     "docs/how-to/failover.md": Console(skipped={"penstock collect": ELSEWHERE}),
     "docs/how-to/feeds.md": Console(skipped={"penstock collect": ELSEWHERE, "penstock top": ENDLESS}),
     "docs/how-to/observe.md": Console(
-        swaps=LOCAL | SERVICE | {"--metrics 9090": "--metrics {1}"},
+        swaps={"--metrics 9090": "--metrics {1}"},
     ),
     "docs/how-to/receive.md": Console(skipped={"penstock collect --listen": ENDLESS}),
     "docs/how-to/river.md": Console(
@@ -63,29 +65,25 @@ CONSOLES = {
         skipped={"penstock collect": "its route is not in the example", "penstock decode": ELSEWHERE},
     ),
     "docs/how-to/share-journals.md": Console(
-        publisher=True, swaps=LOCALHOST, skipped={"penstock collect": ENDLESS, "penstock stream": ENDLESS}
+        publisher=True, skipped={"penstock collect": ENDLESS, "penstock stream": ENDLESS}
     ),
-    "docs/how-to/spark.md": Console(publisher=True, swaps=LOCALHOST, skipped={"penstock collect --listen": ENDLESS}),
+    "docs/how-to/spark.md": Console(publisher=True, skipped={"penstock collect --listen": ENDLESS}),
     "docs/how-to/tls.md": Console(
         certificates=True,
-        swaps=SERVICE | {"0.0.0.0:7878": "localhost:{0}", "localhost:7878": "localhost:{0}"},
+        swaps={"0.0.0.0:7878": "localhost:{0}", "localhost:7878": "localhost:{0}"},
         skipped={"penstock call rsocket+tls://example.org": ELSEWHERE},
     ),
     "docs/how-to/transports.md": Console(
         certificates=True,
-        swaps=SERVICE
-        | {"127.0.0.1:7878": "127.0.0.1:{0}", "0.0.0.0:7878": "localhost:{1}", "localhost:7878": "localhost:{1}"},
+        swaps={"127.0.0.1:7878": "127.0.0.1:{0}", "0.0.0.0:7878": "localhost:{1}", "localhost:7878": "localhost:{1}"},
         skipped={
-            "penstock serve {root}/examples/interop.py:service 'rsocket+unix": ROOT_ONLY,
-            "penstock call rsocket+unix": ROOT_ONLY,
+            "rsocket+unix": ROOT_ONLY,
         },
     ),
     "docs/how-to/typed.md": Console(pages={"quotes.py": 1}),
-    "docs/how-to/websocket.md": Console(
-        swaps=SERVICE | {"0.0.0.0:7878": "127.0.0.1:{0}", "localhost:7878": "127.0.0.1:{0}"}
-    ),
+    "docs/how-to/websocket.md": Console(swaps={"0.0.0.0:7878": "127.0.0.1:{0}", "localhost:7878": "127.0.0.1:{0}"}),
     "docs/reference/cli.md": Console(
-        swaps={"localhost:7878": "127.0.0.1:{0}", "-d 1000000": "-d 1000", "--delay 0.5": "--delay 0.01"},
+        swaps={"-d 1000000": "-d 1000", "--delay 0.5": "--delay 0.01"},
         publisher=True,
         audited=True,
         skipped={
@@ -93,7 +91,7 @@ CONSOLES = {
             "penstock call rsocket+tls": ELSEWHERE,
             "penstock call rsocket+tcp://127.0.0.1:{0} echo -d hello --auth bearer:env:TOKEN": "its output has times",
             "penstock stream river+ws": ELSEWHERE,
-            "penstock serve examples": "its ports are the reader's; other pages run it",
+            "rsocket+tcp://:7878": "its ports are the reader's; other pages run it",
             "penstock top": ENDLESS,
             "penstock journal dump": "the rows are not as old as that",
             "penstock journal lag": "no reader has read it",

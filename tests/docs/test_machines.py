@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from tests.docs.pages import ROOT
 from tools.pages.machines import tabled
+
+from tests.docs.pages import ROOT
 
 DIAGRAM = """\
 ```mermaid

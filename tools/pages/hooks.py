@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: where the site and its sources are, pictures that follow the reader's colors, links to the API."""
+"""Hooks of MkDocs: where the sources are, pictures that follow the reader's colors, links to the API."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ MENTION = re.compile(r"(?<![`\[])`(Settings\.[a-z]\w+)`(?!\])")
 
 
 def on_config(config: Any) -> Any:
-    """Take the addresses of the site and of its sources from the project's URLs, if it has them."""
+    """Take the address of the sources from the project's URLs, if it has one."""
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"].get("urls", {})
-    if site := urls.get("Documentation"):
-        config.site_url = site.rstrip("/") + "/"
     if source := urls.get("Source"):
         config.repo_url = source
         config.edit_uri_template = f"{source.rstrip('/')}/edit/main/docs/{{path}}"
