@@ -91,14 +91,16 @@ def test_listed_pages_have_commands() -> None:
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_commands_run(page: str, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    console, ports = CONSOLES.get(page, Console()), given.free_ports(3)
+    console, ports, served = CONSOLES.get(page, Console()), given.free_ports(3), set[str]()
     with ExitStack() as stack:
         prepared(page, console, ports, stack)
         for command, shown in steps(page, console, ports):
             if re.match(r"penstock (serve|playground)", command):
-                if command.partition("#")[0].strip() == "penstock playground":
+                if re.split("[#&]", command)[0].strip() == "penstock playground":
                     command = f"penstock playground rsocket+tcp://127.0.0.1:{ports[0]}"
-                stack.enter_context(background(command, tmp_path, environment))
+                if command not in served:
+                    stack.enter_context(background(command, tmp_path, environment))
+                served.add(command)
                 continue
             result = subprocess.run(
                 ["bash", "-o", "pipefail", "-c", command],
