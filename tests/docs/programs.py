@@ -43,7 +43,7 @@ PROGRAMS = {
         before='given.journal_of("data/count", "count", [b"1", b"2"])',
         after='assert spark.read.parquet(f"{FOLDER}/data/parquet").count() == 2',
         swaps=FOLDERS | {"1000000": "1000"},
-        output="hello",
+        output="hello world\n",
     ),
     "docs/index.md": Program(output="tick 0\ntick 1\ntick 2\n"),
     "docs/tutorial/first-stream.md": Program(
