@@ -127,7 +127,9 @@ def test_links_and_anchors_exist(site: Path, pages: dict[str, HtmlPage]) -> None
 def test_pages_have_what_other_sites_show(site: Path) -> None:
     home = (site / "index.html").read_text()
     assert '<meta property="og:title"' in home and '<meta property="og:description"' in home
-    assert (site / "sitemap.xml").is_file() and (site / "404.html").is_file()
+    [image] = re.findall(r'<meta property="og:image" content="https://[^"]+/(assets/[^"]+)"', home)
+    assert (site / image).is_file()
+    assert "how-to/serve-and-call/" in (site / "sitemap.xml").read_text() and (site / "404.html").is_file()
     assert "penstock" in json.loads((site / "search/search_index.json").read_text())["docs"][0]["text"].lower()
 
 
