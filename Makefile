@@ -43,8 +43,8 @@ lint: .venv/installed ## Check format, style and types
 bench: install ## Compare with other implementations; results go to benchmarks/results
 	$(BIN)/python -m benchmarks
 
-docs: .venv/installed ## Build the documentation into build/docs
-	$(BIN)/mkdocs build --strict --site-dir build/docs
+docs: .venv/installed ## Build the documentation's site into build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir build/docs
 
 interop: install ## Test against implementations in other languages (needs Node, Java, Maven and Cargo)
 	$(BIN)/python -m interop

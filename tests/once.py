@@ -20,6 +20,7 @@ ONCE = {
     "dedup": "handlers and a database, which have no compiled modules",
     "demo": "the pipeline with Spark, and its reports",
     "disk": "the journal",
+    "docs": "pages of the documentation, and their site",
     "feeds": "supervision of collectors, which has no compiled modules",
     "frames": "data frames, which have no compiled modules",
     "fuzz": "the fuzzer; its targets run on both builds anyway",

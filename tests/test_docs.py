@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-import subprocess
-import sys
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +20,6 @@ from penstock.wire.rsocket.v00_layouts import REACTIVESOCKET_V00
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-RUN_SECONDS = 60
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -118,62 +115,6 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
             parsed(shlex.split(arguments))
     for block in blocks(page, "python"):
         compile(block, page.name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-
-
-@pytest.mark.parametrize(
-    ("page", "count", "output"),
-    [
-        ("README.md", 2, "Payload(b'hello'"),
-        (
-            "docs/how-to/metadata.md",
-            2,
-            'quotes.latest for ada\nBearer() "quotes.latest for bearer" in trace 2a from Paris\nwho are you?\n',
-        ),
-        (
-            "docs/how-to/typed.md",
-            2,
-            "Quote(symbol='ACME', price=1.5)\n[Quote(symbol='ACME', price=1.0), Quote(symbol='ACME', price=1.25)]\n"
-            "30.0\nSymbol(name='?') is unknown\n[('/name', 'Object missing required field `name`')]\n",
-        ),
-        ("docs/how-to/serve-and-call.md", 2, "b'42'\nb'6'\n[b'0', b'1', b'2']\nhello\n0x301 not today\n"),
-        ("docs/how-to/leases.md", 1, "12\nthe peer has not granted a lease for another request"),
-        ("docs/how-to/old-peers.md", 1, "[b'1', b'half time', b'2']\n"),
-        (
-            "docs/how-to/observe.md",
-            8,
-            "connected: bob\n[b'0!', b'1!', b'2!']\nbob may not call admin.stop\nclosed: bob\n3 items, 1 call\n",
-        ),
-        (
-            "docs/how-to/reactive.md",
-            1,
-            "[b'0', b'1']\n[b'4', b'9']\ncomplete\nb'0'\nb'1'\nb'4'\n",
-        ),
-        (
-            "docs/how-to/reconnect.md",
-            3,
-            "b'before'\nthe open call failed\nb'after'\nb'balanced'\nrsocket+memory://two up 0\nrsocket",
-        ),
-        ("docs/how-to/synchronous.md", 2, "b'hi'\n1000\nb'6'\ncall 'slow' took more than 0.1 s\n"),
-        (
-            "docs/how-to/dataframes.md",
-            5,
-            "{'symbol': ['ACME', 'ACME', 'ACME'], 'price': [0.0, 0.25, 0.5]}\n"
-            "[('Oslo', 3.5), ('Rome', 14.0)]\nb'8.75'\n",
-        ),
-        (
-            "docs/how-to/resume.md",
-            2,
-            "b'before'\nb'sent'\nthe server was restarted; part of this may have been done\nb'after'\n",
-        ),
-    ],
-)
-def test_examples_run(page: str, count: int, output: str) -> None:
-    program = "\n".join(blocks(ROOT / page, "python")[:count])
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=RUN_SECONDS
-    )
-    assert (result.returncode, result.stderr) == (0, "")
-    assert output in result.stdout
 
 
 def test_the_tutorial_shows_parts_of_its_files() -> None:

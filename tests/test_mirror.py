@@ -44,6 +44,7 @@ ACROSS = {
     "cluster": "six feeds, a store and a cluster of Spark, in processes that share no disk",
     "disk": "the journal on a disk that lies",
     "floods": "processes that are flooded, and the memory that they use",
+    "docs": "the pages: their code, as printed, and the site that is built from them",
     "fuzz": "the fuzzer, and its targets with known inputs",
     "hostile": "peers that attack, over sockets and without",
     "rolling": "servers in processes of their own, replaced under load",
