@@ -27,6 +27,7 @@ FOLDERS = FAMILIES | {
     "spark",
     "cli",
     "demo",
+    "playground",
     "reactive",
     "testing",
 }
@@ -141,6 +142,7 @@ RULES = {
     "demo": Rule(
         ours={"top", "protocols", "aio"}, theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"}
     ),
+    "playground": Rule(ours={"public", "top"}),
     "reactive": Rule(ours={"top", "aio"}),
     "reactive.reactivex": Rule(ours={"top", "aio"}, theirs_lazily={"reactivex"}),
     "testing": Rule(ours={"public", "top", "protocols", "transports", "aio"}),

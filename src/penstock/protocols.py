@@ -20,6 +20,7 @@ from .settings import DEFAULT_SETTINGS, Settings
 
 __all__ = [
     "EXAMPLE_URL",
+    "EXAMPLE_URLS",
     "FEATURES",
     "PROTOCOLS",
     "VERSIONS",
@@ -235,6 +236,8 @@ PROTOCOLS: Final = tuple(_SPECS)
 """The protocols of URLs. A listener on "rsocket" also detects its two predecessors."""
 EXAMPLE_URL: Final = "rsocket+tcp://127.0.0.1:7878"
 """An example for error messages."""
+EXAMPLE_URLS: Final = (EXAMPLE_URL, "river+tcp://127.0.0.1:7879", "rsocket+ws://127.0.0.1:7877")
+"""Where a service to try listens: each kind of data, and for browsers."""
 
 
 def spec_of(protocol: str) -> ProtocolSpec:

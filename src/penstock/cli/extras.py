@@ -14,7 +14,18 @@ from ..errors import LocalError
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-__all__ = ["PACKAGE", "Extra", "ExtraState", "Package", "extra_of", "extras", "missing_text", "need", "required"]
+__all__ = [
+    "PACKAGE",
+    "Extra",
+    "ExtraState",
+    "Package",
+    "explained",
+    "extra_of",
+    "extras",
+    "missing_text",
+    "need",
+    "required",
+]
 
 PACKAGE: Final = "penstock"
 DEVELOPMENT: Final = "dev"
