@@ -34,6 +34,7 @@ ONCE = {
     "spark": "Spark, and its reads of the journal",
     "store": "files of sessions",
     "test_deploy.py": "the examples in deploy/",
+    "test_distribution.py": "what is published; its wheel is plain",
     "test_docs.py": "README and docs",
     "test_exports.py": "public names, and the modules that they import",
     "test_failures.py": "docs",

@@ -99,6 +99,11 @@ def test_missing_package_of_others_is_not_blamed_on_an_extra() -> None:
     assert text == "No module named 'flights.bookings'; neither penstock nor one of its extras installs it"
 
 
+def test_missing_module_of_the_system_is_not_blamed_on_an_extra() -> None:
+    text = missing_text(missing("fcntl"))
+    assert text.startswith("No module named 'fcntl', which this needs, in Python on ")
+
+
 def test_hint_is_not_repeated() -> None:
     error = ModuleNotFoundError("Prometheus needs more; install penstock[metrics]", name="prometheus_client")
     assert missing_text(error) == str(error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from enum import StrEnum
@@ -169,6 +171,8 @@ def missing_text(error: ModuleNotFoundError) -> str:
     if f"{PACKAGE}[" in str(error):
         return str(error)
     module = str(error.name).partition(".")[0]
+    if module in sys.stdlib_module_names:
+        return f"{error}, which this needs, in Python on {platform.system()}; use Linux, macOS or WSL"
     package = NAMES.get(module, module)
     try:
         extra = extra_of(module)
