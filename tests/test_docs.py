@@ -123,7 +123,7 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "count", "output"),
     [
-        ("README.md", 2, "Payload(b'hello'"),
+        ("README.md", 2, "hello world\n"),
         (
             "docs/how-to/metadata.md",
             2,
