@@ -23,6 +23,7 @@ import pytest
 from cyclonedx.model.bom import Bom
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from tools.sbom import embed
 
 from tests.installations import REQUIRED, ROOT
 from tests.test_docs import blocks
@@ -221,6 +222,28 @@ def test_wheel_contains_its_sbom(built: dict[str, Path], wheel: Path) -> None:
     assert set(REQUIRED) <= {name for name, part in parts.items() if part.scope.value == "required"}
     assert parts["pyspark"].scope.value == "optional"
     assert "uvloop" in parts and "penstock" not in parts
+
+
+def test_sbom_lists_compiled_modules_and_what_is_in_them(tmp_path: Path) -> None:
+    path = tmp_path / "penstock-1.0-cp311-cp311-linux_x86_64.whl"
+    metadata = "Metadata-Version: 2.4\nName: penstock\nVersion: 1.0\nRequires-Dist: rich>=13\n\n"
+    files = {
+        "penstock/one.py": b"",
+        "penstock/one.cpython-311-x86_64-linux-gnu.so": b"\x7fELF _cython_3_3_1 ",
+        "penstock-1.0.dist-info/METADATA": metadata.encode(),
+        "penstock-1.0.dist-info/RECORD": b"",
+    }
+    with ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    embed(path)
+    first = path.read_bytes()
+    parts = {part["name"]: part for part in json.loads(embed(path).read_text())["components"]}
+    assert path.read_bytes() == first
+    assert set(parts) == {"cython", "penstock/one.cpython-311-x86_64-linux-gnu.so", "rich"}
+    assert parts["cython"]["version"] == "3.3.1"
+    digest = hashlib.sha256(files["penstock/one.cpython-311-x86_64-linux-gnu.so"]).hexdigest()
+    assert parts["penstock/one.cpython-311-x86_64-linux-gnu.so"]["hashes"] == [{"alg": "SHA-256", "content": digest}]
 
 
 # --- what users do first ---

@@ -1,7 +1,7 @@
 """Writes what a wheel contains and requires into it, as a CycloneDX document: ``python -m tools.sbom WHEEL…``.
 
 The document lies at ``*.dist-info/sboms/penstock.cdx.json`` (PEP 770), and beside the wheel. The wheel is packed again,
-so that the same content gives the same bytes: its files have one time, SOURCE_DATE_EPOCH, and the same modes everywhere.
+so that the same content gives the same bytes: all files have one time, SOURCE_DATE_EPOCH, and the same modes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from time import gmtime
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from cyclonedx.factory.license import LicenseFactory
 from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, Property, XsUri
 from cyclonedx.model.bom import Bom, BomMetaData
 from cyclonedx.model.component import Component, ComponentScope, ComponentType
+from cyclonedx.model.license import LicenseExpression
 from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
@@ -88,7 +88,7 @@ def _package(told: Message) -> Component:
         name=name,
         version=version,
         description=told["Summary"],
-        licenses=[LicenseFactory().make_from_string(licence)] if licence else None,
+        licenses=[LicenseExpression(licence)] if licence else None,
         purl=PackageURL("pypi", None, name, version),
         external_references=[
             ExternalReference(type=kinds[title], url=XsUri(url))
@@ -134,7 +134,7 @@ def _bundled(binaries: Iterable[bytes]) -> Iterator[Component]:
             name="cython",
             version=version,
             description="Code that Cython generates is part of each extension module.",
-            licenses=[LicenseFactory().make_from_string("Apache-2.0")],
+            licenses=[LicenseExpression("Apache-2.0")],
             purl=PackageURL("pypi", None, "cython", version),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -103,7 +103,7 @@ class Extra:
         """True if all of its packages are there, in versions that fit."""
         return not self.problems
 
-    def state(self, explained: Set[str]) -> ExtraState:
+    def state(self, explained: frozenset[str]) -> ExtraState:
         """Return how much of it is there.
 
         Half of an extra is incomplete, but only if somebody seems to have wanted it: many packages are there for other
