@@ -119,7 +119,7 @@ def test_need_names_what_is_missing(site: Path) -> None:
     for name in EXTRAS["arrow"]:
         install(site, name, fitting(name))
     need("arrow", "this")
-    with pytest.raises(LocalError, match=r"penstock demo needs more .*pyspark is missing.*'penstock\[demo\]'"):
+    with pytest.raises(LocalError, match=r"penstock demo needs more .*, pyspark are missing; .*'penstock\[demo\]'"):
         need("demo", "penstock demo")
 
 

@@ -156,7 +156,7 @@ def _part(report: Report, extra: Extra, state: ExtraState, is_wanted: bool) -> N
     elif state == ExtraState.ABSENT and not is_wanted:
         report.lines.append(f"{extra.name}: not installed (optional); {extra.command}")
     else:
-        report.problems.append(f"{extra.name} is {state}: {', '.join(extra.problems)}; run: {extra.command}")
+        report.problems.append(f"{extra.name} is {state}: {extra.problem}; run: {extra.command}")
 
 
 def _java(report: Report, found: list[Extra]) -> None:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions, version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -94,14 +93,17 @@ class Extra:
         return f"pip install '{PACKAGE}[{self.name}]'"
 
     @property
-    def problems(self) -> list[str]:
-        """What is missing, or has a version that does not fit."""
-        return [package.problem for package in self.packages if package.problem]
+    def problem(self) -> str:
+        """What is missing, or has a version that does not fit, or an empty string."""
+        missing = [package.name for package in self.packages if package.found is None]
+        unfit = [package.problem for package in self.packages if package.found is not None and not package.fits]
+        verb = "is" if len(missing) == 1 else "are"
+        return ", ".join(([f"{', '.join(missing)} {verb} missing"] if missing else []) + unfit)
 
-    @cached_property
+    @property
     def is_installed(self) -> bool:
         """True if all of its packages are there, in versions that fit."""
-        return not self.problems
+        return all(package.fits for package in self.packages)
 
     def state(self, explained: frozenset[str]) -> ExtraState:
         """Return how much of it is there.
@@ -162,8 +164,8 @@ def need(name: str, purpose: str) -> None:
         extra = next((each for each in extras() if each.name == name), None)
     except LocalError:
         return
-    if extra is not None and extra.problems:
-        raise LocalError(f"{purpose} needs more packages: {', '.join(extra.problems)}; run: {extra.command}")
+    if extra is not None and not extra.is_installed:
+        raise LocalError(f"{purpose} needs more packages: {extra.problem}; run: {extra.command}")
 
 
 def missing_text(error: ModuleNotFoundError) -> str:
