@@ -65,7 +65,7 @@ def test_every_extra_of_the_project_is_shown_with_its_versions(penstock: Penstoc
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_extra_that_lacks_a_package_is_a_problem_if_it_is_wanted(penstock: Penstock, site: Path, extra: str) -> None:
     install_penstock(site, ALL)
-    for hidden in EXTRAS[extra]:
+    for hidden in {EXTRAS[extra][0], EXTRAS[extra][-1]}:
         [info] = site.glob(f"{hidden.replace('-', '_')}-*")
         info.rename(site / "hidden")
         result = penstock("doctor", extra)

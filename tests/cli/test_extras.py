@@ -74,8 +74,9 @@ def imported_in(body: list[ast.stmt]) -> list[str]:
 
 def test_hint_beside_an_import_names_its_extra() -> None:
     checked = 0
-    for path in (ROOT / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    texts = {path: path.read_text() for path in (ROOT / "src").rglob("*.py")}
+    for path, text in texts.items():
+        for node in ast.walk(ast.parse(text)) if HINT.search(text) else ():
             if isinstance(node, ast.Try):
                 hints = {extra for each in node.handlers for extra in HINT.findall(ast.unparse(each))}
                 found = {extra_of(name) for name in imported_in(node.body)} if hints else set()

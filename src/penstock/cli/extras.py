@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions, version
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ..errors import LocalError
 
@@ -31,6 +32,8 @@ __all__ = [
 PACKAGE: Final = "penstock"
 DEVELOPMENT: Final = "dev"
 """The extra for those who work on the package itself."""
+MAX_REQUIREMENTS: Final = 4_096
+"""Requirements to remember: each extra looks at all of them."""
 NAMES: Final = {
     "google": "protobuf",
     "grpc": "grpcio",
@@ -216,18 +219,24 @@ def _requirements(extra: str) -> list[Requirement]:
 
 def _applying(package: Distribution, extra: str) -> Iterator[Requirement]:
     """Yield the requirements of a package that apply here with an extra, and not without it."""
+    for text in package.requires or ():
+        requirement, always = _parsed(text)
+        if requirement is None or (always and extra) or (not always and extra not in text):
+            continue
+        if always or (extra and requirement.marker is not None and requirement.marker.evaluate({"extra": extra})):
+            yield requirement
+
+
+@lru_cache(MAX_REQUIREMENTS)
+def _parsed(text: str) -> tuple[Requirement | None, bool]:
+    """Return a requirement, and whether it applies here without an extra; None if it is malformed."""
     from packaging.requirements import InvalidRequirement, Requirement
 
-    environment: dict[str, Any] = {"extra": ""}
-    for text in package.requires or ():
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
-        marker = requirement.marker
-        always = marker is None or marker.evaluate(environment)
-        if always if not extra else not always and marker is not None and marker.evaluate({"extra": extra}):
-            yield requirement
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        return None, False
+    return requirement, requirement.marker is None or requirement.marker.evaluate({"extra": ""})
 
 
 def _installed() -> Distribution:
