@@ -12,6 +12,7 @@ import pytest
 
 from penstock.cli import playground as module
 from penstock.playground.service import service
+from penstock.urls import parse_url
 from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
 
 TCP = "rsocket+tcp://127.0.0.1:0"
@@ -75,6 +76,14 @@ def test_commands_for_values_work(penstock: Penstock) -> None:
         )
         result = penstock("upload", url, "orders.load", "-", stdin=b'{"symbol": "ACME", "count": 5}\n')
         assert result.out == b'{"orders":1,"value":500.0}\n'
+
+
+def test_commands_are_for_a_client_on_this_machine_and_for_a_shell() -> None:
+    urls = [parse_url("rsocket+tcp://0.0.0.0:7000"), parse_url("river+tcp://:7001?codec=msgpack&server=one")]
+    found = module._commands(urls)
+    assert found[0] == "penstock call rsocket+tcp://localhost:7000 echo -d hello"
+    assert shlex.split(found[3])[2] == "river+tcp://localhost:7001?codec=msgpack&server=one"
+    assert ' \'{"symbol"' in found[3]
 
 
 def test_taken_port_is_one_line_that_names_another(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:

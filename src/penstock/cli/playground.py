@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from importlib.util import find_spec
@@ -32,6 +33,7 @@ VALUE_COMMANDS: Final = (
     """echo '{{"symbol": "ACME", "count": 5}}' | penstock upload {url} orders.load -""",
 )
 """For protocols that carry values instead of text."""
+ALL_ADDRESSES: Final = ("", "0.0.0.0", "::")
 
 
 @grouped
@@ -87,9 +89,15 @@ def _announce(service: Service, shown: Sequence[str]) -> None:
 def _commands(urls: Sequence[Url]) -> list[str]:
     """Return commands to try: all for the first URL, and one for the first of another form of data."""
     first, *others = urls
-    found = [command.format(url=first) for command in _fitting(first)]
+    found = [command.format(url=_reachable(first)) for command in _fitting(first)]
     another = next((url for url in others if _fitting(url) is not _fitting(first)), None)
-    return found if another is None else [*found, _fitting(another)[0].format(url=another)]
+    return found if another is None else [*found, _fitting(another)[0].format(url=_reachable(another))]
+
+
+def _reachable(url: Url) -> str:
+    """Return the URL for a client on this machine, quoted for a shell."""
+    # A server on all addresses has no name of its own.
+    return shlex.quote(str(replace(url, host="localhost") if url.host in ALL_ADDRESSES else url))
 
 
 def _fitting(url: Url) -> tuple[str, ...]:
