@@ -13,7 +13,7 @@ CAN_COMPILE = printf '\043include <Python.h>\n' | $${CC:-cc} -fsyntax-only -x c 
 	-I "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" - 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench docs interop chaos fuzz walk lock clean
+.PHONY: help install demo test lint bench docs dist interop chaos fuzz walk lock clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ bench: install ## Compare with other implementations; results go to benchmarks/r
 
 docs: .venv/installed ## Build the documentation's site into build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir build/docs
+
+dist: .venv/installed ## Build the source distribution, a wheel and its SBOM into build/dist, reproducibly
+	rm -rf build/dist
+	$(BIN)/python -m tools.dist build/dist
 
 interop: install ## Test against implementations in other languages (needs Node, Java, Maven and Cargo)
 	$(BIN)/python -m interop

@@ -1,4 +1,6 @@
-"""Compile the hot modules with Cython, where that can be done; everything works without.
+"""Compile the hot modules with Cython, where that can be done, and pack sources reproducibly.
+
+Everything works without compiled modules.
 
 Every `x.py` that has an `x.pxd` beside it, and every `.pyx`, becomes an extension module. All of them are
 built, or none: compiled modules look into each other. Variables of the environment steer it:
@@ -6,18 +8,22 @@ built, or none: compiled modules look into each other. Variables of the environm
 * PENSTOCK_NO_EXTENSIONS=1: do not even try.
 * PENSTOCK_REQUIRE_EXTENSIONS=1: a failure is an error, not a notice.
 * PENSTOCK_SANITIZE=FLAGS: more flags of the compiler, those with -fsanitize= also of the linker. For `make fuzz`.
+* SOURCE_DATE_EPOCH=SECONDS: the time of all files in a source distribution, which is the same in every build then.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
+import tarfile
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 from setuptools.errors import CCompilerError, CompileError, ExecError, LinkError, PlatformError
 
 SOURCE = Path("src")
@@ -39,7 +45,7 @@ DIRECTIVES = {
     "nonecheck": True,
     "cdivision": True,
     "binding": True,
-    "freethreading_compatible": True,
+    # Not declared compatible with free threading, which is not tested: such an interpreter turns its lock on.
 }
 
 
@@ -138,4 +144,30 @@ class OptionalBuildExt(build_ext):
             print(f"penstock: nothing is compiled, the plain Python modules serve instead ({error})", file=sys.stderr)
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": OptionalBuildExt})
+class ReproducibleSdist(sdist):
+    """Pack the same sources into the same bytes: sorted, of one time, and of nobody."""
+
+    def make_archive(self, base_name: str, format: str, *args: Any, **options: Any) -> str:
+        """Write the archive, and return its path; formats other than gztar are packed as ever."""
+        epoch = os.environ.get("SOURCE_DATE_EPOCH")
+        if format != "gztar" or epoch is None:
+            return str(super().make_archive(base_name, format, *args, **options))
+        path, folder = Path(f"{base_name}.tar.gz"), Path(options["base_dir"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            path.open("wb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=int(epoch)) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        ):
+            for source in sorted(each for each in folder.rglob("*") if not each.is_dir()):
+                entry = archive.gettarinfo(source)
+                # Files may be links to one another while they are packed.
+                entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", source.stat().st_size
+                entry.mode = 0o755 if entry.mode & 0o100 else 0o644
+                entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = int(epoch), 0, 0, "", ""
+                with source.open("rb") as content:
+                    archive.addfile(entry, content)
+        return str(path)
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": OptionalBuildExt, "sdist": ReproducibleSdist})

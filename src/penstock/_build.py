@@ -13,7 +13,7 @@ from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, FileFinder,
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["ACCELERATED", "SourceFinder", "compiled_modules", "install"]
+__all__ = ["ACCELERATED", "PURE", "SourceFinder", "compiled_modules", "install"]
 
 PACKAGE = __name__.partition(".")[0]
 PURE = os.environ.get("PENSTOCK_PURE") == "1"

@@ -20,6 +20,7 @@ from .settings import DEFAULT_SETTINGS, Settings
 
 __all__ = [
     "EXAMPLE_URL",
+    "EXAMPLE_URLS",
     "FEATURES",
     "PROTOCOLS",
     "VERSIONS",
@@ -234,7 +235,8 @@ VERSIONS: Final = {spec.version: spec for spec in _SPECS.values()}
 PROTOCOLS: Final = tuple(_SPECS)
 """The protocols of URLs. A listener on "rsocket" also detects its two predecessors."""
 EXAMPLE_URL: Final = "rsocket+tcp://127.0.0.1:7878"
-"""An example for error messages."""
+EXAMPLE_URLS: Final = (EXAMPLE_URL, "river+tcp://127.0.0.1:7879", "rsocket+ws://127.0.0.1:7877")
+"""An example for error messages, and where a service to try listens."""
 
 
 def spec_of(protocol: str) -> ProtocolSpec:

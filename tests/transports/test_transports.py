@@ -57,6 +57,12 @@ async def test_a_package_that_is_missing_is_named_with_its_extra(
         await connected(f"rsocket+{url}")
 
 
+async def test_unix_sockets_are_refused_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("socket.AF_UNIX")
+    with pytest.raises(LocalError, match=r"no Unix sockets on this system; use TCP"):
+        await connected("rsocket+unix:///tmp/socket")
+
+
 async def test_other_missing_modules_raise_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(transports.MODULES, "tcp", "nowhere")
     with pytest.raises(ModuleNotFoundError):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from typer import Option
 
+from .extras import need
+
 if TYPE_CHECKING:
     from ..demo.pipeline import Pipeline
 
@@ -25,6 +27,7 @@ def demo(
 
     Example: penstock demo
     """
+    need("demo", "penstock demo")
     from ..demo.board import Board
     from ..demo.flights import FLIGHTS, FLIGHTS_COUNT
     from ..demo.pipeline import Pipeline, rows_of

@@ -1,28 +1,22 @@
-"""The command line as a program: runs a verb, and reports an error as one line and an exit code."""
+"""The command line as a program: runs a verb, and reports an error as one line and an exit code.
+
+Nothing here needs another package before a verb is run: one that is missing is reported like every error.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
 from typing import Final
 
 from ..errors import ApplicationError, PenstockError
+from .complaints import complain
 from .exits import CANCELED, FAILED, OK, WRONG_USE, exit_code
-from .output import complain
 
 __all__ = ["run"]
 
 DATA_CHARACTERS: Final = 2_000
 """Characters of an error's data to print."""
-EXTRAS: Final = {
-    "pandas": "spark",
-    "prometheus_client": "metrics",
-    "pyarrow": "arrow",
-    "pyspark": "spark",
-    "xxhash": "arrow",
-}
-"""The extra that installs a package; `demo` installs all others."""
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -32,9 +26,6 @@ def run(arguments: list[str] | None = None) -> None:
         arguments: The arguments after `penstock`; by default those of this process.
 
     """
-    if find_spec("typer") is None:
-        complain("the command line needs packages that are not installed; run: pip install 'penstock[cli]'")
-        sys.exit(WRONG_USE)
     sys.exit(_guarded(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -63,8 +54,9 @@ def _guarded(arguments: list[str]) -> int:
         complain(f"system error: {error}")
         return FAILED
     except ModuleNotFoundError as error:
-        package = str(error.name).partition(".")[0]
-        complain(f"{error}; run: pip install 'penstock[{EXTRAS.get(package, 'demo')}]'")
+        from .extras import missing_text
+
+        complain(missing_text(error))
         return WRONG_USE
 
 

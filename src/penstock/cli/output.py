@@ -1,4 +1,4 @@
-"""Prints items, as text or JSON, and errors."""
+"""Prints items, as text or JSON; and errors, by way of :mod:`.complaints`."""
 
 from __future__ import annotations
 
@@ -18,16 +18,12 @@ from ..urls import parse_url
 from .arguments import offering
 from .bodies import Bodies, bodies_of
 from .colors import colored
+from .complaints import complain
 
 if TYPE_CHECKING:
     from .connect_options import SessionOptions
 
 __all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "text_fields"]
-
-
-def complain(message: str) -> None:
-    """Print an error to standard error as one line. It may contain text from the peer."""
-    print(f"penstock: {shown(message).replace(chr(10), ' ')}", file=sys.stderr)
 
 
 class Printer:

@@ -25,6 +25,7 @@ VERBS: Final = (
     "channel",
     "push",
     "serve",
+    "playground",
     "collect",
     "top",
     "journal",

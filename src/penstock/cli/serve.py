@@ -7,6 +7,7 @@ import importlib.util
 import logging
 import re
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
     from ..tap import Tap
 
-__all__ = ["ServeOptions", "load_service", "serve"]
+__all__ = ["ServeOptions", "load_service", "run_server", "serve"]
 
 MAX_PORT: Final = 65_535
 
@@ -106,19 +107,45 @@ def serve(
     Requests in flight may finish first. A URL with +tls may name its certificate:
     rsocket+tls://:7878?cert=FILE&key=FILE.
 
-    Example: penstock serve examples/interop.py:service rsocket+tcp://:7878
+    Example: penstock serve app:service rsocket+tcp://:7878
 
     Example: penstock serve app:service rsocket+wss://:7878 --cert server.pem --origin https://example.org --lease 100/1
     """
+    settings = options.settings()
+    run_server(lambda: load_service(service), urls, options, settings)
+
+
+def run_server(
+    load: Callable[[], Service],
+    urls: list[str],
+    options: ServeOptions,
+    settings: Settings,
+    announce: Callable[[Sequence[str]], None] = lambda urls: None,
+) -> None:
+    """Serve a service until a signal arrives.
+
+    Args:
+        load: Returns the service, after the options have been checked.
+        urls: Where to listen.
+        options: The options of the command line.
+        settings: The settings of the server.
+        announce: Called with the URLs on which the server listens, after they are printed.
+
+    """
     from ..aio.loop import run
 
-    settings = options.settings()
     addresses = server_tls(urls, options.cafile, options.cert, options.key)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    run(_serve(load_service(service), addresses, options, settings))
+    run(_serve(load(), addresses, options, settings, announce))
 
 
-async def _serve(service: Service, urls: list[str], options: ServeOptions, settings: Settings) -> None:
+async def _serve(
+    service: Service,
+    urls: list[str],
+    options: ServeOptions,
+    settings: Settings,
+    announce: Callable[[Sequence[str]], None],
+) -> None:
     from ..aio.metrics import Metrics
     from ..aio.server import serve as listen
 
@@ -130,10 +157,12 @@ async def _serve(service: Service, urls: list[str], options: ServeOptions, setti
         taps.append(FrameDump(log, secrets=options.show_secrets, settings=settings))
     async with listen(service, *urls, settings=settings, taps=taps) as server:
         with _exposed(counters, options.metrics) as metrics_url:
-            for url in server.urls:
-                print(f"listening on {without_files(url) if options.cert else url}", flush=True)
+            shown = [without_files(url) if options.cert else url for url in server.urls]
+            for url in shown:
+                print(f"listening on {url}", flush=True)
             if metrics_url:
                 print(f"metrics on {metrics_url}", flush=True)
+            announce(shown)
             await stopped
     if options.stats:
         log(summary(counters.snapshot(), monotonic() - began))

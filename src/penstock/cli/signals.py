@@ -18,5 +18,9 @@ def stop_signal() -> asyncio.Future[signal.Signals]:
             arrived.set_result(number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number)
+        try:
+            loop.add_signal_handler(number, stop, number)
+        except NotImplementedError:
+            # The event loops of Windows. A handler of its own interrupts Python anywhere, so it only wakes the loop.
+            signal.signal(number, lambda number, _: loop.call_soon_threadsafe(stop, signal.Signals(number)))
     return arrived

@@ -13,7 +13,7 @@ try:
     from prometheus_client.registry import Collector
 except ImportError as error:
     raise ModuleNotFoundError(
-        "Prometheus needs the package prometheus-client; install penstock[metrics]", name=error.name
+        "Prometheus needs the package prometheus-client; run: pip install 'penstock[metrics]'", name=error.name
     ) from error
 
 __all__ = ["exposition"]

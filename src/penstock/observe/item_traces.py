@@ -29,7 +29,7 @@ try:
     )
 except ImportError as error:
     raise ModuleNotFoundError(
-        "OpenTelemetry needs the package opentelemetry-api; install penstock[metrics]", name=error.name
+        "OpenTelemetry needs the package opentelemetry-api; run: pip install 'penstock[metrics]'", name=error.name
     ) from error
 
 if TYPE_CHECKING:

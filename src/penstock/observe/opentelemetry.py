@@ -39,7 +39,7 @@ try:
     )
 except ImportError as error:
     raise ModuleNotFoundError(
-        "OpenTelemetry needs the package opentelemetry-api; install penstock[metrics]", name=error.name
+        "OpenTelemetry needs the package opentelemetry-api; run: pip install 'penstock[metrics]'", name=error.name
     ) from error
 
 __all__ = ["client_tracing", "export", "server_tracing"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl as tls
 from collections.abc import Iterable
 from importlib import import_module
@@ -122,6 +123,8 @@ def hand_over(listeners: Iterable[Listener]) -> tuple[list[str], list[int]]:
 
 
 def _module(url: Url) -> Transport:
+    if url.transport == "unix" and not hasattr(socket, "AF_UNIX"):
+        raise LocalError(f"'{url}': Python has no Unix sockets on this system; use TCP on 127.0.0.1")
     try:
         return cast(Transport, import_module(f".{MODULES[url.transport]}", __name__))
     except ModuleNotFoundError as error:

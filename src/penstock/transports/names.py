@@ -74,4 +74,6 @@ def _after_fork() -> None:
     _threads = _Threads()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+# Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

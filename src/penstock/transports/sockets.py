@@ -103,7 +103,7 @@ def _duplicate(url: Url, number: str) -> socket.socket:
         listening = given.dup()
     finally:
         given.detach()
-    unix = listening.family == socket.AF_UNIX
+    unix = listening.family == getattr(socket, "AF_UNIX", None)
     if not listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) or unix != (url.transport == "unix"):
         listening.close()
         raise UrlError(f"'{url}': descriptor {number} is not a listening socket for this transport")

@@ -389,7 +389,7 @@ async def _connected_to(loop: asyncio.AbstractEventLoop, connection: socket.sock
 
 def _no_delay(connection: socket.socket) -> None:
     # Writes are already batched; Nagle's algorithm would only delay them.
-    if connection.family != socket.AF_UNIX:
+    if connection.family in (socket.AF_INET, socket.AF_INET6):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 

@@ -1,0 +1,1 @@
+"""A service to try Penstock with, which `penstock playground` runs. May import the public names."""
