@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import LocalError
+from .models import json_schema
 from .named import RESERVED, TypedError
 
 __all__ = ["Procedure", "export", "schema_of"]
@@ -123,11 +124,20 @@ def schema_of(wanted: Any) -> dict[str, Any]:
         return {}
     if isinstance(wanted, Mapping):
         return dict(wanted)
+    definitions: dict[str, Any] = {}
+
+    def of_model(cls: Any) -> dict[str, Any]:
+        schema = json_schema(cls)
+        for name, each in schema.pop("$defs", {}).items():
+            if definitions.setdefault(name, each) != each:
+                raise LocalError(f"two models in {wanted!r} have the name {name}; rename one")
+        return schema
+
     try:
-        (schema,), components = msgspec.json.schema_components([wanted])
+        (schema,), components = msgspec.json.schema_components([wanted], schema_hook=of_model)
     except (TypeError, NameError, RecursionError) as error:
         raise LocalError(f"{wanted!r} has no JSON Schema: {error}") from None
-    writer = _Writer(components)
+    writer = _Writer(components | definitions)
     made: dict[str, Any] = writer.write(schema)
     if writer.kept:
         made["$defs"] = {name: writer.definitions[name] for name in sorted(writer.definitions)}
