@@ -28,13 +28,14 @@ def is_model(wanted: Any) -> bool:
 def decode(cls: Any, value: Any) -> Any:
     """Return the instance of a model for a decoded value. A `dec_hook` of msgspec.
 
+    For another class, it returns the value unchanged, and msgspec checks that it is an instance.
+
     Raises:
-        NotImplementedError: The class is not a model.
-        InvalidModel: The value does not match it.
+        InvalidModel: The value does not match the model.
 
     """
     if not is_model(cls):
-        raise NotImplementedError
+        return value
     try:
         return model_of(cls).decode(value)
     except Mismatch as error:
@@ -45,12 +46,12 @@ def encode(value: Any) -> Any:
     """Return the JSON form of an instance of a model. An `enc_hook` of msgspec.
 
     Raises:
-        NotImplementedError: The value is not an instance of a model.
+        TypeError: The value is not an instance of a model.
         ValueError: The value cannot be encoded.
 
     """
     if not is_model(type(value)):
-        raise NotImplementedError
+        raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
     return model_of(type(value)).encode(value)
 
 
@@ -105,13 +106,13 @@ class Model:
         self._wanted = wanted
         self._errors = pydantic.ValidationError
         try:
-            adapter = pydantic.TypeAdapter(wanted)
+            adapter = _adapter(wanted)
             if not adapter.pydantic_complete:
                 adapter.rebuild(raise_errors=True)
         except (pydantic.PydanticUserError, TypeError, NameError) as error:
             reason = str(error).partition("\n")[0]
             raise LocalError(f"{wanted!r} is not a type that pydantic can read: {reason}") from None
-        self._adapter: Any = adapter
+        self._adapter = adapter
 
     def decode(self, value: Any) -> Any:
         """Return the instance for a decoded value: dicts, lists, strings and other values of JSON or MessagePack.
@@ -157,6 +158,20 @@ def model_of(wanted: Any) -> Model:
 
     """
     return Model(wanted)
+
+
+def _adapter(wanted: Any) -> Any:
+    import pydantic
+
+    try:
+        # As with msgspec, bytes are base64 text in JSON.
+        config = pydantic.ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+        return pydantic.TypeAdapter(wanted, config=config)
+    except pydantic.PydanticUserError as error:
+        if error.code != "type-adapter-config-unused":
+            raise
+        # A class has its own settings.
+        return pydantic.TypeAdapter(wanted)
 
 
 def _beyond_json(value: Any) -> bool:
