@@ -52,10 +52,11 @@ def typed(peer: Peer, mime: str = "") -> TypedPeer:
 class TypedPeer:
     """A peer that sends and receives values; :func:`penstock.typed` returns one.
 
-    Values may be of any type that msgspec supports, such as its structs. A :class:`~penstock.Payload` is sent
-    unchanged. `returns` is the type or JSON Schema of the response; without it, values are those of JSON, such as dicts
-    and lists. `errors` are subclasses of :class:`~penstock.TypedError`: an error of the peer with the name of one of
-    them is raised as that class. Metadata may set another MIME type for the data of a request.
+    Values may be of any type that msgspec supports, such as its structs, and models of pydantic. A
+    :class:`~penstock.Payload` is sent unchanged. `returns` is the type or JSON Schema of the response; without it,
+    values are those of JSON, such as dicts and lists. `errors` are subclasses of :class:`~penstock.TypedError`: an
+    error of the peer with the name of one of them is raised as that class. Metadata may set another MIME type for the
+    data of a request.
 
     All methods raise the errors of :class:`~penstock.Peer`, :exc:`~penstock.Mismatch` if a response is not of the
     expected type, and :exc:`~penstock.LocalError` if a value cannot be encoded.

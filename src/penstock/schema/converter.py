@@ -45,18 +45,21 @@ class Converter:
 
     Attributes:
         wanted: As above.
+        write: Returns the bytes of a value of this type: ``write(form, value)``. Those of a model contain the fields of
+            the type, not of a subclass. Raises LocalError if the value cannot be encoded.
 
     Raises:
         LocalError: The type contains a class that is not supported, or the schema is refused.
 
     """
 
-    __slots__ = ("_decoder", "_decoders", "_model", "_validator", "wanted")
+    __slots__ = ("_decoder", "_decoders", "_model", "_validator", "wanted", "write")
 
     def __init__(self, wanted: Any) -> None:
         self.wanted = wanted
         self._model: Model | None = None
         self._decoder: Callable[[Format], Any]
+        self.write: Callable[[Format, Any], bytes] = Converter.encode
         self._validator = Validator(wanted) if isinstance(wanted, Mapping) else None
         if self._validator is not None:
             self._decoder = partial(_plain_decoder, Any)
@@ -97,6 +100,7 @@ class Converter:
     def _read_by_pydantic(self, wanted: Any) -> None:
         self._model = model_of(wanted)
         self._decoder = partial(_ModelDecoder, self._model)
+        self.write = partial(_written, self._model.encode)
 
     def __repr__(self) -> str:
         return f"<Converter of {self.wanted!r}>"
@@ -122,15 +126,6 @@ class Converter:
             self._validator.check(value)
         return value
 
-    def write(self, form: Format, value: Any) -> bytes:
-        """Return the bytes of a value of this type. Of a model, they contain the fields of the type, not of a subclass.
-
-        Raises:
-            LocalError: The value cannot be encoded.
-
-        """
-        return self.encode(form, value) if self._model is None else _written(form, value, self._model.encode)
-
     def model_schema(self, *, sent: bool = False) -> dict[str, Any] | None:
         """Return the JSON Schema of a type that pydantic reads; None if msgspec does, whose hook is `json_schema`.
 
@@ -146,13 +141,14 @@ class Converter:
             LocalError: A value of this type cannot be encoded.
 
         """
-        if is_model(type(value)):
-            return _written(form, value, encode_model)
+        # msgspec would take a dataclass of pydantic for an ordinary one.
+        if hasattr(value, "__pydantic_serializer__"):
+            return _written(encode_model, form, value)
         try:
             return form.encode(value)
         except TypeError:
             # There may be models in it.
-            return _written(form, value, _with_models)
+            return _written(_with_models, form, value)
         except _UNWRITABLE as error:
             raise _unwritable(form, value, error) from None
 
@@ -188,7 +184,7 @@ class _HookedDecoder:
         return msgspec.convert(self._plain.decode(data), self._wanted, dec_hook=decode_model, str_keys=True)
 
 
-def _written(form: Format, value: Any, prepare: Callable[[Any], Any]) -> bytes:
+def _written(prepare: Callable[[Any], Any], form: Format, value: Any) -> bytes:
     try:
         return form.encode(prepare(value))
     except _UNWRITABLE as error:

@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -18,6 +18,10 @@ from ..errors import LocalError, Mismatch
 from .foreign import MAX_MESSAGE_CHARACTERS, MAX_PROBLEMS, pointer
 
 __all__ = ["Model", "decode", "encode", "is_model", "json_schema", "model_of"]
+
+
+_ANYTHING: Final = {"description": "any value"}
+"""The schema of `object`: msgspec refuses an empty one."""
 
 
 def is_model(wanted: Any) -> bool:
@@ -56,7 +60,7 @@ def encode(value: Any) -> Any:
 
 
 def json_schema(wanted: Any, *, sent: bool = False) -> dict[str, Any]:
-    """Return the JSON Schema of a model. A `schema_hook` of msgspec.
+    """Return the JSON Schema of a model. A `schema_hook` of msgspec: any other class allows all values, as `object`.
 
     Types that it refers to are under ``$defs`` of the result, and referred to as ``#/$defs/Name``.
 
@@ -65,13 +69,10 @@ def json_schema(wanted: Any, *, sent: bool = False) -> dict[str, Any]:
         sent: True for what is written; False for what is accepted, where fields with a default may be absent.
 
     Raises:
-        NotImplementedError: The class is not a model.
-        LocalError: It has no JSON Schema.
+        LocalError: The model has no JSON Schema.
 
     """
-    if not is_model(wanted):
-        raise NotImplementedError
-    return model_of(wanted).json_schema(sent=sent)
+    return model_of(wanted).json_schema(sent=sent) if is_model(wanted) else dict(_ANYTHING)
 
 
 class InvalidModel(ValueError):
@@ -149,7 +150,6 @@ class Model:
         return schema
 
 
-@lru_cache(maxsize=1_024)
 def model_of(wanted: Any) -> Model:
     """Return how pydantic reads and writes a type.
 
@@ -157,6 +157,15 @@ def model_of(wanted: Any) -> Model:
         LocalError: pydantic does not support the type.
 
     """
+    try:
+        return _cached_model(wanted)
+    except TypeError:
+        # Some annotations cannot be hashed.
+        return Model(wanted)
+
+
+@lru_cache(maxsize=1_024)
+def _cached_model(wanted: Any) -> Model:
     return Model(wanted)
 
 
