@@ -69,8 +69,8 @@ def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int,
     if not isinstance(error, ApplicationError):
         return Code.APPLICATION_ERROR, HANDLER_FAILED.encode(), None
     code = error.code
-    # Whatever its code, the peer should know that it may retry.
-    general = Code.REJECTED if isinstance(error, Rejected) else Code.APPLICATION_ERROR
+    # Whatever its code, the peer should know whether it may retry.
+    general = next((number for number, cls in _CLASSES.items() if isinstance(error, cls)), Code.APPLICATION_ERROR)
     if isinstance(code, int) and (code in STREAM_CODES or first_application_code <= code < RESERVED_CODE):
         return code, error.data, error.metadata
     if isinstance(code, str) and error.data != error.message.encode():
