@@ -79,3 +79,8 @@ def test_class_is_sent_when_the_code_is_a_string(cls: type[ApplicationError]) ->
     code, data, _ = wire_of(cls("MINE", "why"))
     again = error_of(code, data)
     assert (type(again), again.message) == (cls, "[MINE] why")
+
+
+def test_code_in_the_metadata_is_not_shown() -> None:
+    assert error_of(0x202, b"busy", b"[0x202]").metadata is None
+    assert error_of(0x202, b"busy", b"[0x203]").metadata == b"[0x203]"

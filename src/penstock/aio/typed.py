@@ -143,8 +143,9 @@ class TypedHandler(Handler):
         return items if single else each(encode, items)
 
     def _encoded_item(self, form: Format, item: Any) -> Any:
-        # The items of a record batch are encoded already.
-        return item if hasattr(item, "__arrow_c_array__") else self._encoded(form, item)
+        # The items of a record batch are encoded already. A yielded error is sent as one, or ends the stream.
+        is_whole = isinstance(item, Exception) or hasattr(item, "__arrow_c_array__")
+        return item if is_whole else self._encoded(form, item)
 
 
 def _unbound(*arguments: Any) -> Any:

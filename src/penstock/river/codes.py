@@ -17,8 +17,8 @@ from ..wire.river.codec import CANCEL, CLOSE, RiverCodec
 from ..wire.river.values import encode_value, from_json
 
 __all__ = [
-    "CANCELED", "INVALID", "UNCAUGHT", "UNEXPECTED_DISCONNECT", "Result", "TooLarge", "disconnected", "error_of",
-    "failure_of", "refusal", "rejection", "size_limit", "too_large",
+    "CANCELED", "INVALID", "ITEM_ERROR", "UNCAUGHT", "UNEXPECTED_DISCONNECT", "Result", "TooLarge", "disconnected",
+    "error_of", "failure_of", "refusal", "rejection", "size_limit", "too_large",
 ]  # fmt: skip
 
 UNCAUGHT: Final = "UNCAUGHT_ERROR"
@@ -27,6 +27,8 @@ CANCELED: Final = "CANCEL"
 UNEXPECTED_DISCONNECT: Final = "UNEXPECTED_DISCONNECT"
 RESERVED: Final = frozenset({UNCAUGHT, INVALID, CANCELED})
 """River, ProtocolError: codes that end both halves of a stream."""
+ITEM_ERROR: Final = b"penstock: an error between items"
+"""The metadata, above the session, of an item that is an error. River's responses have no metadata."""
 SAFE: Final = "the handler failed"
 """The text that is sent for an error whose own text may contain secrets."""
 

@@ -57,6 +57,9 @@ def text_of(data: bytes) -> str:
 
 def error_of(code: int, data: bytes, metadata: bytes | None = None) -> ApplicationError:
     """Return the exception for an ERROR on a stream. Unknown codes stay numbers."""
+    if metadata == b"[0x%03X]" % code:
+        # ReactiveSocket 0.0 has no other field for it; see `penstock.wire.rsocket.v00_layouts`.
+        metadata = None
     # RSocket 1.0, ERROR Frame: the data SHOULD be UTF-8. The text replaces invalid bytes; `data` keeps them.
     return _CLASSES.get(code, ApplicationError)(code, shown(data.decode("utf-8", "replace")), data, metadata)
 

@@ -25,7 +25,7 @@ def test_error_has_its_code_in_its_metadata(wire: Wire, code: int) -> None:
     encoded = wire.v00.encode(wire.frames.ErrorFrame(3, code, b"why"))
     assert b"[0x%03X]why" % code in encoded
     frame = decoded(wire, encoded.hex())
-    assert (frame.code, frame.metadata, frame.data) == (code, None, b"why")
+    assert (frame.code, frame.metadata, frame.data) == (code, b"[0x%03X]" % code, b"why")
     assert wire.v00.encode(frame) == encoded
 
 

@@ -133,7 +133,6 @@ def read_frame(buffer: bytes, start: int, end: int) -> Frame:
     elif type == FrameType.ERROR and isinstance(frame, frames.ErrorFrame):
         coded = CODE_IN_METADATA.fullmatch(frame.metadata or b"")
         frame.code = int(coded[1], 16) if coded else ERROR_CODE
-        frame.metadata = None if coded else frame.metadata
     elif isinstance(frame, frames.SetupFrame):
         frame.major = frame.minor = VERSION
     return frame
