@@ -156,11 +156,11 @@ class Stream(Items):
 
     async def _items_and_errors(self) -> AsyncGenerator[Payload | ApplicationError, None]:
         inbound = await self._opened()
-        read = inbound.exchanges.session.item_errors.error_of
+        errors = inbound.exchanges.session.item_errors
         items = self._items_until_exit()
         try:
             async for payload in items:
-                yield payload if payload.metadata is None else read(payload) or payload
+                yield payload if errors is None or payload.metadata is None else errors.error_of(payload) or payload
         finally:
             await items.aclose()
 

@@ -34,7 +34,7 @@ WORKING: Final = (
 """What works instead, for error messages."""
 
 _PREFIXES: Final = re.compile(r"(?:\w+\.|<locals>\.)+(?=\w)")
-_DECODED: Final = (None, True, 0, 0.0, "", b"", [], {})
+_DECODED: Final[tuple[Any, ...]] = (None, True, 0, 0.0, "", b"", [], {})
 """Values of JSON: msgspec accepts a class that it does not know if a decoded value is an instance of it."""
 
 
