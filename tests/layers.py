@@ -73,7 +73,7 @@ RULES = {
     # A server's sessions on disk. Separate from `aio`, which uses no files, and `journal`, which needs pyarrow.
     "store": Rule(ours={"top"}),
     # Schemas of data do not depend on a protocol or on asyncio; aio and cli use them.
-    "schema": Rule(ours={"top", "protocols"}, theirs_lazily={"jsonschema_rs"}),
+    "schema": Rule(ours={"top", "protocols"}, theirs_lazily={"jsonschema_rs", "pydantic"}),
     "aio": Rule(
         ours={"top", "protocols", "schema", "transports"},
         lazily={"wire.columns", "store", "frames"},

@@ -25,8 +25,12 @@ def test_route_can_be_registered_once() -> None:
 
 def test_wrong_functions_are_refused_when_they_are_registered() -> None:
     service = Service()
-    with pytest.raises(LocalError, match="must accept"):
-        service.call("a")(lambda: b"")
+    with pytest.raises(LocalError, match=r"must accept \(request\), or nothing"):
+        service.call("a")(lambda request, other: b"")
+    with pytest.raises(LocalError, match=r"must accept \(request, items\), or only items"):
+        service.upload("a")(lambda: b"")
+    with pytest.raises(LocalError, match=r"must accept \(request, items\), or only items"):
+        service.channel("a")(lambda request: [])
     with pytest.raises(LocalError, match="yields items"):
 
         @service.call("b")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import ApplicationError, Canceled, Rejected
+from penstock import ApplicationError, Canceled, Invalid, Rejected, TypedError
 from penstock.reactivestreams.codes import error_of, fitting, text_of
 
 
@@ -16,6 +16,7 @@ from penstock.reactivestreams.codes import error_of, fitting, text_of
         (ApplicationError(0x201), b"[0x201]"),
         (Rejected(message="no"), b"[0x202] no"),
         (Canceled(message="late"), b"[0x203] late"),
+        (Invalid(message="bad"), b"[0x204] bad"),
         # These look like codes and are not.
         (ApplicationError(0x201, "[0x301] boom"), b"[0x201] [0x301] boom"),
         (ApplicationError(0x201, "[0x301"), b"[0x301"),
@@ -40,6 +41,29 @@ def test_other_errors_have_a_fixed_text(error: Exception, text: bytes) -> None:
     assert text_of(error, 100) == text
     back = error_of(text)
     assert (type(back), back.code, back.message) == (ApplicationError, 0x201, text.decode())
+
+
+class Full(TypedError, code="FULL"):
+    extras: int
+
+
+def test_data_is_sent_if_it_is_text() -> None:
+    assert text_of(Full("no", 5), 100) == b'{"code":"FULL","message":"no","extras":5}'
+    assert text_of(Invalid(message="bad", data=b'{"errors":[]}'), 100) == b'[0x204] {"errors":[]}'
+    assert error_of(b'[0x204] {"errors":[]}').data == b'{"errors":[]}'
+    assert text_of(ApplicationError(0x301, "bad", b"\xff"), 100) == b"[0x301] bad"
+
+
+def test_data_that_is_too_long_is_replaced_by_the_message() -> None:
+    assert text_of(Full("no", 5), 50) == b"[FULL] no"
+    assert text_of(ApplicationError(0x301, "bad", b"x" * 100), 100) == b"[0x301] bad"
+    assert text_of(ApplicationError(0x301, "x" * 100), 20) == b"[0x301] " + b"x" * 12
+
+
+@pytest.mark.parametrize("cls", [Rejected, Canceled, Invalid])
+def test_class_is_sent_when_the_code_is_a_string(cls: type[ApplicationError]) -> None:
+    again = error_of(text_of(cls("MINE", "why"), 100))
+    assert (type(again), again.message) == (cls, "[MINE] why")
 
 
 def test_control_characters_of_a_peer_are_escaped() -> None:

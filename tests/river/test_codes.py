@@ -92,7 +92,7 @@ def test_rejection_by_a_handler_is_retriable(codec: str, error: Rejected) -> Non
 def test_rejection_with_a_code_of_its_own_keeps_it(codec: str) -> None:
     known = CODECS[codec]
     again = error_of(known, known.value(Raw(failure_of(known, Rejected("FULL", "later"))[1]), Result).payload)
-    assert (type(again), again.code) == (ApplicationError, "FULL")
+    assert (type(again), again.code, again.message) == (Rejected, "FULL", "later")
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -117,3 +117,28 @@ def test_too_large_names_the_size() -> None:
     flags, body = failure_of(CODECS["json"], TooLarge("a message of 5 bytes"))
     assert flags == 4
     assert decode_value(body, "json")["payload"] == {"code": "UNCAUGHT_ERROR", "message": "a message of 5 bytes"}
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_retriable_extras_of_an_application_are_not_a_rejection(codec: str) -> None:
+    known = CODECS[codec]
+    body = known.encode_value({"code": "FULL", "message": "half done", "extras": {"retriable": True}})
+    assert type(error_of(known, Raw(body))) is ApplicationError
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_numeric_codes_come_back_as_numbers(codec: str) -> None:
+    known = CODECS[codec]
+    for code in (0x201, 0x301, 0xFFFFFFFE):
+        again = error_of(known, known.value(Raw(failure_of(known, ApplicationError(code, "m"))[1]), Result).payload)
+        assert (again.code, again.message) == (code, "m")
+    for text in ("0x3", "0x123456789", "0xabc", "x0x301"):
+        assert error_of(known, Raw(known.encode_value({"code": text, "message": ""}))).code == text
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_json_data_of_an_error_is_sent_with_both_codecs(codec: str) -> None:
+    known = CODECS[codec]
+    for error in (ApplicationError("A", "m", b'{"x": 2}'), Invalid(message="m", data=b'{"x": 2}')):
+        again = error_of(known, known.value(Raw(failure_of(known, error)[1]), Result).payload)
+        assert (type(again), decode_value(again.data, codec)) == (type(error), {"x": 2})

@@ -72,3 +72,15 @@ def test_metadata_of_errors_is_sent_and_received() -> None:
     error = error_of(0x202, b"no", b"why")
     assert error.metadata == b"why"
     assert wire_of(error) == (0x202, b"no", b"why")
+
+
+@pytest.mark.parametrize("cls", [Rejected, Canceled, Invalid])
+def test_class_is_sent_when_the_code_is_a_string(cls: type[ApplicationError]) -> None:
+    code, data, _ = wire_of(cls("MINE", "why"))
+    again = error_of(code, data)
+    assert (type(again), again.message) == (cls, "[MINE] why")
+
+
+def test_code_in_the_metadata_is_not_shown() -> None:
+    assert error_of(0x202, b"busy", b"[0x202]").metadata is None
+    assert error_of(0x202, b"busy", b"[0x203]").metadata == b"[0x203]"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
+import pydantic
 import pytest
 
 from penstock import LocalError, Payload, Service, TypedError
@@ -216,3 +217,32 @@ def test_errors_are_typed_errors_or_schemas() -> None:
     service.call("a.c", errors=[ValueError])(lambda request: b"")
     with pytest.raises(LocalError, match="neither a subclass"):
         service.schema()
+
+
+class Plant(pydantic.BaseModel):
+    leaf: Petal
+    plants: list[Plant] = []
+
+
+class Petal(pydantic.BaseModel):
+    size: Annotated[int, pydantic.Field(alias="sizeMm", gt=0)]
+
+
+class Forest(msgspec.Struct):
+    plants: list[Plant]
+    leaf: Petal | None
+
+
+def test_models_of_pydantic_describe_themselves() -> None:
+    leaf = {
+        "type": "object",
+        "properties": {"sizeMm": {"type": "integer", "exclusiveMinimum": 0}},
+        "required": ["sizeMm"],
+    }
+    assert schema_of(Petal) == leaf
+    schema = schema_of(Forest)
+    assert schema["properties"] == {
+        "plants": {"type": "array", "items": {"$ref": "#/$defs/Plant"}},
+        "leaf": {"anyOf": [leaf, {"type": "null"}]},
+    }
+    assert schema["$defs"]["Plant"]["properties"]["leaf"] == leaf

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
-from dataclasses import is_dataclass
-from typing import Any, Final, NamedTuple, get_args, get_origin, is_typeddict
+from functools import reduce
+from operator import or_
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ..errors import LocalError
 from ..kinds import Kind
-from ..payload import Payload
+from ..payload import MetadataPush, Payload, PayloadRun
 
-__all__ = ["UNTYPED", "Types", "takes_payload", "types_of"]
+__all__ = ["ITEMS", "REQUEST", "UNTYPED", "Types", "arguments_of", "takes_payload", "types_of"]
 
-RAW: Final = (inspect.Parameter.empty, Payload, Any, object, "Payload", "penstock.Payload", "Any", "object")
-"""Annotations of a request that is not decoded; strings if the names exist only for type checkers."""
-UNKNOWN: Final = (inspect.Parameter.empty, Payload, Any, object, None, type(None))
-"""Annotations of a response that do not name the type of its data."""
+RAW: Final = (inspect.Parameter.empty, Payload, "Payload", "penstock.Payload")
+"""Annotations of data that is not converted; strings if the names exist only for type checkers."""
+RAW_CLASSES: Final = (Payload, PayloadRun, MetadataPush, BaseException)
+"""Classes of results that are sent as they are."""
+ARROW: Final = ("__arrow_c_array__", "__arrow_c_stream__")
+"""Attributes of record batches and tables, whose items are encoded already."""
+REQUEST: Final = "request"
+ITEMS: Final = "items"
 
 
 class Types(NamedTuple):
@@ -46,6 +52,22 @@ class Types(NamedTuple):
 UNTYPED: Final = Types()
 
 
+def arguments_of(function: Callable[..., Any], kind: Kind) -> tuple[str, ...]:
+    """Return which arguments a handler takes, in their order: REQUEST, and ITEMS if its kind has them.
+
+    A handler that needs no request may have no parameters, or only the items.
+    """
+    full = (REQUEST, ITEMS) if kind.sends_items else (REQUEST,)
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [each for each in parameters if each.kind < each.VAR_POSITIONAL]
+    if len(positional) >= len(full) or any(each.kind == each.VAR_POSITIONAL for each in parameters):
+        return full
+    if not kind.sends_items:
+        return ()
+    only_items = len(positional) == 1 and _is_items(_read(function, positional[0].annotation))
+    return (ITEMS,) if only_items else full
+
+
 def types_of(function: Callable[..., Any], kind: Kind, given: Types) -> Types:
     """Return the types of a handler: those given with its route, otherwise those of its annotations.
 
@@ -54,37 +76,42 @@ def types_of(function: Callable[..., Any], kind: Kind, given: Types) -> Types:
 
     """
     signature = inspect.signature(function)
-    arguments = [_read(function, each.annotation) for each in signature.parameters.values()]
+    arguments = arguments_of(function, kind)
+    parameters = zip(arguments, signature.parameters.values(), strict=False)
+    annotated = {name: _read(function, each.annotation) for name, each in parameters}
     what = f"the {kind.name.lower()} handler {getattr(function, '__name__', function)!r}"
     init = given.init
-    if init is None and arguments[0] not in RAW:
-        init = _decodable(arguments[0], what, "request")
+    if init is None and annotated.get(REQUEST, Payload) not in RAW:
+        init = _decodable(annotated[REQUEST], what, "request")
     request = given.request
-    if request is None and kind.sends_items and len(arguments) > 1:
-        request = _items_type(arguments[1], what)
+    if request is None and ITEMS in annotated:
+        request = _items_type(annotated[ITEMS], what)
     response = given.response
     if response is None and kind is not Kind.FIRE:
         answer = _read(function, signature.return_annotation)
-        response = _response_type(answer, kind, init is not None or request is not None, what)
+        response = _response_type(answer, kind, init is not None or request is not None or not arguments, what)
     return Types(init, request, response, given.errors, _description(function))
 
 
 def takes_payload(function: Callable[..., Any]) -> bool:
     """Return True if a handler annotates its request as a Payload."""
-    first = next(iter(inspect.signature(function).parameters.values()))
-    return _read(function, first.annotation) in (Payload, "Payload", "penstock.Payload")
+    parameters = list(inspect.signature(function).parameters.values())
+    return bool(parameters) and _read(function, parameters[0].annotation) in RAW[1:]
 
 
 def _read(function: Callable[..., Any], annotation: Any) -> Any:
-    """Return the object that an annotation names; the string itself if the name exists only for type checkers."""
-    if not isinstance(annotation, str):
+    """Return the type that an annotation names; the annotation itself if a name exists only for type checkers."""
+    if annotation is inspect.Parameter.empty:
         return annotation
     # Callable objects and partial functions do not have `__globals__`.
-    inner = inspect.unwrap(getattr(function, "func", function))
+    inner: Any = inspect.unwrap(getattr(function, "func", function))
+    inner = inner if hasattr(inner, "__globals__") else type(inner).__call__
+    names = getattr(inner, "__globals__", {})
     try:
-        return eval(annotation, getattr(inner, "__globals__", {}))
-    except (NameError, AttributeError):
+        read = get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]
+    except (NameError, AttributeError, SyntaxError, TypeError):
         return annotation
+    return Any if read is object else read
 
 
 def _readable(annotation: Any, what: str, part: str) -> Any:
@@ -104,10 +131,15 @@ def _decodable(annotation: Any, what: str, part: str) -> Any:
     return _readable(annotation, what, part)
 
 
+def _is_items(annotation: Any) -> bool:
+    origin = get_origin(annotation) or annotation
+    return origin in ("Items", "penstock.Items") or (isinstance(origin, type) and issubclass(origin, AsyncIterable))
+
+
 def _items_type(annotation: Any, what: str) -> Any:
     """Return the type of each received item; None if items are not decoded."""
     element = _element(_readable(annotation, what, "items") if annotation not in ("Items", "penstock.Items") else None)
-    return None if element in UNKNOWN else _decodable(element, what, "items")
+    return None if element in RAW else _decodable(element, what, "items")
 
 
 def _response_type(annotation: Any, kind: Kind, typed: bool, what: str) -> Any:
@@ -115,33 +147,44 @@ def _response_type(annotation: Any, kind: Kind, typed: bool, what: str) -> Any:
 
     The response of an untyped handler is not converted, unless its type is a structure, which must be encoded.
     """
-    if isinstance(annotation, str) and not typed:
+    if annotation in RAW or (isinstance(annotation, str) and not typed):
         return None
     annotation = _readable(annotation, what, "response")
     if isinstance(get_origin(annotation), type) and issubclass(get_origin(annotation), Awaitable):
         annotation = get_args(annotation)[-1]
     if kind.answers_items:
         annotation = _element(annotation)
-    if annotation in UNKNOWN:
-        return None
-    return annotation if typed or _is_structure(annotation) else None
+    annotation = _converted(annotation)
+    return annotation if annotation not in RAW and (typed or _has_structure(annotation)) else None
 
 
 def _element(annotation: Any) -> Any:
-    """Return the type of the items of an annotated iterable; None if it is not annotated."""
+    """Return the type of the items of an annotated iterable; Payload if it is not annotated."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if not isinstance(origin, type) or issubclass(origin, Mapping) or not arguments:
-        return None
-    return arguments[0] if issubclass(origin, AsyncIterable | Iterable) else None
+        return Payload
+    element = arguments[0] if issubclass(origin, AsyncIterable | Iterable) else Payload
+    return NoneType if element is None else element
 
 
-def _is_structure(annotation: Any) -> bool:
-    """Return True if a type, or one of its arguments, has fields."""
-    if isinstance(annotation, type) and (
-        is_dataclass(annotation) or is_typeddict(annotation) or hasattr(annotation, "__struct_fields__")
-    ):
-        return True
-    return any(_is_structure(part) for part in get_args(annotation))
+def _converted(annotation: Any) -> Any:
+    """Return a type without the members that are sent as they are; Payload if there are no others."""
+    members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    kept = [each for each in members if not _is_raw(each)]
+    return annotation if len(kept) == len(members) else reduce(or_, kept) if kept else Payload
+
+
+def _is_raw(annotation: Any) -> bool:
+    is_class = isinstance(annotation, type) and get_origin(annotation) is None
+    return is_class and (issubclass(annotation, RAW_CLASSES) or any(hasattr(annotation, name) for name in ARROW))
+
+
+def _has_structure(annotation: Any) -> bool:
+    """Return True if a type contains a class with fields."""
+    from ..schema.contents import contents
+    from ..schema.models import is_model
+
+    return any(each.is_record or is_model(each.cls) for each in contents(annotation))
 
 
 def _description(function: Callable[..., Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import CreditExceeded
+from ..errors import ApplicationError, CreditExceeded
 from ..payload import MetadataPush, Payload, PayloadRun
 from .exchanges import Exchanges
 from .scheduler import QUANTUM, SLOW_SECONDS
@@ -21,6 +21,14 @@ FRAME_BYTES: Final = 16
 much: otherwise a source could yield it for ever in one burst."""
 LOOK_ITEMS: Final = 32
 """Items after which a burst looks at the clock, because its source may be slow. At its beginning it does so earlier."""
+
+
+def _error_item(session: Any, error: Exception) -> Payload:
+    """Return the item for an error that was yielded. Raise the error, which ends the stream, if there is none."""
+    if session.item_errors is None or not isinstance(error, ApplicationError):
+        raise error
+    item: Payload = session.item_errors.payload_of(error)
+    return item
 
 
 class Half:
@@ -87,6 +95,8 @@ class Half:
             self.session.push(item.metadata, self.stream_id)
             self.burst_left -= len(item.metadata) + FRAME_BYTES
             return
+        elif isinstance(item, Exception):
+            payload = _error_item(self.session, item)
         else:
             self.many = many_of(item)
             if self.many is not None:

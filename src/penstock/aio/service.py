@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ..errors import LocalError
 from ..kinds import Kind
-from .annotations import Types, types_of
+from .annotations import REQUEST, Types, arguments_of, types_of
 from .handlers import Handler, Interceptor, check_interceptor
 from .surrounding import surrounding_of
 
@@ -27,16 +27,18 @@ class Service:
         @service.call("quotes.latest")
         def latest(request: Payload) -> Payload: ...
 
+    A handler that needs no request has no parameters, or only `items`.
+
     A handler is a plain function, which is the fastest, or a coroutine function. A handler of many items may also be a
     generator or async generator, or return any iterable or async iterable. Items are :class:`~penstock.Payload`, bytes
     or strings, or many at once as a ``pyarrow.RecordBatch``. The handler with the empty route answers requests without
     a route.
 
-    A handler with other annotated types is typed: its requests are decoded and its responses encoded, in the format of
-    the connection's data MIME type, or of the request's own; see :class:`~penstock.TypedPeer`. Types, or JSON Schemas,
-    may also be passed to the decorator: `init` for the request, `request` for the items after it, `response` for the
-    response or each of its items, and `errors` for the errors that it may raise, subclasses of
-    :class:`~penstock.TypedError`.
+    A handler with other annotated types, such as `Any`, is typed: its requests are decoded and its responses encoded,
+    in the format of the connection's data MIME type, or of the request's own; see :class:`~penstock.TypedPeer`. Types,
+    or JSON Schemas, may also be passed to the decorator: `init` for the request, `request` for the items after it,
+    `response` for the response or each of its items, and `errors` for the errors that it may raise, subclasses of
+    :class:`~penstock.TypedError`. A type that cannot be decoded is refused.
 
     A handler fails its stream by raising. Only the text of an :exc:`~penstock.ApplicationError` is sent to the peer.
     Any other exception is logged, and the peer is told only that the handler failed.
@@ -244,7 +246,7 @@ class Service:
         surrounding = surrounding_of(function)
         types = types_of(function if surrounding is None else surrounding.handler, kind, given)
         if not types.typed:
-            return Handler(function, kind, route, types)
+            return Handler(_with_all_arguments(function, kind), kind, route, types)
         if self.serving and not self.typed:
             raise LocalError("the service is already in use; add its first typed handler before serve() or connect()")
         from .typed import TypedHandler
@@ -252,6 +254,14 @@ class Service:
         handler = TypedHandler(function, kind, route, types)
         self.typed = True
         return handler
+
+
+def _with_all_arguments(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    """Return a function that takes the request, and the items if there are any, and passes on what a handler takes."""
+    arguments = arguments_of(function, kind)
+    if REQUEST in arguments:
+        return function
+    return (lambda request, items: function(items)) if arguments else (lambda request: function())
 
 
 def _check(function: Callable[..., Any], kind: Kind, route: str) -> None:
@@ -262,12 +272,12 @@ def _check(function: Callable[..., Any], kind: Kind, route: str) -> None:
 
     """
     what = f"the {kind.name.lower()} handler {route!r}"
-    wanted = ("request", "items") if kind.sends_items else ("request",)
-    signature = inspect.signature(function)
+    wanted = arguments_of(function, kind)
     try:
-        signature.bind(*wanted)
+        inspect.signature(function).bind(*wanted)
     except TypeError as error:
-        raise LocalError(f"{what} must accept ({', '.join(wanted)}): {error}") from None
+        others = ", or only items annotated as Items or AsyncIterator" if kind.sends_items else ", or nothing"
+        raise LocalError(f"{what} must accept ({', '.join(wanted)}){others}: {error}") from None
     yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     if yields and kind not in (Kind.STREAM, Kind.CHANNEL):
         raise LocalError(f"{what} yields items, but its kind returns one; register it as a stream or channel")

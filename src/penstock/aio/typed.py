@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable, Mapping
 from functools import lru_cache, partial
 from types import GeneratorType
 from typing import Any, Final
@@ -15,7 +15,8 @@ from ..payload import MetadataPush, Payload, PayloadRun
 from ..protocols import data_mime, spec_of
 from ..schema.converter import INVALID_REQUEST, Converter, problems_in_json, validation_extras
 from ..schema.formats import JSON, KNOWN, Format, format_of
-from .annotations import Types, takes_payload
+from ..schema.named import TypedError
+from .annotations import ITEMS, REQUEST, Types, arguments_of, takes_payload
 from .handlers import Handler, close_items
 from .surrounding import surrounding_of
 
@@ -33,7 +34,18 @@ class TypedHandler(Handler):
 
     """
 
-    __slots__ = ("_around", "_begin", "_encode", "_init", "_items", "_raw", "_written")
+    __slots__ = (
+        "_around",
+        "_begin",
+        "_encode",
+        "_init",
+        "_items",
+        "_raw",
+        "_takes_items",
+        "_takes_request",
+        "_write",
+        "_written",
+    )
 
     def __init__(self, function: Callable[..., Any], kind: Kind, route: str, types: Types) -> None:
         super().__init__(_unbound, kind, route, types)
@@ -41,16 +53,28 @@ class TypedHandler(Handler):
         function = function if surrounding is None else surrounding.handler
         self._around = None if surrounding is None else surrounding.around
         self._written = function
-        try:
-            self._init = None if types.init is None else Converter(types.init)
-            self._items = None if types.request is None else Converter(types.request)
-        except LocalError as error:
-            raise LocalError(f"{self.name}: {error}") from None
+        self._init = self._converter("request", types.init)
+        self._items = self._converter("items", types.request)
+        # A JSON Schema of responses is only exported.
+        answer = self._converter("response", None if isinstance(types.response, Mapping) else types.response)
+        self._write = Converter.encode if answer is None else answer.write
+        for error in types.errors:
+            if isinstance(error, type) and issubclass(error, TypedError):
+                self._converter(f"error {error.__name__}", error.extras_type())
+        arguments = arguments_of(function, kind)
+        self._takes_request, self._takes_items = REQUEST in arguments, ITEMS in arguments
         # The handler receives the Payload itself, whose data must match the schema.
         self._raw = takes_payload(function)
         # A coroutine function is called only where its result is awaited.
         self._begin = self._begin_later if inspect.iscoroutinefunction(function) else self._begin_now
         self._encode = self._encoded_items if kind.answers_items else self._encoded
+
+    def _converter(self, part: str, wanted: Any) -> Converter | None:
+        """Return the converter of a part of its data; None if the type is unknown."""
+        try:
+            return None if wanted is None else Converter(wanted)
+        except LocalError as error:
+            raise LocalError(f"the {part} of {self.name}: {error}") from None
 
     def bound(self, connection: Connection) -> Handler:
         """Return the handler for the requests of one connection."""
@@ -96,16 +120,19 @@ class TypedHandler(Handler):
         if self._init is not None:
             value = _decoded(self._init, form, payload, connection)
             request = payload if self._raw else value
-        if self.kind.sends_items and self._items is not None:
-            more = (_decoded_items(self._items, form, more[0], connection), *more[1:])
-        return form, (request, *more)
+        if self.kind.sends_items:
+            if not self._takes_items:
+                more = more[1:]
+            elif self._items is not None:
+                more = (_decoded_items(self._items, form, more[0], connection), *more[1:])
+        return form, (request, *more) if self._takes_request else more
 
     # Responses.
 
     def _encoded(self, form: Format, value: Any) -> Any:
         if type(value) in AS_IT_IS:
             return value
-        return Payload() if self.kind is Kind.FIRE else Payload(Converter.encode(form, value))
+        return Payload() if self.kind is Kind.FIRE else Payload(self._write(form, value))
 
     def _encoded_items(self, form: Format, items: Any) -> Any:
         encode = partial(self._encoded_item, form)
@@ -116,8 +143,9 @@ class TypedHandler(Handler):
         return items if single else each(encode, items)
 
     def _encoded_item(self, form: Format, item: Any) -> Any:
-        # The items of a record batch are encoded already.
-        return item if hasattr(item, "__arrow_c_array__") else self._encoded(form, item)
+        # The items of a record batch are encoded already. A yielded error is sent as one, or ends the stream.
+        is_whole = isinstance(item, Exception) or hasattr(item, "__arrow_c_array__")
+        return item if is_whole else self._encoded(form, item)
 
 
 def _unbound(*arguments: Any) -> Any:

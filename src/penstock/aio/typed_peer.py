@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
 from functools import lru_cache, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
 from ..errors import ApplicationError, LocalError
 from ..payload import Payload
@@ -64,10 +64,11 @@ def typed(peer: Peer, mime: str = "") -> TypedPeer:
 class TypedPeer:
     """A peer that sends and receives values; :func:`penstock.typed` returns one.
 
-    Values may be of any type that msgspec supports, such as its structs. A :class:`~penstock.Payload` is sent
-    unchanged. `returns` is the type or JSON Schema of the response; without it, values are those of JSON, such as dicts
-    and lists. `errors` are subclasses of :class:`~penstock.TypedError`: an error of the peer with the name of one of
-    them is raised as that class. Metadata may set another MIME type for the data of a request.
+    Values may be of any type that msgspec supports, such as its structs, and models of pydantic. A
+    :class:`~penstock.Payload` is sent unchanged. `returns` is the type or JSON Schema of the response; without it,
+    values are those of JSON, such as dicts and lists. `errors` are subclasses of :class:`~penstock.TypedError`: an
+    error of the peer with the name of one of them is raised as that class. Metadata may set another MIME type for the
+    data of a request.
 
     All methods raise the errors of :class:`~penstock.Peer`, :exc:`~penstock.Mismatch` if a response is not of the
     expected type, and :exc:`~penstock.LocalError` if a value cannot be encoded.
@@ -136,11 +137,21 @@ class TypedPeer:
 
     @overload
     def stream(
+        self,
+        route: str,
+        data: Any = ...,
+        *,
+        returns: type[T],
+        results: Literal[True],
+        **options: Unpack[StreamOptions],
+    ) -> TypedStream[T | ApplicationError]: ...
+    @overload
+    def stream(
         self, route: str, data: Any = ..., *, returns: type[T], **options: Unpack[StreamOptions]
     ) -> TypedStream[T]: ...
     @overload
     def stream(
-        self, route: str, data: Any = ..., *, returns: Any = ..., **options: Unpack[StreamOptions]
+        self, route: str, data: Any = ..., *, returns: Any = ..., results: bool = ..., **options: Unpack[StreamOptions]
     ) -> TypedStream[Any]: ...
     def stream(
         self,
@@ -151,20 +162,44 @@ class TypedPeer:
         errors: Errors = (),
         metadata: RequestMetadata = None,
         credit: int | None = None,
+        results: bool = False,
     ) -> TypedStream[Any]:
-        """Return a stream of response values. Arguments are those of the class and of :meth:`Peer.stream`."""
+        """Return a stream of response values. Arguments are those of the class and of :meth:`Peer.stream`.
+
+        With `results`, errors between the values are yielded like values, and do not end the stream: only River has
+        such errors, and :exc:`~penstock.UnsupportedKind` is raised for other protocols. Without it, the first error is
+        raised and the stream is canceled.
+        """
         form, answer = self._format(metadata), _converter(returns)
         request = _data(form, data)
         stream = self._peer.stream(route, request, metadata=metadata, credit=credit)
-        return TypedStream(stream, form, answer, tuple(errors))
+        return TypedStream(stream, form, answer, tuple(errors), results)
 
+    @overload
+    def channel(
+        self,
+        route: str,
+        data: Any,
+        outgoing: Values,
+        *,
+        returns: type[T],
+        results: Literal[True],
+        **options: Unpack[StreamOptions],
+    ) -> TypedStream[T | ApplicationError]: ...
     @overload
     def channel(
         self, route: str, data: Any, outgoing: Values, *, returns: type[T], **options: Unpack[StreamOptions]
     ) -> TypedStream[T]: ...
     @overload
     def channel(
-        self, route: str, data: Any, outgoing: Values, *, returns: Any = ..., **options: Unpack[StreamOptions]
+        self,
+        route: str,
+        data: Any,
+        outgoing: Values,
+        *,
+        returns: Any = ...,
+        results: bool = ...,
+        **options: Unpack[StreamOptions],
     ) -> TypedStream[Any]: ...
     def channel(
         self,
@@ -176,12 +211,13 @@ class TypedPeer:
         errors: Errors = (),
         metadata: RequestMetadata = None,
         credit: int | None = None,
+        results: bool = False,
     ) -> TypedStream[Any]:
-        """Send values and receive values. Arguments are those of the class and of :meth:`Peer.channel`."""
+        """Send values and receive values. Arguments are those of :meth:`stream` and of :meth:`Peer.channel`."""
         form, answer = self._format(metadata), _converter(returns)
         request, items = _data(form, data), _each(form, outgoing)
         stream = self._peer.channel(route, request, items, metadata=metadata, credit=credit)
-        return TypedStream(stream, form, answer, tuple(errors))
+        return TypedStream(stream, form, answer, tuple(errors), results)
 
     def _format(self, metadata: RequestMetadata) -> Format:
         """Return the format of the data of a request."""
@@ -197,10 +233,13 @@ class TypedStream(Generic[T]):
 
     """
 
-    __slots__ = ("_answer", "_errors", "_form", "raw")
+    __slots__ = ("_answer", "_errors", "_form", "_source", "raw")
 
-    def __init__(self, raw: Stream, form: Format, answer: Converter, errors: tuple[type[TypedError], ...]) -> None:
+    def __init__(
+        self, raw: Stream, form: Format, answer: Converter, errors: tuple[type[TypedError], ...], results: bool = False
+    ) -> None:
         self.raw = raw
+        self._source: AsyncIterable[Payload | ApplicationError] = raw.with_errors() if results else raw
         self._form = form
         self._answer = answer
         self._errors = errors
@@ -221,10 +260,13 @@ class TypedStream(Generic[T]):
         return self._items()
 
     async def _items(self) -> AsyncGenerator[T, None]:
-        items = aiter(self.raw)
+        items = aiter(self._source)
         try:
-            async for payload in items:
-                yield self._answer.decode(self._form, payload.data)
+            async for item in items:
+                if isinstance(item, Payload):
+                    yield self._answer.decode(self._form, item.data)
+                else:
+                    yield self.named(item)  # type: ignore[misc]  # T includes it
         except ApplicationError as error:
             raise self.named(error) from None
         finally:

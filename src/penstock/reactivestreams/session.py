@@ -94,6 +94,7 @@ class ReactiveStreamsSession:
     full = False
     secret = b""
     calls_by_streams = True
+    item_errors = None
 
     @property
     def open_streams(self) -> int:

@@ -5,19 +5,20 @@ River, Clients, servers, and RPCs: ``{ok: true, payload}`` or ``{ok: false, payl
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
-from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, to_builtins
+from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
 from ..settings import Settings
 from ..texts import shown
 from ..wire.river.codec import CANCEL, CLOSE, RiverCodec
-from ..wire.river.values import encode_value
+from ..wire.river.values import encode_value, from_json
 
 __all__ = [
-    "CANCELED", "INVALID", "UNCAUGHT", "UNEXPECTED_DISCONNECT", "Result", "TooLarge", "disconnected", "error_of",
-    "failure_of", "refusal", "rejection", "size_limit", "too_large",
+    "CANCELED", "INVALID", "ITEM_ERROR", "UNCAUGHT", "UNEXPECTED_DISCONNECT", "Result", "TooLarge", "disconnected",
+    "error_of", "failure_of", "refusal", "rejection", "size_limit", "too_large",
 ]  # fmt: skip
 
 UNCAUGHT: Final = "UNCAUGHT_ERROR"
@@ -26,7 +27,8 @@ CANCELED: Final = "CANCEL"
 UNEXPECTED_DISCONNECT: Final = "UNEXPECTED_DISCONNECT"
 RESERVED: Final = frozenset({UNCAUGHT, INVALID, CANCELED})
 """River, ProtocolError: codes that end both halves of a stream."""
-BYTES: Final = (bytes, bytearray, memoryview)
+ITEM_ERROR: Final = b"penstock: an error between items"
+"""The metadata, above the session, of an item that is an error. River's responses have no metadata."""
 SAFE: Final = "the handler failed"
 """The text that is sent for an error whose own text may contain secrets."""
 
@@ -83,6 +85,11 @@ class _Retriable(Struct, rename="camel"):
     first_validation_errors: tuple[()] = ()
 
 
+_RETRIABLE: Final = {"retriable": True, "totalErrors": 0, "firstValidationErrors": []}
+# What failure_of() makes of a code that is a number.
+_NUMBER: Final = re.compile(r"0x[0-9A-F]{3,8}")
+
+
 class _Failed(Struct):
     """A failed result."""
 
@@ -101,16 +108,19 @@ def error_of(codec: RiverCodec, body: Raw) -> ApplicationError:
     extras = failure.extra if failure.extras is UNSET else failure.extras
     data = bytes(extras) if isinstance(extras, Raw) else None
     cls = {CANCELED: Canceled, INVALID: Invalid}.get(failure.code, ApplicationError)
-    if cls is Invalid and isinstance(extras, Raw) and _is_retriable(codec, extras):
+    if isinstance(extras, Raw) and _is_retriable(codec, extras, cls is Invalid):
         cls = Rejected
-    return cls(failure.code, shown(failure.message), data)
+    code = int(failure.code, 16) if _NUMBER.fullmatch(failure.code) else failure.code
+    return cls(code, shown(failure.message), data)
 
 
-def _is_retriable(codec: RiverCodec, extras: Raw) -> bool:
+def _is_retriable(codec: RiverCodec, extras: Raw, invalid: bool) -> bool:
+    """Return True for the extras of a rejection. Those of other codes may be an application's, and must be the same."""
     try:
-        return codec.value(extras, dict[str, Any]).get("retriable") is True
+        fields = codec.value(extras, dict[str, Any])
     except FrameError:
         return False
+    return fields.get("retriable") is True if invalid else fields == _RETRIABLE
 
 
 def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
@@ -126,7 +136,7 @@ def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
     if isinstance(error, Rejected) and (error.code == INVALID or not isinstance(error.code, str)):
         return CANCEL, rejection(codec, error.message)
     if isinstance(error, Invalid) and not isinstance(error.code, str):
-        return CANCEL, refusal(codec, INVALID, error.message)
+        return CANCEL, refusal(codec, INVALID, error.message, _extras(codec, error))
     if isinstance(error, Canceled) and not isinstance(error.code, str):
         return CANCEL, refusal(codec, CANCELED, error.message)
     if isinstance(error, TooLarge):
@@ -140,15 +150,23 @@ def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
 
 def _extras(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
     """Return the extras of an error: its own, which are a value, or its data."""
-    extras = getattr(error, "extras", UNSET)
-    if extras is None:
-        return UNSET
-    if extras is UNSET:
-        return Raw(codec.body(error.data)) if error.data != error.message.encode() else UNSET
+    if not hasattr(error, "extras_as_builtins"):
+        if error.data != error.message.encode():
+            return Raw(_body(codec, error.data))
+        return Raw(codec.encode_value(_Retriable())) if isinstance(error, Rejected) else UNSET
     try:
-        return Raw(encode_value(to_builtins(extras, builtin_types=BYTES, str_keys=True), codec.name))
+        extras = error.extras_as_builtins()
+        return UNSET if extras is None else Raw(encode_value(extras, codec.name))
     except (TypeError, ValueError, OverflowError, MsgspecError) as wrong:
         raise LocalError(f"the extras of {error.code} cannot be encoded: {wrong}") from wrong
+
+
+def _body(codec: RiverCodec, data: bytes) -> bytes:
+    """Return the data of an error as a body; JSON is converted to the codec."""
+    try:
+        return codec.body(data)
+    except LocalError:
+        return from_json(data, codec.name)
 
 
 def rejection(codec: RiverCodec, message: str) -> bytes:

@@ -22,7 +22,7 @@ from ..payload import Payload
 from ..wire.river.codec import CANCEL, CLOSE
 from ..wire.river.codec import OPEN as OPENS
 from ..wire.river.message import Message
-from .codes import INVALID, Result, error_of, refusal, rejection
+from .codes import INVALID, ITEM_ERROR, Result, error_of, refusal, rejection
 from .handshake import REHANDSHAKE, Handshake
 from .identity import Side
 from .outbound import GOODBYE, Outbound
@@ -132,6 +132,9 @@ class Inbound:
                 return self._codec.received(bytes(result.payload))
         except FrameError as error:
             self._unusable(stream, message.control_flags, error)
+            return None
+        if stream.reports_errors and not message.control_flags & (CLOSE | CANCEL):
+            self._item(stream, item_received(stream.number, Payload(bytes(result.payload), ITEM_ERROR), False))
             return None
         failure = error_of(self._codec, result.payload)
         self.peer_closing = self.peer_closing or (isinstance(failure, Rejected) and failure.closing)

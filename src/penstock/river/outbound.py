@@ -30,7 +30,7 @@ from ..wire.river.codec import OPEN as OPENS
 from ..wire.river.message import Message
 from ..wire.river.scanning import is_body
 from ..wire.river.writing import Writer
-from .codes import CANCELED, UNCAUGHT, failure_of, refusal, size_limit, too_large
+from .codes import CANCELED, ITEM_ERROR, UNCAUGHT, failure_of, refusal, size_limit, too_large
 from .identity import Side
 from .streams import RiverStream
 from .tracing import tracing_of
@@ -307,9 +307,12 @@ class Outbound:
         # The last item may always be sent, because a caller waits for it.
         if not done and self.sequence.room == 0:
             self.starved[stream.number] = None
-            why = "the peer has not acknowledged enough; wait for CreditGranted"
-            raise CreditExceeded(f"stream {stream.number}: {why}")
-        self.send_message(stream.encoded, CLOSE if done else 0, self._body_of(payload), not self._is_client)
+            raise CreditExceeded(
+                f"stream {stream.number}: the peer has not acknowledged enough; wait for CreditGranted"
+            )
+        is_error = not self._is_client and payload.metadata == ITEM_ERROR
+        body = payload.data if is_error else self._body_of(payload)
+        self.send_message(stream.encoded, CLOSE if done else 0, body, not self._is_client and not is_error)
         return stream if done else None
 
     def fail(self, stream: RiverStream, error: Exception) -> None:
@@ -396,5 +399,4 @@ class Outbound:
             body = refusal(self._codec, CANCELED, "an item is too large for the server")
         else:
             body = refusal(self._codec, UNCAUGHT, reason)
-        sequence = self.sequence
-        sequence.replace(seq, self.writer.message(seq, sequence.reported(), name, flags, body))
+        self.sequence.replace(seq, self.writer.message(seq, self.sequence.reported(), name, flags, body))

@@ -35,6 +35,7 @@ cdef class RiverSession:
     cdef object _sessions
     cdef str _answered_as
     cdef object _promise
+    cdef readonly object item_errors
     cdef readonly object progressed
     cdef readonly object shed
     cdef readonly object next_timer

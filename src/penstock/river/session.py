@@ -27,6 +27,7 @@ from .codes import UNEXPECTED_DISCONNECT, disconnected
 from .handshake import V1_1, Handshake, HandshakeRequest, check_state
 from .identity import Side
 from .inbound import Inbound
+from .item_errors import RiverItemErrors
 from .link import Link
 from .outbound import GOODBYE, Outbound
 from .sessions import Sessions
@@ -88,6 +89,7 @@ class RiverSession:
         self._inbound = Inbound(side, self._outbound, self._handshake)
         self._link = Link(side, self._handshake, self._inbound, self._outbound)
         self.sequence = self._outbound.sequence
+        self.item_errors = RiverItemErrors(self._codec, streams, is_client)
         self.progressed, self.shed = self._link.progressed, self._inbound.shed
         self.next_timer = timers.next
         self.take_output = self._outbound.outbox.take

@@ -18,6 +18,7 @@ cdef class RiverStream:
     cdef public int inbound
     cdef public int outbound
     cdef public bint reads_stopped
+    cdef public bint reports_errors
     cdef public Py_ssize_t granted
     cdef public object held
     cdef public object held_seqs

@@ -34,12 +34,13 @@ class RiverStream:
         opened_seq: On a client, the number of the message that opened it; -1 in a restored session.
         seen_until: In a restored session, the number of the first message that its user may not have seen.
         held_bytes: The size of `held`, with an allowance for each item.
+        reports_errors: Whether errors between items are reported as items; otherwise they end the stream.
 
     """
 
     __slots__ = (
         "answers_items", "encoded", "granted", "held", "held_bytes", "held_seqs", "inbound", "kind", "name", "number",
-        "opened_seq", "outbound", "reads_stopped", "seen_until", "sends_items",
+        "opened_seq", "outbound", "reads_stopped", "reports_errors", "seen_until", "sends_items",
     )  # fmt: skip
 
     def __init__(self, number: int, name: str, encoded: bytes, kind: int, inbound: int, outbound: int) -> None:
@@ -53,6 +54,7 @@ class RiverStream:
         self.outbound = outbound
         self.granted = 0
         self.reads_stopped = False
+        self.reports_errors = False
         self.held: deque[Event] | None = None
         self.held_seqs: deque[int] | None = None
         self.opened_seq = -1

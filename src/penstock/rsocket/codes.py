@@ -57,6 +57,9 @@ def text_of(data: bytes) -> str:
 
 def error_of(code: int, data: bytes, metadata: bytes | None = None) -> ApplicationError:
     """Return the exception for an ERROR on a stream. Unknown codes stay numbers."""
+    if metadata == b"[0x%03X]" % code:
+        # ReactiveSocket 0.0 has no other field for it; see `penstock.wire.rsocket.v00_layouts`.
+        metadata = None
     # RSocket 1.0, ERROR Frame: the data SHOULD be UTF-8. The text replaces invalid bytes; `data` keeps them.
     return _CLASSES.get(code, ApplicationError)(code, shown(data.decode("utf-8", "replace")), data, metadata)
 
@@ -69,8 +72,8 @@ def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int,
     if not isinstance(error, ApplicationError):
         return Code.APPLICATION_ERROR, HANDLER_FAILED.encode(), None
     code = error.code
-    # Whatever its code, the peer should know that it may retry.
-    general = Code.REJECTED if isinstance(error, Rejected) else Code.APPLICATION_ERROR
+    # Whatever its code, the peer should know whether it may retry.
+    general = next((number for number, cls in _CLASSES.items() if isinstance(error, cls)), Code.APPLICATION_ERROR)
     if isinstance(code, int) and (code in STREAM_CODES or first_application_code <= code < RESERVED_CODE):
         return code, error.data, error.metadata
     if isinstance(code, str) and error.data != error.message.encode():

@@ -161,6 +161,7 @@ class RSocketSession:
     excused = False
     calls_by_streams = False
     durable = None
+    item_errors = None
     full = False
 
     @property

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
 from ..errors import LocalError, Mismatch
+from .contents import Found, check_supported, contents, shown_type
 from .foreign import MAX_MESSAGE_CHARACTERS, MAX_PROBLEMS, Validator, pointer
 from .formats import FORMATS, JSON, Format
+from .models import InvalidModel, Model, is_model, model_of
+from .models import decode as decode_model
+from .models import encode as encode_model
 
 __all__ = ["INVALID_REQUEST", "Converter", "problems_in_json", "validation_extras"]
 
@@ -20,34 +28,79 @@ INVALID_REQUEST: Final = "INVALID_REQUEST"
 # How msgspec reports the location: "... - at `$.orders[0].n`", and "at `key` in `$`" for a key.
 _PLACE: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:key` in `)?\$(?P<path>[^`]*)`)?$", re.DOTALL)
 _MISSING: Final = re.compile(r"missing required field `(?P<name>[^`]*)`$")
+_KEPT: Final = (bytes, bytearray, memoryview, datetime, date, time, timedelta, UUID, Decimal)
+"""Types that each format writes in its own way."""
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 
 
 class Converter:
     """Reads and writes values of one type.
 
+    msgspec reads and writes values, and pydantic its models in them. pydantic also reads the lists, dicts and unions
+    around models, and dataclasses with unions of models, which msgspec does not support.
+
     Args:
-        wanted: A type that msgspec supports, or a JSON Schema as a dict. With a schema, values are JSON types (dicts
-            and lists), and reading needs the package jsonschema-rs.
+        wanted: A type, or a JSON Schema as a dict. With a schema, values are JSON types (dicts and lists), and reading
+            needs the package jsonschema-rs.
 
     Attributes:
         wanted: As above.
+        write: Returns the bytes of a value of this type: ``write(form, value)``. Those of a model contain the fields of
+            the type, not of a subclass. Raises LocalError if the value cannot be encoded.
 
     Raises:
-        LocalError: msgspec does not support the type, or the schema is refused.
+        LocalError: The type contains a class that is not supported, or the schema is refused.
 
     """
 
-    __slots__ = ("_decoded", "_decoders", "_validator", "wanted")
+    __slots__ = ("_decoder", "_decoders", "_model", "_validator", "wanted", "write")
 
     def __init__(self, wanted: Any) -> None:
         self.wanted = wanted
+        self._model: Model | None = None
+        self._decoder: Callable[[Format], Any]
+        self.write: Callable[[Format, Any], bytes] = Converter.encode
         self._validator = Validator(wanted) if isinstance(wanted, Mapping) else None
-        self._decoded = Any if self._validator else wanted
+        if self._validator is not None:
+            self._decoder = partial(_plain_decoder, Any)
+        else:
+            self._choose(wanted, list(contents(wanted)))
+        self._decoders = {form: self._decoder(form) for form in FORMATS}
+
+    def _choose(self, wanted: Any, found: list[Found]) -> None:
+        """Check a type, and choose who reads it."""
+        if not any(is_model(each.cls) for each in found):
+            self._read_by_msgspec(wanted, found, _plain_decoder)
+            return
+        with_records = any(each.is_record for each in found)
         try:
-            self._decoders = {form: form.decoder(self._decoded) for form in FORMATS}
+            if with_records:
+                self._read_by_msgspec(wanted, found, _HookedDecoder)
+            else:
+                self._read_by_pydantic(wanted)
+        except LocalError as error:
+            # pydantic reads more unions than msgspec, but no structs.
+            try:
+                self._read_by_pydantic(wanted)
+            except LocalError:
+                check_supported(wanted, found)
+                raise error from None
+
+    def _read_by_msgspec(self, wanted: Any, found: list[Found], decoder: Callable[[Any, Format], Any]) -> None:
+        check_supported(wanted, found)
+        for each in found:
+            if is_model(each.cls):
+                model_of(each.cls)
+        try:
+            decoder(wanted, JSON)
         except (TypeError, NameError) as error:
-            raise LocalError(f"{wanted!r} is not a type that can be decoded: {error}") from None
+            raise LocalError(f"{shown_type(wanted)} is not a type that can be decoded: {error}") from None
+        self._decoder = partial(decoder, wanted)
+
+    def _read_by_pydantic(self, wanted: Any) -> None:
+        self._model = model_of(wanted)
+        self._decoder = partial(_ModelDecoder, self._model)
+        self.write = partial(_written, self._model.encode)
 
     def __repr__(self) -> str:
         return f"<Converter of {self.wanted!r}>"
@@ -62,29 +115,89 @@ class Converter:
         form.check_depth(data)
         decoder = self._decoders.get(form)
         if decoder is None:
-            decoder = self._decoders[form] = form.decoder(self._decoded)
+            decoder = self._decoders[form] = self._decoder(form)
         try:
             value = decoder.decode(data)
         except msgspec.ValidationError as error:
-            raise Mismatch(problems=[_problem(str(error))]) from None
+            raise _mismatch(error) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Mismatch(f"not valid {form.name}: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
         if self._validator is not None:
             self._validator.check(value)
         return value
 
+    def model_schema(self, *, sent: bool = False) -> dict[str, Any] | None:
+        """Return the JSON Schema of a type that pydantic reads; None if msgspec does, whose hook is `json_schema`.
+
+        See :func:`penstock.schema.models.json_schema`.
+        """
+        return None if self._model is None else self._model.json_schema(sent=sent)
+
     @staticmethod
     def encode(form: Format, value: Any) -> bytes:
-        """Return the bytes of a value.
+        """Return the bytes of a value of any type.
 
         Raises:
             LocalError: A value of this type cannot be encoded.
 
         """
+        # msgspec would take a dataclass of pydantic for an ordinary one.
+        if hasattr(value, "__pydantic_serializer__"):
+            return _written(encode_model, form, value)
         try:
             return form.encode(value)
-        except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
-            raise LocalError(f"a {type(value).__name__} cannot be written as {form.name}: {error}") from None
+        except TypeError:
+            # There may be models in it.
+            return _written(_with_models, form, value)
+        except _UNWRITABLE as error:
+            raise _unwritable(form, value, error) from None
+
+
+_UNWRITABLE: Final = (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
+
+
+def _plain_decoder(wanted: Any, form: Format) -> Any:
+    return form.decoder(wanted)
+
+
+class _ModelDecoder:
+    """Decodes what pydantic reads."""
+
+    def __init__(self, model: Model, form: Format) -> None:
+        self._plain = form.decoder(Any)
+        self._model = model
+
+    def decode(self, data: bytes) -> Any:
+        return self._model.decode(self._plain.decode(data))
+
+
+class _HookedDecoder:
+    """Decodes what msgspec reads, except the models in it. Works with every format, as none has to know of models."""
+
+    def __init__(self, wanted: Any, form: Format) -> None:
+        self._plain = form.decoder(Any)
+        self._wanted = wanted
+        # Raises TypeError now if msgspec does not support the type.
+        msgspec.json.Decoder(wanted, dec_hook=decode_model)
+
+    def decode(self, data: bytes) -> Any:
+        return msgspec.convert(self._plain.decode(data), self._wanted, dec_hook=decode_model, str_keys=True)
+
+
+def _written(prepare: Callable[[Any], Any], form: Format, value: Any) -> bytes:
+    try:
+        return form.encode(prepare(value))
+    except _UNWRITABLE as error:
+        raise _unwritable(form, value, error) from None
+
+
+def _unwritable(form: Format, value: Any, error: Exception) -> LocalError:
+    return LocalError(f"a {type(value).__name__} cannot be written as {form.name}: {error}")
+
+
+def _with_models(value: Any) -> Any:
+    """Return a value with its models in their JSON form."""
+    return msgspec.to_builtins(value, builtin_types=_KEPT, enc_hook=encode_model)
 
 
 def problems_in_json(error: Mismatch) -> bytes:
@@ -99,6 +212,16 @@ def validation_extras(error: Mismatch) -> dict[str, Any]:
 
 def _listed(error: Mismatch) -> list[dict[str, str]]:
     return [{"path": path, "message": message} for path, message in error.problems[:MAX_PROBLEMS]]
+
+
+def _mismatch(error: msgspec.ValidationError) -> Mismatch:
+    """Return the problem that msgspec reports, or those of the model in which it occurred."""
+    path, what = _problem(str(error))
+    inner = error.__cause__
+    if not isinstance(inner, InvalidModel):
+        return Mismatch(problems=[(path, what)])
+    problems = [(path + below, message) for below, message in inner.mismatch.problems]
+    return Mismatch(problems=problems, total=inner.mismatch.total)
 
 
 def _problem(text: str) -> tuple[str, str]:

@@ -8,6 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import LocalError
+from .converter import Converter
+from .models import json_schema
 from .named import RESERVED, TypedError
 
 __all__ = ["Procedure", "export", "schema_of"]
@@ -123,15 +125,33 @@ def schema_of(wanted: Any) -> dict[str, Any]:
         return {}
     if isinstance(wanted, Mapping):
         return dict(wanted)
-    try:
-        (schema,), components = msgspec.json.schema_components([wanted])
-    except (TypeError, NameError, RecursionError) as error:
-        raise LocalError(f"{wanted!r} has no JSON Schema: {error}") from None
+    schema, components = _described(wanted)
     writer = _Writer(components)
     made: dict[str, Any] = writer.write(schema)
     if writer.kept:
         made["$defs"] = {name: writer.definitions[name] for name in sorted(writer.definitions)}
     return made
+
+
+def _described(wanted: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the schema of a type, and the schemas that it refers to by their names."""
+    schema = Converter(wanted).model_schema()
+    if schema is not None:
+        return schema, schema.pop("$defs", {})
+    definitions: dict[str, Any] = {}
+
+    def of_model(cls: Any) -> dict[str, Any]:
+        schema = json_schema(cls)
+        for name, each in schema.pop("$defs", {}).items():
+            if definitions.setdefault(name, each) != each:
+                raise LocalError(f"two models in {wanted!r} have the name {name}; rename one")
+        return schema
+
+    try:
+        (schema,), components = msgspec.json.schema_components([wanted], schema_hook=of_model)
+    except (TypeError, NameError, RecursionError) as error:
+        raise LocalError(f"{wanted!r} has no JSON Schema: {error}") from None
+    return schema, components | definitions
 
 
 class _Writer:

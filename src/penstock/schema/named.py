@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import msgspec
 
 from ..errors import ApplicationError, LocalError, Mismatch
 from .converter import Converter
 from .formats import JSON, MSGPACK, Format
+from .models import encode as encode_model
 
 __all__ = ["RESERVED", "TypedError", "named_error"]
 
 RESERVED = ("UNCAUGHT_ERROR", "UNEXPECTED_DISCONNECT", "INVALID_REQUEST", "CANCEL")
 """River, Clients, servers, and RPCs: codes that every procedure may fail with, reserved for the protocol."""
+
+
+_BYTES: Final = (bytes, bytearray, memoryview)
 
 
 class TypedError(ApplicationError):
@@ -59,6 +63,15 @@ class TypedError(ApplicationError):
             body["extras"] = extras
         super().__init__(self.NAME, message, Converter.encode(JSON, body))
         self.extras = extras
+
+    def extras_as_builtins(self) -> Any:
+        """Return the extras as dicts, lists and other built-in values; bytes stay bytes.
+
+        Raises:
+            TypeError: They cannot be encoded.
+
+        """
+        return msgspec.to_builtins(self.extras, builtin_types=_BYTES, str_keys=True, enc_hook=encode_model)
 
     @classmethod
     def extras_type(cls) -> Any:

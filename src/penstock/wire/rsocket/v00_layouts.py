@@ -5,6 +5,7 @@ Comments name sections of its specification.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -33,6 +34,8 @@ FOREIGN: Final = 0x10000
 """Added to the number of an unknown type, to distinguish it from types of other dialects."""
 ERROR_CODE: Final = 0x201
 """APPLICATION_ERROR, the most general code, because ERROR has no code in this dialect."""
+CODE_IN_METADATA: Final = re.compile(rb"\[0x(?!201\])([1-9A-F][0-9A-F]{2,7})\]")
+"""The metadata of an ERROR that Penstock sends with another code."""
 
 TYPES: Final = {
     # Frame Types. The note in the figure of REQUEST_N, "Frame Type = SETUP", is a mistake.
@@ -128,7 +131,8 @@ def read_frame(buffer: bytes, start: int, end: int) -> Frame:
         if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
             frame.flags |= NEXT
     elif type == FrameType.ERROR and isinstance(frame, frames.ErrorFrame):
-        frame.code = ERROR_CODE
+        coded = CODE_IN_METADATA.fullmatch(frame.metadata or b"")
+        frame.code = int(coded[1], 16) if coded else ERROR_CODE
     elif isinstance(frame, frames.SetupFrame):
         frame.major = frame.minor = VERSION
     return frame
@@ -146,6 +150,8 @@ def write_frame(frame: Frame) -> bytes:
     number = NUMBERS.get(type, type & ~FOREIGN)
     if type not in REACTIVESOCKET_V00 and not type & FOREIGN:
         raise LocalError(f"ReactiveSocket 0.0 does not have {FrameType(type).name}")
+    if type == FrameType.ERROR and isinstance(frame, frames.ErrorFrame):
+        frame = _with_code_in_metadata(frame)
     flags, body = write_body(REACTIVESOCKET_V00.get(type, UNKNOWN), frame, name)
     bits = 0
     for flag, bit in TYPE_FLAGS.get(type, FLAGS):
@@ -153,3 +159,13 @@ def write_frame(frame: Frame) -> bytes:
             bits |= bit
     stream_id = put(abs(frame.stream_id), 63, f"the stream id of {name}")
     return bytes((VERSION, bits)) + put(number, 16, "a frame type") + stream_id + body
+
+
+def _with_code_in_metadata(frame: frames.ErrorFrame) -> frames.ErrorFrame:
+    """Return an ERROR whose metadata is its code, unless it has metadata, or the most general code.
+
+    ReactiveSocket 0.0, Error Frame: it has no code. Peers that do not know this ignore the metadata.
+    """
+    if frame.code in (0, ERROR_CODE) or frame.metadata is not None:
+        return frame
+    return frames.ErrorFrame(frame.stream_id, frame.code, frame.data, frame.flags, b"[0x%03X]" % frame.code)
