@@ -27,6 +27,7 @@ VERBS: Final = (
     "journal",
     "audit",
     "river",
+    "codegen",
     "decode",
     "encode",
     "rules",
