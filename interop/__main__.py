@@ -11,8 +11,9 @@ from itertools import product
 from pathlib import Path
 
 from .cutting import cutting
+from .generated import generated
 from .harness import LEASE, SLOW
-from .peers import DRAFT, OURS, PEERS, ROOT, SPRING, Peer, PeerAbsent, PeerMissing, runtime_version
+from .peers import DRAFT, OURS, PEERS, ROOT, SPRING, TYPESCRIPT, Peer, PeerAbsent, PeerMissing, runtime_version
 from .processes import ProcessFailed, run_checks, run_client, serving
 from .report import STEPS, Outcome, failures, page, summary
 from .throttling import throttling
@@ -100,7 +101,18 @@ async def meet_reader() -> Outcome:
     return outcome
 
 
-ALONE = {"draft": meet_draft, "lakehouse": meet_reader}
+async def meet_generated() -> Outcome:
+    """Run the TypeScript clients that are generated from a service, against that service."""
+    outcome = Outcome(TYPESCRIPT, "client", "typescript")
+    try:
+        await installed(TYPESCRIPT)
+        outcome.results = await generated(TYPESCRIPT.folder)
+    except (PeerMissing, ProcessFailed) as error:
+        outcome.failed = str(error)
+    return outcome
+
+
+ALONE = {"draft": meet_draft, "lakehouse": meet_reader, "typescript": meet_generated}
 """Steps with a peer of their own."""
 
 
@@ -154,7 +166,7 @@ async def main(options: argparse.Namespace) -> int:
     for line in wrong:
         print(line)
     if not part and not options.step:
-        PAGE.write_text(page(outcomes, versions([*chosen, DRAFT, SPRING, OURS])))
+        PAGE.write_text(page(outcomes, versions([*chosen, DRAFT, SPRING, TYPESCRIPT, OURS])))
         print(f"written: {PAGE.relative_to(ROOT)}")
     return 1 if wrong else 0
 

@@ -24,6 +24,7 @@ __all__ = [
     "ROOT",
     "SPRING",
     "TRANSPORTS",
+    "TYPESCRIPT",
     "Peer",
     "PeerAbsent",
     "PeerMissing",
@@ -249,6 +250,7 @@ def runtime_version(*command: str) -> str:
 
 OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "interop.ours_client")
 SPRING = _spring()
+TYPESCRIPT = _javascript("typescript", "TypeScript", "typescript", "", ("typescript",))
 DRAFT = _apart("py-0.2.0", "rsocket-py 0.2.0", "draft")
 PEERS = {
     peer.name: peer
