@@ -20,6 +20,7 @@ STEPS = {
     SLOW: "with River over a slow link",
     "lakehouse": "in the tutorial",
     "typescript": "with generated clients",
+    "browser": "with a page in a browser",
 }
 """The steps of a run, and their descriptions."""
 
