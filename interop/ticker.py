@@ -27,8 +27,6 @@ CREDIT = 32
 """As in ticker.ts."""
 TAKEN = "+document.getElementById('state').textContent.split(' ')[0]"
 SAME = "window.same = window.last === (window.last = document.body.innerText) ? window.same + 1 : 0"
-    "window.same = window.last === (window.last = document.getElementById('state').textContent) ? window.same + 1 : 0"
-)
 """How often the page has been the same, each time 20 ms later."""
 STATE = "document.getElementById('state').textContent"
 

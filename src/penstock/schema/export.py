@@ -12,7 +12,7 @@ from ..errors import LocalError
 from .named import RESERVED, TypedError
 from .writing import schema_of
 
-__all__ = ["Procedure", "export", "schema_of"]
+__all__ = ["OTHERS", "Procedure", "export", "schema_of"]
 
 TYPES: Final = {"CALL": "rpc", "STREAM": "subscription", "UPLOAD": "upload", "CHANNEL": "stream", "FIRE": "fire"}
 """River, Clients, servers, and RPCs: its name of each kind, except for FIRE, which River does not have."""

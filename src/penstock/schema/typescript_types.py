@@ -13,6 +13,7 @@ __all__ = ["RESERVED_NAMES", "TypescriptTypes", "jsdoc", "key", "quoted", "type_
 
 RESERVED_NAMES: Final = frozenset(
     "Array AsyncIterable AsyncIterator Buffer Cancellable Date Error Iterable Iterator Map Number Object Options"
+    " ErrorClass Items Outgoing Sink StreamOptions"
     " Payload Procedure Promise RSocket RSocketError Record Requestable Requester Schemas ServiceSchema Set Static"
     " String Subscription Symbol Type TypedError Uint8Array connect setup services constructor then toString valueOf"
     " hasOwnProperty propertyIsEnumerable isPrototypeOf toLocaleString".split()
