@@ -6,16 +6,18 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import product
 from pathlib import Path
 
 from .cutting import cutting
+from .generated import generated
 from .harness import LEASE, SLOW
-from .peers import DRAFT, OURS, PEERS, ROOT, SPRING, Peer, PeerAbsent, PeerMissing, runtime_version
+from .peers import DRAFT, OURS, PEERS, ROOT, SPRING, TICKER, TYPESCRIPT, Peer, PeerAbsent, PeerMissing, runtime_version
 from .processes import ProcessFailed, run_checks, run_client, serving
 from .report import STEPS, Outcome, failures, page, summary
 from .throttling import throttling
+from .ticker import ticker
 from .tutorial import isolated, prepare
 
 PAGE = ROOT / "docs" / "interop.md"
@@ -100,7 +102,28 @@ async def meet_reader() -> Outcome:
     return outcome
 
 
-ALONE = {"draft": meet_draft, "lakehouse": meet_reader}
+async def meet_program(peer: Peer, step: str, run: Callable[[Path], Awaitable[dict[str, str]]]) -> Outcome:
+    """Build and run programs that use generated clients, in the folder of their packages."""
+    outcome = Outcome(peer, "client", step)
+    try:
+        await installed(peer)
+        outcome.results = await run(peer.folder)
+    except (PeerMissing, ProcessFailed) as error:
+        outcome.failed = str(error)
+    return outcome
+
+
+async def meet_generated() -> Outcome:
+    """Run the TypeScript clients that are generated from a service, against that service."""
+    return await meet_program(TYPESCRIPT, "typescript", generated)
+
+
+async def meet_page() -> Outcome:
+    """Use the page of `examples/ticker` in a browser."""
+    return await meet_program(TICKER, "browser", ticker)
+
+
+ALONE = {"draft": meet_draft, "lakehouse": meet_reader, "typescript": meet_generated, "browser": meet_page}
 """Steps with a peer of their own."""
 
 
@@ -154,7 +177,7 @@ async def main(options: argparse.Namespace) -> int:
     for line in wrong:
         print(line)
     if not part and not options.step:
-        PAGE.write_text(page(outcomes, versions([*chosen, DRAFT, SPRING, OURS])))
+        PAGE.write_text(page(outcomes, versions([*chosen, DRAFT, SPRING, TICKER, TYPESCRIPT, OURS])))
         print(f"written: {PAGE.relative_to(ROOT)}")
     return 1 if wrong else 0
 

@@ -23,7 +23,9 @@ __all__ = [
     "RIVER",
     "ROOT",
     "SPRING",
+    "TICKER",
     "TRANSPORTS",
+    "TYPESCRIPT",
     "Peer",
     "PeerAbsent",
     "PeerMissing",
@@ -249,6 +251,8 @@ def runtime_version(*command: str) -> str:
 
 OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "interop.ours_client")
 SPRING = _spring()
+TICKER = _javascript("../examples/ticker/page", "Chromium", "rsocket-core", "", ("browser",))
+TYPESCRIPT = _javascript("typescript", "TypeScript", "typescript", "", ("typescript",))
 DRAFT = _apart("py-0.2.0", "rsocket-py 0.2.0", "draft")
 PEERS = {
     peer.name: peer

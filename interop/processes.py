@@ -17,7 +17,7 @@ from typing import IO
 
 from .peers import Peer
 
-__all__ = ["ProcessFailed", "Serving", "run_checks", "run_client", "serving"]
+__all__ = ["ProcessFailed", "Serving", "run_checks", "run_client", "run_tool", "serving"]
 
 START_TIMEOUT = 30.0
 """Seconds within which a server must listen; a JVM starts slowly on a busy machine."""
@@ -138,3 +138,20 @@ async def run_checks(command: list[str], folder: Path, title: str, seconds: floa
             if line.startswith('{"peer"'):
                 return dict(json.loads(line)["checks"])
         raise ProcessFailed(f"{title} ended without results: {_complaint(errors)}")
+
+
+async def run_tool(command: list[str], folder: Path, seconds: float) -> None:
+    """Run a program that must succeed.
+
+    Raises:
+        ProcessFailed: It failed; the error has the start of its output. Or it exceeded its time limit.
+
+    """
+    async with _started(command, folder) as (process, errors):
+        try:
+            output, _ = await asyncio.wait_for(process.communicate(), seconds)
+        except TimeoutError:
+            raise ProcessFailed(f"{command[0]} did not finish within {seconds:.0f} s: {_complaint(errors)}") from None
+        if process.returncode != 0:
+            said = output.decode(errors="replace").strip().splitlines()
+            raise ProcessFailed(f"{' '.join(command)} failed: {said[0] if said else _complaint(errors)}")

@@ -19,6 +19,8 @@ STEPS = {
     **{step: f"with River in {title}" for step, title in RIVER.items()},
     SLOW: "with River over a slow link",
     "lakehouse": "in the tutorial",
+    "typescript": "with generated clients",
+    "browser": "with a page in a browser",
 }
 """The steps of a run, and their descriptions."""
 

@@ -224,7 +224,13 @@ NAMING = {
     "__init__.py": "the homes of public names",
     "cli/parser.py": "the verb `penstock river`",
     "reactive/": "Reactive Streams, the specification of publishers",
-    "schema/codegen.py": "the command that generated code names",
+    "cli/codegen.py": "the libraries that clients are generated for",
+    "cli/river.py": "the verb `penstock river`",
+    "schema/rsocket_js.py": "the library rsocket-js",
+    "schema/rsocket_js_runtime.py": "the library rsocket-js",
+    "schema/typebox.py": "the library @replit/river",
+    "schema/typescript.py": "the libraries that clients are generated for",
+    "schema/typescript_types.py": "names of the libraries, which types may not have",
 }
 """Exceptions: files and folders that name a protocol, with the reason."""
 

@@ -9,7 +9,7 @@ from penstock.cli.parser import VERBS, long_options
 from tests.cli.conftest import Penstock, assert_one_line
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
-GROUPS = {"journal": ("ls", "tail", "verify"), "river": ("schema", "codegen")}
+GROUPS = {"journal": ("ls", "tail", "verify"), "river": ("schema",)}
 COMMANDS = [(verb, *inner) for verb in VERBS for inner in [(one,) for one in GROUPS.get(verb, ())] or [()]]
 
 

@@ -21,17 +21,17 @@ RIVER = ("river+memory://shop?codec=json", "river+memory://shop?codec=msgpack", 
 JSON = Settings(data_mime="application/json")
 USER = """
 import penstock
-from shop_client import OddName, Shop, ShopImportInit, ShopImportInputCircle, ShopTree
+from shop_client import Circle, Odd, OddName, Shop, Tree
 
 
 async def use(peer: penstock.Peer) -> None:
     shop = Shop(peer)
-    tree = ShopTree(value=1, children=[ShopTree(value=2, parent=None)])
+    tree = Tree(value=1, children=[Tree(value=2, parent=None)])
     async with shop.each(tree) as trees:
         values: list[int] = [each.value async for each in trees]
     total: int = await shop.sum(1, [tree])
-    init = ShopImportInit(class_="c", a_b=1)
-    async with shop.import_(init, [ShopImportInputCircle(r=1)]) as shapes:
+    init = Odd(class_="c", a_b=1)
+    async with shop.import_(init, [Circle(r=1)]) as shapes:
         async for shape in shapes:
             area: float = shape.r if hasattr(shape, "r") else shape.side
     colours = await OddName(peer).do_it(["red", "dark-blue"])
@@ -46,17 +46,17 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def everything(client: ModuleType, text: str) -> Any:
     """Return a value with every feature."""
-    leaf = client.ShopTree(value=2, parent=None)
-    return client.ShopSameInit(
+    leaf = client.Tree(value=2, parent=None)
+    return client.All(
         data=b"\xff\x00",
         text=text,
         nullable=None,
         colour="dark-blue",
-        shape=client.ShopSameInitShapeSquare(side=1.5),
+        shape=client.Square(side=1.5),
         level="low",
         number=2,
-        tree=client.ShopTree(value=2**60, children=[leaf, leaf]),
-        odd=client.ShopSameInitOdd(class_="c", a_b=-1, self_=False, none=None, under="u"),
+        tree=client.Tree(value=2**60, children=[leaf, leaf]),
+        odd=client.Odd(class_="c", a_b=-1, self_=False, none=None, under="u"),
         many={"a": [1, 2], "": []},
         mixed="m",
         anything={"x": [None, 1.5]},
@@ -71,28 +71,28 @@ async def test_every_schema_feature_is_carried(client: ModuleType, url: str) -> 
         shop = client.Shop(peer)
         asked = everything(client, "x")
         answer = await shop.same(asked)
-        assert isinstance(answer, client.ShopSameOutput)
+        assert isinstance(answer, client.All)
         assert (answer.data, answer.tree.value, answer.odd.a_b, answer.nullable) == (b"\xff\x00", 2**60, -1, None)
-        assert isinstance(answer.shape, client.ShopSameOutputShapeSquare)
+        assert isinstance(answer.shape, client.Square)
         assert answer.optional is msgspec.UNSET and answer.flags == []
         assert answer.anything == {"x": [None, 1.5]}
-        with pytest.raises(client.ShopSameGone) as error:
+        with pytest.raises(client.Gone) as error:
             await shop.same(everything(client, "gone"))
         assert (error.value.message, error.value.extras.data) == ("it is gone", b"\xff\x00")
-        with pytest.raises(client.ShopSamePlainError):
+        with pytest.raises(client.Plain):
             await shop.same(everything(client, "plain"))
         async with shop.each(asked.tree) as trees:
             assert [tree.value async for tree in trees] == [2, 2]
         assert await shop.sum(1, [asked.tree]) == 1 + 2**60
-        circle, square = client.ShopImportInputCircle(r=1), client.ShopImportInputSquare(side=2, corners=[1, 2])
+        circle, square = client.Circle(r=1), client.Square(side=2, corners=(1, 2))
 
         async def shapes() -> AsyncIterator[Any]:
             yield circle
             yield square
 
-        async with shop.import_(client.ShopImportInit(class_="c", a_b=1), shapes()) as items:
+        async with shop.import_(client.Odd(class_="c", a_b=1), shapes()) as items:
             found = [item async for item in items]
-        assert [type(item).__name__ for item in found] == ["ShopImportOutputCircle", "ShopImportOutputSquare"]
+        assert [type(item).__name__ for item in found] == ["Circle", "Square"]
         assert await client.OddName(peer).do_it(["red"]) == {"red": "red"}
 
 
@@ -104,9 +104,9 @@ async def test_the_client_of_the_reference_s_schema_works_over_river(
     async with penstock.serve(served(client), url) as server, penstock.connect(server.urls[0]) as peer:
         demo = client.Demo(peer)
         assert await demo.add(client.DemoAddInit(a=1, b=2)) == client.DemoAddOutput(sum=3)
-        with pytest.raises(client.DemoAddNegative) as error:
+        with pytest.raises(client.Negative) as error:
             await demo.add(client.DemoAddInit(a=-1, b=2))
-        assert error.value.extras == client.DemoAddNegativeExtras(a=-1)
+        assert error.value.extras == client.NegativeExtras(a=-1)
         data = client.DemoBytesInit(data=b"\xff", n=2**60)
         assert (await demo.bytes_(data)).data == b"\xff"
         async with demo.count(client.DemoCountInit(upto=3, everyMs=0)) as counts:

@@ -6,14 +6,27 @@ import pytest
 
 from penstock import LocalError
 from penstock.schema.naming import Names
-from penstock.schema.shapes import Shapes, call
+from penstock.schema.python_types import PythonTypes
+from penstock.schema.shapes import Shapes
 
 
 def declared(schema: Any, *words: str) -> tuple[str, str]:
     """Return the type of a schema, and the source of its declarations."""
-    shapes = Shapes(Names())
-    found = shapes.type_of(schema, *(words or ("Shop", "Init")))
-    return found, "\n".join("\n".join(block) for block in shapes.render())
+    found, types, _ = read(schema, *words)
+    return found, "\n".join("\n".join(block) for block in types.render())
+
+
+def lost(schema: Any) -> list[str]:
+    """Return why parts of a schema become Any."""
+    return [loss.reason for loss in read(schema)[2].losses]
+
+
+def read(schema: Any, *words: str) -> tuple[str, PythonTypes, Shapes]:
+    names = Names()
+    shapes = Shapes(names)
+    types = PythonTypes(names, shapes)
+    words = words or ("Shop", "Init")
+    return types.type_of(shapes.read(schema, *words), *words), types, shapes
 
 
 def struct(required: str = "", **properties: Any) -> dict[str, Any]:
@@ -32,7 +45,7 @@ def struct(required: str = "", **properties: Any) -> dict[str, Any]:
         ({"type": "integer"}, "int"),
         ({"type": "boolean"}, "bool"),
         ({"type": "null"}, "None"),
-        ({"type": "Date"}, "Any"),
+        ({"type": "Date"}, "datetime.datetime"),
         ({"type": "array"}, "list[Any]"),
         ({"type": "array", "items": {"type": "string"}}, "list[str]"),
         ({"type": "object"}, "dict[str, Any]"),
@@ -42,7 +55,7 @@ def struct(required: str = "", **properties: Any) -> dict[str, Any]:
         ({"const": None}, "None"),
         ({"const": True}, "bool"),
         ({"const": 1.5}, "float"),
-        ({"enum": ["a", 1, None, "a"]}, 'Literal["a", 1, None]'),
+        ({"enum": ["a", 1, None, "a"]}, 'Literal["a"] | Literal[1] | None'),
         ({"enum": [{}]}, "Any"),
         ({"enum": []}, "Any"),
         ({"anyOf": [{"const": "a"}, {"const": "b"}]}, 'Literal["a", "b"]'),
@@ -90,7 +103,7 @@ def test_recursive_type_is_declared_once() -> None:
     assert declared(tree)[1].endswith("    next: list[ShopInit]")
     defined = {"$ref": "#/$defs/Node", "$defs": {"Node": struct(next={"$ref": "#/$defs/Node"})}}
     found, source = declared(defined)
-    assert found == "ShopNode"
+    assert found == "Node"
     assert source.count("class ") == 1
 
 
@@ -103,20 +116,70 @@ def test_endless_and_huge_schemas_end() -> None:
     for _ in range(40):
         wide = struct(a=wide, b=wide)
     several = {"type": "object", "properties": {}, "additionalProperties": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}
-    for schema in (wide, several):
-        with pytest.raises(LocalError, match="use fewer references"):
-            declared(schema)
+    assert declared(wide)[1].count("class ") == 40
+    with pytest.raises(LocalError, match="use fewer references"):
+        declared(several)
 
 
 def test_long_types_are_aliases_after_their_types() -> None:
-    schema = struct("x", x={"anyOf": [{"type": "array", "items": struct(n={})}, {"type": "boolean"}]})
-    lines = declared(schema)[1].splitlines()
+    options = [{"type": "string", "maxLength": 10}, {"type": "array", "items": struct(n={})}, {"type": "boolean"}]
+    lines = declared(struct("x", x={"anyOf": options}))[1].splitlines()
     assert "    x: ShopInitX" in lines
-    assert lines[-1] == "ShopInitX: TypeAlias = list[ShopInitXChoice1Item] | bool"
+    assert (
+        lines[-1] == "ShopInitX: TypeAlias = Annotated[str, msgspec.Meta(max_length=10)] | list[ShopInitXItem] | bool"
+    )
     many = declared({"enum": ["x" * 30 + str(number) for number in range(5)]})[1].splitlines()
     assert (many[0], many[-1], len(many)) == ("ShopInit: TypeAlias = Literal[", "]", 7)
 
 
-def test_long_calls_are_split_as_by_formatters() -> None:
-    assert call("f", ["a", "b"], ":", "") == ["f(a, b):"]
-    assert call("f", ["a" * 100, "b" * 100], ":", "") == ["f(", f"    {'a' * 100},", f"    {'b' * 100},", "):"]
+T0 = {"$id": "T0", **struct("next", next={"type": "array", "items": {"$ref": "T0"}})}
+CYCLE = {"$defs": {"Node": {"$id": "Node", **struct("next", next={"$ref": "Node"})}}, "$ref": "Node"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"anyOf": [{"const": "a"}, {"const": "b"}, {"type": "null"}]}, 'Literal["a", "b"] | None'),
+        ({"type": "bigint"}, "int"),
+        ({"type": "void"}, "None"),
+        ({"type": "undefined"}, "None"),
+        ({"type": "string", "format": "date-time"}, "datetime.datetime"),
+        ({"type": "string", "format": "uuid"}, "UUID"),
+        ({"type": "string", "format": "email"}, "str"),
+        ({"type": "array", "items": [{"type": "integer"}, {"type": "string"}], "minItems": 2}, "tuple[int, str]"),
+        ({"type": "array", "prefixItems": [{"type": "integer"}], "minItems": 1, "maxItems": 1}, "tuple[int]"),
+        ({"type": "integer", "minimum": 1, "exclusiveMaximum": 9}, "Annotated[int, msgspec.Meta(ge=1, lt=9)]"),
+        ({"type": "string", "pattern": "^a+$"}, 'Annotated[str, msgspec.Meta(pattern="^a+$")]'),
+        ({"type": "string", "pattern": "(?<n>a)"}, "str"),
+        ({"type": "object", "propertyNames": {"pattern": "^-?[0-9]+$"}}, "dict[int, Any]"),
+        ({"anyOf": [{"type": "array", "items": {"type": t}} for t in ("string", "null")]}, "list[str | None]"),
+        ({"allOf": [{"type": "string"}, {"minLength": 1}]}, "Annotated[str, msgspec.Meta(min_length=1)]"),
+        (T0, "ShopInit"),
+        (CYCLE, "Node"),
+    ],
+)
+def test_forms_of_typebox_lose_nothing(schema: Any, expected: str) -> None:
+    assert declared(schema)[0] == expected
+    assert lost(schema) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"$ref": "nowhere"}, "$ref to 'nowhere', which does not exist"),
+        ({"type": "Promise"}, "type 'Promise'"),
+        ({"not": {}}, "only not"),
+        ({"anyOf": [struct(a={}), struct(b={})]}, "a union of objects that no field with a constant distinguishes"),
+        ({"allOf": [{"type": "string"}, {"type": "number"}]}, "allOf of parts of other types"),
+    ],
+)
+def test_what_is_lost_is_reported(schema: Any, reason: str) -> None:
+    assert lost(schema) == [reason]
+
+
+def test_equal_objects_are_one_type_and_names_stay_apart() -> None:
+    point = struct("x", x={"type": "number"})
+    schema = struct("a b", a=point, b=point | {"description": "Where it ends."}, c=point | {"title": "Point"})
+    source = declared(schema)[1]
+    assert source.count("class ") == 3
+    assert "a: ShopInitA" in source and "b: ShopInitA" in source and "c: Point | " in source

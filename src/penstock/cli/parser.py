@@ -31,6 +31,7 @@ VERBS: Final = (
     "journal",
     "audit",
     "river",
+    "codegen",
     "decode",
     "encode",
     "rules",

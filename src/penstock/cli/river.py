@@ -1,17 +1,20 @@
-"""`penstock river`: exports schemas of services, and generates clients from them."""
+"""`penstock river`: exports schemas of services."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from ..errors import LocalError
-from .arguments import read_bytes
 
-app = typer.Typer(help="Export schemas of services in River's format, and generate clients from them: schema, codegen.")
+app = typer.Typer(help="Export schemas of services in River's format: schema.")
+
+
+@app.callback()
+def river() -> None:
+    """Keep the name of the only command."""
 
 
 @app.command()
@@ -33,21 +36,3 @@ def schema(
             f"a server cannot be asked for its schema; instead of {service}, name the service, as in quotes.py:service"
         )
     print(json.dumps(load_service(service).schema(), indent=2))
-
-
-@app.command()
-def codegen(
-    schema: Annotated[str, Argument(help="The schema: a file, or - for standard input.")],
-    output: Annotated[str | None, Option("--output", "-o", help="A file; standard output by default.")] = None,
-) -> None:
-    """Generate a typed Python client from a schema, which may be one exported by River's reference.
-
-    Example: penstock river codegen schema.json -o client.py
-    """
-    from ..schema.codegen import client_source, read_schema
-
-    source = client_source(read_schema(read_bytes(schema if schema == "-" else f"@{schema}")))
-    if output is None:
-        print(source, end="")
-    else:
-        Path(output).write_text(source, encoding="utf-8")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 
 import msgspec
@@ -35,6 +36,8 @@ class Format:
     def __init__(self, name: str, module: Any, too_deep: Callable[[bytes], int]) -> None:
         self.name = name
         self.encode: Callable[[Any], bytes] = module.Encoder().encode
+        if too_deep is msgpack_too_deep:
+            self.encode = partial(_with_text, self.encode)
         self.decoder: Callable[[Any], Any] = module.Decoder
         self._too_deep = too_deep
 
@@ -57,6 +60,22 @@ class Format:
     def __repr__(self) -> str:
         return f"<Format {self.name}>"
 
+
+def _with_text(encode: Callable[[Any], bytes], value: Any) -> bytes:
+    """Return the bytes of a value in MessagePack with its times as text, as in JSON and as its schema says.
+
+    msgspec encodes times with a zone as timestamps, an extension for which JSON Schema has no type.
+    """
+    data = encode(value)
+    if _TIMESTAMP.search(data) is None:
+        return data
+    # These bytes may also occur in texts and numbers.
+    return encode(msgspec.to_builtins(value, builtin_types=_BYTES_TYPES))
+
+
+_TIMESTAMP: Final = re.compile(rb"\xd6\xff|\xd7\xff|\xc7\x0c\xff")
+"""MessagePack, Timestamp extension type: its three forms."""
+_BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 
 VALUE_BYTES: Final = 80
 """Memory of a value, beyond its content: a number, a short string, or half of a container."""

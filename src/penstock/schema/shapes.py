@@ -1,354 +1,332 @@
-"""Converts JSON Schema to the source of Python types, for a generated client."""
+"""Reads JSON Schema as the types that a generated client declares: equal objects become one type."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ..errors import LocalError
-from .formats import JSON
-from .naming import MAX_CHARACTERS, Names, camel, docstring, literal
+from .intersections import merged
+from .naming import Names, camel
+from .nodes import ANY, NONE, Array, Choice, Field, Node, Record, Reference, Scalar, Struct, Tuple, Union
+from .references import References
+from .writing import INTEGER_KEYS
 
-__all__ = ["Shapes", "call", "listed"]
+__all__ = ["Loss", "Shapes"]
 
-LINE: Final = 120
 MAX_STEPS: Final = 50_000
 """Nodes of a schema to visit: references that lead to several others multiply."""
 MAX_LEVELS: Final = 64
-ANY: Final = "Any"
+MAX_TITLE: Final = 40
+"""Longer titles are sentences."""
 SIMPLE: Final = {
-    "string": "str",
-    "number": "float",
-    "integer": "int",
-    "boolean": "bool",
-    "null": "None",
-    # TypeBox's addition to JSON Schema's own types.
+    "string": "text",
+    "number": "number",
+    "integer": "integer",
+    "boolean": "boolean",
+    "null": "none",
+    # TypeBox's additions to JSON Schema's own types.
     "Uint8Array": "bytes",
+    "bigint": "integer",
+    "Date": "datetime",
+    "void": "none",
+    "undefined": "none",
 }
-CATEGORIES: Final = {"str": "text", "bytes": "text", "float": "float", "int": "int", "bool": "bool", "None": "none"}
-"""Types that msgspec can distinguish in a union: one of each."""
-INT64: Final = range(-(2**63), 2**63)
-"""Types that msgspec supports in a Literal."""
+EXTENSIONS: Final = ("bigint", "Date", "void", "undefined")
+FORMATS: Final = {
+    "date-time": "datetime",
+    "date": "date",
+    "time": "time",
+    "duration": "duration",
+    "uuid": "uuid",
+    "decimal": "decimal",
+}
+LIMITS: Final = {
+    "text": ("minLength", "maxLength", "pattern"),
+    "bytes": ("minByteLength", "maxByteLength"),
+    "number": ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
+    "integer": ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
+}
+OF_ARRAYS: Final = ("minItems", "maxItems")
+OF_RECORDS: Final = ("minProperties", "maxProperties")
 
-DEFINITIONS: Final = ("$defs", "definitions")
-_REFERENCE: Final = re.compile(r'"\$ref":"([^"]*)"')
 
-_UNSUPPORTED: Final = re.compile(r'[\x00-\x1f"\\]')
-"""Characters that msgspec does not support in a field's name: an object with such a field stays a dict."""
+@dataclass(frozen=True)
+class Loss:
+    """A part of a schema that generated code cannot express. `place` is a path such as ``quotes.live init /symbol``."""
+
+    place: str
+    reason: str
 
 
 class Shapes:
-    """Declares types, and remembers the declarations.
+    """Reads schemas, and remembers the objects that it has read.
 
     Args:
         names: The names of the module.
 
+    Attributes:
+        losses: What became a type of any value, and why.
+
     """
 
     def __init__(self, names: Names) -> None:
+        self.losses: list[Loss] = []
         self._names = names
-        self._structs: list[_Struct] = []
-        self._aliases: list[tuple[str, str]] = []
-        self._categories: dict[str, str] = {}
-        # By the identity of a referenced schema, which may contain itself.
-        self._referred: dict[int, str] = {}
-        # By everything that they depend on.
-        self._defined: dict[str, str] = {}
-        self._written: dict[int, str] = {}
+        self._known: dict[str, Reference] = {}
+        self._choices: dict[tuple[str, tuple[Any, ...]], str] = {}
+        self._references = References()
         self._levels = 0
         self._steps = 0
 
-    def type_of(self, schema: Any, *words: str, root: Any = None) -> str:
-        """Return the type of a schema as an expression, and declare the types that it needs.
-
-        Schemas that msgspec cannot distinguish, or that are not supported, are Any.
-
-        Args:
-            schema: The schema.
-            words: Its description, for names.
-            root: The enclosing schema, in which its references are resolved; by default itself.
+    def read(self, schema: Any, *words: str) -> Node:
+        """Return the type of a schema; `words` describe it, for names: the service, the procedure, and its part.
 
         Raises:
             LocalError: The schema is too large.
 
         """
-        root = schema if root is None else root
+        return self._read(schema, words, schema, f"{words[0]}.{' '.join(words[1:])}" if len(words) > 1 else words[0])
+
+    def lose(self, place: str, reason: str) -> Scalar:
+        """Record that a part becomes any value, and return its type."""
+        loss = Loss(place, reason)
+        if loss not in self.losses:
+            self.losses.append(loss)
+        return ANY
+
+    def _read(self, schema: Any, words: tuple[str, ...], root: Any, place: str) -> Node:
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise LocalError(f"the schema has more than {MAX_STEPS} parts, references included; use fewer references")
-        if not isinstance(schema, Mapping) or self._levels >= MAX_LEVELS:
+        if schema is True or schema == {}:
             return ANY
+        if not isinstance(schema, Mapping):
+            return self.lose(place, "not a schema")
+        if self._levels >= MAX_LEVELS:
+            return self.lose(place, f"nested more than {MAX_LEVELS} levels deep")
         self._levels += 1
         try:
-            found = self._found(schema, words, root)
+            return self._found(schema, words, root, place)
         finally:
             self._levels -= 1
-        # Lines have a maximum length, and a name is easier to read.
-        return self._alias(found, words) if len(found) > MAX_CHARACTERS else found
 
-    def has_defaults(self, name: str) -> bool:
-        """Return True if a declared struct can be created without arguments."""
-        return any(one.name == name and not any(needed for _, _, needed in one.fields) for one in self._structs)
-
-    def render(self) -> list[list[str]]:
-        """Return the source of all declarations, in blocks of lines."""
-        # Fields are resolved after all declarations, aliases at once: they follow the types that they name.
-        blocks = [one.render(Names(self._names)) for one in self._structs]
-        if self._aliases:
-            blocks.append([line for name, expression in self._aliases for line in _alias(name, expression)])
-        return blocks
-
-    def _found(self, schema: Mapping[str, Any], words: tuple[str, ...], root: Any) -> str:
+    def _found(self, schema: Mapping[str, Any], words: tuple[str, ...], root: Any, place: str) -> Node:
         if isinstance(schema.get("$ref"), str):
-            return self._reference(schema["$ref"], words, root)
+            return self._referred(schema, words, root, place)
         if "const" in schema:
-            return self._literals([schema["const"]])
+            return self._constants([schema["const"]], schema, place)
         if isinstance(schema.get("enum"), list):
-            return self._literals(schema["enum"])
+            return self._constants(schema["enum"], schema, place)
         for keyword in ("anyOf", "oneOf"):
             if isinstance(schema.get(keyword), list):
-                return self._union(schema[keyword], words, root)
+                return self._union(schema[keyword], schema, words, root, place)
         if isinstance(schema.get("allOf"), list):
-            return self._found(_merged(schema), words, root)
+            whole = merged(schema, lambda reference: self._references.target(reference, root))
+            return self._read(whole, words, root, place) if whole else self.lose(place, "allOf of parts of other types")
         kind = schema.get("type")
         if isinstance(kind, list):
-            return self._union([{**schema, "type": one} for one in kind], words, root)
+            return self._union([{**schema, "type": one} for one in kind], {}, words, root, place)
         if kind == "array":
-            items = schema.get("items")
-            return f"list[{self.type_of(items, *words, 'Item', root=root)}]" if items else "list[Any]"
+            return self._array(schema, words, root, place)
         if kind == "object" or isinstance(schema.get("properties"), Mapping):
-            return self._object(schema, words, root)
-        if kind == "string" and schema.get("contentEncoding") == "base64":
-            return "bytes"
-        return SIMPLE.get(kind, ANY) if isinstance(kind, str) else ANY
+            return self._object(schema, words, root, place)
+        return self._scalar(schema, kind, place)
 
-    def _reference(self, reference: str, words: tuple[str, ...], root: Any) -> str:
-        """Return the type of a reference within the schema; Any for all others."""
-        target: Any = root if reference == "#" else None
-        if reference.startswith("#/"):
-            target = root
-            for step in reference[2:].split("/"):
-                step = step.replace("~1", "/").replace("~0", "~")
-                target = target.get(step) if isinstance(target, Mapping) else None
-        # Only objects with fields can be declared while they are being read.
-        if not isinstance(target, Mapping) or not isinstance(target.get("properties"), Mapping):
-            return ANY
-        if id(target) in self._referred:
-            return self._referred[id(target)]
-        place, _, name = reference.rpartition("/")
-        same = self._same_definition(place, name, words[0], root)
-        known = self._defined.get(same)
-        if known is not None:
-            return known
-        made = self._object(target, (words[0], name), root)
-        if same:
-            self._defined[same] = made
-        return made
+    def _scalar(self, schema: Mapping[str, Any], kind: Any, place: str) -> Node:
+        if not isinstance(kind, str) or kind not in SIMPLE:
+            wild = not any(key not in ("title", "description", "default", "examples", "$id") for key in schema)
+            return ANY if wild else self.lose(place, f"type {kind!r}" if kind else f"only {', '.join(sorted(schema))}")
+        found = SIMPLE[kind]
+        if kind == "string":
+            found = FORMATS.get(str(schema.get("format")), found)
+            found = "bytes" if schema.get("contentEncoding") == "base64" else found
+        limits = () if kind in EXTENSIONS else _limits(schema, LIMITS.get(found, ()))
+        return Scalar(found, limits, kind if kind in EXTENSIONS else "")
 
-    def _same_definition(self, place: str, name: str, service: str, root: Any) -> str:
-        """Return a common key of two equal definitions; empty if one refers to more than definitions.
+    def _referred(self, schema: Mapping[str, Any], words: tuple[str, ...], root: Any, place: str) -> Node:
+        target = self._references.target(schema["$ref"], root)
+        if target is None:
+            return self.lose(place, f"$ref to {schema['$ref']!r}, which does not exist")
+        name = self._references.name(schema["$ref"])
+        if isinstance(target, Mapping) and name and not _title(target):
+            target = self._references.titled(target, name)
+        return self._read(target, (words[0], name) if name else words, root, place)
 
-        Every schema of a service has its own definitions, and most of them are equal.
-        """
-        definitions = root.get(place[2:]) if isinstance(root, Mapping) else None
-        if place[2:] not in DEFINITIONS or not isinstance(definitions, Mapping):
-            return ""
-        if id(definitions) not in self._written:
-            text = JSON.encode(definitions).decode()
-            alone = all(found.startswith(f"{place}/") for found in _REFERENCE.findall(text))
-            self._written[id(definitions)] = text if alone else ""
-        text = self._written[id(definitions)]
-        return f"{service} {name} {text}" if text else ""
+    def _constants(self, values: list[Any], schema: Mapping[str, Any], place: str) -> Node:
+        """Return the type of an enumeration of constants."""
+        known = [value for value in dict.fromkeys(map(_hashable, values)) if value is not None]
+        if any(not isinstance(value, str | int | float) for value in known):
+            return self.lose(place, "a constant that is an object or an array")
+        title = _title(schema)
+        nodes = _split_constants(known)
+        if len(nodes) == 1 and title and isinstance(nodes[0], Choice) and len(nodes[0].values) > 1:
+            nodes = [Choice(nodes[0].values, self._choice_name(title, nodes[0].values))]
+        return _joined([*nodes, *([NONE] if None in values else [])])
 
-    def _literals(self, values: list[Any]) -> str:
-        """Return the type of an enumeration of values."""
-        known = [value for value in values if value is None or type(value) is str or type(value) is int]
-        if not values or len(known) != len(values) or any(type(one) is int and one not in INT64 for one in known):
-            kinds = {type(value) for value in values}
-            return "bool" if kinds == {bool} else "float" if kinds <= {float, int} and kinds else ANY
-        if known == [None]:
-            return "None"
-        found = f"Literal[{', '.join(literal(value) for value in dict.fromkeys(known))}]"
-        kinds = {type(value) for value in known}
-        self._categories[found] = "text" if kinds == {str} else "int" if kinds == {int} else "mixed"
-        return found
+    def _choice_name(self, title: str, values: tuple[Any, ...]) -> str:
+        key = (title, values)
+        if key not in self._choices:
+            self._choices[key] = self._names.give(camel(title), "Type")
+        return self._choices[key]
 
-    def _union(self, schemas: list[Any], words: tuple[str, ...], root: Any) -> str:
-        """Return the type of a union."""
-        if all(isinstance(one, Mapping) and "const" in one for one in schemas):
-            return self._literals([one["const"] for one in schemas])
-        tag = _tag(schemas)
-        found: dict[str, None] = {}
-        for number, schema in enumerate(schemas, 1):
-            if tag and _is_object(schema):
-                made = self._object(schema, (*words, str(schema["properties"][tag]["const"])), root, tag)
-            else:
-                made = self.type_of(schema, *words, f"Choice{number}", root=root)
-            found[made] = None
-        if len(found) == 1:
-            return next(iter(found))
-        categories = [self._category(one, bool(tag)) for one in found]
-        distinct = len(set(categories)) == len(categories) and not {"any", "mixed"} & set(categories)
-        return " | ".join(sorted(found, key="None".__eq__)) if distinct else ANY
+    def _union(
+        self, schemas: list[Any], whole: Mapping[str, Any], words: tuple[str, ...], root: Any, place: str
+    ) -> Node:
+        constants = [one for one in schemas if isinstance(one, Mapping) and ("const" in one or "enum" in one)]
+        values = [value for one in constants for value in ([one["const"]] if "const" in one else _listed(one["enum"]))]
+        found: list[Node] = [self._constants(values, whole, place)] if len(constants) > 1 else []
+        rest = [one for one in schemas if one not in constants] if found else schemas
+        objects = sum(isinstance(one, Mapping) and isinstance(one.get("properties"), Mapping) for one in rest)
+        for number, schema in enumerate(rest, 1):
+            tag = _tag_word(schema) if objects > 1 else ""
+            more = (tag or f"Choice{number}",) if objects > 1 else ()
+            found.append(self._read(schema, (*words, *more), root, place))
+        node = _joined(found)
+        if isinstance(node, Union):
+            _mark_tag([one.struct for one in node.members if isinstance(one, Reference)])
+        return node
 
-    def _category(self, expression: str, tagged: bool) -> str:
-        """Return the property by which msgspec distinguishes a type. Tagged structs are distinguished by their tags."""
-        known = CATEGORIES.get(expression) or self._categories.get(expression)
-        if known is None:
-            return "array" if expression.startswith("list[") else "any"
-        return expression if known == "object" and tagged and expression[:5] != "dict[" else known
+    def _array(self, schema: Mapping[str, Any], words: tuple[str, ...], root: Any, place: str) -> Node:
+        items = schema.get("items")
+        fixed = schema.get("prefixItems", items)
+        if isinstance(fixed, list):
+            nodes = [
+                self._read(one, (*words, str(number)), root, f"{place}/{number}") for number, one in enumerate(fixed)
+            ]
+            # TypeBox's tuples, those of draft 7, have no optional items.
+            least = len(nodes) if fixed is items else schema.get("minItems", 0)
+            needed = least if type(least) is int and 0 <= least <= len(nodes) else 0
+            open_end = fixed is not items and isinstance(items, Mapping) and schema.get("maxItems") != len(nodes)
+            if not open_end and (fixed is items or schema.get("maxItems") == len(nodes) or items is False):
+                return Tuple(tuple(nodes), needed)
+            return Array(self.lose(place, "a tuple with more items than are listed"))
+        node = ANY if items is None else self._read(items, (*words, "Item"), root, f"{place}/*")
+        return Array(node, _limits(schema, OF_ARRAYS))
 
-    def _object(self, schema: Mapping[str, Any], words: tuple[str, ...], root: Any, tag: str = "") -> str:
+    def _object(self, schema: Mapping[str, Any], words: tuple[str, ...], root: Any, place: str) -> Node:
         properties = schema.get("properties")
         others = schema.get("additionalProperties")
         patterns = schema.get("patternProperties")
-        if isinstance(patterns, Mapping) and len(patterns) == 1 and not properties:
+        if isinstance(patterns, Mapping) and patterns:
             # TypeBox's form of a record.
-            (others,) = patterns.values()
+            others = next(iter(patterns.values())) if len(patterns) == 1 else {"anyOf": list(patterns.values())}
         if not isinstance(properties, Mapping) or (not properties and isinstance(others, Mapping)):
-            found = f"dict[str, {self.type_of(others, *words, 'Value', root=root)}]"
-            self._categories[found] = "object"
-            return found
-        if any(_UNSUPPORTED.search(key) for key in properties):
-            return self._object({"type": "object"}, words, root)
-        name = self._names.give(camel(*words), "Type")
-        self._categories[name] = "object"
-        self._referred.setdefault(id(schema), name)
+            value = self._read(others, (*words, "Value"), root, f"{place}/*") if isinstance(others, Mapping) else ANY
+            return Record(value, _limits(schema, OF_RECORDS), schema.get("propertyNames") == INTEGER_KEYS)
+        key = self._references.key(schema, root)
+        if key in self._known:
+            return self._known[key]
+        struct = Struct(self._name_of(schema, words), _text(schema.get("description")), named=bool(_title(schema)))
+        found = self._known[key] = Reference(struct)
         required = schema.get("required")
-        struct = _Struct(name, schema.get("description"), tag, properties[tag]["const"] if tag else "")
-        for key, value in properties.items():
-            if key != tag:
-                needed = isinstance(required, list) and key in required
-                struct.fields.append((key, self.type_of(value, *words, key, root=root), needed))
-        self._structs.append(struct)
-        return name
+        for name, each in properties.items():
+            node = self._read(each, (*words, name), root, f"{place}/{name}")
+            needed = isinstance(required, list) and name in required
+            default = (each["default"],) if isinstance(each, Mapping) and "default" in each else ()
+            described = (
+                "" if isinstance(node, Reference) else _text(isinstance(each, Mapping) and each.get("description"))
+            )
+            struct.fields.append(Field(name, node, needed, described, default))
+        if isinstance(others, Mapping) and others:
+            struct.others = self._read(others, (*words, "Value"), root, f"{place}/*")
+        return found
 
-    def _alias(self, expression: str, words: tuple[str, ...]) -> str:
-        name = self._names.give(camel(*words), "Type")
-        known = self._category(expression, False)
-        self._categories[name] = "mixed" if " | " in expression else known
-        self._aliases.append((name, expression))
-        return name
-
-
-class _Struct:
-    """A class with fields: for each, the name in the data, the type, and whether it is required."""
-
-    def __init__(self, name: str, description: object, tag: str, value: str) -> None:
-        self.name = name
-        self.fields: list[tuple[str, str, bool]] = []
-        self._description = description if isinstance(description, str) else ""
-        self._tag, self._value = tag, value
-
-    def render(self, names: Names) -> list[str]:
-        """Return the lines of the class; `names` are those of its scope."""
-        options = ["msgspec.Struct", "kw_only=True"]
-        if self._tag:
-            options += [f"tag_field={literal(self._tag)}", f"tag={literal(self._value)}"]
-        head = call(f"class {self.name}", options, ":", "")
-        doc = docstring(self._description, "    ")
-        fields = [
-            line
-            for key, expression, required in self.fields
-            for line in _field(names.give(key, "field"), key, expression, required)
-        ]
-        return [*head, *doc, *([""] if doc and fields else []), *fields, *([] if doc or fields else ["    pass"])]
+    def _name_of(self, schema: Mapping[str, Any], words: tuple[str, ...]) -> str:
+        title = _title(schema)
+        if not title:
+            return self._names.give(camel(*words), "Type")
+        name = camel(title)
+        # The service distinguishes two types of one name, and the place of use those of one service.
+        return self._names.first([name, camel(words[0], title), camel(*words)], "Type")
 
 
-def _alias(name: str, expression: str) -> list[str]:
-    """Return the lines that give a type a name."""
-    line = f"{name}: TypeAlias = {expression}"
-    if len(line) <= LINE:
-        return [line]
-    if expression.startswith("Literal["):
-        head, parts = "Literal", _split(expression.removeprefix("Literal[").removesuffix("]"), ", ")
-    else:
-        head, parts = "Union", _split(expression, " | ")
-    return listed(f"{name}: TypeAlias = {head}", parts, "", "", "[]")
-
-
-def _field(name: str, key: str, expression: str, required: bool) -> list[str]:
-    """Return the lines of a field, which is called `key` in the data."""
-    options = [] if name == key else [f"name={literal(key)}"]
-    if required:
-        head = f"    {name}: {expression}"
-    else:
-        # None comes last.
-        known = expression.removesuffix("None").removesuffix(" | ")
-        parts = [*([known] if known else []), "msgspec.UnsetType", *(["None"] if known != expression else [])]
-        head = f"    {name}: {' | '.join(parts)}"
-        if not options:
-            return [f"{head} = msgspec.UNSET"]
-        options.append("default=msgspec.UNSET")
-    return call(f"{head} = msgspec.field", options, "", "    ") if options else [head]
-
-
-def call(head: str, arguments: list[str], tail: str, indent: str) -> list[str]:
-    """Return a call on one line, or if that is too long, with one line per argument, as formatters do.
-
-    Args:
-        head: The text before the parenthesis, including its indent.
-        arguments: The arguments.
-        tail: The text after the parenthesis.
-        indent: The indent of the line.
-
-    """
-    return listed(head, arguments, tail, indent, "()")
-
-
-def listed(head: str, parts: list[str], tail: str, indent: str, brackets: str) -> list[str]:
-    """Return items within brackets, as :func:`call` does."""
-    opening, closing = brackets[0], brackets[1]
-    line = f"{head}{opening}{', '.join(parts)}{closing}{tail}"
-    if len(line) <= LINE:
-        return [line]
-    return [f"{head}{opening}", *(f"{indent}    {part}," for part in parts), f"{indent}{closing}{tail}"]
-
-
-def _split(text: str, between: str) -> list[str]:
-    """Split an expression at its outermost level; literals contain no quotes other than their own."""
-    parts, depth, quoted, start = [], 0, False, 0
-    for at, character in enumerate(text):
-        if character == '"':
-            quoted = not quoted
-        elif not quoted and character in "[]":
-            depth += 1 if character == "[" else -1
-        elif not quoted and not depth and text.startswith(between, at):
-            parts.append(text[start:at])
-            start = at + len(between)
-    return [*parts, text[start:]]
-
-
-def _is_object(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping)
-
-
-def _tag(schemas: list[Any]) -> str:
-    """Return the property that distinguishes the objects among several schemas; empty if there is none."""
-    objects = [one for one in schemas if _is_object(one)]
-    if len(objects) < 2:
-        return ""
-    for key in filter(lambda key: not _UNSUPPORTED.search(key), objects[0]["properties"]):
-        values = []
-        for one in objects:
-            value = one["properties"].get(key)
-            required = one.get("required")
-            if isinstance(value, Mapping) and isinstance(required, list) and key in required:
-                values.append(value.get("const"))
-        if len(values) == len(objects) == len({value for value in values if isinstance(value, str)}):
-            return str(key)
+def _title(schema: Mapping[str, Any]) -> str:
+    """Return the name of a type; empty if it has none."""
+    for key in ("title", "$id"):
+        name = schema.get(key)
+        # TypeBox numbers recursive types: T0, T1, …
+        if isinstance(name, str) and camel(name)[:1].isalpha() and len(name) <= MAX_TITLE:
+            if key == "title" or not (name[:1] == "T" and name[1:].isdigit()):
+                return name.rpartition("/")[2] or name
     return ""
 
 
-def _merged(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one object that is the intersection of several objects; any value if they are not objects."""
-    parts = [*schema["allOf"], {key: value for key, value in schema.items() if key != "allOf"}]
-    objects = [part for part in parts if part != {}]
-    if not objects or not all(_is_object(part) for part in objects):
-        return {}
-    merged: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
-    for part in objects:
-        merged["properties"].update(part["properties"])
-        merged["required"] += part.get("required") or []
-    return merged
+def _hashable(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float) else (str(value),)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _limits(schema: Mapping[str, Any], keywords: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+    return tuple(
+        (name, schema[name])
+        for name in keywords
+        if isinstance(schema.get(name), str if name == "pattern" else int | float) and schema[name] is not True
+    )
+
+
+def _split_constants(values: list[Any]) -> list[Node]:
+    """Return the types of constants: literals of texts and integers, and all others by their type."""
+    found: list[Node] = []
+    for kind in (str, int):
+        each = tuple(value for value in values if type(value) is kind)
+        if each:
+            found.append(Choice(each))
+    booleans = {value for value in values if type(value) is bool}
+    if booleans:
+        found.append(Choice(tuple(sorted(booleans))) if len(booleans) == 1 else Scalar("boolean"))
+    if any(type(value) is float for value in values):
+        found.append(Scalar("number"))
+    return found
+
+
+def _joined(nodes: list[Node]) -> Node:
+    """Return a union without nested unions and duplicates; None comes last."""
+    flat = [one for node in nodes for one in (node.members if isinstance(node, Union) else (node,))]
+    if ANY in flat or not flat:
+        return ANY
+    distinct = list(dict.fromkeys(flat))
+    nothing = [one for one in distinct if isinstance(one, Scalar) and one.kind == "none"]
+    members = [*(one for one in distinct if one not in nothing), *nothing[:1]]
+    return members[0] if len(members) == 1 else Union(tuple(members))
+
+
+def _tag_word(schema: Any) -> str:
+    """Return a constant of an object, which describes it among others."""
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
+        return ""
+    for each in schema["properties"].values():
+        if isinstance(each, Mapping) and isinstance(each.get("const"), str) and camel(each["const"]):
+            return str(each["const"])
+    return ""
+
+
+def _mark_tag(structs: list[Struct]) -> None:
+    """Mark the field that distinguishes the objects of a union, if there is one."""
+    if len(structs) < 2 or len({one.tag for one in structs if one.tag}) > 1:
+        return
+    known = [one.tag for one in structs if one.tag]
+    for key in known[:1] or [field.key for field in structs[0].fields]:
+        if _distinguishes(key, structs):
+            for one in structs:
+                one.tag = key
+            return
+
+
+def _distinguishes(key: str, structs: list[Struct]) -> bool:
+    values = [
+        field.node.values[0]
+        for one in structs
+        for field in one.fields
+        if field.key == key and field.required and isinstance(field.node, Choice) and len(field.node.values) == 1
+    ]
+    kinds = {type(value) for value in values}
+    return len(values) == len(structs) == len(set(values)) and (kinds == {str} or kinds == {int})

@@ -65,7 +65,7 @@ class RiverJson:
             if b'"$' not in data:
                 return self._plain.decode(data)
             tree = _unwrapped(msgspec.json.decode(data))
-            return msgspec.convert(tree, self._wanted, builtin_types=_BYTES_TYPES)
+            return msgspec.convert(tree, self._wanted, builtin_types=_BYTES_TYPES, str_keys=True)
 
 
 class RiverMsgpack:

@@ -1,0 +1,88 @@
+"""`penstock codegen`: generates typed clients from services and schemas."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from typer import Argument, BadParameter, Option
+
+from ..errors import LocalError
+from .arguments import offering, read_bytes
+from .output import complain
+
+__all__ = ["codegen", "read_source"]
+
+LIBRARIES: Final = ("rsocket", "river", "river-1.1")
+MAX_SHOWN: Final = 20
+"""Losses to print; the generated file lists all."""
+
+
+def codegen(
+    source: Annotated[
+        str,
+        Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service, a schema's FILE, or - for standard input."),
+    ],
+    python: Annotated[bool, Option("--py", help="Generate Python; the default.")] = False,
+    typescript: Annotated[
+        str | None,
+        Option(
+            "--ts",
+            metavar="LIBRARY",
+            help="TypeScript for rsocket (rsocket-js 1.0), river (@replit/river) or river-1.1 (its versions to 0.17).",
+            autocompletion=offering(*LIBRARIES),
+        ),
+    ] = None,
+    output: Annotated[str | None, Option("--output", "-o", help="A file; standard output by default.")] = None,
+    strict: Annotated[
+        bool, Option("--strict", help="Fail if a part of the schema becomes Any, or is omitted.")
+    ] = False,
+) -> None:
+    """Generate a typed client from a service or its schema, which may be one exported by River's reference.
+
+    Example: penstock codegen quotes.py:service -o quotes_client.py
+
+    Example: penstock codegen quotes.py:service --ts rsocket -o quotes.ts
+    """
+    from ..schema.codegen import generate_python
+    from ..schema.shapes import Loss
+    from ..schema.typescript import generate_typescript
+
+    if typescript is not None and (python or typescript not in LIBRARIES):
+        raise BadParameter(f"--ts takes {' or '.join(LIBRARIES)}, and excludes --py")
+    losses: list[Loss] = []
+    schema = read_source(source)
+    if typescript is None:
+        text = generate_python(schema, losses)
+    else:
+        text = generate_typescript(schema, typescript, losses)
+    if strict and losses:
+        first = f"{losses[0].place}: {losses[0].reason}"
+        raise LocalError(f"--strict: {len(losses)} parts of the schema are lost; the first is {first}")
+    lost = "Any" if typescript is None else "unknown, or omitted"
+    for loss in losses[:MAX_SHOWN]:
+        complain(f"{lost}: {loss.place}: {loss.reason}")
+    if len(losses) > MAX_SHOWN:
+        complain(f"{lost}: {len(losses) - MAX_SHOWN} more, which the generated file lists")
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
+
+
+def read_source(source: str) -> dict[str, Any]:
+    """Return the schema that an argument names.
+
+    Raises:
+        LocalError: It names none.
+
+    """
+    from ..schema.procedures import read_schema
+    from .serve import load_service
+
+    if "://" in source:
+        raise LocalError(f"{source}: name the service or a file of its schema instead, as in quotes.py:service")
+    if source == "-" or Path(source).is_file() or ":" not in source:
+        return read_schema(read_bytes(source if source == "-" else f"@{source}"))
+    return load_service(source).schema()

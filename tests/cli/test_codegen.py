@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import INTEROP, Penstock, assert_one_line
+
+PROGRAM = """
+from penstock import Service
+
+service = Service()
+
+@service.call("quotes.latest")
+async def latest(symbol: str) -> float:
+    return 1.5
+
+service.call("quotes.raw")(lambda request: request)
+"""
+
+
+def test_a_service_makes_clients(penstock: Penstock, tmp_path: Path) -> None:
+    program, client = tmp_path / "quotes_for_codegen.py", tmp_path / "client.ts"
+    program.write_text(PROGRAM)
+    assert b"class Quotes:" in penstock("codegen", f"{program}:service").out
+    assert penstock("codegen", f"{program}:service", "--ts", "rsocket", "-o", str(client)).code == 0
+    assert "latest(init: string" in client.read_text()
+
+
+def test_what_is_lost_is_said_and_strict_refuses(penstock: Penstock, tmp_path: Path) -> None:
+    program = tmp_path / "raw_for_codegen.py"
+    program.write_text(PROGRAM)
+    result = penstock("codegen", f"{program}:service")
+    assert (result.code, "Any: quotes.raw Init: any value" in result.err) == (0, True)
+    strict = penstock("codegen", f"{program}:service", "--strict")
+    assert (strict.code, strict.out) == (2, b"")
+    assert_one_line(strict)
+
+
+def test_wrong_sources_and_options_are_one_line(penstock: Penstock, tmp_path: Path) -> None:
+    (tmp_path / "wrong.json").write_text("[]")
+    for arguments in (
+        (str(tmp_path / "wrong.json"),),
+        (str(tmp_path / "none.json"),),
+        (f"{INTEROP}:nothing",),
+        (f"{INTEROP}:service", "--ts", "grpc"),
+        (f"{INTEROP}:service", "--ts", "rsocket", "--py"),
+    ):
+        result = penstock("codegen", *arguments)
+        assert result.code == 2
+        assert_one_line(result)
