@@ -20,9 +20,12 @@ class Handler:
     """A function that answers requests of one kind on one route. For UPLOAD and CHANNEL it also receives items.
 
     Attributes:
+        lasting: False if it serves a single request, so that it must not be kept for others with the same route.
         measure: Returns the memory that a decoded request takes; None if it is not decoded.
 
     """
+
+    lasting = True
 
     __slots__ = ("function", "kind", "measure", "name", "types")
 
