@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .cutting import cutting
 from .harness import LEASE, SLOW
-from .peers import DRAFT, OURS, PEERS, ROOT, SPRING, Peer, PeerAbsent, PeerMissing, runtime_version
+from .peers import DRAFT, OURS, PEERS, ROOT, SPRING, SPRING_BOTH, Peer, PeerAbsent, PeerMissing, runtime_version
 from .processes import ProcessFailed, run_checks, run_client, serving
 from .report import STEPS, Outcome, failures, page, summary
 from .throttling import throttling
@@ -100,7 +100,18 @@ async def meet_reader() -> Outcome:
     return outcome
 
 
-ALONE = {"draft": meet_draft, "lakehouse": meet_reader}
+async def meet_spring() -> Outcome:
+    """Run the examples for Spring, each side as client and as service."""
+    outcome = Outcome(SPRING_BOTH, "client", "spring")
+    try:
+        await installed(SPRING_BOTH)
+        outcome.results = await run_checks(SPRING_BOTH.client, ROOT, "the examples for Spring")
+    except (PeerMissing, ProcessFailed) as error:
+        outcome.failed = str(error)
+    return outcome
+
+
+ALONE = {"draft": meet_draft, "lakehouse": meet_reader, "spring": meet_spring}
 """Steps with a peer of their own."""
 
 

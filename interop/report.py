@@ -19,6 +19,7 @@ STEPS = {
     **{step: f"with River in {title}" for step, title in RIVER.items()},
     SLOW: "with River over a slow link",
     "lakehouse": "in the tutorial",
+    "spring": "as both sides of the examples",
 }
 """The steps of a run, and their descriptions."""
 
