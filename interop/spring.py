@@ -71,7 +71,7 @@ def _noted(process: subprocess.Popen[str]) -> str:
 
 def main() -> None:
     """Run both pairings, and print the results."""
-    results = {}
+    results: dict[str, str] = {}
     with _serving([*JAVA, "example.Quotes", "--spring.rsocket.server.port=0"]) as (port, process):
         for mime in ("application/cbor", "application/json"):
             output = _run([sys.executable, "client.py", f"rsocket+tcp://127.0.0.1:{port}", mime])

@@ -9,9 +9,9 @@ import pytest
 
 import penstock
 from penstock import Invalid, Kind, LocalError, Next, Payload, Rejected, Request, Service, Settings
+from penstock.aio.handlers import Handler
 from penstock.aio.intercept import bound
 from penstock.aio.routes import Patterns
-from penstock.aio.service import Handler
 
 URL = "rsocket+memory://routes"
 JSON = Settings(data_mime="application/json")

@@ -8,6 +8,7 @@ import pytest
 
 from penstock.cli import parser
 from penstock.cli.main import run
+from penstock.errors import ApplicationError
 from tests.cli.conftest import SECONDS, Penstock, command
 
 
@@ -29,6 +30,18 @@ def test_missing_package_is_reported_with_its_extra(
     result = penstock("doctor")
     assert result.code == 2
     assert result.err == f"penstock: No module named {package!r}; run: pip install 'penstock[{extra}]'\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["No encoder for example.Quote, current value", "x: Cannot decode to [example.Query]y"]
+)
+def test_errors_of_spring_about_encodings_have_a_hint(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(parser, "invoke", failing(ApplicationError(message=text)))
+    result = penstock("doctor")
+    assert result.code == 1
+    assert result.err.startswith(f"penstock: [0x201] {text}; ") and "try --data-mime application/json\n" in result.err
 
 
 def test_without_typer_one_line_names_the_extra(

@@ -92,11 +92,11 @@ class OutputOptions:
     ] = "text"
     json: Annotated[bool, Option("--json", help="The same as --format json.")] = False
 
-    def printer(self, url: str = "") -> Printer:
-        """Return a printer of items received from `url`. Without a URL, data is not converted.
+    def printer(self, url: str = "", mime: str | None = None) -> Printer:
+        """Return a printer of items received from `url`. Without a URL, data is not converted; see :func:`bodies_of`.
 
         Raises:
             UrlError: `url` is not valid, or names an unknown protocol or transport.
 
         """
-        return Printer("json" if self.json else self.format, bodies_of(url) if url else None)
+        return Printer("json" if self.json else self.format, bodies_of(url, mime) if url else None)

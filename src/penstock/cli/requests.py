@@ -45,7 +45,7 @@ def call(
 
     Example: penstock call rsocket+tls://localhost:7878 quotes.latest --auth bearer:@token.txt --debug
     """
-    printer = output.printer(url)
+    printer = output.printer(url, options.data_mime)
 
     async def use(peer: Peer, route: str, payload: Payload) -> None:
         async for _ in paced(range(repeat), interval):
@@ -74,7 +74,7 @@ def stream(
 
     Example: penstock stream reactivesocket-0.0+tcp://localhost:7878 quotes.live --endless --interval 0.5
     """
-    printer = output.printer(url)
+    printer = output.printer(url, options.data_mime)
 
     async def use(peer: Peer, route: str, payload: Payload) -> None:
         await print_items(peer.stream(route, payload, credit=credit, endless=endless), printer, take, interval)
@@ -117,8 +117,8 @@ def upload(
 
     Example: seq 10 | penstock upload rsocket+tcp://localhost:7878 sum -
     """
-    printer = output.printer(url)
-    source = bodies_of(url).items(sending.source(items))
+    printer = output.printer(url, options.data_mime)
+    source = bodies_of(url, options.data_mime).items(sending.source(items))
 
     async def use(peer: Peer, route: str, payload: Payload) -> None:
         printer.item(await peer.upload(route, payload, source))
@@ -143,8 +143,8 @@ def channel(
 
     Example: seq 10 | penstock channel rsocket+tcp://localhost:7878 double - --delay 0.5
     """
-    printer = output.printer(url)
-    source = bodies_of(url).items(sending.source(items))
+    printer = output.printer(url, options.data_mime)
+    source = bodies_of(url, options.data_mime).items(sending.source(items))
 
     async def use(peer: Peer, route: str, payload: Payload) -> None:
         await print_items(peer.channel(route, payload, source, credit=credit), printer, take, interval)
