@@ -86,14 +86,16 @@ async def test_interceptors_see_the_route_of_the_request() -> None:
 
     @service.intercept
     async def note(request: Request, next: Next) -> Any:
-        seen.append(request.route)
+        seen.append((request.route, request.pattern, request.handled))
         return await next(request)
 
     async with penstock.serve(service, URL), penstock.connect(URL) as peer:
         assert (await peer.call("quotes.ACME")).data == b"latest ACME"
         with pytest.raises(Rejected):
             await peer.call("nothing.here.at.all")
-    assert seen == ["quotes.ACME", "nothing.here.at.all"]
+    assert seen == [("quotes.ACME", "quotes.{symbol}", True), ("nothing.here.at.all", "nothing.here.at.all", False)]
+    # THREATS 103: strangers choose the values.
+    assert not service.handles(Kind.CALL, "quotes.ACME") and service.handles(Kind.CALL, "quotes.all")
 
 
 def test_handlers_of_values_are_not_kept() -> None:

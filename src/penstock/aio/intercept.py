@@ -12,6 +12,7 @@ from ..errors import LocalError, Rejected
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from .handlers import Handler, Request, chain
+from .routes import RoutedHandler
 from .service import Service
 
 __all__ = ["Answer", "bound"]
@@ -78,6 +79,8 @@ class _Bound(Service):
     def _request(self, handler: Handler, route: str, payload: Payload, items: Any) -> Request:
         request = Request(handler.kind, route, payload, self._connection, items)
         request.handled = handler.function is not _missing
+        if isinstance(handler, RoutedHandler):
+            request.pattern = handler.pattern
         return request
 
     def _respond_once(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Awaitable[Any]:

@@ -28,21 +28,27 @@ def has_variables(route: str) -> bool:
 
 
 class RoutedHandler(Handler):
-    """The handler of one request, whose route has the values of variables."""
+    """The handler of one request, whose route has the values of variables.
 
-    __slots__ = ("_handler", "_variables")
+    Attributes:
+        pattern: The route as it is registered.
+
+    """
+
+    __slots__ = ("_handler", "_variables", "pattern")
     # Strangers choose the values.
     lasting = False
 
-    def __init__(self, handler: Handler, variables: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, handler: Handler, pattern: str, variables: Callable[[], Mapping[str, Any]]) -> None:
         super().__init__(partial(_call, variables, handler.function), handler.kind, "", handler.types)
         self.name, self.measure = handler.name, handler.measure
+        self.pattern = pattern
         self._handler = handler
         self._variables = variables
 
     def bound(self, connection: Connection) -> Handler:
         """Return the handler for a request of one connection."""
-        return RoutedHandler(self._handler.bound(connection), self._variables)
+        return RoutedHandler(self._handler.bound(connection), self.pattern, self._variables)
 
 
 class Patterns:

@@ -67,7 +67,7 @@ class Service:
         self._handlers: dict[int, dict[str, Handler]] = {kind: {} for kind in Kind}
         self._kinds: dict[str, Kind] = {}
         self._patterns: dict[int, Patterns] = {}
-        self._converters: dict[Handler, Callable[[list[str]], Any]] = {}
+        self._converters: dict[Handler, tuple[str, Callable[[list[str]], Any]]] = {}
         self._push: Callable[[bytes], None] | None = None
 
     def call(
@@ -199,12 +199,17 @@ class Service:
             found = self._patterns[each].find(route) if each in self._patterns else None
             if found is not None:
                 handler, values = found
-                return RoutedHandler(handler, partial(self._converters[handler], values))
+                pattern, convert = self._converters[handler]
+                return RoutedHandler(handler, pattern, partial(convert, values))
         return None
 
     def handles(self, kind: int, route: str) -> bool:
-        """Return whether a handler is registered for requests of a kind, as they arrive, with a route."""
-        return Service.find(self, kind, route, True) is not None
+        """Return whether a handler is registered for requests of a kind, as they arrive, with exactly this route.
+
+        A route with values of variables is chosen by a stranger, so that statistics must not have a row for it.
+        """
+        handler = Service.find(self, kind, route, True)
+        return handler is not None and handler.lasting
 
     def kind_of(self, route: str) -> Kind | None:
         """Return the kind of a route's handler other than FIRE, for protocols whose requests do not have a kind."""
@@ -275,7 +280,7 @@ class Service:
         _check(written, kind, route)
         handler = self._handler(written, kind, route, given)
         self._patterns.setdefault(kind, Patterns()).add(route, handler)
-        self._converters[handler] = convert
+        self._converters[handler] = route, convert
 
     def _handler(self, function: Callable[..., Any], kind: Kind, route: str, given: Types) -> Handler:
         """Return the handler that calls `function`."""
