@@ -13,7 +13,20 @@ from pathlib import Path
 from .cutting import cutting
 from .generated import generated
 from .harness import LEASE, SLOW
-from .peers import DRAFT, OURS, PEERS, ROOT, SPRING, TICKER, TYPESCRIPT, Peer, PeerAbsent, PeerMissing, runtime_version
+from .peers import (
+    DRAFT,
+    OURS,
+    PEERS,
+    ROOT,
+    SPRING,
+    SPRING_BOTH,
+    TICKER,
+    TYPESCRIPT,
+    Peer,
+    PeerAbsent,
+    PeerMissing,
+    runtime_version,
+)
 from .processes import ProcessFailed, run_checks, run_client, serving
 from .report import STEPS, Outcome, failures, page, summary
 from .throttling import throttling
@@ -113,6 +126,17 @@ async def meet_program(peer: Peer, step: str, run: Callable[[Path], Awaitable[di
     return outcome
 
 
+async def meet_spring() -> Outcome:
+    """Run the examples for Spring, each side as client and as service."""
+    outcome = Outcome(SPRING_BOTH, "client", "spring")
+    try:
+        await installed(SPRING_BOTH)
+        outcome.results = await run_checks(SPRING_BOTH.client, ROOT, "the examples for Spring")
+    except (PeerMissing, ProcessFailed) as error:
+        outcome.failed = str(error)
+    return outcome
+
+
 async def meet_generated() -> Outcome:
     """Run the TypeScript clients that are generated from a service, against that service."""
     return await meet_program(TYPESCRIPT, "typescript", generated)
@@ -123,7 +147,13 @@ async def meet_page() -> Outcome:
     return await meet_program(TICKER, "browser", ticker)
 
 
-ALONE = {"draft": meet_draft, "lakehouse": meet_reader, "typescript": meet_generated, "browser": meet_page}
+ALONE = {
+    "draft": meet_draft,
+    "lakehouse": meet_reader,
+    "spring": meet_spring,
+    "typescript": meet_generated,
+    "browser": meet_page,
+}
 """Steps with a peer of their own."""
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "RIVER",
     "ROOT",
     "SPRING",
+    "SPRING_BOTH",
     "TICKER",
     "TRANSPORTS",
     "TYPESCRIPT",
@@ -170,6 +171,20 @@ def _spring() -> Peer:
     return Peer("spring", "Spring Boot", ["java"], [], folder, installed, install, ("lakehouse",))
 
 
+def _spring_both() -> Peer:
+    """Return the programs of the page about Spring, of which each is a service or a client."""
+    folder = ROOT / "examples" / "spring"
+    sources = [folder / "pom.xml", *sorted(folder.glob("src/**/*"))]
+
+    def install() -> None:
+        made = folder / "target" / "classes" / "example" / "Client.class"
+        if not (is_newer(made, sources) and (folder / "target" / "dependency").is_dir()):
+            run_installer(MAVEN, folder)
+
+    run = [sys.executable, "-m", "interop.spring"]
+    return Peer("spring-both", "Spring", [], run, ROOT, SPRING.version, install, ("spring",))
+
+
 def _rust() -> Peer:
     folder = HERE / "rust"
     built = folder / "target" / "debug"
@@ -253,6 +268,7 @@ OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "inter
 SPRING = _spring()
 TICKER = _javascript("../examples/ticker/page", "Chromium", "rsocket-core", "", ("browser",))
 TYPESCRIPT = _javascript("typescript", "TypeScript", "typescript", "", ("typescript",))
+SPRING_BOTH = _spring_both()
 DRAFT = _apart("py-0.2.0", "rsocket-py 0.2.0", "draft")
 PEERS = {
     peer.name: peer

@@ -21,6 +21,7 @@ STEPS = {
     "lakehouse": "in the tutorial",
     "typescript": "with generated clients",
     "browser": "with a page in a browser",
+    "spring": "as both sides of the examples",
 }
 """The steps of a run, and their descriptions."""
 

@@ -60,6 +60,7 @@ RULES = {
     "top": Rule(),
     "protocols": Rule(ours={"top"}),
     "urls": Rule(ours={"protocols"}),
+    "cbor": Rule(ours={"top"}, theirs_lazily={"cbor2"}),
     "wire": Rule(ours={"top"}),
     "wire.columns": Rule(ours={"top"}, theirs={"pyarrow"}),
     "core": Rule(ours={"top"}),
@@ -73,7 +74,7 @@ RULES = {
     # A server's sessions on disk. Separate from `aio`, which uses no files, and `journal`, which needs pyarrow.
     "store": Rule(ours={"top"}),
     # Schemas of data do not depend on a protocol or on asyncio; aio and cli use them.
-    "schema": Rule(ours={"top", "protocols"}, theirs_lazily={"jsonschema_rs", "pydantic"}),
+    "schema": Rule(ours={"top", "protocols", "cbor"}, theirs_lazily={"cbor2", "jsonschema_rs", "pydantic"}),
     "aio": Rule(
         ours={"top", "protocols", "schema", "transports"},
         lazily={"wire.columns", "store", "frames"},
@@ -101,10 +102,9 @@ RULES = {
     "journal.opening": Rule(ours={"top", "journal"}, lazily={"archive"}),
     "journal.collect": Rule(ours={"top", "wire", "store", "aio", "protocols", "urls"}, theirs={"pyarrow"}),
     "serving": Rule(
-        ours={"top", "protocols", "urls", "journal", "aio", "access"},
+        ours={"top", "cbor", "protocols", "urls", "journal", "aio", "access"},
         lazily={"public"},
         theirs={"pyarrow", "xxhash"},
-        theirs_lazily={"cbor2"},
     ),
     "feeds": Rule(
         ours={"top", "protocols", "urls", "aio", "journal", "archive", "observe.logs", "serving", "access"},
@@ -117,7 +117,7 @@ RULES = {
     # Both sides of a comparison: what a service has sent, and what a log has of it.
     "audit": Rule(ours={"top", "protocols", "schema", "aio", "journal", "wire.columns"}, theirs={"pyarrow", "xxhash"}),
     # Items to columns. Separate from `spark`, so that other readers of a journal can use it.
-    "decoding": Rule(ours={"top"}, theirs={"pyarrow"}, theirs_lazily={"cbor2", "fastavro", "google"}),
+    "decoding": Rule(ours={"top", "cbor"}, theirs={"pyarrow"}, theirs_lazily={"fastavro", "google"}),
     # Data frames from items, and back. Streams use it inside functions, where somebody asks for columns.
     "frames": Rule(ours={"top", "decoding"}, theirs={"pyarrow"}, theirs_lazily={"pandas", "polars"}),
     # Needs nothing but SQLite: a receiver of rows need not have a journal.

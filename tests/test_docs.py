@@ -117,11 +117,22 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
         compile(block, page.name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
-def test_the_tutorial_shows_parts_of_its_files() -> None:
-    example = ROOT / "examples" / "lakehouse"
-    for language, pattern in {"java": "publisher/src/**/*.java", "toml": "feeds.toml", "python": "table.py"}.items():
-        files = [[line.strip() for line in file.read_text().splitlines()] for file in example.glob(pattern)]
+@pytest.mark.parametrize(
+    ("page", "folder", "patterns"),
+    [
+        (
+            "tutorial/lakehouse.md",
+            "lakehouse",
+            {"java": "publisher/src/**/*.java", "toml": "feeds.toml", "python": "table.py"},
+        ),
+        ("how-to/spring.md", "spring", {"java": "src/**/*.java", "python": "*.py"}),
+    ],
+)
+def test_page_shows_parts_of_its_files(page: str, folder: str, patterns: dict[str, str]) -> None:
+    for language, pattern in patterns.items():
+        found_files = (ROOT / "examples" / folder).glob(pattern)
+        files = [[line.strip() for line in file.read_text().splitlines()] for file in found_files]
         content = "\n".join("\n".join(filter(None, lines)) for lines in files)
-        found = blocks(ROOT / "docs" / "tutorial" / "lakehouse.md", language)
+        found = blocks(ROOT / "docs" / page, language)
         shown = ["\n".join(line.strip() for line in block.splitlines() if line.strip()) for block in found]
         assert shown and [block for block in shown if block not in content] == []

@@ -1,4 +1,4 @@
-"""Finds the nesting depth of JSON and MessagePack, and the ends of values, without decoding and without recursion.
+"""Finds the nesting depth of JSON, MessagePack and CBOR, and the ends of values, without decoding or recursion.
 
 Decoders recurse, and crash if the stack is small (THREATS 64). `depth.pyx` does the same in the compiled build, because
 a message of 16 MiB may contain 16 million values, and each takes a microsecond here.
@@ -12,7 +12,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["MAX_DEPTH", "count_msgpack", "json_too_deep", "msgpack_too_deep", "skip_json", "skip_msgpack"]
+__all__ = [
+    "MAX_DEPTH",
+    "cbor_too_deep",
+    "count_cbor",
+    "count_msgpack",
+    "json_too_deep",
+    "msgpack_too_deep",
+    "skip_json",
+    "skip_msgpack",
+]
 
 MAX_DEPTH: Final = 128
 """Levels of nested containers: more than real data needs, and few enough for the stack of any thread."""
@@ -30,6 +39,10 @@ _FIXED: Final = {0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 
 _SIZED: Final = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 _EXTENSIONS: Final = {0xC7: 1, 0xC8: 2, 0xC9: 4}
 _COUNTED: Final = {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
+# RFC 8949, Specification of the CBOR Encoding: the first three bits of a value.
+_BYTES, _TEXT, _ARRAY, _MAP, _TAG = 2, 3, 4, 5, 6
+_BREAK: Final = 0xFF
+_MAX_COUNT: Final = 1 << 48
 
 
 def json_too_deep(data: bytes, limit: int = MAX_DEPTH) -> int:
@@ -109,6 +122,77 @@ def count_msgpack(data: bytes) -> int:
         at, inner = _skip(data, at)
         count += 2 if inner >= 0 else 1
     return count
+
+
+def cbor_too_deep(data: bytes, limit: int = MAX_DEPTH) -> int:
+    """Return the first offset at which CBOR is nested more than `limit` levels deep, or -1.
+
+    A tag is a level as well. A map's key must be a number, a text or bytes: other keys may be chosen so that their
+    hashes collide, which makes a map take quadratic time. The offset of such a key is returned, too.
+    """
+    at = 0
+    size = len(data)
+    # Values that remain at each level, negative in those without a length, which a break ends; and whether it is a map.
+    remaining, maps = [-1], [False]
+    while at < size:
+        left = remaining[-1]
+        if left == 0:
+            remaining.pop()
+            maps.pop()
+            continue
+        if data[at] == _BREAK:
+            if len(remaining) > 1:
+                remaining.pop()
+                maps.pop()
+            at += 1
+            continue
+        # The number of values that remain in a map is even before each key.
+        key = maps[-1] and left % 2 == 0
+        remaining[-1] = left - 1
+        start = at
+        at, inner = _skip_cbor(data, at)
+        if inner is not None:
+            major = data[start] >> 5
+            if (key and major > _TEXT) or len(remaining) > limit:
+                return start
+            remaining.append(inner)
+            maps.append(major == _MAP)
+    return -1
+
+
+def count_cbor(data: bytes) -> int:
+    """Return the number of values, of which each container and tag counts twice."""
+    at = count = 0
+    size = len(data)
+    while at < size:
+        at, inner = _skip_cbor(data, at)
+        count += 1 if inner is None else 2
+    return count
+
+
+def _skip_cbor(data: bytes, at: int) -> tuple[int, int | None]:
+    """Return the end of the scalar at `at` and None; or the start of a container's content and the number of values.
+
+    A negative number means that a break ends them; it is even.
+    """
+    major, info = data[at] >> 5, data[at] & 31
+    at += 1
+    number = info
+    if 24 <= info <= 27:
+        width = 1 << (info - 24)
+        number = int.from_bytes(data[at : at + width], "big")
+        at += width
+    endless = info == 31 and _BYTES <= major <= _MAP
+    if major == _TAG:
+        return at, 1
+    if endless:
+        return at, -2
+    if major in (_BYTES, _TEXT):
+        return at + number, None
+    if major in (_ARRAY, _MAP):
+        count = min(number, _MAX_COUNT)
+        return at, 2 * count if major == _MAP else count
+    return at, None
 
 
 def _skip(data: bytes, at: int) -> tuple[int, int]:

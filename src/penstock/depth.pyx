@@ -1,9 +1,18 @@
 """The compiled `depth.py`, which documents the functions. A property test compares both."""
 
 from cpython.bytes cimport PyBytes_AS_STRING
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
-__all__ = ["MAX_DEPTH", "count_msgpack", "json_too_deep", "msgpack_too_deep", "skip_json", "skip_msgpack"]
+__all__ = [
+    "MAX_DEPTH",
+    "cbor_too_deep",
+    "count_cbor",
+    "count_msgpack",
+    "json_too_deep",
+    "msgpack_too_deep",
+    "skip_json",
+    "skip_msgpack",
+]
 
 ctypedef const unsigned char* Bytes
 
@@ -12,6 +21,9 @@ MAX_DEPTH = 128
 cdef enum:
     # The capacity of the stack in `_too_deep`.
     LEVELS = 256
+    # What follows a scalar of CBOR.
+    NOTHING = -1
+    ENDLESS = -2
 
 
 def json_too_deep(bytes data not None, Py_ssize_t limit=MAX_DEPTH):
@@ -98,6 +110,86 @@ def count_msgpack(bytes data not None):
         at = _skip(p, at, end, &inner)
         count += 2 if inner >= 0 else 1
     return count
+
+
+def cbor_too_deep(bytes data not None, Py_ssize_t limit=MAX_DEPTH):
+    if not 0 <= limit < LEVELS - 1:
+        raise ValueError(f"the depth limit is {limit}; it must be between 0 and {LEVELS - 2}")
+    return _cbor_too_deep(<Bytes>PyBytes_AS_STRING(data), len(data), limit)
+
+
+def count_cbor(bytes data not None):
+    cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
+    cdef Py_ssize_t at = 0, end = len(data), count = 0
+    cdef int64_t inner
+    while at < end:
+        at = _skip_cbor(p, at, end, &inner)
+        count += 1 if inner == NOTHING else 2
+    return count
+
+
+cdef Py_ssize_t _cbor_too_deep(Bytes p, Py_ssize_t end, Py_ssize_t limit) noexcept nogil:
+    """Return the first offset at which the nesting exceeds `limit`, or a key is nested; or -1."""
+    # Values that remain at each level, negative in those without a length; and whether it is a map.
+    cdef int64_t remaining[LEVELS]
+    cdef bint maps[LEVELS]
+    cdef int64_t inner, left
+    cdef Py_ssize_t at = 0, depth = 0, start
+    cdef bint key
+    remaining[0] = -1
+    maps[0] = False
+    while at < end:
+        left = remaining[depth]
+        if left == 0:
+            depth -= 1
+            continue
+        if p[at] == 0xFF:
+            if depth > 0:
+                depth -= 1
+            at += 1
+            continue
+        key = maps[depth] and (left & 1) == 0
+        remaining[depth] = left - 1
+        start = at
+        at = _skip_cbor(p, at, end, &inner)
+        if inner != NOTHING:
+            if (key and (p[start] >> 5) > 3) or depth >= limit:
+                return start
+            depth += 1
+            remaining[depth] = inner
+            maps[depth] = (p[start] >> 5) == 5
+    return -1
+
+
+cdef inline Py_ssize_t _skip_cbor(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* inner) noexcept nogil:
+    """Return the end of the scalar at `at`, with `inner` -1; or the start of a container's `inner` values."""
+    cdef unsigned char major = p[at] >> 5, info = p[at] & 31
+    cdef uint64_t number = info
+    cdef Py_ssize_t width, index
+    cdef uint64_t most = <uint64_t>1 << 48
+    at += 1
+    inner[0] = NOTHING
+    if 24 <= info <= 27:
+        width = 1 << (info - 24)
+        number = 0
+        for index in range(width):
+            if at + index < end:
+                number = number << 8 | p[at + index]
+        at += width
+    if major == 6:
+        inner[0] = 1
+        return at
+    if info == 31 and 2 <= major <= 5:
+        inner[0] = ENDLESS
+        return at
+    if 2 <= major <= 3:
+        # No further than the end, so that the sum does not overflow.
+        return end if at > end or number > <uint64_t>(end - at) else at + <Py_ssize_t>number
+    if 4 <= major <= 5:
+        if number > most:
+            number = most
+        inner[0] = <int64_t>(number if major == 4 else 2 * number)
+    return at
 
 
 cdef inline bint _is_mark(unsigned char byte) noexcept nogil:

@@ -31,3 +31,22 @@ async def test_lines_are_items() -> None:
 def test_other_values_are_written_unchanged(url: str) -> None:
     bodies = bodies_of(url)
     assert bodies.outgoing(Payload(b"{")) == bodies.incoming(Payload(b"{")) == Payload(b"{")
+
+
+def test_cbor_is_written_and_read_as_json() -> None:
+    bodies = bodies_of("rsocket+tcp://127.0.0.1:1", "application/cbor")
+    assert bodies.outgoing(Payload(b'{"n": 3}', b"m")) == Payload(b"\xa1an\x03", b"m")
+    assert bodies.incoming(Payload(b"\xbfan\xc4\x82\x21\x19\x01\xf4ab\x41\x00\xff")) == Payload(
+        b'{"n":"5.00","b":"AA=="}'
+    )
+    # Spring sends a String as it is.
+    assert bodies.incoming(Payload(b"hello")) == Payload(b"hello")
+    assert bodies.incoming(Payload(b"\x81" * 1_000)) == Payload(b"\x81" * 1_000)
+    with pytest.raises(LocalError, match="must be JSON"):
+        bodies.outgoing(Payload(b"{"))
+
+
+@pytest.mark.parametrize("mime", [None, "application/json", "application/octet-stream"])
+def test_data_of_other_types_is_written_unchanged(mime: str | None) -> None:
+    bodies = bodies_of("rsocket+tcp://127.0.0.1:1", mime)
+    assert bodies.outgoing(Payload(b"{")) == bodies.incoming(Payload(b"{")) == Payload(b"{")

@@ -8,6 +8,7 @@ import pytest
 
 from penstock.cli import parser
 from penstock.cli.main import run
+from penstock.errors import ApplicationError
 from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
 
 
@@ -46,6 +47,18 @@ def test_without_a_required_package_there_is_one_line(start: str, blocked: tuple
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("penstock: the package ") and result.stderr.count("\n") == 1
     assert any(f"the package {name} is missing; run: pip install " in result.stderr for name in blocked)
+
+
+@pytest.mark.parametrize(
+    "text", ["No encoder for example.Quote, current value", "x: Cannot decode to [example.Query]y"]
+)
+def test_errors_of_spring_about_encodings_have_a_hint(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(parser, "invoke", failing(ApplicationError(message=text)))
+    result = penstock("doctor")
+    assert result.code == 1
+    assert result.err.startswith(f"penstock: [0x201] {text}; ") and "try --data-mime application/json\n" in result.err
 
 
 def test_interrupt_is_130(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,7 +227,7 @@ class Dispatch:
         handler = known.get(route)
         if handler is None:
             handler = service.find(kind, route)
-            if handler is not None and not service.interceptors:
+            if handler is not None and handler.lasting and not service.interceptors:
                 known[route] = handler
         return handler
 

@@ -20,9 +20,12 @@ class Handler:
     """A function that answers requests of one kind on one route. For UPLOAD and CHANNEL it also receives items.
 
     Attributes:
+        lasting: False if it serves a single request, so that it must not be kept for others with the same route.
         measure: Returns the memory that a decoded request takes; None if it is not decoded.
 
     """
+
+    lasting = True
 
     __slots__ = ("function", "kind", "measure", "name", "types")
 
@@ -54,19 +57,30 @@ class Request:
         connection: The connection.
         handled: On a server, whether the service has a handler of this kind and route; True on a client. The routes of
             requests without a handler are chosen by strangers, so do not keep them or count by them.
+        pattern: The route to count by: as the service has registered it, with its variables; otherwise `route`.
 
     """
 
-    __slots__ = ("connection", "handled", "items", "kind", "payload", "route", "routed")
+    __slots__ = ("_pattern", "connection", "handled", "items", "kind", "payload", "route", "routed")
 
     def __init__(self, kind: Kind, route: str, payload: Payload, connection: Connection, items: Any = None) -> None:
         self.routed = not connection.is_client
         self.handled = True
+        self._pattern: str | None = None
         self.kind = kind
         self.route = route
         self.payload = payload
         self.items = items
         self.connection = connection
+
+    @property
+    def pattern(self) -> str:
+        """The route as it is registered."""
+        return self.route if self._pattern is None else self._pattern
+
+    @pattern.setter
+    def pattern(self, pattern: str) -> None:
+        self._pattern = pattern
 
     @property
     def route_beside(self) -> str:

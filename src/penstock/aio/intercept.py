@@ -12,6 +12,7 @@ from ..errors import LocalError, Rejected
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from .handlers import Handler, Request, chain
+from .routes import RoutedHandler
 from .service import Service
 
 __all__ = ["Answer", "bound"]
@@ -34,7 +35,6 @@ class _Bound(Service):
     def __init__(self, service: Service, connection: Connection) -> None:
         super().__init__()
         self.interceptors = service.interceptors
-        self._kinds = service._kinds
         self._service = service
         self._connection = connection
 
@@ -47,12 +47,18 @@ class _Bound(Service):
         if handler is None:
             handler = self._service.find(kind, route, calls_by_streams)
             if handler is not None:
-                handler = self._handlers[kind][route] = handler.bound(self._connection)
+                handler = handler.bound(self._connection)
+                if handler.lasting:
+                    self._handlers[kind][route] = handler
         return self._around(handler, kind, route) if self.interceptors else handler
 
     def handles(self, kind: int, route: str) -> bool:
         """Return whether the service has a handler, besides interceptors."""
         return self._service.handles(kind, route)
+
+    def kind_of(self, route: str) -> Kind | None:
+        """Return the kind of a route's handler other than FIRE."""
+        return self._service.kind_of(route)
 
     def pushed(self, metadata: bytes) -> None:
         """Pass pushed metadata to the push handler."""
@@ -73,6 +79,8 @@ class _Bound(Service):
     def _request(self, handler: Handler, route: str, payload: Payload, items: Any) -> Request:
         request = Request(handler.kind, route, payload, self._connection, items)
         request.handled = handler.function is not _missing
+        if isinstance(handler, RoutedHandler):
+            request.pattern = handler.pattern
         return request
 
     def _respond_once(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Awaitable[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from ..errors import LocalError
 from ..kinds import Kind
 from .annotations import REQUEST, Types, arguments_of, types_of
 from .handlers import Handler, Interceptor, check_interceptor
+from .routes import Patterns, RoutedHandler, has_variables, with_variables
 from .surrounding import surrounding_of
 
 __all__ = ["Service"]
@@ -33,6 +35,10 @@ class Service:
     generator or async generator, or return any iterable or async iterable. Items are :class:`~penstock.Payload`, bytes
     or strings, or many at once as a ``pyarrow.RecordBatch``. The handler with the empty route answers requests without
     a route.
+
+    A route may have variables, which are whole segments between dots: the handler of ``quotes.{symbol}`` also receives
+    the argument `symbol`, converted to its annotated type. A route without variables goes before one with them, and a
+    literal segment before a variable.
 
     A handler with other annotated types, such as `Any`, is typed: its requests are decoded and its responses encoded,
     in the format of the connection's data MIME type, or of the request's own; see :class:`~penstock.TypedPeer`. Types,
@@ -62,6 +68,8 @@ class Service:
             self.intercept(interceptor)
         self._handlers: dict[int, dict[str, Handler]] = {kind: {} for kind in Kind}
         self._kinds: dict[str, Kind] = {}
+        self._patterns: dict[int, Patterns] = {}
+        self._converters: dict[Handler, tuple[str, Callable[[list[str]], Any]]] = {}
         self._push: Callable[[bytes], None] | None = None
 
     def call(
@@ -182,15 +190,36 @@ class Service:
             handler = self._handlers[Kind.UPLOAD].get(route)
         elif handler is None and kind == Kind.STREAM and calls_by_streams:
             handler = self._handlers[Kind.CALL].get(route)
+        if handler is None and self._patterns:
+            return self._routed(kind, route, calls_by_streams)
         return handler
 
+    def _routed(self, kind: int, route: str, calls_by_streams: bool) -> Handler | None:
+        """Return the handler of a request whose route has values of variables."""
+        others = (Kind.UPLOAD,) if kind == Kind.CHANNEL else (Kind.CALL,) if calls_by_streams else ()
+        for each in (kind, *others):
+            found = self._patterns[each].find(route) if each in self._patterns else None
+            if found is not None:
+                handler, values = found
+                pattern, convert = self._converters[handler]
+                return RoutedHandler(handler, pattern, partial(convert, values))
+        return None
+
     def handles(self, kind: int, route: str) -> bool:
-        """Return whether a handler is registered for requests of a kind, as they arrive, with a route."""
-        return Service.find(self, kind, route, True) is not None
+        """Return whether a handler is registered for requests of a kind, as they arrive, with exactly this route.
+
+        A route with values of variables is chosen by a stranger, so that statistics must not have a row for it.
+        """
+        handler = Service.find(self, kind, route, True)
+        return handler is not None and handler.lasting
 
     def kind_of(self, route: str) -> Kind | None:
         """Return the kind of a route's handler other than FIRE, for protocols whose requests do not have a kind."""
-        return self._kinds.get(route)
+        kind = self._kinds.get(route)
+        if kind is None and self._patterns:
+            kinds = (each for each in Kind if each != Kind.FIRE and each in self._patterns)
+            return next((each for each in kinds if self._patterns[each].find(route) is not None), None)
+        return kind
 
     def pushed(self, metadata: bytes) -> None:
         """Pass pushed metadata to the push handler; without one it is ignored."""
@@ -199,7 +228,14 @@ class Service:
 
     def routes(self) -> list[tuple[Kind, str]]:
         """Return the kind and route of each handler, sorted."""
-        return sorted((Kind(kind), route) for kind, handlers in self._handlers.items() for route in handlers)
+        return sorted((handler_kind, route) for handler_kind, route, _ in self._all())
+
+    def _all(self) -> Iterator[tuple[Kind, str, Handler]]:
+        """Yield the kind, the route and the handler of each."""
+        for kind in Kind:
+            patterns = self._patterns[kind].handlers if kind in self._patterns else {}
+            for route, handler in (self._handlers[kind] | patterns).items():
+                yield kind, route, handler
 
     def schema(self, handshake: Any = None) -> dict[str, Any]:
         """Return the schema of all handlers, in the format that River's reference implementation exports.
@@ -214,11 +250,7 @@ class Service:
         from ..schema.export import Procedure, export
 
         return export(
-            {
-                route: Procedure(handler.kind.name, *handler.types)
-                for handlers in self._handlers.values()
-                for route, handler in handlers.items()
-            },
+            {route: Procedure(handler.kind.name, *handler.types) for _, route, handler in self._all()},
             handshake,
         )
 
@@ -227,6 +259,9 @@ class Service:
             raise LocalError(f"a route is a string, such as @service.{kind.name.lower()}('name'), not {route!r}")
 
         def decorate(function: H) -> H:
+            if has_variables(route):
+                self._register_pattern(function, kind, route, given)
+                return function
             _check(function, kind, route)
             taken = self._handlers[kind].get(route)
             if taken is None and kind >= Kind.UPLOAD:
@@ -240,6 +275,14 @@ class Service:
             return function
 
         return decorate
+
+    def _register_pattern(self, function: Callable[..., Any], kind: Kind, route: str, given: Types) -> None:
+        """Register the handler of a route with variables."""
+        written, convert = with_variables(function, route)
+        _check(written, kind, route)
+        handler = self._handler(written, kind, route, given)
+        self._patterns.setdefault(kind, Patterns()).add(route, handler)
+        self._converters[handler] = route, convert
 
     def _handler(self, function: Callable[..., Any], kind: Kind, route: str, given: Types) -> Handler:
         """Return the handler that calls `function`."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import TypeAlias
 
-from ..errors import ApplicationError, FrameError
+import msgspec
+
+from ..errors import ApplicationError, FrameError, LocalError, Mismatch
 from ..payload import Payload
 from ..protocols import TextForm, text_form
 from ..urls import parse_url
@@ -62,12 +64,44 @@ class Bodies:
             yield self.outgoing(item if isinstance(item, Payload) else Payload(item))
 
 
-def bodies_of(url: str) -> Bodies:
+class CborText:
+    """The text form of CBOR: a :class:`~penstock.dumps.TextForm`."""
+
+    def from_json(self, data: bytes) -> bytes:
+        """Return JSON as CBOR. Raises LocalError if `data` is not JSON."""
+        from ..schema.formats import CBOR
+
+        try:
+            return CBOR.encode(msgspec.json.decode(data))
+        except msgspec.DecodeError as error:
+            raise LocalError(f"the data is written as CBOR, so it must be JSON: {error}") from None
+
+    def to_json(self, body: bytes) -> bytes:
+        """Return CBOR as JSON, with bytes in base64; other data as it is, as Spring sends a String in CBOR."""
+        from ..schema.formats import CBOR
+
+        try:
+            CBOR.check_depth(body)
+            return msgspec.json.encode(CBOR.decoder(object).decode(body))
+        except (Mismatch, msgspec.MsgspecError, UnicodeDecodeError):
+            return body
+
+
+def bodies_of(url: str, mime: str | None = None) -> Bodies:
     """Return the conversion for connections to `url`.
+
+    Args:
+        url: The URL.
+        mime: The MIME type of the connection's data, if the user gives it. CBOR is written and read as JSON.
 
     Raises:
         UrlError: `url` is not valid, or names an unknown protocol or transport.
 
     """
     parsed = parse_url(url)
-    return Bodies(text_form(parsed.protocol, parsed.options))
+    form = text_form(parsed.protocol, parsed.options)
+    if form is None and mime is not None:
+        from ..schema.formats import CBOR, format_of
+
+        form = CborText() if format_of(mime) is CBOR else None
+    return Bodies(form)

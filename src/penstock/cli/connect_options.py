@@ -100,7 +100,7 @@ class SessionOptions:
         data = b"" if self.setup is None else read_bytes(self.setup)
         metadata = None if self.setup_metadata is None else read_bytes(self.setup_metadata)
         if self.setup_auth is None:
-            return bodies_of(url).outgoing(Payload(data, metadata))
+            return bodies_of(url, self.data_mime).outgoing(Payload(data, metadata))
         from .. import Metadata
 
         check_composite(url, settings, "--setup-auth needs")

@@ -62,7 +62,7 @@ def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: Connect
             try:
                 await use(peer)
             except ApplicationError as error:
-                error.data = bodies_of(url).error_data(error)
+                error.data = bodies_of(url, options.data_mime).error_data(error)
                 raise
 
     try:
@@ -81,7 +81,7 @@ def ask(
 ) -> None:
     """Connect to `url`, await `use` with the peer, the route and the request, and close; see :func:`with_peer`."""
     request_route, payload = request.request(url, route, options.settings(url))
-    payload = bodies_of(url).outgoing(payload)
+    payload = bodies_of(url, options.data_mime).outgoing(payload)
 
     async def send(peer: Peer) -> None:
         await use(peer, request_route, payload)

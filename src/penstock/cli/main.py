@@ -60,9 +60,15 @@ def _guarded(arguments: list[str]) -> int:
         return WRONG_USE
 
 
+_SPRING_ENCODINGS: Final = ("Cannot decode to [", "No encoder for ")
+"""What errors of Spring contain if it has no decoder or encoder for the MIME type of the data."""
+
+
 def _error_text(error: PenstockError) -> str:
     """Return the text of an error, with the data that a peer sent with it."""
     text = str(error)
+    if isinstance(error, ApplicationError) and any(words in error.message for words in _SPRING_ENCODINGS):
+        text += "; the peer does not convert this type of data: try --data-mime application/json"
     if not isinstance(error, ApplicationError) or error.data in (b"", error.message.encode()):
         return text
     data = error.data.decode(errors="replace")

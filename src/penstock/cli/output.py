@@ -131,9 +131,13 @@ class OutputOptions:
     def printer(self, url: str = "", options: SessionOptions | None = None) -> Printer:
         """Return a printer of items received from `url` with `options`. Without a URL, data is not converted.
 
+        See :func:`bodies_of`.
+
         Raises:
             UrlError: `url` is not valid, or names an unknown protocol or transport.
 
         """
-        composite = options is not None and is_composite(parse_url(url).protocol, options.settings(url))
-        return Printer("json" if self.json else self.format, bodies_of(url) if url else None, composite)
+        if options is None:
+            return Printer("json" if self.json else self.format, bodies_of(url) if url else None)
+        composite = is_composite(parse_url(url).protocol, options.settings(url))
+        return Printer("json" if self.json else self.format, bodies_of(url, options.data_mime), composite)

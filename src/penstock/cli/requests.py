@@ -85,7 +85,7 @@ def stream(
         if watch:
             from .watch import watch_items
 
-            await watch_items(items, title, bodies_of(url), take, interval)
+            await watch_items(items, title, bodies_of(url, options.data_mime), take, interval)
         else:
             await print_items(items, printer, take, interval)
 
@@ -128,7 +128,7 @@ def upload(
     Example: seq 10 | penstock upload rsocket+tcp://localhost:7878 sum -
     """
     printer = output.printer(url, options)
-    source = bodies_of(url).items(sending.source(items))
+    source = bodies_of(url, options.data_mime).items(sending.source(items))
 
     async def use(peer: Peer, route: str, payload: Payload) -> None:
         printer.item(await peer.upload(route, payload, source))
@@ -154,7 +154,7 @@ def channel(
     Example: seq 10 | penstock channel rsocket+tcp://localhost:7878 double - --delay 0.5
     """
     printer = output.printer(url, options)
-    source = bodies_of(url).items(sending.source(items))
+    source = bodies_of(url, options.data_mime).items(sending.source(items))
 
     async def use(peer: Peer, route: str, payload: Payload) -> None:
         await print_items(peer.channel(route, payload, source, credit=credit), printer, take, interval)

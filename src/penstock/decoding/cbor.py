@@ -1,124 +1,28 @@
-"""CBOR: one map per item, with text keys.
-
-Of CBOR's tags, those for times, dates, numbers and self-described data are decoded. The others are refused: some refer
-to earlier values, compile regular expressions, or describe numbers of any size in a few bytes.
-"""
+"""CBOR: one map per item, with text keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import date, datetime
-from decimal import Decimal
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from ..depth import MAX_DEPTH
+from ..cbor import cbor_reader
 from .rows import RowDecoder
 from .shapes import Shape
 
 __all__ = ["cbor_decoder"]
 
-# RFC 8949, Tagging of Items; RFC 8943, Concise Binary Object Representation (CBOR) Tags for Date.
-TEXT_TIME: Final = 0
-EPOCH_TIME: Final = 1
-POSITIVE: Final = 2
-NEGATIVE: Final = 3
-DECIMAL_FRACTION: Final = 4
-TEXT_DATE: Final = 1004
-SELF_DESCRIBED: Final = 55799
-MAX_EXPONENT: Final = 64
-"""Spark's decimals have 38 digits."""
-MAX_BYTES: Final = 16
-"""Of a large number."""
-
-# A constant after the item shows that it ends where its value ends: an array of two, then the constant.
-_PAIR: Final = b"\x82"
-_END: Final = 0x50656E73746F636B
-_END_BYTES: Final = b"\x1b" + _END.to_bytes(8, "big")
-
 
 def cbor_decoder(fields: pa.Schema, unit: str) -> RowDecoder:
     """Return a decoder of CBOR; `LocalError` if a field has no equivalent. Numbers are timestamps in this unit."""
-    import cbor2
-
     shape = Shape(fields, unit)
     # Bytes have a type of their own: text is not base64.
     convert = partial(msgspec.convert, type=shape.row, builtin_types=(bytes,))
-    read = partial(
-        cbor2.loads,
-        tag_hook=_refuse,
-        semantic_decoders=_tags(),
-        max_depth=MAX_DEPTH + 1,
-        allow_duplicate_keys=False,
-        # Other keys could be chosen to collide, so that a map takes quadratic time.
-        strict_hashable_types=True,
-    )
+    read = cbor_reader(text_keys=True)
 
     def load(item: bytes) -> Any:
-        try:
-            value, end = read(_PAIR + item + _END_BYTES)
-        except cbor2.CBORError as error:
-            # The message may quote the item.
-            raise ValueError("CBOR is malformed, or has a tag that is not supported") from error
-        if end != _END or type(end) is not int:
-            raise ValueError("CBOR has trailing data")
-        return convert(value)
+        return convert(read(item))
 
     return RowDecoder(load, shape.row(), shape.columns)
-
-
-def _tags() -> dict[int, Callable[[Any, bool], Any]]:
-    """Return a function for each tag that is decoded or must not be: of the tag's content, and whether it is hashed."""
-    return {
-        **dict.fromkeys(_KNOWN_TO_CBOR2, _refuse),
-        TEXT_TIME: _text_time,
-        EPOCH_TIME: _epoch_time,
-        POSITIVE: _positive,
-        NEGATIVE: _negative,
-        DECIMAL_FRACTION: _decimal,
-        TEXT_DATE: _text_date,
-        SELF_DESCRIBED: _content,
-    }
-
-
-_KNOWN_TO_CBOR2: Final = (5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 43000)
-
-
-def _refuse(*_: Any) -> Any:
-    raise ValueError("this tag is not supported")
-
-
-def _content(value: Any, _: bool) -> Any:
-    return value
-
-
-def _text_time(value: Any, _: bool) -> datetime:
-    return msgspec.convert(value, datetime)
-
-
-def _epoch_time(value: Any, _: bool) -> datetime:
-    return msgspec.convert(value, datetime, strict=False)
-
-
-def _text_date(value: Any, _: bool) -> date:
-    return msgspec.convert(value, date)
-
-
-def _positive(value: Any, _: bool) -> int:
-    if not isinstance(value, bytes) or len(value) > MAX_BYTES:
-        raise ValueError(f"a number is larger than {MAX_BYTES} bytes")
-    return int.from_bytes(value, "big")
-
-
-def _negative(value: Any, _: bool) -> int:
-    return -1 - _positive(value, _)
-
-
-def _decimal(value: Any, _: bool) -> Decimal:
-    exponent, number = value
-    if type(exponent) is not int or type(number) is not int or abs(exponent) > MAX_EXPONENT:
-        raise ValueError("a decimal fraction is out of range")
-    return Decimal(number).scaleb(exponent)

@@ -206,11 +206,11 @@ def _begin(tracer: Tracer, kind: SpanKind, request: Request, parent: Context | N
     # THREATS 103: strangers choose the routes of requests without a handler, so they share one name.
     attributes: dict[str, str | int] = {
         "rpc.system": connection.protocol,
-        "rpc.method": request.route if request.handled else OTHER,
+        "rpc.method": request.pattern if request.handled else OTHER,
         "penstock.kind": name,
         **_places(connection),
     }
-    return tracer.start_span((request.route if request.handled else "") or name, parent, kind, attributes)
+    return tracer.start_span((request.pattern if request.handled else "") or name, parent, kind, attributes)
 
 
 def _places(connection: Connection) -> dict[str, str | int]:

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import msgspec
 
-from ..depth import MAX_DEPTH, count_msgpack, json_too_deep, msgpack_too_deep
+from ..depth import MAX_DEPTH, cbor_too_deep, count_cbor, count_msgpack, json_too_deep, msgpack_too_deep
 from ..errors import Mismatch
 from ..protocols import encodings
+from . import cbor
 
-__all__ = ["FORMATS", "JSON", "KNOWN", "MSGPACK", "Format", "format_of"]
+__all__ = ["CBOR", "FORMATS", "JSON", "KNOWN", "MSGPACK", "Format", "format_of"]
 
 
 class Format:
@@ -44,7 +45,8 @@ class Format:
     def check_depth(self, data: bytes) -> None:
         """Raise Mismatch if data is nested too deeply for a decoder (THREATS 64)."""
         if self._too_deep(data) >= 0:
-            raise Mismatch(f"nested more than {MAX_DEPTH} levels deep")
+            keys = " or has a key that is not a text, bytes or a number" if self._too_deep is cbor_too_deep else ""
+            raise Mismatch(f"nested more than {MAX_DEPTH} levels deep{keys}")
 
     def memory(self, data: bytes) -> int:
         """Return about how much memory the decoded value takes, in bytes: seldom less, and at most a few times more.
@@ -53,6 +55,8 @@ class Format:
         """
         if self._too_deep is msgpack_too_deep:
             values = count_msgpack(data)
+        elif self._too_deep is cbor_too_deep:
+            values = count_cbor(data)
         else:
             values = data.count(b",") + data.count(b"[") + data.count(b"{") + 2 * data.count(b":")
         return VALUE_BYTES * (values + 1) + (1 if data.isascii() else 4) * len(data)
@@ -83,15 +87,18 @@ VALUE_BYTES: Final = 80
 
 JSON: Final = Format("json", msgspec.json, json_too_deep)
 MSGPACK: Final = Format("msgpack", msgspec.msgpack, msgpack_too_deep)
-FORMATS: Final = (JSON, MSGPACK)
+CBOR: Final = Format("cbor", cbor, cbor_too_deep)
+FORMATS: Final = (JSON, MSGPACK, CBOR)
 
 _BY_MIME: Final = {
     "application/json": JSON,
     "application/msgpack": MSGPACK,
     "application/x-msgpack": MSGPACK,
     "application/vnd.msgpack": MSGPACK,
+    # The default of Spring.
+    "application/cbor": CBOR,
 }
-KNOWN: Final = f"{', '.join(_BY_MIME)}, or any type that ends in +json"
+KNOWN: Final = f"{', '.join(_BY_MIME)}, or any type that ends in +json or +cbor"
 """The supported MIME types, for error messages."""
 
 
@@ -103,8 +110,10 @@ def format_of(mime: str) -> Format | None:
     """
     name = mime.partition(";")[0].strip().lower()
     known = _BY_MIME.get(name) or _of_protocols().get(name)
-    # RFC 6839, section 3.1: types with this suffix are JSON.
-    return JSON if known is None and name.endswith("+json") else known
+    # RFC 6839, section 3.1, and RFC 8949, section 9.5: types with these suffixes are JSON and CBOR.
+    if known is not None:
+        return known
+    return JSON if name.endswith("+json") else CBOR if name.endswith("+cbor") else None
 
 
 @cache

@@ -294,7 +294,6 @@ def _classes(info: Any) -> Iterator[Any]:
         pending += [*getattr(one, "types", ()), *getattr(one, "item_types", ())]
 
 
-
 def _untitled(node: Any) -> Any:
     """Return a schema of pydantic without the titles of its fields, which are not the names of classes."""
     if isinstance(node, list):

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from ..cbor import cbor_reader
 from ..errors import Invalid
 
 __all__ = ["EARLIEST", "NEW", "Subscription"]
@@ -88,10 +89,6 @@ def _decoded(data: bytes) -> Subscription:
 def _from_cbor(data: bytes) -> object:
     # Only clients that send it need it.
     try:
-        import cbor2
+        return cbor_reader(text_keys=True)(data)
     except ImportError:
         raise ValueError("CBOR needs the package cbor2 on the server; send JSON") from None
-    try:
-        return cbor2.loads(data)
-    except Exception as error:
-        raise ValueError(f"it is not CBOR: {error}") from None
