@@ -28,7 +28,9 @@ FOLDERS = FAMILIES | {
     "cli",
     "demo",
     "reactive",
+    "reflection",
     "testing",
+    "tryit",
 }
 EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 
@@ -73,9 +75,13 @@ RULES = {
     "schema": Rule(ours={"top", "protocols"}, theirs_lazily={"jsonschema_rs"}),
     "aio": Rule(
         ours={"top", "protocols", "schema", "transports"},
-        lazily={"wire.columns", "store"},
+        lazily={"wire.columns", "store", "reflection"},
         theirs_lazily={"pyarrow", "uvloop"},
     ),
+    # Services that describe themselves, and the clients that ask them.
+    "reflection": Rule(ours={"top", "protocols", "schema", "aio"}),
+    # The page on which people try a service.
+    "tryit": Rule(ours={"top", "protocols", "urls", "aio", "schema", "reflection"}, theirs_lazily={"websockets"}),
     # Options of commands and of Spark describe peers in the same way.
     "access": Rule(ours={"top"}),
     "access.listening": Rule(ours={"top", "urls", "access"}),

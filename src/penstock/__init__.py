@@ -76,6 +76,8 @@ if TYPE_CHECKING:
     from .ledger import LedgerSnapshot
     from .payload import MetadataPush, Payload, PayloadRun
     from .receiving.receiver import Receiver
+    from .reflection.client import describe
+    from .reflection.description import Description, NotDescribed
     from .rsocket.extensions.authentication import Bearer, Custom, Simple
     from .rsocket.extensions.composite import Metadata
     from .rsocket.extensions.tracing import TraceContext
@@ -100,6 +102,7 @@ __all__ = [
     "DataLost",
     "DedupError",
     "Deduplicated",
+    "Description",
     "DiskFull",
     "FixedLease",
     "FrameError",
@@ -128,6 +131,7 @@ __all__ = [
     "MetricsSnapshot",
     "Mismatch",
     "Next",
+    "NotDescribed",
     "Outcome",
     "OwnerMissing",
     "Payload",
@@ -167,6 +171,7 @@ __all__ = [
     "balance",
     "connect",
     "current_connection",
+    "describe",
     "handshake",
     "rehandshake",
     "run",
@@ -200,6 +205,8 @@ _HOMES = {
     "ledger": ("LedgerSnapshot",),
     "payload": ("MetadataPush", "Payload", "PayloadRun"),
     "receiving.receiver": ("Receiver",),
+    "reflection.client": ("describe",),
+    "reflection.description": ("Description", "NotDescribed"),
     "rsocket.extensions.authentication": ("Bearer", "Custom", "Simple"),
     "rsocket.extensions.composite": ("Metadata",),
     "rsocket.extensions.tracing": ("TraceContext",),

@@ -11,6 +11,7 @@ from ..connection import Connection
 from ..errors import LocalError, Rejected
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
+from ..settings import Settings
 from .handlers import Handler, Request, chain
 from .service import Service
 
@@ -20,11 +21,15 @@ ROUTE_CHARACTERS = 100
 """Characters of an unknown route that an error repeats."""
 
 
-def bound(service: Service, connection: Connection) -> Service:
+def bound(service: Service, connection: Connection, settings: Settings) -> Service:
     """Return `service` for the requests of one connection, with its interceptors and the types of its handlers.
 
-    A service without interceptors and typed handlers is returned unchanged.
+    A service without interceptors and typed handlers is returned unchanged, unless it describes itself.
     """
+    if settings.reflection:
+        from ..reflection.served import Reflecting
+
+        service = Reflecting(service, connection, settings.software)
     return _Bound(service, connection) if service.typed or service.interceptors else service
 
 
@@ -34,7 +39,6 @@ class _Bound(Service):
     def __init__(self, service: Service, connection: Connection) -> None:
         super().__init__()
         self.interceptors = service.interceptors
-        self._kinds = service._kinds
         self._service = service
         self._connection = connection
 
@@ -53,6 +57,10 @@ class _Bound(Service):
     def handles(self, kind: int, route: str) -> bool:
         """Return whether the service has a handler, besides interceptors."""
         return self._service.handles(kind, route)
+
+    def kind_of(self, route: str) -> Kind | None:
+        """Return the kind of a route's handler other than FIRE."""
+        return self._service.kind_of(route)
 
     def pushed(self, metadata: bytes) -> None:
         """Pass pushed metadata to the push handler."""
