@@ -10,6 +10,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ..errors import LocalError
+from .routes import offered_routes
 
 __all__ = ["Credit", "Route", "Url", "offering", "read_bytes"]
 
@@ -24,7 +25,7 @@ Url = Annotated[
     str,
     Argument(help="PROTOCOL+TRANSPORT://HOST:PORT: rsocket+tcp://localhost:7878, reactivesocket-0.0+ws://…"),
 ]
-Route = Annotated[str, Argument(help="The name of a handler.")]
+Route = Annotated[str, Argument(help="The name of a handler.", autocompletion=offered_routes)]
 Credit = Annotated[int | None, Option("--credit", metavar="N", min=1, help="Maximum items in flight.")]
 
 

@@ -82,7 +82,7 @@ def candidates(words: list[str]) -> list[str]:
         return _fitting([*(text for option in _options(here) for text in option.opts), "--help"], last)
     if hasattr(here, "commands"):
         return _fitting(list(here.commands), last)
-    return [] if rest else _fitting(_values(here, here.params[0], last), last) if here.params else []
+    return _fitting(_argument_values(here, rest, last), last)
 
 
 def _fitting(words: list[str], beginning: str) -> list[str]:
@@ -98,8 +98,27 @@ def _option(here: Any, word: str) -> Any:
     return next((option for option in _options(here) if word in option.opts), None)
 
 
-def _values(here: Any, parameter: Any, beginning: str) -> list[str]:
-    """Return the known values of a parameter."""
+def _argument_values(here: Any, before: list[str], beginning: str) -> list[str]:
+    """Return the known values of the argument that follows the words `before`."""
+    given: list[str] = []
+    words = iter(before)
+    for word in words:
+        option = _option(here, word)
+        if option is not None and not option.is_flag:
+            next(words, None)
+        elif not word.startswith("-"):
+            given.append(word)
+    arguments = [each for each in here.params if each.param_type_name == "argument"]
+    if len(given) >= len(arguments):
+        return []
+    return _values(
+        here, arguments[len(given)], beginning, dict(zip((each.name for each in arguments), given, strict=False))
+    )
+
+
+def _values(here: Any, parameter: Any, beginning: str, given: dict[str, str] | None = None) -> list[str]:
+    """Return the known values of a parameter. `given` are the arguments before it."""
     context = here.context_class(here, info_name=here.name, resilient_parsing=True)
+    context.params.update(given or {})
     found = parameter.shell_complete(context, beginning)
     return [str(item.value) for item in found if item.type == "plain"]

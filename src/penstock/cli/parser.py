@@ -21,6 +21,8 @@ VERBS: Final = (
     "upload",
     "channel",
     "push",
+    "describe",
+    "ui",
     "serve",
     "collect",
     "top",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from ..aio.peer import Peer
+from ..aio.peer import Peer, RequestMetadata
 from ..errors import ApplicationError
 from .description import ROUTE, Description, NotDescribed, Why, read
 
@@ -16,13 +16,14 @@ SECONDS: Final = 10.0
 OFF: Final = "if it uses Penstock, start it with penstock serve --reflection, or with Settings(reflection=True)"
 
 
-async def describe(peer: Peer, *, timeout: float = SECONDS) -> Description:
+async def describe(peer: Peer, *, metadata: RequestMetadata = None, timeout: float = SECONDS) -> Description:
     """Return what a peer offers: its routes, with their kinds, types and documentation.
 
     It works over every protocol, and on a peer that reconnects or balances; a balancer asks one of its servers.
 
     Args:
         peer: The peer.
+        metadata: Metadata of the request, such as credentials.
         timeout: How long to wait for the answer, in seconds.
 
     Raises:
@@ -33,7 +34,7 @@ async def describe(peer: Peer, *, timeout: float = SECONDS) -> Description:
     """
     try:
         async with asyncio.timeout(timeout):
-            answer = await peer.call(ROUTE)
+            answer = await peer.call(ROUTE, metadata=metadata)
     except TimeoutError:
         raise NotDescribed(
             Why.SILENT, f"the peer has not described itself within {timeout:g} s; it may not use Penstock"

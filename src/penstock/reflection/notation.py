@@ -9,13 +9,26 @@ from typing import Any, Final
 from .definitions import REFERENCE
 from .description import Described
 
-__all__ = ["fields_text", "signature", "type_text"]
+__all__ = ["field_lines", "fields_text", "signature", "type_text"]
 
 MAX_LEVELS: Final = 5
 MAX_CHOICES: Final = 12
 MAX_FIELDS: Final = 24
 SIMPLE: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "none"}
 FORMATS: Final = {"date-time": "datetime", "date": "date", "time": "time", "duration": "duration", "uuid": "uuid"}
+LIMITS: Final = {
+    "minimum": "at least",
+    "exclusiveMinimum": "more than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+    "multipleOf": "a multiple of",
+    "minLength": "length at least",
+    "maxLength": "length at most",
+    "pattern": "matches",
+    "minItems": "items at least",
+    "maxItems": "items at most",
+    "default": "default",
+}
 UNTYPED: Final = "data"
 """What a handler takes or returns if its type is not known."""
 
@@ -114,3 +127,23 @@ def _literal(value: Any) -> str:
 def _joined(words: list[str]) -> str:
     shown = list(dict.fromkeys(words))
     return " | ".join([*shown[:MAX_CHOICES], *(["…"] if len(shown) > MAX_CHOICES else [])])
+
+
+def field_lines(schema: Any) -> list[str]:
+    """Return the fields of an object, one for each line, with limits, defaults and descriptions; else its type."""
+    fields = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(fields, Mapping):
+        return [type_text(schema)]
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    return [_field_line(name, each, name in needed) for name, each in fields.items()]
+
+
+def _field_line(name: str, schema: Any, needed: bool) -> str:
+    text = f"{name}{'' if needed else '?'}: {type_text(schema)}"
+    if not isinstance(schema, Mapping):
+        return text
+    notes = [f"{words} {_literal(schema[key])}" for key, words in LIMITS.items() if key in schema]
+    about = schema.get("description")
+    limits = f"  ({', '.join(notes)})" if notes else ""
+    return f"{text}{limits}{f'  {about}' if isinstance(about, str) else ''}"

@@ -1,0 +1,109 @@
+"""Requests as commands for a shell and as Python: what people copy to repeat them elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from typing import Any, Final
+
+__all__ = ["as_command", "as_python"]
+
+WITH_ITEMS: Final = ("upload", "channel")
+
+
+def as_command(
+    url: str, route: str, kind: str, data: str = "", items: Sequence[str] = (), options: Sequence[str] = ()
+) -> str:
+    """Return a request as a command, quoted for a POSIX shell.
+
+    Args:
+        url: The server.
+        route: The route.
+        kind: The kind, in lower case.
+        data: The data of the request.
+        items: The items after the request, for uploads and channels.
+        options: Further words of the command, not quoted.
+
+    """
+    sends = kind in WITH_ITEMS
+    # A line is an item: others are written as JSON.
+    objects = any("\n" in item or "\r" in item or not item for item in items)
+    more = [*options, *(["--json-items"] if objects else [])]
+    before, given = "", shlex.quote(data)
+    if sends:
+        printed = [json.dumps({"data": item}, ensure_ascii=False) if objects else item for item in items]
+        before = f"printf '%s\\n' {shlex.join(printed)} | " if printed else "printf '' | "
+    if data.startswith("@") or data == "-":
+        # -d would read a file or standard input, which an upload uses for its items.
+        printing = f"printf %s {given}"
+        before, given = (before, f"@<({printing})") if sends else (f"{printing} | ", "-")
+    places = [url, route, *(["-"] if sends else [])]
+    chosen = [*(["-d", given] if data else []), *map(shlex.quote, more)]
+    written = [*map(shlex.quote, places)]
+    words = [*chosen, "--", *written] if route.startswith("-") else [*written, *chosen]
+    return before + " ".join(["penstock", kind, *words])
+
+
+def as_python(
+    url: str, route: str, kind: str, data: str = "", items: Sequence[str] = (), settings: dict[str, Any] | None = None
+) -> str:
+    """Return a request as a Python program.
+
+    Args:
+        url: The server.
+        route: The route.
+        kind: The kind, in lower case.
+        data: The data of the request. It is a value if the connection has JSON or River's data, and it is JSON.
+        items: The items after the request.
+        settings: Settings that are not the default.
+
+    """
+    typed = _is_typed(url, settings or {}) and _is_json([*([data] if data else []), *items])
+    read = _literal if typed else repr
+    arguments = [repr(route)]
+    if data or kind in WITH_ITEMS:
+        arguments.append(read(data) if data or not typed else "None")
+    if kind in WITH_ITEMS:
+        arguments.append(f"[{', '.join(map(read, items))}]")
+    call = f"{'client' if typed else 'peer'}.{kind}({', '.join(arguments)})"
+    shown = "response" if typed else "response.data.decode()"
+    chosen = f", settings=penstock.Settings({_keywords(settings)})" if settings else ""
+    body = [f"    async with penstock.connect({url!r}{chosen}) as peer:"]
+    body += ["        client = penstock.typed(peer)"] if typed else []
+    if kind == "fire":
+        body.append(f"        await {call}")
+    elif kind in ("stream", "channel"):
+        body += [f"        async with {call} as responses:", "            async for response in responses:"]
+        body.append(f"                print({shown})")
+    else:
+        body += [f"        response = await {call}", f"        print({shown})"]
+    head = ["import asyncio", "", "import penstock", "", "", "async def main() -> None:"]
+    return "\n".join([*head, *body, "", "", "asyncio.run(main())", ""])
+
+
+def _is_typed(url: str, settings: dict[str, Any]) -> bool:
+    """Return True if the data of a connection is that of values."""
+    mime = str(settings.get("data_mime", ""))
+    return url.startswith("river+") or mime == "application/json" or mime.endswith("+json")
+
+
+def _is_json(texts: Sequence[str]) -> bool:
+    try:
+        for text in texts:
+            json.loads(text, parse_constant=_no_constant)
+    except ValueError:
+        return False
+    return True
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _literal(text: str) -> str:
+    return repr(json.loads(text))
+
+
+def _keywords(settings: dict[str, Any] | None) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in (settings or {}).items())
