@@ -59,17 +59,19 @@ def as_python(
         settings: Settings that are not the default.
 
     """
-    typed = _is_typed(url, settings or {}) and _is_json([*([data] if data else []), *items])
+    values = [*([data] if data else []), *items]
+    typed = bool(values) and _is_typed(url, settings or {}) and _is_json(values)
     read = _literal if typed else repr
     arguments = [repr(route)]
     if data or kind in WITH_ITEMS:
-        arguments.append(read(data) if data or not typed else "None")
+        # None would be sent as null.
+        arguments.append(read(data) if data or not typed else "penstock.Payload()")
     if kind in WITH_ITEMS:
         arguments.append(f"[{', '.join(map(read, items))}]")
     call = f"{'client' if typed else 'peer'}.{kind}({', '.join(arguments)})"
     shown = "response" if typed else "response.data.decode()"
-    chosen = f", settings=penstock.Settings({_keywords(settings)})" if settings else ""
-    body = [f"    async with penstock.connect({url!r}{chosen}) as peer:"]
+    body = [f"    settings = penstock.Settings({_keywords(settings)})"] if settings else []
+    body.append(f"    async with penstock.connect({url!r}{', settings=settings' if settings else ''}) as peer:")
     body += ["        client = penstock.typed(peer)"] if typed else []
     if kind == "fire":
         body.append(f"        await {call}")
@@ -105,5 +107,5 @@ def _literal(text: str) -> str:
     return repr(json.loads(text))
 
 
-def _keywords(settings: dict[str, Any] | None) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in (settings or {}).items())
+def _keywords(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())

@@ -146,6 +146,8 @@ class Conversation:
         task = asyncio.create_task(running.run(peer))
         self._running[message.id] = running, task
         task.add_done_callback(lambda _: self._running.pop(message.id, None))
+        # A task that is canceled before it has begun would not report its end.
+        await asyncio.sleep(0)
 
     async def _report_of(self, request_id: str, message: dict[str, Any]) -> None:
         await self._report({"id": request_id, **message})

@@ -317,9 +317,9 @@ function update() {
   $("flow").hidden = !(page.live && page.running.kind !== "fire") && !STREAMS.includes(page.running?.kind);
   const running = page.live && STREAMS.includes(page.running.kind);
   document.querySelector("#flow dl").hidden = !STREAMS.includes(page.running?.kind);
-  for (const id of ["more", "count", "pause"]) $(id).hidden = !STREAMS.includes(page.running?.kind);
-  for (const id of ["more", "count", "pause"]) $(id).disabled = !running;
-  $("cancel").disabled = !page.live;
+  // What was requested and will not arrive means nothing.
+  for (const id of ["more", "count", "pause", "outstanding-label"]) $(id).hidden = !running;
+  $("cancel").hidden = !page.live;
   $("sending").hidden = !(page.live && SENDS.includes(page.running.kind));
   $("views").hidden = !items.tabular;
 }

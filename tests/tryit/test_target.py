@@ -1,0 +1,81 @@
+"""The server that is tried comes and goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+import penstock
+from penstock import Settings
+from penstock.tryit import target as module
+from penstock.tryit.target import State, Target
+from tests.reflection.quotes import KINDS, service
+
+URL = "rsocket+memory://target"
+ON = Settings(reflection=True)
+
+
+@asynccontextmanager
+async def watched(url: str = URL) -> AsyncIterator[tuple[Target, Callable[[State], asyncio.Task[None]]]]:
+    """Run a target; yield it, and a function that waits for a state."""
+    found = Target(lambda hook: penstock.connect(url, on_connection=hook, reconnect=False))
+    changed = asyncio.Condition()
+    tasks = set()
+
+    async def notify() -> None:
+        async with changed:
+            changed.notify_all()
+
+    def note() -> None:
+        task = asyncio.create_task(notify())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    async def until(state: State) -> None:
+        async with changed:
+            await changed.wait_for(lambda: found.state is state)
+
+    found.changed = note
+    running = asyncio.create_task(found.run())
+    try:
+        yield found, lambda state: asyncio.create_task(until(state))
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again at once."""
+    monkeypatch.setattr(module, "DELAYS", (0.01,))
+
+
+async def test_comes_goes_and_returns() -> None:
+    async with watched() as (target, until):
+        await until(State.AWAY)
+        assert target.problem and target.peer is None
+        async with penstock.serve(service, URL, settings=ON):
+            await until(State.CONNECTED)
+            assert target.description is not None and len(target.description.routes) == len(KINDS)
+            assert not target.problem
+        await until(State.AWAY)
+        # What it offered is still known.
+        assert target.problem and target.description is not None
+        async with penstock.serve(service, URL):
+            await until(State.CONNECTED)
+            assert target.description is None and "--reflection" in target.undescribed
+
+
+async def test_asks_again() -> None:
+    growing = penstock.Service()
+    async with penstock.serve(growing, URL, settings=ON), watched() as (target, until):
+        await target.describe()
+        await until(State.CONNECTED)
+        assert target.description is not None and target.description.routes == []
+        growing.call("new")(lambda request: request)
+        await target.describe()
+        assert [each.route for each in target.description.routes] == ["new"]
