@@ -135,6 +135,11 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
             "Quote(symbol='ACME', price=1.5)\n[Quote(symbol='ACME', price=1.0), Quote(symbol='ACME', price=1.25)]\n"
             "30.0\nSymbol(name='?') is unknown\n[('/name', 'Object missing required field `name`')]\n",
         ),
+        (
+            "docs/how-to/reflection.md",
+            2,
+            "quotes 1.4\ncall quotes.latest - Return the price of the last trade.\nunknown\n",
+        ),
         ("docs/how-to/serve-and-call.md", 2, "b'42'\nb'6'\n[b'0', b'1', b'2']\nhello\n0x301 not today\n"),
         ("docs/how-to/leases.md", 1, "12\nthe peer has not granted a lease for another request"),
         ("docs/how-to/old-peers.md", 1, "[b'1', b'half time', b'2']\n"),

@@ -46,7 +46,7 @@ def test_shows_one_route_with_types_errors_and_an_example(penstock: Penstock, de
     assert "the handler has no types" in penstock("describe", described[0], "log").out.decode()
 
 
-@pytest.mark.parametrize("route", ["quotes.latest", "orders.load", "orders.echo", "tree"])
+@pytest.mark.parametrize("route", ["quotes.latest", "orders.load", "orders.echo", "orders.place"])
 @pytest.mark.parametrize("number", [0, 1], ids=["rsocket", "river"])
 def test_the_example_runs(penstock: Penstock, described: list[str], route: str, number: int) -> None:
     *_, example = penstock("describe", described[number], route).out.decode().splitlines()

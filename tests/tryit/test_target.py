@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
 
 import penstock
-from penstock import Settings
+from penstock import LocalError, Settings
 from penstock.tryit import target as module
 from penstock.tryit.target import State, Target
 from tests.reflection.quotes import KINDS, service
@@ -79,3 +80,9 @@ async def test_asks_again() -> None:
         growing.call("new")(lambda request: request)
         await target.describe()
         assert [each.route for each in target.description.routes] == ["new"]
+
+
+async def test_options_that_do_not_fit_are_not_tried_again() -> None:
+    wrong = Target(lambda hook: penstock.connect("rsocket+tcp://127.0.0.1:1", ssl=ssl.create_default_context()))
+    with pytest.raises(LocalError):
+        await wrong.run()

@@ -20,6 +20,7 @@ EXTRAS: Final = {
     "prometheus_client": "metrics",
     "pyarrow": "arrow",
     "pyspark": "spark",
+    "websockets": "websocket",
     "xxhash": "arrow",
 }
 """The extra that installs a package; `demo` installs all others."""

@@ -61,15 +61,13 @@ async def _serve(url: str, options: SessionOptions, auth: str | None, port: int,
     place = _place(url, options, auth)
     connect = partial(connecting, url, options, data_mime=JSON if _chooses(url) else None)
     target = Target(lambda hook: connect(hook=hook), request_metadata(url, options, auth))
-    # Options that are wrong are reported before the page opens.
-    connect()
     async with open_door(target, place, port) as page:
         task = asyncio.create_task(target.run())
         try:
             print(f"page on {page}", flush=True)
             if open_browser:
                 await asyncio.to_thread(_open, page)
-            await stopped
+            await asyncio.wait([task, stopped], return_when=asyncio.FIRST_COMPLETED)
         finally:
             task.cancel()
             with suppress(asyncio.CancelledError):

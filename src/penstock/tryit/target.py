@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from ..errors import PenstockError
+from ..errors import LocalError, PenstockError
 from ..reflection.client import describe
 from ..reflection.description import Description, NotDescribed
 
@@ -61,12 +61,20 @@ class Target:
         self._connect = connect
 
     async def run(self) -> None:
-        """Connect, and connect again, until the task is canceled."""
+        """Connect, and connect again, until the task is canceled.
+
+        Raises:
+            LocalError: The options of the connection do not fit its URL.
+
+        """
         attempt = 0
         while True:
             try:
                 if await self._connected():
                     attempt = 0
+            except LocalError:
+                # Another attempt would fail in the same way.
+                raise
             except PenstockError as error:
                 self.problem = str(error)
             self.peer = None
