@@ -15,7 +15,7 @@ from penstock.reflection.description import ROUTE, Why
 from .quotes import KINDS, service
 
 ON = Settings(reflection=True, software="quotes 1.4")
-URLS = [*(f"{protocol}+memory://described" for protocol in PROTOCOLS), "river+memory://described?codec=json"]
+URLS = [*(f"{protocol}+memory://described" for protocol in PROTOCOLS), "river+memory://described?codec=msgpack"]
 
 
 async def refusal(served: Service, url: str = "rsocket+memory://refused", timeout: float = 10) -> NotDescribed:

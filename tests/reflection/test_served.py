@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 import penstock
-from penstock import Connection, LocalError, Payload, Service, Settings
+from penstock import Connection, Kind, LocalError, Payload, Service, Settings
 from penstock.reflection.description import ROUTE
-from penstock.reflection.served import MAX_BYTES, description_of
+from penstock.reflection.served import MAX_BYTES, Reflecting, description_of
 
 from .quotes import service
 
@@ -92,6 +92,15 @@ async def test_one_server_of_a_service_may_describe_it_and_another_not() -> None
         async with penstock.connect(outside) as peer:
             with pytest.raises(penstock.NotDescribed):
                 await penstock.describe(peer)
+
+
+def test_taps_know_which_routes_have_a_handler() -> None:
+    reflecting = Reflecting(service, CONNECTION)
+    assert reflecting.handles(Kind.CALL, ROUTE) and reflecting.handles(Kind.CALL, "tree")
+    # Calls arrive as streams in some protocols.
+    assert reflecting.handles(Kind.STREAM, ROUTE) and not reflecting.handles(Kind.FIRE, ROUTE)
+    assert not reflecting.handles(Kind.CALL, "nowhere")
+    assert (Kind.CALL, ROUTE) in reflecting.routes() and reflecting.kind_of(ROUTE) is Kind.CALL
 
 
 async def test_other_requests_are_answered_as_before() -> None:

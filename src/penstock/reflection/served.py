@@ -55,6 +55,10 @@ class Reflecting(Service):
             return self._describe
         return self._service.find(kind, route, calls_by_streams)
 
+    def handles(self, kind: int, route: str) -> bool:
+        """Return whether there is a handler for requests of a kind, as they arrive, with a route."""
+        return self.find(kind, route, True) is not None
+
     def kind_of(self, route: str) -> Kind | None:
         """Return the kind of a route's handler other than FIRE."""
         return Kind.CALL if route == ROUTE else self._service.kind_of(route)
