@@ -11,6 +11,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
 
@@ -25,8 +26,8 @@ def copied(*options: str, environment: dict[str, str] | None = None) -> dict[str
         page = process.stdout.readline().split()[-1]
         parts = urlsplit(page)
         assert build_opener(ProxyHandler({})).open(page, timeout=SECONDS).status == 200
-        origin = f"http://{parts.netloc}"
-        with connect(f"ws://{parts.netloc}{parts.path}socket", origin=origin, proxy=None) as socket:  # type: ignore[arg-type]
+        origin = Origin(f"http://{parts.netloc}")
+        with connect(f"ws://{parts.netloc}{parts.path}socket", origin=origin, proxy=None) as socket:
             socket.send(json.dumps({"op": "copy", "kind": "call", "route": "a.b", "data": '{"a": 1}'}))
             message: dict[str, str] = {}
             while message.get("type") != "copied":

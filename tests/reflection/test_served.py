@@ -105,7 +105,7 @@ def test_taps_know_which_routes_have_a_handler() -> None:
 
 async def test_other_requests_are_answered_as_before() -> None:
     url = "river+memory://others"
-    pushed = []
+    pushed: list[bytes] = []
     plain = Service()
     plain.call("a.call")(lambda request: request)
     plain.stream("a.stream")(lambda request: [b"1", b"2"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -67,7 +68,8 @@ async def _serve(url: str, options: SessionOptions, auth: str | None, port: int,
             print(f"page on {page}", flush=True)
             if open_browser:
                 await asyncio.to_thread(_open, page)
-            await asyncio.wait([task, stopped], return_when=asyncio.FIRST_COMPLETED)
+            either: list[asyncio.Future[Any]] = [task, stopped]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         finally:
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -77,7 +79,9 @@ async def _serve(url: str, options: SessionOptions, auth: str | None, port: int,
 def _open(page: str) -> None:
     import webbrowser
 
-    # Without a browser, the URL is on the terminal.
+    if sys.platform == "linux" and not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        # A browser for terminals would take this one. The URL is on it.
+        return
     with suppress(webbrowser.Error):
         webbrowser.open(page)
 

@@ -43,7 +43,8 @@ class Definitions:
         if "properties" in schema and "title" not in schema and isinstance(wanted, type):
             schema = {"title": wanted.__name__, **schema}
         renamed = self._lift(schema)
-        return self._write(schema, renamed)
+        written: dict[str, Any] = self._write(schema, renamed)
+        return written
 
     def _lift(self, schema: dict[str, Any]) -> dict[str, str]:
         """Move the definitions of a schema to the table, and return their names there by their references."""
