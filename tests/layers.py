@@ -79,7 +79,7 @@ RULES = {
         theirs_lazily={"pyarrow", "uvloop"},
     ),
     # Services that describe themselves, and the clients that ask them.
-    "reflection": Rule(ours={"top", "protocols", "schema", "aio"}),
+    "reflection": Rule(ours={"top", "protocols", "urls", "schema", "aio"}),
     # The page on which people try a service.
     "tryit": Rule(ours={"top", "protocols", "urls", "aio", "schema", "reflection"}, theirs_lazily={"websockets"}),
     # Options of commands and of Spark describe peers in the same way.

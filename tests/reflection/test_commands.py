@@ -83,3 +83,17 @@ def test_programs_are_valid(kind: str, data: str, settings: dict[str, str]) -> N
     assert typed == (bool(settings) and data not in ("no 'json'", "NaN") and (bool(data) or sends))
     if data:
         assert ast.literal_eval(made.args[1]) == ({"a": [1, None, True]} if typed else data)
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "typed"),
+    [
+        ("river+tcp://h:1", {}, True),
+        ("river+tcp://h:1?codec=msgpack", {}, True),
+        (URL, {}, False),
+        (URL, {"data_mime": "application/x+json"}, True),
+        (URL, {"data_mime": "application/msgpack"}, False),
+    ],
+)
+def test_programs_have_values_where_people_write_json(url: str, settings: dict[str, str], typed: bool) -> None:
+    assert ("penstock.typed" in as_python(url, "r", "call", "[1]", settings=settings)) is typed

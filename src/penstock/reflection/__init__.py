@@ -1,4 +1,4 @@
-"""Services that describe themselves over the wire. May import the top files, protocols, schema and aio."""
+"""Services that describe themselves over the wire. May import the top files, protocols, urls, schema and aio."""
 
 from __future__ import annotations
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
+
+from ..protocols import connection_settings
+from ..schema.formats import MSGPACK, format_of
+from ..settings import DEFAULT_SETTINGS
+from ..urls import parse_url
 
 __all__ = ["as_command", "as_python"]
 
@@ -54,7 +60,7 @@ def as_python(
         url: The server.
         route: The route.
         kind: The kind, in lower case.
-        data: The data of the request. It is a value if the connection has JSON or River's data, and it is JSON.
+        data: The data of the request. JSON becomes a value, if the data of the connection is that of values.
         items: The items after the request.
         settings: Settings that are not the default.
 
@@ -85,9 +91,12 @@ def as_python(
 
 
 def _is_typed(url: str, settings: dict[str, Any]) -> bool:
-    """Return True if the data of a connection is that of values."""
-    mime = str(settings.get("data_mime", ""))
-    return url.startswith("river+") or mime == "application/json" or mime.endswith("+json")
+    """Return True if people write the data of a connection as JSON, from which values are made."""
+    parsed = parse_url(url)
+    chosen = replace(DEFAULT_SETTINGS, data_mime=settings.get("data_mime", DEFAULT_SETTINGS.data_mime))
+    form = format_of(connection_settings(parsed.protocol, chosen, parsed.options).data_mime)
+    # The bytes of msgpack are sent as they are written.
+    return form not in (None, MSGPACK)
 
 
 def _is_json(texts: Sequence[str]) -> bool:

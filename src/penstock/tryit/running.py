@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..aio.peer import Peer, RequestMetadata
     from ..aio.streams import Stream
 
-__all__ = ["Running", "Start"]
+__all__ = ["Report", "Running", "Start"]
 
 MAX_WAITING: Final = 100
 """Items of the user that the server has not taken."""

@@ -68,7 +68,9 @@ export class Items {
     for (const value of values) {
       for (const name of isObject(value) ? Object.keys(value) : []) if (names.size < MAX_COLUMNS) names.add(name);
     }
-    const head = h("tr", {}, ...[...names].map((name) => h("th", { scope: "col" }, name)));
+    const numeric = (name) => values.some((value) => isObject(value) && value[name] instanceof Digits);
+    const head = h("tr", {}, ...[...names].map((name) =>
+      h("th", { scope: "col", class: numeric(name) ? "number" : null }, name)));
     const body = values.map((value, index) => {
       if (!isObject(value)) return h("tr", {}, h("td", { colspan: names.size || 1 }, plain(this.kept[index])));
       return h("tr", {}, ...[...names].map((name) => cell(value[name])));

@@ -105,7 +105,8 @@ function ended(message) {
   page.live = false;
   $("outcome").textContent = { completed: "Completed", canceled: "Canceled", failed: "Failed" }[message.how];
   $("outcome").className = message.how === "failed" ? "bad" : "";
-  $("counts").textContent = message.seconds === undefined ? "" : duration(message.seconds);
+  const took = message.seconds === undefined ? "" : `, ${duration(message.seconds)}`;
+  $("counts").textContent = `${page.running.route}${took}`;
   counts(message);
   const data = message.data ? `\n${message.data.text ?? message.data.hex}` : "";
   complain($("failure"), message.message ? `${message.message}${data}` : "");
@@ -222,7 +223,7 @@ function send() {
   complain($("item-wrong"), "");
   $("outcome").textContent = { fire: "Sending" }[wanted.kind] ?? (STREAMS.includes(wanted.kind) ? "Streaming" : "Waiting");
   $("outcome").className = "";
-  $("counts").textContent = "";
+  $("counts").textContent = wanted.route;
   $("sent").textContent = "";
   const demand = amount("demand");
   counts({ received: 0, outstanding: demand, auto: page.auto, taken: 0 });
