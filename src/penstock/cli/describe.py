@@ -26,7 +26,7 @@ __all__ = ["describe"]
 
 WIDTH = 120
 """The width of output that is not a terminal."""
-SECRET = ("auth", "setup_auth", "options", "debug", "show_secrets", "stats", "timeout", "retry")
+UNREPEATED = ("auth", "setup_auth", "options", "debug", "show_secrets", "stats", "timeout", "retry")
 """Options that an example does not repeat."""
 
 
@@ -175,7 +175,7 @@ def _example(url: str, route: Described, table: Mapping[str, Any], options: Conn
     def text(schema: dict[str, Any] | None) -> str:
         return "" if schema is None else json.dumps(example(schema, table), ensure_ascii=False)
 
-    words = words_of(options, skip=SECRET)
+    words = words_of(options, skip=UNREPEATED)
     if not route.raw and options.data_mime is None and "application/json" in route.encodings:
         words += ["--data-mime", "application/json"]
     sends = route.kind in ("upload", "channel")
