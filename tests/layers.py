@@ -29,9 +29,11 @@ FOLDERS = FAMILIES | {
     "demo",
     "playground",
     "reactive",
+    "reflection",
     "testing",
     "frames",
     "sync",
+    "tryit",
 }
 EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 
@@ -77,9 +79,13 @@ RULES = {
     "schema": Rule(ours={"top", "protocols", "cbor"}, theirs_lazily={"cbor2", "jsonschema_rs", "pydantic"}),
     "aio": Rule(
         ours={"top", "protocols", "schema", "transports"},
-        lazily={"wire.columns", "store", "frames"},
+        lazily={"wire.columns", "store", "frames", "reflection"},
         theirs_lazily={"pandas", "polars", "pyarrow", "uvloop"},
     ),
+    # Services that describe themselves, and the clients that ask them.
+    "reflection": Rule(ours={"top", "protocols", "urls", "schema", "aio"}),
+    # The page on which people try a service.
+    "tryit": Rule(ours={"top", "protocols", "urls", "aio", "schema", "reflection"}, theirs_lazily={"websockets"}),
     # Options of commands and of Spark describe peers in the same way.
     "access": Rule(ours={"top"}),
     "access.listening": Rule(ours={"top", "urls", "access"}),

@@ -30,6 +30,7 @@ ONCE = {
     "journal": "the journal; its compiled modules are tested in the files below",
     "receiving": "the journal, and handlers that write to it",
     "replica": "the journal in a store",
+    "reflection": "descriptions of services, which have no compiled modules",
     "rolling": "replaced processes; that both builds close alike is shown in sim/ and aio/",
     "saboteurs": "laboratories, which run on the plain build in a separate process",
     "schema": "schemas, which have no compiled modules",
@@ -47,6 +48,7 @@ ONCE = {
     "test_tests.py": "tests",
     "test_texts.py": "texts, which has no compiled modules",
     "testing/test_publisher_mutants.py": "the kit; what it says of publishers of both builds is compared elsewhere",
+    "tryit": "a page and what is behind it, which have no compiled modules",
     "walk": "sources, and a trace on the plain build in a separate process",
 }
 # Files in these folders whose tests depend on sessions, or on a compiled module.

@@ -79,6 +79,8 @@ if TYPE_CHECKING:
     from .ledger import LedgerSnapshot
     from .payload import MetadataPush, Payload, PayloadRun
     from .receiving.receiver import Receiver
+    from .reflection.client import describe
+    from .reflection.description import Description, NotDescribed
     from .rsocket.extensions.authentication import Bearer, Custom, Simple
     from .rsocket.extensions.composite import Metadata
     from .rsocket.extensions.tracing import TraceContext
@@ -103,6 +105,7 @@ __all__ = [
     "DataLost",
     "DedupError",
     "Deduplicated",
+    "Description",
     "DiskFull",
     "FixedLease",
     "FrameError",
@@ -132,6 +135,7 @@ __all__ = [
     "Mismatch",
     "Mounted",
     "Next",
+    "NotDescribed",
     "Outcome",
     "OwnerMissing",
     "Payload",
@@ -172,6 +176,7 @@ __all__ = [
     "balance",
     "connect",
     "current_connection",
+    "describe",
     "handshake",
     "rehandshake",
     "rows",
@@ -209,6 +214,8 @@ _HOMES = {
     "ledger": ("LedgerSnapshot",),
     "payload": ("MetadataPush", "Payload", "PayloadRun"),
     "receiving.receiver": ("Receiver",),
+    "reflection.client": ("describe",),
+    "reflection.description": ("Description", "NotDescribed"),
     "rsocket.extensions.authentication": ("Bearer", "Custom", "Simple"),
     "rsocket.extensions.composite": ("Metadata",),
     "rsocket.extensions.tracing": ("TraceContext",),

@@ -151,6 +151,14 @@ class Settings:
     max_open_elements: int = 64
     """Items of one stream that have arrived only in part."""
 
+    # Descriptions.
+    reflection: bool = False
+    """Answer the route `penstock.describe` with the names, types and documentation of all handlers, to every peer that
+    may make requests. Off, because a service should not tell strangers what it offers."""
+    software: str = ""
+    """The name and version that a description states, such as "quotes 1.4"; empty: none, because it helps an
+    attacker."""
+
     # Leases.
     lease: LeasePolicy | bool = False
     """Leases: a client asks for them with True. A server grants them by a policy of `penstock.leases`; without one, it

@@ -5,7 +5,8 @@ from inspect import Parameter, signature
 
 import pytest
 
-from penstock.cli.groups import grouped
+from penstock.cli.connect_options import SessionOptions
+from penstock.cli.groups import grouped, words_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,3 +45,12 @@ def test_missing_field_is_an_error() -> None:
 
     with pytest.raises(KeyError):
         verb(needed=1)
+
+
+def test_options_are_written_as_words_again() -> None:
+    group = SessionOptions(data_mime="text/plain", lease=True, header=["A: b", "C: d"], set=["credit=5"])
+    assert words_of(group) == [
+        "--data-mime", "text/plain", "--lease", "--header", "A: b", "--header", "C: d", "--set", "credit=5",
+    ]  # fmt: skip
+    assert words_of(group, skip=["header", "set", "lease"]) == ["--data-mime", "text/plain"]
+    assert words_of(SessionOptions()) == []

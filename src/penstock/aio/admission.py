@@ -266,7 +266,7 @@ class Admission:
             driver.connection.identity = verdict.identity
             verdict = verdict.service
         if verdict is not None:
-            driver.serve(bound(verdict, driver.connection))
+            driver.serve(bound(verdict, driver.connection, driver.flow.settings))
         held, self._held = self._held, []
         self._unlock()
         self._accepted([event for event in held if event is self.checked or not isinstance(event, Established)])

@@ -11,6 +11,7 @@ from ..connection import Connection
 from ..errors import LocalError, Rejected
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
+from ..settings import DEFAULT_SETTINGS, Settings
 from .handlers import Handler, Request, chain
 from .routes import RoutedHandler
 from .service import Service
@@ -21,11 +22,15 @@ ROUTE_CHARACTERS = 100
 """Characters of an unknown route that an error repeats."""
 
 
-def bound(service: Service, connection: Connection) -> Service:
+def bound(service: Service, connection: Connection, settings: Settings = DEFAULT_SETTINGS) -> Service:
     """Return `service` for the requests of one connection, with its interceptors and the types of its handlers.
 
-    A service without interceptors and typed handlers is returned unchanged.
+    A service without interceptors and typed handlers is returned unchanged, unless it describes itself.
     """
+    if settings.reflection:
+        from ..reflection.served import Reflecting
+
+        service = Reflecting(service, connection, settings.software)
     return _Bound(service, connection) if service.typed or service.interceptors else service
 
 

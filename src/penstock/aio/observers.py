@@ -47,10 +47,10 @@ class Observers:
 
         `count` is called with each verdict of the acceptor that admits the client. It may raise to reject it.
         """
-        service.serving = True
+        service.begin(settings)
         taps = TappedSession(session, connection, self.taps) if self.taps else None
         driven = session if taps is None else cast(Session, taps)
-        driver = Driver(driven, settings, bound(service, connection), connection, unlinked)
+        driver = Driver(driven, settings, bound(service, connection, settings), connection, unlinked)
         driver.taps = taps
         if taps is not None:
             # The acceptor may choose another service.

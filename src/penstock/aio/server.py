@@ -246,7 +246,7 @@ class Server:
     async def _open(self) -> Server:
         if self._listeners:
             return self
-        self._service.serving = True
+        self._service.begin(self._settings)
         try:
             self._open_folder()
             for url in self._urls:

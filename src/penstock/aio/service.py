@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from ..errors import LocalError
 from ..kinds import Kind
+from ..settings import Settings
 from .annotations import REQUEST, Types, arguments_of, types_of
 from .handlers import Handler, Interceptor, check_interceptor
 from .routes import Patterns, RoutedHandler, has_variables, with_variables
@@ -19,6 +20,7 @@ from .surrounding import surrounding_of
 __all__ = ["Service"]
 
 H = TypeVar("H", bound=Callable[..., Any])
+RESERVED = "has the route of descriptions; choose another route, or leave Settings.reflection out"
 
 
 class Service:
@@ -64,6 +66,7 @@ class Service:
         self.interceptors: list[Interceptor] = []
         self.serving = False
         self.typed = False
+        self._reserved: set[str] = set()
         for interceptor in interceptors:
             self.intercept(interceptor)
         self._handlers: dict[int, dict[str, Handler]] = {kind: {} for kind in Kind}
@@ -176,6 +179,22 @@ class Service:
         self.interceptors.append(interceptor)
         return interceptor
 
+    def begin(self, settings: Settings) -> None:
+        """Note that a server or client uses the service from now on, with these settings.
+
+        Raises:
+            LocalError: With `Settings.reflection`, the route of descriptions belongs to a handler.
+
+        """
+        self.serving = True
+        if settings.reflection:
+            from ..reflection.description import ROUTE
+
+            self._reserved.add(ROUTE)
+            for handlers in self._handlers.values():
+                if ROUTE in handlers:
+                    raise LocalError(f"{handlers[ROUTE].name} {RESERVED}")
+
     def find(self, kind: int, route: str, calls_by_streams: bool = False) -> Handler | None:
         """Return the handler of a request. Uploads arrive as channels, and calls as streams in some protocols.
 
@@ -259,6 +278,8 @@ class Service:
             raise LocalError(f"a route is a string, such as @service.{kind.name.lower()}('name'), not {route!r}")
 
         def decorate(function: H) -> H:
+            if route in self._reserved:
+                raise LocalError(f"the {kind.name.lower()} handler {route!r} {RESERVED}")
             if has_variables(route):
                 self._register_pattern(function, kind, route, given)
                 return function

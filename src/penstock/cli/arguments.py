@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from ..errors import LocalError
 from .contexts import offered, resolved
+from .routes import offered_routes
 
 __all__ = ["Credit", "Route", "Url", "offering", "read_bytes"]
 
@@ -31,7 +32,7 @@ Url = Annotated[
         autocompletion=offered,
     ),
 ]
-Route = Annotated[str, Argument(help="The name of a handler.")]
+Route = Annotated[str, Argument(help="The name of a handler.", autocompletion=offered_routes)]
 Credit = Annotated[int | None, Option("--credit", metavar="N", min=1, help="Maximum items in flight.")]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Annotated, Final
+from contextlib import suppress
+from typing import Annotated, Any, Final
 
 from typer import Argument
 
 from ..errors import LocalError
 from .arguments import offering
+from .contexts import with_context
 
 __all__ = ["ASKED", "answer", "completion", "rejoined"]
 
@@ -47,7 +49,21 @@ def answer() -> None:
     else:
         words = os.environ.get("_TYPER_COMPLETE_ARGS", "").split()
     # The verb alone is loaded, once it is known.
-    command(words[1:] if len(words) > 2 else ()).main(prog_name=PROGRAM)
+    penstock = command(words[1:] if len(words) > 2 else ())
+    _insert_context(words, penstock)
+    penstock.main(prog_name=PROGRAM)
+
+
+def _insert_context(words: list[str], penstock: Any) -> None:
+    """Complete the words as if the context were there that stands for a URL that is left out."""
+    with suppress(LocalError):
+        given = with_context(words[1:], penstock)
+        if len(given) == len(words):
+            verb, name = given[:2]
+            os.environ["COMP_WORDS"] = "\n".join([words[0], *given])
+            os.environ["COMP_CWORD"] = str(int(os.environ.get("COMP_CWORD", "0")) + 1)
+            line = os.environ.get("_TYPER_COMPLETE_ARGS", "")
+            os.environ["_TYPER_COMPLETE_ARGS"] = line.replace(f" {verb} ", f" {verb} {name} ", 1)
 
 
 def rejoined(words: list[str], current: int) -> tuple[list[str], int]:

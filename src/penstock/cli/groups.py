@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
-__all__ = ["grouped"]
+__all__ = ["grouped", "words_of"]
 
 
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:
@@ -49,3 +49,25 @@ def _default(field: Field[Any]) -> Any:
     if field.default_factory is not MISSING:
         return field.default_factory()
     return Parameter.empty if field.default is MISSING else field.default
+
+
+def words_of(group: Any, *, skip: Collection[str] = ()) -> list[str]:
+    """Return the options, as words of a command, that give a group the values that it has.
+
+    Args:
+        group: An instance of a dataclass of options; see `grouped`.
+        skip: The names of fields to leave out.
+
+    """
+    hints = get_type_hints(type(group), include_extras=True)
+    words: list[str] = []
+    for field in fields(group):
+        value = getattr(group, field.name)
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        if field.name in skip or value == default:
+            continue
+        names = [decl for each in hints[field.name].__metadata__ for decl in getattr(each, "param_decls", None) or ()]
+        name = names[0] if names else f"--{field.name.replace('_', '-')}"
+        for each in value if isinstance(value, list) else [value]:
+            words += [name] if each is True else [name, str(each)]
+    return words

@@ -24,6 +24,8 @@ VERBS: Final = (
     "upload",
     "channel",
     "push",
+    "describe",
+    "ui",
     "serve",
     "playground",
     "collect",

@@ -74,6 +74,9 @@ class ServeOptions:
             help="Keep sessions in this folder, so that clients can resume them after a restart.",
         ),
     ] = ""
+    reflection: Annotated[
+        bool, Option("--reflection", help="Describe the service to clients that ask: routes, types, documentation.")
+    ] = False
     set: Set = field(default_factory=list)
     debug: Debug = False
     show_secrets: ShowSecrets = False
@@ -91,6 +94,8 @@ class ServeOptions:
             chosen["lease"] = _lease(self.lease)
         if self.resume is not None:
             chosen["resume_timeout"] = self.resume
+        if self.reflection:
+            chosen["reflection"] = True
         if self.resume_store:
             chosen["resume_store"] = self.resume_store
         return Settings(**chosen)

@@ -1,0 +1,123 @@
+"""Completion of routes: asks the server in the command that is typed, and remembers the answer for a short time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+__all__ = ["SWITCH", "offered_routes", "routes_at"]
+
+SWITCH: Final = "PENSTOCK_COMPLETE_ROUTES"
+"""The environment variable that switches this off, if it is 0."""
+SECONDS: Final = 0.5
+"""How long a shell may wait for candidates."""
+FRESH_SECONDS: Final = 30.0
+FAILED_SECONDS: Final = 5.0
+"""How long it is remembered that a server has not answered: each press of the key would wait for it again."""
+MAX_FILES: Final = 64
+MAX_BYTES: Final = 1_000_000
+
+KINDS: Final = ("call", "stream", "fire", "upload", "channel")
+"""Verbs that make requests, which are offered routes of their kind only."""
+
+
+class _Remembered(msgspec.Struct):
+    """Routes of a server by their kind; None if it has not answered."""
+
+    time: float
+    routes: list[tuple[str, str]] | None
+
+
+def offered_routes(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    """Return the routes that complete a word of a command. A completion callback of typer.
+
+    Args:
+        ctx: The context of the parser, with the values that have been read.
+        args: The words before this one, if the context has none.
+        incomplete: The beginning of the word.
+
+    """
+    given = ctx.params.get("url") or next((word for word in args if "://" in word), "")
+    return routes_at(given, incomplete, ctx.info_name if ctx.info_name in KINDS else None)
+
+
+def routes_at(url: str, prefix: str = "", kind: str | None = None) -> list[str]:
+    """Return the routes of a server that begin with `prefix`, for completion. It never fails and never prints.
+
+    Args:
+        url: The server. It must describe itself, to clients without credentials.
+        prefix: The beginning.
+        kind: Only routes of this kind, in lower case.
+
+    """
+    if not url or os.environ.get(SWITCH) == "0":
+        return []
+    with suppress(Exception):
+        known = _remembered(url)
+        if known is None:
+            known = _Remembered(time.time(), _asked(url))
+            _remember(url, known)
+        found = known.routes or []
+        names = {route for each, route in found if route.startswith(prefix) and kind in (None, each)}
+        # A control character would be typed into the shell.
+        return sorted(name for name in names if name.isprintable())
+    return []
+
+
+def _asked(url: str) -> list[tuple[str, str]] | None:
+    """Return the routes of a server; None if it does not tell them in time."""
+    import asyncio
+
+    # Imported here, so that the time is the server's.
+    from ..aio import client  # noqa: F401
+    from ..reflection import exported  # noqa: F401
+    from .connect_options import SessionOptions
+    from .reflecting import fetch
+
+    async def ask() -> list[tuple[str, str]]:
+        async with asyncio.timeout(SECONDS):
+            return [(each.kind, each.route) for each in (await fetch(url, SessionOptions())).routes]
+
+    try:
+        return asyncio.run(ask())
+    except Exception:
+        return None
+
+
+def _folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "penstock" / "routes"
+
+
+def _file(url: str) -> Path:
+    return _folder() / f"{hashlib.sha256(url.encode(errors='surrogateescape')).hexdigest()[:32]}.json"
+
+
+def _remembered(url: str) -> _Remembered | None:
+    with suppress(OSError, msgspec.DecodeError):
+        file = _file(url)
+        if file.stat().st_size <= MAX_BYTES:
+            known = msgspec.json.decode(file.read_bytes(), type=_Remembered)
+            age = time.time() - known.time
+            if 0 <= age < (FAILED_SECONDS if known.routes is None else FRESH_SECONDS):
+                return known
+    return None
+
+
+def _remember(url: str, known: _Remembered) -> None:
+    with suppress(OSError):
+        folder = _folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
+        for old in files[: max(0, len(files) - MAX_FILES + 1)]:
+            old.unlink(missing_ok=True)
+        # Renamed, because another shell may read it.
+        part = folder / f"{os.getpid()}.part"
+        part.write_bytes(msgspec.json.encode(known))
+        part.replace(_file(url))

@@ -1,0 +1,141 @@
+"""The description of a service: the document that the route `penstock.describe` returns."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from ..depth import MAX_DEPTH, json_too_deep, msgpack_too_deep
+from ..errors import PenstockError
+
+__all__ = ["ROUTE", "VERSION", "Described", "DescribedError", "Description", "NotDescribed", "Why", "read"]
+
+ROUTE: Final = "penstock.describe"
+"""The reserved route: a call without data."""
+VERSION: Final = 1
+"""The version of the document. Fields may be added to it; a reader ignores those that it does not know."""
+MAX_BYTES: Final = 4 * 1024 * 1024
+"""The largest description that is read. Those that Penstock writes are smaller."""
+
+
+class Why(Enum):
+    """Why a peer has not described itself."""
+
+    UNKNOWN = "unknown"
+    """It has no such route: reflection is off, or it does not use Penstock."""
+    REFUSED = "refused"
+    """It has refused or failed the request, for example because the client may not make it."""
+    FOREIGN = "foreign"
+    """It has answered something else: another handler has this route, or one that answers everything."""
+    SILENT = "silent"
+    """It has not answered in time."""
+
+
+class NotDescribed(PenstockError):
+    """A peer does not describe itself.
+
+    Attributes:
+        why: The reason.
+
+    """
+
+    def __init__(self, why: Why, message: str) -> None:
+        super().__init__(message)
+        self.why = why
+
+
+class DescribedError(msgspec.Struct, omit_defaults=True):
+    """An error that a handler may fail with.
+
+    Attributes:
+        code: Its code.
+        description: What it means.
+        extras: The JSON Schema of its extras; None if there are none.
+
+    """
+
+    code: str
+    description: str = ""
+    extras: dict[str, Any] | None = None
+
+
+class Described(msgspec.Struct, omit_defaults=True):
+    """A handler.
+
+    Attributes:
+        route: Its name.
+        kind: call, fire, stream, upload or channel.
+        description: Its documentation.
+        request: The JSON Schema of the request; None if it is unknown, as for all of these.
+        items: The JSON Schema of the items that follow the request.
+        response: The JSON Schema of the response, or of each of its items.
+        errors: The errors that it may fail with, besides those of every handler.
+        encodings: The MIME types of data that it accepts; empty if it takes bytes as they are.
+        raw: True if its data is not converted: the handler has no types, or only its documentation names them.
+
+    """
+
+    route: str
+    kind: str
+    description: str = ""
+    request: dict[str, Any] | None = None
+    items: dict[str, Any] | None = None
+    response: dict[str, Any] | None = None
+    errors: list[DescribedError] = msgspec.field(default_factory=list)
+    encodings: list[str] = msgspec.field(default_factory=list)
+    raw: bool = False
+
+
+class Description(msgspec.Struct, omit_defaults=True):
+    """What a peer offers. Schemas refer to `definitions` as ``#/$defs/NAME``.
+
+    Attributes:
+        version: The version of the document.
+        software: The name and version of the software, if its operator states them.
+        routes: The handlers, by route and kind.
+        definitions: The JSON Schemas that the others share, by name.
+        complete: False if the description would be too long, so that schemas, texts or routes are missing.
+
+    """
+
+    version: int
+    software: str = ""
+    routes: list[Described] = msgspec.field(default_factory=list)
+    definitions: dict[str, Any] = msgspec.field(default_factory=dict, name="$defs")
+    complete: bool = True
+
+    def find(self, route: str) -> list[Described]:
+        """Return the handlers of a route, of which there may be one for each kind."""
+        return [each for each in self.routes if each.route == route]
+
+
+_JSON: Final = msgspec.json.Decoder(Description)
+_MSGPACK: Final = msgspec.msgpack.Decoder(Description)
+
+
+def read(data: bytes) -> Description:
+    """Return the description in the answer of a peer: JSON or msgpack, by the data of the connection.
+
+    Raises:
+        NotDescribed: It is no description, or one of a version that is not known.
+
+    """
+    # A JSON object starts with a brace; a msgpack object never does.
+    json = data[:1] == b"{"
+    if not data or len(data) > MAX_BYTES:
+        raise _foreign("the answer is empty" if not data else f"the answer has {len(data):,} bytes")
+    if (json_too_deep if json else msgpack_too_deep)(data) >= 0:
+        raise _foreign(f"the answer is nested more than {MAX_DEPTH} levels deep")
+    try:
+        description = (_JSON if json else _MSGPACK).decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _foreign(f"the answer is no description: {error}") from None
+    if description.version != VERSION:
+        raise _foreign(f"its description has version {description.version}, and this Penstock reads {VERSION}")
+    return description
+
+
+def _foreign(problem: str) -> NotDescribed:
+    return NotDescribed(Why.FOREIGN, f"the peer does not describe itself as Penstock does: {problem}")

@@ -1,0 +1,130 @@
+// Shows received items, as JSON or as a table. Only the last ones are kept.
+
+import { h } from "./form.js";
+
+const MAX_ITEMS = 500;
+const MAX_CHARACTERS = 2_000_000;
+const MAX_COLUMNS = 20;
+const MAX_SHOWN = 20_000;
+
+/** A number as it was written: JavaScript's own numbers lose digits. */
+class Digits {
+  constructor(text) {
+    this.text = text;
+  }
+}
+
+/** The last items of a request. */
+export class Items {
+  constructor(place, dropped) {
+    this.place = place;
+    this.dropped = dropped;
+    this.table = false;
+    this.clear();
+  }
+
+  clear() {
+    this.kept = [];
+    this.characters = 0;
+    this.gone = 0;
+    this.draw();
+  }
+
+  add(items) {
+    for (const item of items) {
+      this.kept.push(item);
+      this.characters += (item.text ?? item.hex).length;
+    }
+    while (this.kept.length > MAX_ITEMS || (this.characters > MAX_CHARACTERS && this.kept.length > 1)) {
+      const first = this.kept.shift();
+      this.characters -= (first.text ?? first.hex).length;
+      this.gone += 1;
+    }
+    if (items.length) this.draw();
+  }
+
+  show(table) {
+    this.table = table;
+    this.draw();
+  }
+
+  /** Returns true if a table shows more than the items themselves. */
+  get tabular() {
+    return this.kept.length > 0 && isObject(parsed(this.kept[0]));
+  }
+
+  draw() {
+    const atEnd = this.place.scrollHeight - this.place.scrollTop - this.place.clientHeight < 8;
+    const made = this.table && this.tabular ? [this.rows()] : this.kept.map(block);
+    this.place.replaceChildren(...made);
+    this.dropped.hidden = this.gone === 0;
+    this.dropped.textContent = `${this.gone.toLocaleString("en")} earlier items are no longer shown`;
+    if (atEnd) this.place.scrollTop = this.place.scrollHeight;
+  }
+
+  rows() {
+    const values = this.kept.map(parsed);
+    const names = new Set();
+    for (const value of values) {
+      for (const name of isObject(value) ? Object.keys(value) : []) if (names.size < MAX_COLUMNS) names.add(name);
+    }
+    const numeric = (name) => values.some((value) => isObject(value) && value[name] instanceof Digits);
+    const head = h("tr", {}, ...[...names].map((name) =>
+      h("th", { scope: "col", class: numeric(name) ? "number" : null }, name)));
+    const body = values.map((value, index) => {
+      if (!isObject(value)) return h("tr", {}, h("td", { colspan: names.size || 1 }, plain(this.kept[index])));
+      return h("tr", {}, ...[...names].map((name) => cell(value[name])));
+    });
+    return h("table", {}, h("thead", {}, head), h("tbody", {}, ...body));
+  }
+}
+
+function cell(value) {
+  if (value instanceof Digits) return h("td", { class: "number" }, value.text);
+  if (value === undefined) return h("td", {}, "");
+  return h("td", {}, typeof value === "string" ? value : written(value, ""));
+}
+
+function block(item) {
+  const value = parsed(item);
+  const text = value === undefined ? plain(item) : written(value, "");
+  const shown = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+  return h("pre", {}, item.cut || text.length > MAX_SHOWN ? `${shown}\n(${item.size.toLocaleString("en")} bytes)` : shown);
+}
+
+function plain(item) {
+  return item.text ?? item.hex;
+}
+
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Digits);
+}
+
+/** Returns the value of an item that is JSON; undefined for others. */
+function parsed(item) {
+  if (item.value === undefined && !item.other) {
+    try {
+      item.value = JSON.parse(item.text, (key, value, context) =>
+        typeof value === "number" ? new Digits(context?.source ?? String(value)) : value);
+    } catch {
+      item.other = true;
+    }
+  }
+  return item.value;
+}
+
+/** Returns a value as JSON: on one line if it is short. */
+function written(value, indent) {
+  if (value instanceof Digits) return value.text;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const list = Array.isArray(value);
+  const [open, close] = list ? "[]" : "{}";
+  const parts = (inner) => list
+    ? value.map((each) => written(each, inner))
+    : Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}: ${written(each, inner)}`);
+  const line = parts(indent);
+  const short = `${open}${line.join(", ")}${close}`;
+  if (short.length + indent.length <= 100 && !short.includes("\n")) return short;
+  const inner = `${indent}  `;
+  return `${open}\n${parts(inner).map((part) => inner + part).join(",\n")}\n${indent}${close}`;
+}

@@ -1,0 +1,89 @@
+"""Completion of routes: from the server, within its time, and silent."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.cli import routes
+from penstock.cli.completion import candidates
+from penstock.cli.routes import MAX_FILES, SWITCH, routes_at
+from tests.cli.conftest import serving
+from tests.cli.test_describe import QUOTES
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A cache of its own, and time enough for slow machines."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(routes, "SECONDS", 20.0)
+    return tmp_path / "penstock" / "routes"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving(QUOTES, "rsocket+tcp://127.0.0.1:0", options=["--reflection"]) as (_, [found]):
+        yield found
+
+
+def test_completes_routes_of_the_verbs_kind(url: str) -> None:
+    assert candidates(["call", url, "q"]) == ["quotes.latest"]
+    assert candidates(["stream", "--timeout", "3", url, ""]) == ["numbers", "quotes.live"]
+    assert candidates(["describe", url, "quotes"]) == ["quotes.latest", "quotes.live"]
+    assert candidates(["call", "q"]) == candidates(["call", url, "quotes.latest", ""]) == []
+
+
+def test_remembers_the_answer_for_a_while(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(QUOTES, "rsocket+tcp://127.0.0.1:0", options=["--reflection"]) as (_, [url]):
+        assert routes_at(url, "tre") == ["tree"]
+    assert routes_at(url, "tre") == ["tree"]
+    assert os.stat(cache).st_mode & 0o077 == 0
+    monkeypatch.setattr(routes, "FRESH_SECONDS", 0.0)
+    assert routes_at(url, "tre") == []
+
+
+def test_a_server_that_does_not_answer_costs_its_time_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"rsocket+tcp://127.0.0.1:{silent.getsockname()[1]}"
+        assert routes_at(url) == []
+        monkeypatch.setattr(routes, "_asked", lambda url: pytest.fail("asked again"))
+        assert routes_at(url) == []
+
+
+@pytest.mark.parametrize(
+    "url", ["", "x", "rsocket+tcp://127.0.0.1:1", "rsocket+tcp://[", "river+unix:///none", "@\udcff"]
+)
+def test_never_fails_and_never_prints(url: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert routes_at(url) == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_can_be_switched_off(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "0")
+    assert routes_at(url) == [] == candidates(["call", url, "q"])
+
+
+def test_a_cache_that_cannot_be_used_is_not_needed(url: str, cache: Path) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.write_text("a file")
+    assert routes_at(url, "tre") == ["tree"]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b"x" * 2_000_000])
+def test_damaged_files_are_replaced(url: str, cache: Path, content: bytes) -> None:
+    assert routes_at(url, "tre") == ["tree"]
+    [file] = cache.iterdir()
+    file.write_bytes(content)
+    assert routes_at(url, "tre") == ["tree"] and file.read_bytes() != content
+
+
+def test_the_cache_is_bounded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "_asked", lambda url: [("call", "a"), ("call", "b\x1b[2J")])
+    for number in range(MAX_FILES + 10):
+        assert routes_at(f"rsocket+tcp://host:{number}") == ["a"]
+    assert len(list(cache.iterdir())) <= MAX_FILES

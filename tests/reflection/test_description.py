@@ -1,0 +1,27 @@
+"""The document: what a reader ignores, and what it refuses."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from penstock import Description, NotDescribed
+from penstock.reflection.description import MAX_BYTES, Described, Why, read
+
+
+def test_reads_json_and_msgpack_and_ignores_what_it_does_not_know() -> None:
+    document = {"version": 1, "routes": [{"route": "a", "kind": "call", "later": 1}], "$defs": {"A": {}}, "more": []}
+    for data in (msgspec.json.encode(document), msgspec.msgpack.encode(document)):
+        assert read(data) == Description(1, routes=[Described("a", "call")], definitions={"A": {}})
+
+
+def test_finds_all_kinds_of_a_route() -> None:
+    description = Description(1, routes=[Described("a", "call"), Described("b", "call"), Described("a", "stream")])
+    assert [each.kind for each in description.find("a")] == ["call", "stream"]
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"a": "\xff"}', b"x" * (MAX_BYTES + 1), b"\x81" * 1_000])
+def test_refuses_everything_else(data: bytes) -> None:
+    with pytest.raises(NotDescribed) as caught:
+        read(data)
+    assert caught.value.why is Why.FOREIGN
