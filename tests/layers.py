@@ -29,6 +29,7 @@ FOLDERS = FAMILIES | {
     "demo",
     "reactive",
     "testing",
+    "load",
 }
 EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 
@@ -144,6 +145,8 @@ RULES = {
     "reactive": Rule(ours={"top", "aio"}),
     "reactive.reactivex": Rule(ours={"top", "aio"}, theirs_lazily={"reactivex"}),
     "testing": Rule(ours={"public", "top", "protocols", "transports", "aio"}),
+    # Many requests, and what they take.
+    "load": Rule(ours={"top", "aio"}),
     "__main__": Rule(ours={"cli"}),
     "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),
 }

@@ -24,6 +24,7 @@ ONCE = {
     "fuzz": "the fuzzer; its targets run on both builds anyway",
     "hostile/test_journals.py": "the journal",
     "archive": "sealed segments, which have no compiled modules",
+    "load": "measurements of whole connections",
     "objects": "object stores, which have no compiled modules",
     "journal": "the journal; its compiled modules are tested in the files below",
     "receiving": "the journal, and handlers that write to it",

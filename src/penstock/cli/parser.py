@@ -22,6 +22,7 @@ VERBS: Final = (
     "channel",
     "push",
     "serve",
+    "bench",
     "collect",
     "top",
     "journal",
