@@ -34,7 +34,6 @@ class _Bound(Service):
     def __init__(self, service: Service, connection: Connection) -> None:
         super().__init__()
         self.interceptors = service.interceptors
-        self._kinds = service._kinds
         self._service = service
         self._connection = connection
 
@@ -53,6 +52,10 @@ class _Bound(Service):
     def handles(self, kind: int, route: str) -> bool:
         """Return whether the service has a handler, besides interceptors."""
         return self._service.handles(kind, route)
+
+    def kind_of(self, route: str) -> int | None:
+        """Return the kind of a route's handler."""
+        return self._service.kind_of(route)
 
     def pushed(self, metadata: bytes) -> None:
         """Pass pushed metadata to the push handler."""

@@ -186,7 +186,7 @@ class Service:
         """Return whether a handler is registered for requests of a kind, as they arrive, with a route."""
         return Service.find(self, kind, route, True) is not None
 
-    def kind_of(self, route: str) -> Kind | None:
+    def kind_of(self, route: str) -> int | None:
         """Return the kind of a route's handler other than FIRE, for protocols whose requests do not have a kind."""
         return self._kinds.get(route)
 
