@@ -30,6 +30,9 @@ FOLDERS = FAMILIES | {
     "reactive",
     "testing",
     "load",
+    "bridging",
+    "recording",
+    "mocking",
 }
 EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 
@@ -145,6 +148,12 @@ RULES = {
     "reactive": Rule(ours={"top", "aio"}),
     "reactive.reactivex": Rule(ours={"top", "aio"}, theirs_lazily={"reactivex"}),
     "testing": Rule(ours={"public", "top", "protocols", "transports", "aio"}),
+    # One server in front of another.
+    "bridging": Rule(ours={"top", "protocols", "urls", "aio", "observe.carriers"}, lazily={"public"}),
+    # What has passed through a bridge, in a file.
+    "recording": Rule(ours={"top", "aio", "bridging"}),
+    # Services of made-up values.
+    "mocking": Rule(ours={"top", "schema", "aio"}),
     # Many requests, and what they take.
     "load": Rule(ours={"top", "aio"}),
     "__main__": Rule(ours={"cli"}),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .aio.streams import Stream
     from .aio.typed_peer import TypedPeer, TypedStream, typed
     from .audit.sent import audited
+    from .bridging.bridge import bridge
     from .connection import Connection
     from .dedup.deduplicated import Deduplicated
     from .errors import (
@@ -165,6 +166,7 @@ __all__ = [
     "UrlError",
     "audited",
     "balance",
+    "bridge",
     "connect",
     "current_connection",
     "handshake",
@@ -192,6 +194,7 @@ _HOMES = {
     "aio.streams": ("Stream",),
     "aio.typed_peer": ("TypedPeer", "TypedStream", "typed"),
     "audit.sent": ("audited",),
+    "bridging.bridge": ("bridge",),
     "connection": ("Connection",),
     "dedup.deduplicated": ("Deduplicated",),
     "journal": ("Journal",),

@@ -7,6 +7,7 @@ import importlib.util
 import logging
 import re
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from ..aio.metrics import Metrics
+    from ..aio.server import Server
     from ..aio.service import Service
     from ..leases import IntervalLease
     from ..settings import Settings
     from ..tap import Tap
 
-__all__ = ["ServeOptions", "load_service", "serve"]
+__all__ = ["ServeOptions", "load_service", "serve", "until_stopped"]
 
 MAX_PORT: Final = 65_535
 
@@ -119,8 +121,14 @@ def serve(
 
 
 async def _serve(service: Service, urls: list[str], options: ServeOptions, settings: Settings) -> None:
-    from ..aio.metrics import Metrics
     from ..aio.server import serve as listen
+
+    await until_stopped(lambda taps: listen(service, *urls, settings=settings, taps=taps), options, settings)
+
+
+async def until_stopped(listen: Callable[[list[Tap]], Server], options: ServeOptions, settings: Settings) -> None:
+    """Run a server, which `listen` returns for these taps, until a signal arrives; print its URLs."""
+    from ..aio.metrics import Metrics
 
     began = monotonic()
     stopped = stop_signal()
@@ -128,7 +136,7 @@ async def _serve(service: Service, urls: list[str], options: ServeOptions, setti
     taps: list[Tap] = [counters] if options.metrics or options.stats else []
     if options.debug:
         taps.append(FrameDump(log, secrets=options.show_secrets, settings=settings))
-    async with listen(service, *urls, settings=settings, taps=taps) as server:
+    async with listen(taps) as server:
         with _exposed(counters, options.metrics) as metrics_url:
             for url in server.urls:
                 print(f"listening on {without_files(url) if options.cert else url}", flush=True)
