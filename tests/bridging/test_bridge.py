@@ -91,8 +91,9 @@ async def test_credit_of_the_client_is_the_credit_at_the_upstream(source: str, t
 @pairs
 async def test_slow_consumer_bounds_what_is_on_the_way(source: str, target: str) -> None:
     settings = penstock.Settings(resume_bytes=200_000, max_held_bytes=100_000)
-    to_settings = settings if target == "river" else penstock.Settings()
-    async with bridged(source, target, to_settings=to_settings) as world:
+    # Without credit, a client and a bridge hold what was not requested, up to a limit.
+    there, client = (settings if each == "river" else None for each in (target, source))
+    async with bridged(source, target, client, to_settings=there) as world:
         async with world.peer.stream("t.flood", b"1000", credit=1, manual=True) as stream:
             await anext(aiter(stream))
             seen = -1

@@ -108,7 +108,9 @@ class World:
 
 
 @asynccontextmanager
-async def bridged(source: str, target: str, **options: Any) -> AsyncIterator[World]:
+async def bridged(
+    source: str, target: str, client_settings: penstock.Settings | None = None, **options: Any
+) -> AsyncIterator[World]:
     """Serve an upstream with one protocol, and connect to it through a bridge with another."""
     upstream, counters = Upstream(), Counters()
     to, place = f"{target}+memory://upstream", f"{source}+memory://bridge"
@@ -116,6 +118,6 @@ async def bridged(source: str, target: str, **options: Any) -> AsyncIterator[Wor
     async with (
         penstock.serve(upstream.service(), to, settings=settings) as server,
         bridge(to, place, counters=counters, settings=settings, **options) as between,
-        penstock.connect(between.urls[0]) as peer,
+        penstock.connect(between.urls[0], settings=client_settings) as peer,
     ):
         yield World(peer, server, upstream, counters)

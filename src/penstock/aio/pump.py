@@ -169,8 +169,9 @@ class Pump(Half):
 class TaskPump(Half):
     """Sends the items of an async iterable, in a task.
 
-    A source with a method `demanded(credit)` is told how many more items may be sent: when it is begun, and with each
-    grant of the peer. It is asked for an item even without credit, and should wait until it is told of some.
+    A source with a method `demanded(credit)` is told how many more items may be taken from it and sent: when it is
+    begun, after each item, and with each grant of the peer. It is asked for an item even without credit, and should
+    wait until it is told of some.
     """
 
     __slots__ = ("on_credit", "replaced", "task", "turn", "waiter")
@@ -196,7 +197,8 @@ class TaskPump(Half):
         """Continue, because the peer requested more items."""
         self.credit = self.session.credit(self.stream_id)
         if self.on_credit is not None:
-            self.on_credit(self.credit)
+            # While it waits, an item that was taken needs some of the credit.
+            self.on_credit(self.credit - (self.waiter is not None))
         if self.waiter is not None and self.credit > 0:
             self.lane.ready(self)
 
@@ -246,6 +248,9 @@ class TaskPump(Half):
                 self.send(item)
                 flow.schedule_write(left - self.burst_left)
                 self.limit_burst()
+                if self.on_credit is not None:
+                    # Streams that share what a session may send have no grants of their own.
+                    self.on_credit(self.credit)
                 while self.many is not None:
                     await self._ready()
                     self.send_many()

@@ -44,13 +44,11 @@ class DemandedItems(AsyncIterator[Payload]):
         self._allowed = UNTOLD
         self._requested = 0
         self._passed = 0
-        # An item that was passed on, and may still wait for the client's credit.
-        self._unsent = 0
         self._waiter: asyncio.Future[None] | None = None
 
     def demanded(self, credit: int) -> None:
         """Request items, because the client accepts `credit` more of them."""
-        self._allowed = self._passed - self._unsent + credit
+        self._allowed = self._passed + credit
         self._request_more()
         if self._waiter is not None and not self._waiter.done() and self._allowed > 0:
             self._waiter.set_result(None)
@@ -59,15 +57,12 @@ class DemandedItems(AsyncIterator[Payload]):
         return self
 
     async def __anext__(self) -> Payload:
-        # The one before has been sent.
-        self._unsent = 0
         if self._items is None:
             await self._begin()
         assert self._items is not None
         self._request_more()
         item = await anext(self._items)
         self._passed += 1
-        self._unsent = 1
         self._largest = max(self._largest, len(item.data))
         return item
 

@@ -201,10 +201,14 @@ class _Items(AsyncIterator[Payload]):
         self._items = items
         self._tell = tell
         self._begun = self._over = False
+        # Counts of items since the start.
+        self._passed = self._allowed = 0
 
     def demanded(self, credit: int) -> None:
         """Request items, because the client accepts `credit` more of them."""
-        self._forwarded.watcher.demanded(credit)
+        if self._passed + credit > self._allowed:
+            self._allowed = self._passed + credit
+            self._forwarded.watcher.demanded(credit)
         if self._tell is not None:
             self._tell(credit)
 
@@ -216,6 +220,7 @@ class _Items(AsyncIterator[Payload]):
             try:
                 item = await anext(self._items)
                 self._begun = True
+                self._passed += 1
                 return self._forwarded.received(item)
             except StopAsyncIteration:
                 self._over = True
