@@ -34,6 +34,10 @@ FOLDERS = FAMILIES | {
     "frames",
     "sync",
     "tryit",
+    "load",
+    "bridging",
+    "recording",
+    "mocking",
 }
 EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 
@@ -160,6 +164,14 @@ RULES = {
     # The asyncio API for code that blocks.
     "sync": Rule(ours={"top", "aio"}, lazily={"frames", "wire.columns"}, theirs_lazily={"pandas", "polars", "pyarrow"}),
     "testing": Rule(ours={"public", "top", "protocols", "transports", "aio"}),
+    # One server in front of another.
+    "bridging": Rule(ours={"top", "protocols", "urls", "aio", "observe.carriers"}, lazily={"public"}),
+    # What has passed through a bridge, in a file.
+    "recording": Rule(ours={"top", "aio", "bridging"}),
+    # Services of made-up values.
+    "mocking": Rule(ours={"top", "schema", "aio"}),
+    # Many requests, and what they take.
+    "load": Rule(ours={"top", "aio"}),
     "__main__": Rule(ours={"cli"}),
     "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),
 }

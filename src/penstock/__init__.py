@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .aio.streams import Stream
     from .aio.typed_peer import TypedPeer, TypedStream, typed
     from .audit.sent import audited
+    from .bridging.bridge import bridge
     from .connection import Connection
     from .dedup.deduplicated import Deduplicated
     from .errors import (
@@ -174,6 +175,7 @@ __all__ = [
     "asgi",
     "audited",
     "balance",
+    "bridge",
     "connect",
     "current_connection",
     "describe",
@@ -205,6 +207,7 @@ _HOMES = {
     "aio.streams": ("Stream",),
     "aio.typed_peer": ("TypedPeer", "TypedStream", "typed"),
     "audit.sent": ("audited",),
+    "bridging.bridge": ("bridge",),
     "connection": ("Connection",),
     "dedup.deduplicated": ("Deduplicated",),
     "frames.rows": ("rows",),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
-__all__ = ["Kind"]
+__all__ = ["ANY", "Kind"]
 
 
 class Kind(IntEnum):
@@ -30,3 +31,7 @@ class Kind(IntEnum):
     def answers_items(self) -> bool:
         """True if the responder sends any number of items."""
         return self in (Kind.STREAM, Kind.CHANNEL)
+
+
+ANY: Final = 0
+"""Stands for the kind of a route that accepts requests of every kind, so that each request decides."""

@@ -19,6 +19,7 @@ from .session import ClientStart, Detector, ServerStart, Session, SessionLogs
 from .settings import DEFAULT_SETTINGS, Settings
 
 __all__ = [
+    "COMPOSITE",
     "EXAMPLE_URL",
     "EXAMPLE_URLS",
     "FEATURES",

@@ -190,10 +190,11 @@ class Session(Protocol):
     def commit(self) -> None:
         """Confirm to the peer everything that the last `checkpoint` covers, and request its items."""
 
-    def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
+    def ask_kinds(self, kind_of: Callable[[str], int | None]) -> None:
         """Use `kind_of` to find the kind of a route's handler if a request does not have its own kind.
 
-        The function returns None for a route without a handler.
+        The function returns None for a route without a handler, and :data:`~penstock.kinds.ANY` for one that accepts
+        every kind.
         """
 
     def streams(self) -> list[int]:

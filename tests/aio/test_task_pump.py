@@ -43,6 +43,30 @@ async def test_async_items_wait_for_the_link_and_for_their_credit(build: Build) 
     assert sent(exchanges) == numbers(0, 3)
 
 
+async def test_source_is_told_the_demand(build: Build) -> None:
+    told: list[int] = []
+
+    class Told(AsyncIterator[bytes]):
+        def __init__(self) -> None:
+            self._items = aiter(AsyncSource(*numbers(0, 6)))
+
+        async def __anext__(self) -> bytes:
+            return await anext(self._items)
+
+        def demanded(self, credit: int) -> None:
+            told.append(credit)
+
+    exchanges = fake_exchanges(build, asyncio.get_running_loop())
+    half = begin(build, exchanges, Told(), 2)
+    await until(lambda: len(sent(exchanges)) == 2 and half.waiter is not None)
+    grant(exchanges, half, 3)
+    await until(lambda: len(sent(exchanges)) == 5 and half.waiter is not None)
+    grant(exchanges, half, 4)
+    await until(lambda: completed(exchanges))
+    # It is told after each item, and a grant is for what follows an item that waits.
+    assert told == [2, 1, 0, 2, 2, 1, 0, 3, 3]
+
+
 async def test_async_batches_are_split_by_credit(build: Build) -> None:
     payload = build.module("penstock.payload")
     exchanges = fake_exchanges(build, asyncio.get_running_loop())

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from penstock.cli import routes
-from penstock.cli.completion import candidates
+from penstock.cli.contexts import Contexts, Saved, save
 from penstock.cli.routes import MAX_FILES, SWITCH, routes_at
-from tests.cli.conftest import serving
+from tests.cli.conftest import Penstock, serving
 from tests.cli.test_describe import QUOTES
 
 
@@ -30,11 +30,36 @@ def url() -> Iterator[str]:
         yield found
 
 
-def test_completes_routes_of_the_verbs_kind(url: str) -> None:
-    assert candidates(["call", url, "q"]) == ["quotes.latest"]
-    assert candidates(["stream", "--timeout", "3", url, ""]) == ["numbers", "quotes.live"]
-    assert candidates(["describe", url, "quotes"]) == ["quotes.latest", "quotes.live"]
-    assert candidates(["call", "q"]) == candidates(["call", url, "quotes.latest", ""]) == []
+@pytest.fixture
+def candidates(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """What fish would offer after some words, without the help."""
+
+    def asked(line: str) -> list[str]:
+        with monkeypatch.context() as patch:
+            patch.setenv("_PENSTOCK_COMPLETE", "complete_fish")
+            patch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+            patch.setenv("_TYPER_COMPLETE_ARGS", f"penstock {line}")
+            result = penstock()
+        assert result.err == ""
+        return [found.partition("\t")[0] for found in result.out.decode().splitlines() if found]
+
+    return asked
+
+
+def test_completes_routes_of_the_verbs_kind(url: str, candidates: Callable[[str], list[str]]) -> None:
+    assert candidates(f"call {url} q") == ["quotes.latest"]
+    assert candidates(f"stream --timeout 3 {url} ") == ["numbers", "quotes.live"]
+    assert candidates(f"describe {url} quotes") == ["quotes.latest", "quotes.live"]
+    assert candidates("call q") == candidates(f"call {url} quotes.latest ") == []
+
+
+def test_completes_routes_of_the_current_context(
+    url: str, candidates: Callable[[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    save(Contexts("dev", {"dev": Saved(url)}))
+    assert candidates("call q") == candidates("call @dev q") == ["quotes.latest"]
+    assert "quotes.latest" in candidates("call ")
 
 
 def test_remembers_the_answer_for_a_while(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,9 +88,9 @@ def test_never_fails_and_never_prints(url: str, capfd: pytest.CaptureFixture[str
     assert capfd.readouterr() == ("", "")
 
 
-def test_can_be_switched_off(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_can_be_switched_off(url: str, monkeypatch: pytest.MonkeyPatch, candidates: Callable[[str], list[str]]) -> None:
     monkeypatch.setenv(SWITCH, "0")
-    assert routes_at(url) == [] == candidates(["call", url, "q"])
+    assert routes_at(url) == [] == candidates(f"call {url} q")
 
 
 def test_a_cache_that_cannot_be_used_is_not_needed(url: str, cache: Path) -> None:

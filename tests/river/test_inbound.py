@@ -6,7 +6,7 @@ import pytest
 
 from penstock.errors import ApplicationError, Invalid, ProtocolError
 from penstock.events import Canceled, Completed, ItemReceived, Requested
-from penstock.kinds import Kind
+from penstock.kinds import ANY, Kind
 from penstock.payload import Payload
 from penstock.settings import Settings
 from penstock.wire.river.message import Message
@@ -28,6 +28,15 @@ def raw() -> Raw:
 def is_invalid(said: list[Message]) -> bool:
     (answer,) = said
     return answer.control_flags == 4 and body_of(answer)["payload"]["code"] == "INVALID_REQUEST"
+
+
+def test_request_decides_if_its_route_accepts_every_kind(raw: Raw) -> None:
+    raw.session.ask_kinds(lambda route: ANY)
+    raw.say("a", 10, {}, **ADD)
+    raw.say("b", 2, {}, **ECHO)
+    raw.say("b", 8, {"type": "CLOSE"}, **ECHO)
+    requests = [event for event in raw.events if isinstance(event, Requested)]
+    assert [(each.kind, each.done) for each in requests] == [(Kind.STREAM, True), (Kind.CHANNEL, False)]
 
 
 def test_request_has_kind_and_route(raw: Raw) -> None:

@@ -61,7 +61,7 @@ class _Bound(Service):
         """Return whether the service has a handler, besides interceptors."""
         return self._service.handles(kind, route)
 
-    def kind_of(self, route: str) -> Kind | None:
+    def kind_of(self, route: str) -> int | None:
         """Return the kind of a route's handler other than FIRE."""
         return self._service.kind_of(route)
 

@@ -18,6 +18,7 @@ cdef class Pump(Half):
 
 cdef class TaskPump(Half):
     cdef public object task
+    cdef public object on_credit
     cdef public object waiter
     cdef public bint replaced
     cdef public Py_ssize_t turn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterator
 from contextvars import Context, copy_context
 from inspect import isawaitable
 from typing import Any, Final
@@ -167,9 +167,14 @@ class Pump(Half):
 
 
 class TaskPump(Half):
-    """Sends the items of an async iterable, in a task."""
+    """Sends the items of an async iterable, in a task.
 
-    __slots__ = ("replaced", "task", "turn", "waiter")
+    A source with a method `demanded(credit)` is told how many more items may be taken from it and sent: when it is
+    begun, after each item, and with each grant of the peer. It is asked for an item even without credit, and should
+    wait until it is told of some.
+    """
+
+    __slots__ = ("on_credit", "replaced", "task", "turn", "waiter")
 
     def __init__(
         self, exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str, context: Context
@@ -179,6 +184,7 @@ class TaskPump(Half):
         self.begun = self.lane.scheduler.clock()
         self.task: asyncio.Future[None] | None = None
         self.turn = -1  # The turn in which it was woken.
+        self.on_credit: Callable[[int], None] | None = None
         # The task waits for it while it may not send.
         self.waiter: asyncio.Future[None] | None = None
         self.replaced = False  # A plain pump has taken over.
@@ -190,6 +196,9 @@ class TaskPump(Half):
     def granted(self) -> None:
         """Continue, because the peer requested more items."""
         self.credit = self.session.credit(self.stream_id)
+        if self.on_credit is not None:
+            # While it waits, an item that was taken needs some of the credit.
+            self.on_credit(self.credit - (self.waiter is not None))
         if self.waiter is not None and self.credit > 0:
             self.lane.ready(self)
 
@@ -228,6 +237,9 @@ class TaskPump(Half):
             self.replaced = self.exchanges.outbound.get(self.stream_id) is not self
             return
         items = aiter(source)
+        self.on_credit = getattr(items, "demanded", None)
+        if self.on_credit is not None:
+            self.on_credit(self.session.credit(self.stream_id))
         try:
             async for item in items:
                 if self.credit <= 0 or self.burst_left <= 0 or flow.paused:
@@ -236,6 +248,9 @@ class TaskPump(Half):
                 self.send(item)
                 flow.schedule_write(left - self.burst_left)
                 self.limit_burst()
+                if self.on_credit is not None:
+                    # Streams that share what a session may send have no grants of their own.
+                    self.on_credit(self.credit)
                 while self.many is not None:
                     await self._ready()
                     self.send_many()

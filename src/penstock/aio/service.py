@@ -232,7 +232,7 @@ class Service:
         handler = Service.find(self, kind, route, True)
         return handler is not None and handler.lasting
 
-    def kind_of(self, route: str) -> Kind | None:
+    def kind_of(self, route: str) -> int | None:
         """Return the kind of a route's handler other than FIRE, for protocols whose requests do not have a kind."""
         kind = self._kinds.get(route)
         if kind is None and self._patterns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -24,11 +25,20 @@ if TYPE_CHECKING:
     from .connect_options import ConnectOptions
     from .request_options import RequestOptions
 
-__all__ = ["ask", "log", "print_items", "summary", "with_peer"]
+__all__ = ["ask", "log", "print_items", "summary", "with_peer", "with_peers"]
 
 
 def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: ConnectOptions) -> None:
-    """Connect to `url`, await `use` with the peer, and close.
+    """Connect to `url`, await `use` with the peer, and close; see :func:`with_peers`."""
+
+    async def with_one(peers: list[Peer]) -> None:
+        await use(peers[0])
+
+    with_peers(url, 1, with_one, options)
+
+
+def with_peers(url: str, count: int, use: Callable[[list[Peer]], Awaitable[None]], options: ConnectOptions) -> None:
+    """Make `count` connections to `url`, await `use` with the peers, and close.
 
     Raises:
         PenstockError: `connect` or `use` failed.
@@ -55,12 +65,23 @@ def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: Connect
     confirm = bool(settings.extensions)
 
     async def main() -> None:
-        connecting = connect(
-            address, settings=settings, setup=setup, ssl=context, confirm=confirm, taps=taps, reconnect=policy
-        )
-        async with asyncio.timeout(options.timeout), connecting as peer:
+        async with asyncio.timeout(options.timeout), AsyncExitStack() as stack:
+            peers = [
+                await stack.enter_async_context(
+                    connect(
+                        address,
+                        settings=settings,
+                        setup=setup,
+                        ssl=context,
+                        confirm=confirm,
+                        taps=taps,
+                        reconnect=policy,
+                    )
+                )
+                for _ in range(count)
+            ]
             try:
-                await use(peer)
+                await use(peers)
             except ApplicationError as error:
                 error.data = bodies_of(url, options.data_mime).error_data(error)
                 raise

@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from ..aio.metrics import Metrics
+    from ..aio.server import Server
     from ..aio.service import Service
     from ..leases import IntervalLease
     from ..settings import Settings
     from ..tap import Tap
 
-__all__ = ["ServeOptions", "load_service", "run_server", "serve"]
+__all__ = ["ServeOptions", "load_service", "run_server", "serve", "until_stopped"]
 
 MAX_PORT: Final = 65_535
 
@@ -151,8 +152,26 @@ async def _serve(
     settings: Settings,
     announce: Callable[[Sequence[str]], None],
 ) -> None:
-    from ..aio.metrics import Metrics
     from ..aio.server import serve as listen
+
+    def serving(taps: list[Tap]) -> Server:
+        return listen(service, *urls, settings=settings, taps=taps)
+
+    await until_stopped(serving, options, settings, announce)
+
+
+def no_announcement(urls: Sequence[str]) -> None:
+    """Say nothing but the URLs."""
+
+
+async def until_stopped(
+    listen: Callable[[list[Tap]], Server],
+    options: ServeOptions,
+    settings: Settings,
+    announce: Callable[[Sequence[str]], None] = no_announcement,
+) -> None:
+    """Run a server, which `listen` returns for these taps, until a signal arrives; print its URLs."""
+    from ..aio.metrics import Metrics
 
     began = monotonic()
     stopped = stop_signal()
@@ -160,7 +179,7 @@ async def _serve(
     taps: list[Tap] = [counters] if options.metrics or options.stats else []
     if options.debug:
         taps.append(FrameDump(log, secrets=options.show_secrets, settings=settings))
-    async with listen(service, *urls, settings=settings, taps=taps) as server:
+    async with listen(taps) as server:
         with _exposed(counters, options.metrics) as metrics_url:
             shown = [without_files(url) if options.cert else url for url in server.urls]
             for url in shown:

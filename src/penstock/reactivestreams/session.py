@@ -101,7 +101,7 @@ class ReactiveStreamsSession:
         """The number of open streams."""
         return self._inbound.open_streams
 
-    def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
+    def ask_kinds(self, kind_of: Callable[[str], int | None]) -> None:
         """Do nothing, because all requests are streams."""
 
     def streams(self) -> list[int]:

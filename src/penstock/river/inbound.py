@@ -48,7 +48,7 @@ class Inbound:
         draining: Whether a server rejects new streams.
         peer_closing: Whether the server has rejected a stream because it is closing.
         held_bytes: The size of all items that arrived before they were requested.
-        kind_of: Returns the kind of a route's handler; None for an unknown route.
+        kind_of: Returns the kind of a route's handler; None for an unknown route, ANY for one that accepts every kind.
 
     """
 
@@ -68,7 +68,7 @@ class Inbound:
         self.draining = False
         self.peer_closing = False
         self.held_bytes = 0
-        self.kind_of: Callable[[str], Kind | None] = lambda route: None
+        self.kind_of: Callable[[str], int | None] = lambda route: None
 
     def receive(self, message: Message) -> None:
         """Take a message that is in order, and for us."""
@@ -230,14 +230,17 @@ class Inbound:
             return
         route = f"{service}.{procedure}"
         done = bool(flags & CLOSE)
-        kind = self.kind_of(route) or (Kind.CALL if done else Kind.CHANNEL)
+        kind = self.kind_of(route)
+        if not kind:
+            # A complete request may be an rpc or a subscription. A stream may end after one item, so it includes both.
+            kind = Kind.CHANNEL if not done else Kind.CALL if kind is None else Kind.STREAM
         encoded = message.encoded or self._codec.encoded(name)
         stream = self._streams.open(name, encoded, kind, DONE if done else OPEN, OPEN)
         sends_items = stream.sends_items
         self._events.append(
             requested(
                 stream.number,
-                Kind.CHANNEL if sends_items else kind,
+                Kind.CHANNEL if sends_items else kind,  # type: ignore[arg-type]  # A function of ours returns kinds.
                 route,
                 Payload(message.payload, None if message.tracing is None else metadata_of(message.tracing)),
                 self._sequence.room,

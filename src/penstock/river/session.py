@@ -154,7 +154,7 @@ class RiverSession:
         """Whether the last link ended because of a message that is not sent again, so a retry is free."""
         return self._link.excused
 
-    def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
+    def ask_kinds(self, kind_of: Callable[[str], int | None]) -> None:
         """Set the function that returns a route's kind. See :meth:`penstock.session.Session.ask_kinds`."""
         self._inbound.kind_of = kind_of
 

@@ -180,7 +180,7 @@ class RSocketSession:
         """How many streams are open on both sides."""
         return len(self._streams)
 
-    def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
+    def ask_kinds(self, kind_of: Callable[[str], int | None]) -> None:
         """Do nothing, because requests contain their kind."""
 
     def streams(self) -> list[int]:

@@ -1,0 +1,160 @@
+"""`penstock bridge`: listens with one protocol and forwards to a server of another."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from typer import Argument, Option
+
+from ..access.listening import server_tls
+from ..errors import LocalError
+from ..kinds import Kind
+from ..texts import shown_json
+from .arguments import offering
+from .connect_options import SessionOptions
+from .connection import log
+from .groups import grouped
+from .schemas import KIND_OF, read_source
+from .serve import ServeOptions, until_stopped
+
+if TYPE_CHECKING:
+    from ..bridging.counters import Counters
+
+__all__ = ["Log", "UpstreamOptions", "bridge", "start_logging"]
+
+LOGS: Final = ("text", "json")
+KINDS: Final = tuple(kind.name.lower() for kind in Kind if kind is not Kind.FIRE)
+Log = Annotated[str, Option("--log", help="The form of logs: text or json.", autocompletion=offering(*LOGS))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpstreamOptions:
+    """How to connect to the upstream. The options without `--to-` are those of the side that listens."""
+
+    to_set: Annotated[
+        list[str], Option("--to-set", metavar="NAME=VALUE", help="Upstream: a penstock.Settings field; repeatable.")
+    ] = field(default_factory=list)
+    to_header: Annotated[
+        list[str], Option("--to-header", metavar="'NAME: VALUE'", help="Upstream: a header; repeatable.")
+    ] = field(default_factory=list)
+    to_cafile: Annotated[
+        str | None, Option("--to-cafile", metavar="FILE", help="Upstream: trust the certificates in this file.")
+    ] = None
+    to_insecure: Annotated[bool, Option("--to-insecure", help="Upstream: trust any certificate; only for tests.")] = (
+        False
+    )
+    to_cert: Annotated[str | None, Option("--to-cert", metavar="FILE", help="Upstream: the client certificate.")] = None
+    to_key: Annotated[
+        str | None, Option("--to-key", metavar="FILE", help="Upstream: its key, if in a separate file.")
+    ] = None
+    to_setup: Annotated[
+        str | None, Option("--to-setup", metavar="DATA", help="Upstream: data of the set-up, instead of the client's.")
+    ] = None
+    to_setup_auth: Annotated[
+        str | None,
+        Option("--to-setup-auth", metavar="AUTH", help="Upstream: credentials of the set-up.", show_default=False),
+    ] = None
+
+    def session(self) -> SessionOptions:
+        """Return the options of a session with the upstream."""
+        return SessionOptions(
+            set=self.to_set,
+            header=self.to_header,
+            cafile=self.to_cafile,
+            insecure=self.to_insecure,
+            cert=self.to_cert,
+            key=self.to_key,
+            setup=self.to_setup,
+            setup_auth=self.to_setup_auth,
+        )
+
+    def arguments(self, to: str) -> dict[str, Any]:
+        """Return the arguments of :func:`penstock.bridge` for the upstream at `to`."""
+        session = self.session()
+        settings = session.settings(to)
+        setup = None
+        if self.to_setup is not None or self.to_setup_auth is not None:
+            setup = session.setup_payload(to, settings)
+        address, context = session.tls(to)
+        return {"to": address, "to_settings": settings, "to_ssl": context, "to_setup": setup}
+
+
+@grouped
+def bridge(
+    listen: Annotated[str, Argument(metavar="FROM", help="The URL to listen on.")],
+    to: Annotated[str, Argument(metavar="TO", help="The URL of the server to forward to.")],
+    options: ServeOptions,
+    upstream: UpstreamOptions,
+    kind: Annotated[
+        list[str],
+        Option("--kind", metavar="ROUTE=KIND", help=f"The kind of a route: {', '.join(KINDS)}; repeatable."),
+    ] = [],  # noqa: B006 - the parser makes a new one
+    schema: Annotated[
+        str | None, Option("--schema", metavar="SOURCE", help="Kinds of routes from a schema; see penstock mock.")
+    ] = None,
+    log_form: Log = "text",
+) -> None:
+    """Listen at FROM, and forward all requests to TO, which may have another protocol and transport.
+
+    The upstream sends items only as clients request them. Each client has its own connection to the upstream. Stop it
+    with Ctrl-C or SIGTERM: requests in flight may finish first.
+
+    Example: penstock bridge rsocket+ws://:7878 river+tcp://localhost:7879
+
+    Example: penstock bridge river+ws://:7879/river rsocket+tls://db.example.org:7878 --kind quotes.live=stream
+    """
+    from ..aio.loop import run
+    from ..bridging.bridge import bridge as bridged
+    from ..bridging.counters import Counters
+
+    settings = options.settings()
+    urls = server_tls([listen], options.cafile, options.cert, options.key)
+    arguments = upstream.arguments(to) | {"kinds": _schema_kinds(schema) | _given_kinds(kind)}
+    start_logging(log_form)
+    counters = Counters()
+    run(
+        until_stopped(
+            lambda taps: bridged(
+                arguments.pop("to"), *urls, settings=settings, taps=taps, counters=counters, **arguments
+            ),
+            options,
+            settings,
+        )
+    )
+    if options.stats:
+        _print(counters)
+
+
+def start_logging(form: str) -> None:
+    """Write logs to standard error, as text or as lines of JSON."""
+    if form not in LOGS:
+        raise LocalError(f"--log {form!r} is not known; use text or json")
+    from ..observe.logs import JsonLines, TextLines
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if form == "json" else TextLines("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+def _given_kinds(given: list[str]) -> dict[str, Kind]:
+    found = {}
+    for text in given:
+        route, equals, name = text.rpartition("=")
+        if not equals or name not in KINDS:
+            raise LocalError(f"--kind {text!r} is not ROUTE=KIND with one of: {', '.join(KINDS)}")
+        found[route] = Kind[name.upper()]
+    return found
+
+
+def _schema_kinds(source: str | None) -> dict[str, Kind]:
+    """Return the kinds of the routes in a schema."""
+    if source is None:
+        return {}
+    return {route: KIND_OF[procedure["type"]] for route, procedure in read_source(source).items()}
+
+
+def _print(counters: Counters) -> None:
+    log(shown_json(json.dumps(counters.as_json())))

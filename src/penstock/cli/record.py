@@ -1,0 +1,205 @@
+"""`penstock record`: writes what passes between a client and a server to a file."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from typer import Argument, Option
+
+from ..access.listening import server_tls
+from ..errors import ConnectError, LocalError, Rejected
+from ..urls import parse_url
+from .arguments import Credit, offering
+from .bodies import bodies_of
+from .bridge import Log, start_logging
+from .connect_options import ConnectOptions
+from .connection import log
+from .exits import CANCELED
+from .groups import grouped
+from .lines import ItemOptions
+from .request_options import RequestOptions
+from .signals import stop_signal
+
+if TYPE_CHECKING:
+    from ..aio.peer import Peer
+    from ..aio.server import Server
+    from ..payload import Payload
+    from ..recording.recorder import Recorder
+
+__all__ = ["record"]
+
+KINDS: Final = ("call", "stream", "fire", "upload", "channel")
+CODEC: Final = "codec"
+
+Use = Callable[["Peer", str, "Payload"], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions:
+    """What to record, and where."""
+
+    file: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The file to write.")]
+    kind: Annotated[
+        str, Option("--kind", help=f"The kind of request: {', '.join(KINDS)}.", autocompletion=offering(*KINDS))
+    ] = "stream"
+    items: Annotated[
+        str, Option("--items", metavar="ITEMS", help="The items of an upload or channel: text, @FILE, or -.")
+    ] = ""
+    take: Annotated[int | None, Option("--take", metavar="N", min=1, help="Stop after N items.")] = None
+    credit: Credit = None
+    listen: Annotated[
+        list[str], Option("--listen", metavar="URL", help="Record what clients of this URL send to --to; repeatable.")
+    ] = field(default_factory=list)
+    to: Annotated[str | None, Option("--to", metavar="URL", help="With --listen: the server.")] = None
+    log_form: Log = "text"
+
+
+@grouped
+def record(
+    recording: RecordOptions,
+    sending: ItemOptions,
+    request: RequestOptions,
+    options: ConnectOptions,
+    url: Annotated[str | None, Argument(help="The URL of the server; or use --listen and --to.")] = None,
+    route: Annotated[str | None, Argument(help="The name of a handler.")] = None,
+) -> None:
+    """Send a request and record it with its response; or record everything that passes between clients and a server.
+
+    The file can be served again with `penstock replay`. Ctrl-C ends the recording.
+
+    Example: penstock record rsocket+tcp://localhost:7878 quotes.live --take 1000 -o quotes.jsonl
+
+    Example: penstock record --listen rsocket+tcp://:7879 --to rsocket+tcp://localhost:7878 -o session.jsonl
+    """
+    from ..aio.loop import run
+    from ..recording.recorder import Recorder
+
+    if recording.kind not in KINDS:
+        raise LocalError(f"--kind {recording.kind!r} is unknown; use one of: {', '.join(KINDS)}")
+    if bool(recording.listen) == bool(url) or bool(recording.listen) != bool(recording.to):
+        raise LocalError("give either URL and ROUTE, or --listen and --to")
+    server = recording.to or url
+    assert server is not None
+    bridged = _arguments(server, options)
+    if url is None:
+        start_logging(recording.log_form)
+        with Recorder(recording.file, server) as recorder:
+            run(_proxy(recorder, server_tls(recording.listen, None, None, None), bridged))
+            _report(recorder, recording.file)
+        return
+    if route is None:
+        raise LocalError("ROUTE is missing: penstock record URL ROUTE -o FILE")
+    request_route, payload = request.request(url, route, options.settings(url))
+    payload = bodies_of(url).outgoing(payload)
+    # The verb reports errors itself.
+    logging.getLogger("penstock.bridge").addHandler(logging.NullHandler())
+    use = _use(recording, bodies_of(url).items(sending.source(recording.items)))
+    with Recorder(recording.file, server) as recorder:
+        try:
+            stopped = run(_client(recorder, url, bridged, options, lambda peer: use(peer, request_route, payload)))
+        finally:
+            _report(recorder, recording.file)
+    if stopped:
+        raise typer.Exit(CANCELED)
+
+
+def _arguments(server: str, options: ConnectOptions) -> dict[str, Any]:
+    """Return the arguments of :func:`penstock.bridge` for the server's side."""
+    settings = options.settings(server)
+    address, context = options.tls(server)
+    given = options.setup is not None or options.setup_metadata is not None or options.setup_auth is not None
+    setup = options.setup_payload(server, settings) if given else None
+    return {"to": address, "to_settings": settings, "to_ssl": context, "to_setup": setup}
+
+
+def _use(recording: RecordOptions, items: Any) -> Use:
+    """Return the function that sends the request and consumes the response, which is recorded on its way."""
+
+    async def use(peer: Peer, route: str, payload: Payload) -> None:
+        match recording.kind:
+            case "call":
+                await peer.call(route, payload)
+            case "fire":
+                await peer.fire(route, payload)
+            case "upload":
+                await peer.upload(route, payload, items)
+            case "channel":
+                await _consume(peer.channel(route, payload, items, credit=recording.credit), recording.take)
+            case _:
+                await _consume(peer.stream(route, payload, credit=recording.credit), recording.take)
+
+    return use
+
+
+async def _consume(stream: Any, take: int | None) -> None:
+    count = 0
+    async with stream:
+        async for _ in stream:
+            count += 1
+            if count == take:
+                break
+
+
+async def _proxy(recorder: Recorder, urls: list[str], bridged: dict[str, Any]) -> None:
+    """Record what clients send until a signal arrives."""
+    stopped = stop_signal()
+    async with _bridge(recorder, urls, bridged) as server:
+        for url in server.urls:
+            print(f"listening on {url}", flush=True)
+        await stopped
+
+
+async def _client(
+    recorder: Recorder,
+    url: str,
+    bridged: dict[str, Any],
+    options: ConnectOptions,
+    use: Callable[[Peer], Awaitable[None]],
+) -> bool:
+    """Send a request through a bridge within this process; return True if a signal has stopped it."""
+    from ..aio.client import connect
+    from ..bridging.counters import Counters
+    from ..settings import Settings
+
+    parsed = parse_url(url)
+    codec = f"?{CODEC}={parsed.options[CODEC]}" if CODEC in parsed.options else ""
+    inside = f"{parsed.protocol}+memory://penstock-record-{os.getpid()}{codec}"
+    mimes: dict[str, Any] = {"data_mime": options.data_mime, "metadata_mime": options.metadata_mime}
+    settings = Settings(**{name: mime for name, mime in mimes.items() if mime is not None})
+    counters = Counters()
+    stopped = stop_signal()
+    async with asyncio.timeout(options.timeout), _bridge(recorder, [inside], bridged, counters=counters):
+        async with connect(inside, settings=settings) as peer:
+            running = asyncio.ensure_future(use(peer))
+            try:
+                await asyncio.wait((running, stopped), return_when=asyncio.FIRST_COMPLETED)
+                if running.done():
+                    running.result()
+            except Rejected as error:
+                if counters.upstream_connects == 0:
+                    raise ConnectError(error.message) from error
+                raise
+            finally:
+                running.cancel()
+                await asyncio.wait((running,))
+            if stopped.done():
+                await peer.close(0)
+    return stopped.done()
+
+
+def _bridge(recorder: Recorder, urls: list[str], bridged: dict[str, Any], **more: Any) -> Server:
+    from ..bridging.bridge import bridge
+
+    arguments = dict(bridged)
+    return bridge(arguments.pop("to"), *urls, watch=recorder.watch, **arguments, **more)
+
+
+def _report(recorder: Recorder, path: Path) -> None:
+    log(f"recorded {recorder.streams:,} requests, {recorder.events:,} events in {path}")

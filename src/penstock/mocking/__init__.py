@@ -1,0 +1,4 @@
+"""Mocks: services that answer with plausible values of their schemas.
+
+May import: top, schema and aio.
+"""

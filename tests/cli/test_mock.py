@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import INTEROP, Penstock, assert_one_line, command
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[str]:
+    """Run a verb that listens; yield its URL."""
+    process = subprocess.Popen(
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+    with process:
+        try:
+            assert process.stdout is not None and process.stderr is not None
+            line = process.stdout.readline()
+            assert line.startswith("listening on "), process.stderr.read()
+            yield line.removeprefix("listening on ").strip()
+        finally:
+            process.kill()
+
+
+def test_service_is_mocked_from_its_source(penstock: Penstock) -> None:
+    with running("mock", f"{INTEROP}:service", "river+tcp://127.0.0.1:0", "--rate", "0", "--items", "3") as url:
+        first = penstock("stream", url, "interop.count", "-d", '{"n":9}')
+        assert [list(each) for each in map(json.loads, first.lines)] == [["n"]] * 3
+        assert penstock("call", url, "interop.slow", "-d", '{"n":9}').code == 0
+
+
+def test_schema_file_is_mocked(penstock: Penstock, tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    procedure = {"type": "rpc", "output": {"const": "hello"}}
+    path.write_text(json.dumps({"services": {"a": {"procedures": {"b": procedure}}}}))
+    with running("mock", str(path), "rsocket+tcp://127.0.0.1:0") as url:
+        assert penstock("call", url, "a.b").out == b'"hello"\n'
+    with running("mock", str(path), "rsocket+tcp://127.0.0.1:0", "--errors", "1") as url:
+        failed = penstock("call", url, "a.b")
+        assert failed.code == 1
+        assert_one_line(failed)
+
+
+def test_recording_is_mocked(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    path = tmp_path / "recording.jsonl"
+    assert penstock("record", server, "count", "-d", "3", "-o", str(path)).code == 0
+    with running("mock", str(path), "rsocket+tcp://127.0.0.1:0", "--speed", "max") as url:
+        assert penstock("stream", url, "count", "-d", "3").lines == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("source", ["missing.json", "no_such_module:service"])
+def test_wrong_source_is_exit_code_2(penstock: Penstock, source: str) -> None:
+    result = penstock("mock", source, "rsocket+tcp://127.0.0.1:0")
+    assert result.code == 2
+    assert_one_line(result)

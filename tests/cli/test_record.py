@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_stream_is_recorded_with_demand_and_end(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    path = tmp_path / "recording.jsonl"
+    result = penstock("record", server, "count", "-d", "5", "--credit", "2", "-o", str(path))
+    assert result.code == 0
+    head, request, *rest = lines_of(path)
+    assert (head["penstock_recording"], head["url"]) == (1, server)
+    assert (request["event"], request["kind"], request["route"], request["data"]) == ("request", "stream", "count", "5")
+    assert [each["data"] for each in rest if each["event"] == "item"] == ["0", "1", "2", "3", "4"]
+    assert max(each["n"] for each in rest if each["event"] == "demand") == 2
+    assert rest[-1]["event"] == "end"
+    times = [each["t"] for each in (request, *rest)]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize(("kind", "route"), [("channel", "double"), ("upload", "sum")])
+def test_items_of_both_sides_are_recorded(
+    penstock: Penstock, server: str, tmp_path: Path, kind: str, route: str
+) -> None:
+    path = tmp_path / "recording.jsonl"
+    items = tmp_path / "items"
+    items.write_text("2\n3\n")
+    arguments = ("--kind", kind, "-d", "1", "--items", f"@{items}", "-o", str(path))
+    assert penstock("record", server, route, *arguments).code == 0
+    found = [(each["event"], each["data"]) for each in lines_of(path)[1:] if "data" in each]
+    assert [data for event, data in found if event == "sent"] == ["2", "3"]
+    assert [data for event, data in found if event == "item"] == {"channel": ["2", "4", "6"], "upload": ["6"]}[kind]
+
+
+def test_error_is_recorded_and_reported(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    path = tmp_path / "recording.jsonl"
+    result = penstock("record", server, "fail", "--kind", "call", "-o", str(path))
+    assert result.code == 1
+    assert "boom" in result.err
+    last = lines_of(path)[-1]
+    assert (last["event"], last["code"], last["message"]) == ("error", 0x301, "boom")
+
+
+def test_take_is_recorded_as_a_cancellation(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    path = tmp_path / "recording.jsonl"
+    assert penstock("record", server, "count", "-d", "1000000", "--take", "3", "-o", str(path)).code == 0
+    assert lines_of(path)[-1]["event"] == "cancel"
+
+
+def test_no_server_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
+    result = penstock("record", "rsocket+tcp://127.0.0.1:1", "x", "-o", str(tmp_path / "recording.jsonl"))
+    assert result.code == 3
+    assert "cannot be reached" in result.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-o", "x"),
+        ("rsocket+tcp://127.0.0.1:1", "-o", "x"),
+        ("rsocket+tcp://127.0.0.1:1", "x", "--listen", "rsocket+tcp://:0", "-o", "x"),
+        ("--listen", "rsocket+tcp://:0", "-o", "x"),
+        ("rsocket+tcp://127.0.0.1:1", "x", "-o", "/no/such/folder/file"),
+        ("rsocket+tcp://127.0.0.1:1", "x", "-o", "x", "--kind", "dance"),
+    ],
+)
+def test_wrong_use_is_exit_code_2(
+    penstock: Penstock, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = penstock("record", *arguments)
+    assert result.code == 2
+    assert_one_line(result)
+
+
+def test_everything_that_passes_a_proxy_is_recorded(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    path = tmp_path / "recording.jsonl"
+    arguments = command("record", "--listen", "river+tcp://127.0.0.1:0", "--to", server, "-o", str(path))
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().removeprefix("listening on ").strip()
+            assert penstock("call", url, "interop.echo", "-d", '{"data":1}').out == b'{"data":1}\n'
+            assert len(penstock("stream", url, "interop.count", "-d", '{"n":3}').lines) == 3
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    requests = [each["route"] for each in lines_of(path) if each.get("event") == "request"]
+    assert requests == ["interop.echo", "interop.count"]
+
+
+def test_killed_recorder_leaves_a_usable_file(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    path = tmp_path / "recording.jsonl"
+    arguments = command("record", server, "count", "-d", "100000000", "-o", str(path))
+    with subprocess.Popen(arguments, stderr=subprocess.DEVNULL) as process:
+        try:
+            while not path.exists() or path.stat().st_size < 100_000:
+                assert process.poll() is None
+        finally:
+            process.kill()
+    sent = penstock("replay", str(path), "--to", server, "sum", "--kind", "upload", "--speed", "max")
+    assert sent.code == 0, sent.err
+    assert int(sent.out) > 1_000

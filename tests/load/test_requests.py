@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import penstock
+from penstock import Items, Payload, Service
+from penstock.kinds import Kind
+from penstock.load.measured import Measured
+from penstock.load.requests import Load, sender
+
+
+async def test_metadata_of_the_request_is_not_sent_with_items() -> None:
+    service = Service()
+    seen: list[bytes | None] = []
+
+    @service.upload("seen")
+    async def upload(request: Payload, items: Items) -> bytes:
+        seen.extend([item.metadata async for item in items])
+        return request.metadata or b""
+
+    load = Load(kind=Kind.UPLOAD, route="seen", payload=Payload(b"x", b"m"), items=2)
+    measured = Measured(1, 1)
+    async with penstock.serve(service, "rsocket+memory://x") as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            await sender(load)(peer, measured, lambda: None)
+    assert seen == [None, None]
+    assert measured.items == 2
