@@ -67,6 +67,11 @@ PROGRAMS = {
         after="assert outgoing() is None and incoming(Metadata()) is None",
         output='quotes.latest for ada\nBearer() "quotes.latest for bearer" in trace 2a from Paris\nwho are you?\n',
     ),
+    "docs/how-to/synchronous.md": Program(output="b'hi'\n1000\nb'6'\ncall 'slow' took more than 0.1 s\n"),
+    "docs/how-to/dataframes.md": Program(
+        output="[('Oslo', 3.5), ('Rome', 14.0)]\nb'8.75'\n",
+    ),
+    "docs/how-to/notebooks.md": Program(after="server.close()"),
     "docs/how-to/leases.md": Program(output="12\nthe peer has not granted a lease for another request"),
     "docs/how-to/old-peers.md": Program(output="[b'1', b'half time', b'2']\n"),
     "docs/how-to/observe.md": Program(
