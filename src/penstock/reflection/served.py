@@ -59,7 +59,7 @@ class Reflecting(Service):
         """Return whether there is a handler for requests of a kind, as they arrive, with a route."""
         return self.find(kind, route, True) is not None
 
-    def kind_of(self, route: str) -> Kind | None:
+    def kind_of(self, route: str) -> int | None:
         """Return the kind of a route's handler other than FIRE."""
         return Kind.CALL if route == ROUTE else self._service.kind_of(route)
 

@@ -73,7 +73,8 @@ def schema_of(wanted: Any, hook: SchemaHook | None = None) -> dict[str, Any]:
         return dict(wanted)
     model = Converter(wanted).model_schema()
     if model is not None:
-        return _untitled(model)
+        described: dict[str, Any] = _untitled(model)
+        return described
     try:
         info = inspect.type_info(wanted)
         writer = _Writer(info, hook)
@@ -148,7 +149,7 @@ class _Writer:
         found = self._hook(cls)
         if found is None:
             raise TypeError(f"{cls!r} is not supported")
-        made = _untitled(found)
+        made: dict[str, Any] = _untitled(found)
         definitions = made.pop("$defs", {})
         for name, each in definitions.items():
             if self.definitions.setdefault(name, each) != each:
