@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from .account import Account
-from .errors import ApplicationError, LocalError
+from .errors import LocalError
 from .events import Event
+from .item_errors import ItemErrors
 from .kinds import Kind
 from .payload import Payload, PayloadRun
 from .settings import Settings
@@ -281,19 +282,6 @@ class Detector(ABC):
             ProtocolError: No session served here begins with these bytes. Write `farewell`, then close.
 
         """
-
-
-class ItemErrors(Protocol):
-    """Errors between items, which do not end their stream. They are items with a content of their own."""
-
-    def payload_of(self, error: ApplicationError) -> Payload:
-        """Return the item that sends `error`. Raises it if this side, or its code, can only end a stream."""
-
-    def report(self, stream_id: int) -> None:
-        """Report the errors between the items of a stream that this side opened. Without it, an error ends it."""
-
-    def error_of(self, payload: Payload) -> ApplicationError | None:
-        """Return the error that an item of such a stream is; None if it is a value."""
 
 
 class Durable(Protocol):

@@ -100,7 +100,9 @@ def test_types_that_cannot_be_decoded_are_refused(wanted: Any, text: str) -> Non
     [Any, object, None, Hashable, Iterable[int], Tree, Box[Tree], Box, Literal["a", 1], Decimal | None, msgspec.Raw],
 )
 def test_other_types_are_not_refused(wanted: Any) -> None:
-    check_supported(wanted, list(contents(wanted)))
+    found = list(contents(wanted))
+    check_supported(wanted, found)
+    assert Converter(wanted).wanted is wanted
 
 
 def test_contents_are_found_once_with_their_places() -> None:

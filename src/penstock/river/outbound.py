@@ -307,9 +307,7 @@ class Outbound:
         # The last item may always be sent, because a caller waits for it.
         if not done and self.sequence.room == 0:
             self.starved[stream.number] = None
-            raise CreditExceeded(
-                f"stream {stream.number}: the peer has not acknowledged enough; wait for CreditGranted"
-            )
+            raise CreditExceeded(f"stream {stream_id}: the peer has not acknowledged enough; wait for CreditGranted")
         is_error = not self._is_client and payload.metadata == ITEM_ERROR
         body = payload.data if is_error else self._body_of(payload)
         self.send_message(stream.encoded, CLOSE if done else 0, body, not self._is_client and not is_error)

@@ -17,7 +17,7 @@ import msgspec
 from ..errors import LocalError, Mismatch
 from .foreign import MAX_MESSAGE_CHARACTERS, MAX_PROBLEMS, pointer
 
-__all__ = ["Model", "decode", "encode", "is_model", "json_schema", "model_of"]
+__all__ = ["InvalidModel", "Model", "decode", "encode", "is_model", "json_schema", "model_of"]
 
 
 _ANYTHING: Final = {"description": "any value"}
