@@ -247,6 +247,7 @@ class Forest(msgspec.Struct):
 
 def test_models_of_pydantic_describe_themselves() -> None:
     leaf = {
+        "title": "Petal",
         "type": "object",
         "properties": {"sizeMm": {"type": "integer", "exclusiveMinimum": 0}},
         "required": ["sizeMm"],

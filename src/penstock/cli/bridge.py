@@ -17,7 +17,7 @@ from .arguments import offering
 from .connect_options import SessionOptions
 from .connection import log
 from .groups import grouped
-from .schemas import KIND_OF, read_source
+from .schemas import KIND_OF, procedures_of
 from .serve import ServeOptions, until_stopped
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _schema_kinds(source: str | None) -> dict[str, Kind]:
     """Return the kinds of the routes in a schema."""
     if source is None:
         return {}
-    return {route: KIND_OF[procedure["type"]] for route, procedure in read_source(source).items()}
+    return {route: KIND_OF[procedure["type"]] for route, procedure in procedures_of(source).items()}
 
 
 def _print(counters: Counters) -> None:

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from typer import Argument, BadParameter, Option
 
 from ..errors import LocalError
-from .arguments import offering, read_bytes
+from .arguments import offering
+from .connect_options import SessionOptions
+from .groups import grouped
 from .output import complain
+from .schemas import read_source
 
-__all__ = ["codegen", "read_source"]
+__all__ = ["codegen"]
 
 LIBRARIES: Final = ("rsocket", "river", "river-1.1")
 MAX_SHOWN: Final = 20
 """Losses to print; the generated file lists all."""
 
 
+@grouped
 def codegen(
     source: Annotated[
         str,
-        Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service, a schema's FILE, or - for standard input."),
+        Argument(
+            help="A server's URL, MODULE:NAME or FILE.py:NAME of a penstock.Service, a schema's FILE, or - for "
+            "standard input."
+        ),
     ],
+    options: SessionOptions,
     python: Annotated[bool, Option("--py", help="Generate Python; the default.")] = False,
     typescript: Annotated[
         str | None,
@@ -44,6 +52,8 @@ def codegen(
     Example: penstock codegen quotes.py:service -o quotes_client.py
 
     Example: penstock codegen quotes.py:service --ts rsocket -o quotes.ts
+
+    Example: penstock codegen rsocket+ws://localhost:7878 --ts rsocket -o quotes.ts
     """
     from ..schema.codegen import generate_python
     from ..schema.shapes import Loss
@@ -52,7 +62,7 @@ def codegen(
     if typescript is not None and (python or typescript not in LIBRARIES):
         raise BadParameter(f"--ts takes {' or '.join(LIBRARIES)}, and excludes --py")
     losses: list[Loss] = []
-    schema = read_source(source)
+    schema = read_source(source, options)
     if typescript is None:
         text = generate_python(schema, losses)
     else:
@@ -69,20 +79,3 @@ def codegen(
         sys.stdout.write(text)
     else:
         Path(output).write_text(text, encoding="utf-8")
-
-
-def read_source(source: str) -> dict[str, Any]:
-    """Return the schema that an argument names.
-
-    Raises:
-        LocalError: It names none.
-
-    """
-    from ..schema.procedures import read_schema
-    from .serve import load_service
-
-    if "://" in source:
-        raise LocalError(f"{source}: name the service or a file of its schema instead, as in quotes.py:service")
-    if source == "-" or Path(source).is_file() or ":" not in source:
-        return read_schema(read_bytes(source if source == "-" else f"@{source}"))
-    return load_service(source).schema()

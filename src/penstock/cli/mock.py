@@ -13,7 +13,7 @@ from ..errors import LocalError
 from .connection import log
 from .groups import grouped
 from .replay import speed_of
-from .schemas import KIND_OF, read_source
+from .schemas import KIND_OF, procedures_of
 from .serve import ServeOptions, until_stopped
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class AnswerOptions:
             return Replay(Recording.read(Path(source)), speed_of(self.speed), self.loop).service
         from ..mocking.service import MockOptions, mock_service
 
-        procedures = {route: (KIND_OF[each["type"]], each) for route, each in read_source(source).items()}
+        procedures = {route: (KIND_OF[each["type"]], each) for route, each in procedures_of(source).items()}
         if not procedures:
             raise LocalError(f"{source} has no procedures to mock")
         for route, (kind, _) in procedures.items():

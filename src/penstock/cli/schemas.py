@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from ..errors import LocalError
 from ..kinds import Kind
+from ..schema.export import OTHERS
 from .arguments import read_bytes
 from .connect_options import SessionOptions
 
-__all__ = ["KIND_OF", "procedures", "read_source"]
+__all__ = ["KIND_OF", "procedures", "procedures_of", "read_source"]
 
 KIND_OF: Final = {
     "rpc": Kind.CALL,
@@ -24,34 +23,34 @@ KIND_OF: Final = {
 """The kind of each type of procedure in an exported schema."""
 
 
-def read_source(source: str) -> dict[str, dict[str, Any]]:
-    """Return the procedures of a service by route, each with its `type` and its JSON Schemas.
+def read_source(source: str, options: SessionOptions | None = None) -> dict[str, Any]:
+    """Return the schema of a service, in the format of :meth:`penstock.Service.schema`.
 
     Args:
-        source: A JSON file in the format of :meth:`penstock.Service.schema`, - for standard input, MODULE:NAME or
-            FILE.py:NAME of a service, or the URL of a server that describes itself.
+        source: A JSON file, - for standard input, MODULE:NAME or FILE.py:NAME of a service, or the URL of a server that
+            describes itself.
+        options: How to connect to a server.
 
     Raises:
         LocalError: It is none of these, or not valid.
 
     """
-    if "://" in source:
-        return procedures(_described(source), source)
-    if source == "-" or Path(source).is_file():
-        try:
-            document = json.loads(read_bytes("-" if source == "-" else f"@{source}"))
-        except ValueError as error:
-            raise LocalError(f"{source} is not valid JSON: {error}") from None
-        return procedures(document, source)
-    if ":" not in source:
-        raise LocalError(f"there is no file {source!r}; give a schema as JSON, MODULE:NAME, FILE.py:NAME or a URL")
+    from ..schema.procedures import read_schema
     from .serve import load_service
 
-    service = load_service(source)
-    found = procedures(service.schema(), source)
-    # The exported format has no FIRE, and no route without a dot.
-    types = {kind: name for name, kind in KIND_OF.items()}
-    return {route: found.get(route, {"type": types[kind]}) for kind, route in service.routes()}
+    if "://" in source:
+        from ..aio.loop import run
+        from .reflecting import fetch_description
+
+        return run(fetch_description(source, options or SessionOptions()))
+    if source == "-" or Path(source).is_file() or ":" not in source:
+        return read_schema(read_bytes(source if source == "-" else f"@{source}"))
+    return load_service(source).schema()
+
+
+def procedures_of(source: str) -> dict[str, dict[str, Any]]:
+    """Return the procedures of a service by route, each with its `type` and its JSON Schemas; see `read_source`."""
+    return procedures(read_source(source), source)
 
 
 def procedures(document: Any, source: str) -> dict[str, dict[str, Any]]:
@@ -73,15 +72,4 @@ def procedures(document: Any, source: str) -> dict[str, dict[str, Any]]:
             if not isinstance(procedure, dict) or procedure.get("type") not in KIND_OF:
                 raise LocalError(f"{source}: {service}.{name} needs a `type`: {', '.join(KIND_OF)}")
             found[f"{service}.{name}" if service else name] = procedure
-    return found
-
-
-def _described(url: str) -> Any:
-    """Return the schema that a server describes itself with."""
-    try:
-        fetch_description = import_module(".reflecting", __package__).fetch_description
-    except ImportError:
-        raise LocalError(f"{url} cannot be asked for its schema by this version; give a file or MODULE:NAME") from None
-    from ..aio.loop import run
-
-    return run(fetch_description(url, SessionOptions()))
+    return found | document.get(OTHERS, {})

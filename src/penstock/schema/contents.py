@@ -20,7 +20,7 @@ from typing import (
 )
 
 import msgspec
-from msgspec import inspect
+from msgspec import UnsetType, inspect
 
 from ..errors import LocalError
 from .models import is_model
@@ -159,7 +159,8 @@ def _shown(found: Found, wanted: Any) -> str:
 
 def _is_unknown(cls: Any) -> bool:
     """Return True for a class that neither msgspec nor pydantic can decode."""
-    if is_model(cls):
+    # The type of a field that may be absent: `int | UnsetType`.
+    if cls is UnsetType or is_model(cls):
         return False
     try:
         if not isinstance(inspect.type_info(cls), inspect.CustomType):

@@ -12,6 +12,7 @@ from msgspec import inspect
 
 from ..errors import LocalError
 from .converter import Converter
+from .inlining import inlined
 from .models import json_schema
 
 __all__ = ["INTEGER_KEYS", "SchemaHook", "schema_of"]
@@ -73,8 +74,7 @@ def schema_of(wanted: Any, hook: SchemaHook | None = None) -> dict[str, Any]:
         return dict(wanted)
     model = Converter(wanted).model_schema()
     if model is not None:
-        described: dict[str, Any] = _untitled(model)
-        return described
+        return inlined(model)
     try:
         info = inspect.type_info(wanted)
         writer = _Writer(info, hook)
@@ -149,7 +149,7 @@ class _Writer:
         found = self._hook(cls)
         if found is None:
             raise TypeError(f"{cls!r} is not supported")
-        made: dict[str, Any] = _untitled(found)
+        made = inlined(found)
         definitions = made.pop("$defs", {})
         for name, each in definitions.items():
             if self.definitions.setdefault(name, each) != each:
@@ -293,18 +293,3 @@ def _classes(info: Any) -> Iterator[Any]:
         parts = ("type", "item_type", "key_type", "value_type")
         pending += [getattr(one, name) for name in parts if hasattr(one, name)]
         pending += [*getattr(one, "types", ()), *getattr(one, "item_types", ())]
-
-
-def _untitled(node: Any) -> Any:
-    """Return a schema of pydantic without the titles of its fields, which are not the names of classes."""
-    if isinstance(node, list):
-        return [_untitled(each) for each in node]
-    if not isinstance(node, Mapping):
-        return node
-    is_class = node.get("type") == "object" or "enum" in node
-    inner = ("properties", "$defs")
-    return {
-        key: {name: _untitled(each) for name, each in value.items()} if key in inner else _untitled(value)
-        for key, value in node.items()
-        if key != "title" or is_class
-    }
