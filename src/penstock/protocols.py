@@ -211,8 +211,7 @@ _RIVER: Final = ProtocolSpec(
     # River, On disconnect: a hard reconnect.
     reconnects=True,
     string_codes=True,
-    # River, Handshake.
-    malformed_code="MALFORMED_HANDSHAKE_META",
+    malformed_code="MALFORMED_HANDSHAKE_META",  # River, Handshake.
     data_mime="river.identity:data_mime",
     text_form="wire.river.values:json_form",
     sent_data="wire.river.codec:sent_data",

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.optionsfile import user_file
 from tests.cli.conftest import Penstock, assert_one_line
 
 
@@ -15,12 +14,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "penstock" / "options.toml"
     path.parent.mkdir()
     return path
-
-
-def test_path_of_the_users_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert user_file() == home
-    monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
-    assert user_file() == Path.home() / ".config" / "penstock" / "options.toml"
 
 
 def test_options_of_all_verbs_and_of_one(penstock: Penstock, seen: str, server: str, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typer import Option
 from ..errors import LocalError
 from ..kinds import Kind
 from ..texts import shown_json
-from .arguments import Credit, Route, Url, offering
+from .arguments import Credit, Route, Url
 from .benchtable import progress, table
 from .bodies import bodies_of
 from .connect_options import ConnectOptions
@@ -25,6 +25,7 @@ from .exits import CANCELED, FAILED
 from .groups import grouped
 from .request_options import RequestOptions
 from .signals import stop_signal
+from .values import offering
 
 if TYPE_CHECKING:
     from rich.status import Status

@@ -13,12 +13,12 @@ from ..access.listening import server_tls
 from ..errors import LocalError
 from ..kinds import Kind
 from ..texts import shown_json
-from .arguments import offering
 from .connect_options import SessionOptions
 from .connection import log
 from .groups import grouped
 from .schemas import KIND_OF, procedures_of
 from .serve import ServeOptions, until_stopped
+from .values import offering
 
 if TYPE_CHECKING:
     from ..bridging.counters import Counters

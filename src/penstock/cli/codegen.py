@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from typer import Argument, BadParameter, Option
 
 from ..errors import LocalError
-from .arguments import offering
 from .connect_options import SessionOptions
 from .groups import grouped
 from .output import complain
 from .schemas import read_source
+from .values import offering
+
+if TYPE_CHECKING:
+    from ..schema.shapes import Loss
 
 __all__ = ["codegen"]
 
@@ -56,7 +59,6 @@ def codegen(
     Example: penstock codegen rsocket+ws://localhost:7878 --ts rsocket -o quotes.ts
     """
     from ..schema.codegen import generate_python
-    from ..schema.shapes import Loss
     from ..schema.typescript import generate_typescript
 
     if typescript is not None and (python or typescript not in LIBRARIES):
@@ -70,12 +72,16 @@ def codegen(
     if strict and losses:
         first = f"{losses[0].place}: {losses[0].reason}"
         raise LocalError(f"--strict: {len(losses)} parts of the schema are lost; the first is {first}")
-    lost = "Any" if typescript is None else "unknown, or omitted"
-    for loss in losses[:MAX_SHOWN]:
-        complain(f"{lost}: {loss.place}: {loss.reason}")
-    if len(losses) > MAX_SHOWN:
-        complain(f"{lost}: {len(losses) - MAX_SHOWN} more, which the generated file lists")
+    _report("Any" if typescript is None else "unknown, or omitted", losses)
     if output is None:
         sys.stdout.write(text)
     else:
         Path(output).write_text(text, encoding="utf-8")
+
+
+def _report(lost: str, losses: list[Loss]) -> None:
+    """Print what a generated client does not have, and what it has instead."""
+    for loss in losses[:MAX_SHOWN]:
+        complain(f"{lost}: {loss.place}: {loss.reason}")
+    if len(losses) > MAX_SHOWN:
+        complain(f"{lost}: {len(losses) - MAX_SHOWN} more, which the generated file lists")

@@ -78,6 +78,17 @@ class CollectOptions:
     as_json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False
 
 
+Publisher = Annotated[
+    str | None,
+    Argument(
+        help="PROTOCOL+TRANSPORT://HOST:PORT of the publisher, or @NAME of a saved context.",
+        callback=resolved,
+        is_eager=True,
+        autocompletion=offered,
+    ),
+]
+
+
 @grouped
 def collect(
     context: typer.Context,
@@ -87,15 +98,7 @@ def collect(
     feeds: FeedsOptions,
     listening: ListenOptions,
     durable: DurableOptions,
-    url: Annotated[
-        str | None,
-        Argument(
-            help="PROTOCOL+TRANSPORT://HOST:PORT of the publisher, or @NAME of a saved context.",
-            callback=resolved,
-            is_eager=True,
-            autocompletion=offered,
-        ),
-    ] = None,
+    url: Publisher = None,
     route: Annotated[str | None, Argument(help="The name of a handler.")] = None,
 ) -> None:
     """Collect a stream into a journal, each item once, until it is complete.

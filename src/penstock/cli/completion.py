@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 from typer import Argument
 
 from ..errors import LocalError
-from .arguments import offering
 from .contexts import with_context
+from .values import offering
 
 __all__ = ["ASKED", "answer", "completion", "rejoined"]
 

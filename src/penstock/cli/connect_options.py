@@ -13,12 +13,12 @@ from ..payload import Payload
 from ..protocols import PROTOCOLS, is_composite
 from ..settings import DEFAULT_SETTINGS
 from ..urls import check_headers, parse_url, parse_urls
-from .arguments import read_bytes
 from .bodies import bodies_of
 from .credentials import credentials
 from .given import given_settings
 from .optionsfile import OptionsFile
 from .trust import client_tls
+from .values import read_bytes
 
 if TYPE_CHECKING:
     from ..settings import Settings

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ApplicationError
 from ..urls import parse_url
@@ -62,21 +62,13 @@ def with_peers(url: str, count: int, use: Callable[[list[Peer]], Awaitable[None]
         taps.append(FrameDump(log, secrets=options.show_secrets, messages=messages))
     policy = Reconnect(attempts=1 + options.retry, initial=True) if options.retry else None
     # An extension can be used only after the server's hello has listed it.
-    confirm = bool(settings.extensions)
+    shared: dict[str, Any] = {"settings": settings, "confirm": bool(settings.extensions)}
 
     async def main() -> None:
         async with asyncio.timeout(options.timeout), AsyncExitStack() as stack:
             peers = [
                 await stack.enter_async_context(
-                    connect(
-                        address,
-                        settings=settings,
-                        setup=setup,
-                        ssl=context,
-                        confirm=confirm,
-                        taps=taps,
-                        reconnect=policy,
-                    )
+                    connect(address, setup=setup, ssl=context, taps=taps, reconnect=policy, **shared)
                 )
                 for _ in range(count)
             ]

@@ -14,9 +14,9 @@ import msgspec
 import typer
 
 from ..errors import LocalError
-from .optionsfile import user_file
+from .places import configuration
 
-__all__ = ["MARK", "VARIABLE", "Contexts", "Saved", "load", "offered", "resolved", "save", "with_context"]
+__all__ = ["Contexts", "Saved", "check_name", "load", "offered", "resolved", "save", "with_context"]
 
 MARK: Final = "@"
 """Before the name of a context, in place of a URL."""
@@ -60,7 +60,7 @@ class Contexts(msgspec.Struct):
 
 
 def _file() -> Path:
-    return user_file().with_name("contexts.json")
+    return configuration("contexts.json")
 
 
 def load() -> Contexts:

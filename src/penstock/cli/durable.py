@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 from typer import Option
 
 from ..errors import LocalError
-from .arguments import offering
 from .signals import stop_signal
+from .values import offering
 
 if TYPE_CHECKING:
     from ..journal.collect import Collector, Progress

@@ -12,9 +12,9 @@ import typer
 from typer import Option
 
 from ..errors import LocalError, StoreError
-from .arguments import offering
 from .exits import CANCELED, WRONG_USE
 from .output import complain
+from .values import offering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

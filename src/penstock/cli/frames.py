@@ -13,9 +13,9 @@ from typer import Argument, Option
 
 from ..errors import LocalError, SessionError
 from ..protocols import VERSIONS, Dump, dump_of
-from .arguments import offering
 from .exits import FAILED
 from .output import complain
+from .values import offering
 
 __all__ = ["check_codec", "decode", "encode", "prefix_bytes"]
 

@@ -15,7 +15,7 @@ from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
-from .arguments import read_bytes
+from .values import read_bytes
 
 __all__ = ["ItemOptions", "lines_of", "paced", "payload_of"]
 

@@ -17,6 +17,8 @@ __all__ = ["run"]
 
 DATA_CHARACTERS: Final = 2_000
 """Characters of an error's data to print."""
+COMPLETE: Final = "_PENSTOCK_COMPLETE"
+"""Set by the shell when it wants candidates for a word, as typer's scripts do."""
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -32,6 +34,10 @@ def run(arguments: list[str] | None = None) -> None:
 def _guarded(arguments: list[str]) -> int:
     """Run a verb, print an expected error as one line, and return the exit code."""
     try:
+        if COMPLETE in os.environ:
+            from .completion import answer
+
+            answer()
         from .parser import invoke
 
         code = invoke(arguments or ["--help"])

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer import Option
 
 from ..errors import LocalError
+from .places import configuration
 
-__all__ = ["OptionsFile", "apply", "user_file"]
+__all__ = ["FILE", "OptionsFile", "apply"]
 
-
-def user_file() -> Path:
-    """Return the path of the user's own options file, which may not exist."""
-    # XDG Base Directory Specification: paths that are not absolute are ignored.
-    folder = os.environ.get("XDG_CONFIG_HOME", "")
-    return Path(folder if os.path.isabs(folder) else Path.home() / ".config") / "penstock" / "options.toml"
+FILE: Final = "options.toml"
+"""The user's own options, in the folder of the configuration."""
 
 
 def apply(context: typer.Context, value: str | None) -> str | None:
@@ -32,7 +28,7 @@ def apply(context: typer.Context, value: str | None) -> str | None:
         value: The file. None means the user's own file, if it exists; empty means no file.
 
     """
-    path = user_file() if value is None else Path(value)
+    path = configuration(FILE) if value is None else Path(value)
     if context.resilient_parsing or value == "" or (value is None and not path.is_file()):
         return value
     table = _read(path)

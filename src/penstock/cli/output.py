@@ -15,10 +15,10 @@ from ..payload import Payload
 from ..protocols import is_composite
 from ..texts import shown, shown_json
 from ..urls import parse_url
-from .arguments import offering
 from .bodies import Bodies, bodies_of
 from .colors import colored
 from .complaints import complain
+from .values import offering
 
 if TYPE_CHECKING:
     from .connect_options import SessionOptions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -10,10 +9,9 @@ from typing import Annotated, Any, Final
 import typer
 from typer import Option
 
-from . import completion
+from .complaints import complain
 from .contexts import with_context
 from .exits import OK, WRONG_USE
-from .output import complain
 
 __all__ = ["VERBS", "command", "invoke", "long_options"]
 
@@ -61,8 +59,6 @@ UsageError: Final[type[Exception]] = typer.BadParameter.__bases__[0]
 
 def invoke(arguments: list[str]) -> int:
     """Run the verb in `arguments`, and return the exit code. Exceptions of the verb are propagated."""
-    if completion.ASKED in os.environ:
-        completion.answer()
     penstock = command(arguments)
     try:
         # penstock.main() would handle exit codes, interrupts and closed pipes in its own way.

@@ -16,7 +16,7 @@ from typer import Argument, Option
 from ..access.listening import server_tls
 from ..errors import ConnectError, LocalError, Rejected
 from ..urls import parse_url
-from .arguments import Credit, offering
+from .arguments import Credit
 from .bodies import bodies_of
 from .bridge import Log, start_logging
 from .connect_options import ConnectOptions
@@ -26,6 +26,7 @@ from .groups import grouped
 from .lines import ItemOptions
 from .request_options import RequestOptions
 from .signals import stop_signal
+from .values import offering
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer

@@ -13,13 +13,13 @@ from typer import Argument, Option
 from ..access.listening import server_tls
 from ..errors import LocalError
 from ..protocols import EXAMPLE_URL
-from .arguments import offering
 from .bodies import bodies_of
 from .connect_options import ConnectOptions
 from .connection import log, print_items, with_peer
 from .groups import grouped
 from .output import OutputOptions
 from .signals import stop_signal
+from .values import offering
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer

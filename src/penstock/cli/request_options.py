@@ -12,9 +12,9 @@ from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
-from .arguments import offering, read_bytes
 from .connect_options import BINARY, check_composite
 from .credentials import credentials
+from .values import offering, read_bytes
 
 if TYPE_CHECKING:
     from .. import TraceContext

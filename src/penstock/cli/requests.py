@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from .arguments import Credit, Route, Url, read_bytes
+from .arguments import Credit, Route, Url
 from .bodies import bodies_of
 from .connect_options import ConnectOptions
 from .connection import ask, print_items, with_peer
@@ -14,6 +14,7 @@ from .groups import grouped
 from .lines import ItemOptions, paced
 from .output import OutputOptions
 from .request_options import RequestOptions
+from .values import read_bytes
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer

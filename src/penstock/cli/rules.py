@@ -11,11 +11,12 @@ from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
-from .arguments import Url, read_bytes
+from .arguments import Url
 from .bodies import bodies_of
 from .exits import FAILED
 from .groups import grouped
 from .trust import client_tls
+from .values import read_bytes
 
 if TYPE_CHECKING:
     from ..testing import Published, Result

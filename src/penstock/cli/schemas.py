@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from ..errors import LocalError
 from ..kinds import Kind
-from ..schema.export import OTHERS
-from .arguments import read_bytes
 from .connect_options import SessionOptions
+from .values import read_bytes
 
 __all__ = ["KIND_OF", "procedures", "procedures_of", "read_source"]
 
@@ -60,6 +59,8 @@ def procedures(document: Any, source: str) -> dict[str, dict[str, Any]]:
         LocalError: It does not have the format of :meth:`penstock.Service.schema`.
 
     """
+    from ..schema.export import OTHERS
+
     found: dict[str, dict[str, Any]] = {}
     services = document.get("services") if isinstance(document, dict) else None
     if not isinstance(services, dict):
@@ -72,4 +73,5 @@ def procedures(document: Any, source: str) -> dict[str, dict[str, Any]]:
             if not isinstance(procedure, dict) or procedure.get("type") not in KIND_OF:
                 raise LocalError(f"{source}: {service}.{name} needs a `type`: {', '.join(KIND_OF)}")
             found[f"{service}.{name}" if service else name] = procedure
-    return found | document.get(OTHERS, {})
+    others: dict[str, dict[str, Any]] = document.get(OTHERS, {})
+    return found | others

@@ -71,8 +71,7 @@ class RiverSession:
         self.account = Account(settings.max_connection_bytes)
         self._codec = codec_of(codec)
         self._is_client = is_client
-        self.us = us
-        self.peer = peer
+        self.us, self.peer = us, peer
         self.session_id = session_id
         self.secret = session_id.encode()
         self.identity = b""

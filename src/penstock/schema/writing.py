@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect as signatures
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -15,13 +15,10 @@ from .converter import Converter
 from .inlining import inlined
 from .models import json_schema
 
-__all__ = ["INTEGER_KEYS", "SchemaHook", "schema_of"]
+__all__ = ["INTEGER_KEYS", "schema_of"]
 
 MAX_NODES: Final = 100_000
 """Nodes of one schema: types that use each other many times multiply when each use is written in full."""
-
-SchemaHook = Callable[[type], Mapping[str, Any] | None]
-"""Returns the JSON Schema of a class that msgspec does not know, or None."""
 
 FIELDS: Final = (inspect.StructType, inspect.DataclassType, inspect.TypedDictType, inspect.NamedTupleType)
 SIMPLE: Final[dict[type, dict[str, Any]]] = {
@@ -53,16 +50,12 @@ INTEGER_KEYS: Final = {"pattern": "^-?[0-9]+$"}
 BYTES: Final = (inspect.BytesType, inspect.ByteArrayType, inspect.MemoryViewType)
 
 
-def schema_of(wanted: Any, hook: SchemaHook | None = None) -> dict[str, Any]:
+def schema_of(wanted: Any) -> dict[str, Any]:
     """Return the JSON Schema of a type; a schema is returned unchanged, and None allows any value.
 
     The format is the reference's: every use of a type in full, and bytes as the type ``Uint8Array``. In addition, the
     ``title`` of an object or an enumeration is the name of its class, and fields have their ``default``. A recursive
     type cannot be written in full and stays under ``$defs``.
-
-    Args:
-        wanted: The type.
-        hook: Returns the JSON Schema of a class that msgspec does not know; by default that of a pydantic model.
 
     Raises:
         LocalError: The type has no schema.
@@ -77,7 +70,7 @@ def schema_of(wanted: Any, hook: SchemaHook | None = None) -> dict[str, Any]:
         return inlined(model)
     try:
         info = inspect.type_info(wanted)
-        writer = _Writer(info, hook)
+        writer = _Writer(info)
         made = writer.write(info)
     except (TypeError, NameError, RecursionError) as error:
         raise LocalError(f"{wanted!r} has no JSON Schema: {error}") from None
@@ -89,9 +82,8 @@ def schema_of(wanted: Any, hook: SchemaHook | None = None) -> dict[str, Any]:
 class _Writer:
     """Writes one schema. The definitions of recursive types are in `definitions`."""
 
-    def __init__(self, info: Any, hook: SchemaHook | None) -> None:
+    def __init__(self, info: Any) -> None:
         self.definitions: dict[str, Any] = {}
-        self._hook = hook or json_schema
         self._recursive = _recursive_classes(info)
         self._names: dict[Any, str] = {}
         self._nodes = 0
@@ -146,10 +138,7 @@ class _Writer:
 
     def _custom(self, info: Any) -> dict[str, Any]:
         cls = getattr(info, "cls", info)
-        found = self._hook(cls)
-        if found is None:
-            raise TypeError(f"{cls!r} is not supported")
-        made = inlined(found)
+        made = inlined(json_schema(cls))
         definitions = made.pop("$defs", {})
         for name, each in definitions.items():
             if self.definitions.setdefault(name, each) != each:

@@ -14,9 +14,9 @@ from typer import Option
 from ...errors import LocalError
 from ...payload import Payload
 from ...texts import shown_json
-from ..arguments import offering
 from ..groups import grouped
 from ..output import FORMATS, OutputOptions, Printer, text_fields
+from ..values import offering
 from .selection import Folder, Source, one_log, position_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.arguments import read_bytes
+from penstock.cli.values import read_bytes
 from penstock.errors import LocalError
 
 
