@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from .aio.service import Service
     from .aio.setup import Admitted, Setup, current_connection
     from .aio.streams import Stream
-    from .aio.typed_peer import TypedPeer, TypedStream, typed
+    from .aio.typed_peer import TypedPeer, typed
+    from .aio.typed_stream import TypedStream
     from .audit.sent import audited
     from .bridging.bridge import bridge
     from .connection import Connection
@@ -205,7 +206,8 @@ _HOMES = {
     "aio.service": ("Service",),
     "aio.setup": ("Admitted", "Setup", "current_connection"),
     "aio.streams": ("Stream",),
-    "aio.typed_peer": ("TypedPeer", "TypedStream", "typed"),
+    "aio.typed_peer": ("TypedPeer", "typed"),
+    "aio.typed_stream": ("TypedStream",),
     "audit.sent": ("audited",),
     "bridging.bridge": ("bridge",),
     "connection": ("Connection",),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import ApplicationError, LeaseMissing, LocalError, SessionClosed, UnsupportedKind
+from ..errors import ApplicationError, LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
 from .connectors import MAX_REFUSALS, Connector
@@ -15,6 +15,7 @@ from .exchanges import Exchanges
 from .flow import GATHER
 from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
+from .item_errors import ReportedErrors
 from .items import Items
 from .outgoing import Outgoing
 from .sources import Source, check_source
@@ -24,14 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Stream", "StreamRequest"]
 
-NO_ERRORS: Final = "this protocol has no errors between items, only River has; leave out results=True, or with_errors()"
-
 
 class StreamRequest(NamedTuple):
     """The request of a STREAM or CHANNEL that is not open yet; see :meth:`penstock.Peer.stream` and `channel`.
 
-    `routed` is True if the metadata of `payload` already contains the route, and `errors` if errors between items are
-    reported as items.
+    `routed` is True if the metadata of `payload` already contains the route.
     """
 
     kind: Kind
@@ -43,7 +41,6 @@ class StreamRequest(NamedTuple):
     outgoing: Source | None = None
     endless: bool = False
     on_push: Callable[[bytes], None] | None = None
-    errors: bool = False
 
 
 class Stream(Items):
@@ -66,7 +63,7 @@ class Stream(Items):
     """
 
     __slots__ = (
-        "_again", "_chain", "_connector", "_credit", "_entered", "_limit", "_opening", "_outgoing", "_plain",
+        "_again", "_chain", "_connector", "_credit", "_entered", "_errors", "_limit", "_opening", "_outgoing", "_plain",
         "_refusals", "_request", "_wanted", "_wrapped"
     )  # fmt: skip
 
@@ -92,6 +89,7 @@ class Stream(Items):
         self._wanted = wanted
         self._credit = credit
         self._entered = False
+        self._errors: ReportedErrors | None = None
         # Futures of tasks that wait while another one opens the stream; None if none does.
         self._opening: list[asyncio.Future[None]] | None = None
         self._refusals = 0
@@ -151,18 +149,8 @@ class Stream(Items):
         """
         if self._inbound is not None or self._chain is not None:
             raise LocalError("with_errors() must be called before the stream is open, and not with interceptors")
-        self._wanted = self._wanted._replace(errors=True)
-        return self._items_and_errors()
-
-    async def _items_and_errors(self) -> AsyncGenerator[Payload | ApplicationError, None]:
-        inbound = await self._opened()
-        errors = inbound.exchanges.session.item_errors
-        items = self._items_until_exit()
-        try:
-            async for payload in items:
-                yield payload if errors is None or payload.metadata is None else errors.error_of(payload) or payload
-        finally:
-            await items.aclose()
+        self._errors = ReportedErrors()
+        return self._errors.items(self._items_until_exit())
 
     def grant(self, count: int) -> None:
         """Request `count` more items on a stream that was opened with `manual=True`. No effect after its end.
@@ -291,8 +279,8 @@ class Stream(Items):
         if driver is None or driver.flow.paused:
             driver = await self._connector.driver()
         wanted = self._wanted
-        if wanted.errors and driver.session.item_errors is None:
-            raise UnsupportedKind(NO_ERRORS)
+        if self._errors is not None:
+            self._errors.check(driver.session)
         source = wanted.outgoing
         if source is not None and self._outgoing is None:
             self._outgoing = Outgoing(source)
@@ -319,19 +307,12 @@ class Stream(Items):
         inbound = ReceiveBuffer(exchanges, stream_id, self._credit, self._limit, wanted.manual)
         inbound.on_push = wanted.on_push
         self._inbound = exchanges.inbound[stream_id] = inbound
-        if wanted.errors:
-            self._report_errors(exchanges, stream_id)
+        if self._errors is not None:
+            self._errors.begin(exchanges, stream_id)
         if self._outgoing is not None:
             self._outgoing.begin(exchanges, stream_id)
         exchanges.flow.schedule_write(len(wanted.payload.data))
         return inbound
-
-    def _report_errors(self, exchanges: Exchanges, stream_id: int) -> None:
-        """Report errors between items. A balancer may have found a server with a protocol that has none."""
-        if exchanges.session.item_errors is None:
-            exchanges.cancel_stream(stream_id)
-            raise UnsupportedKind(NO_ERRORS)
-        exchanges.session.item_errors.report(stream_id)
 
     async def _open_again(self, ended: ReceiveBuffer, error: Exception) -> ReceiveBuffer:
         """Open the stream again if the peer has refused it for the time being; otherwise raise `error`.

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 from ..aio import typed_peer as aio
 from ..aio.items import TABLE_BYTES
 from ..aio.peer import RequestMetadata
-from ..aio.typed_peer import Errors, Options, StreamOptions, Values
+from ..aio.typed_peer import Options, StreamOptions, Values
+from ..aio.typed_stream import Errors
+from ..aio.typed_stream import TypedStream as AsyncTypedStream
 from ..errors import ApplicationError
 from . import tables
 from .peer import Peer
@@ -156,7 +158,7 @@ class TypedPeer:
         )
         return self._stream(stream, f"channel {route!r}", timeout)
 
-    def _stream(self, stream: aio.TypedStream[Any], what: str, timeout: float | None) -> TypedStream[Any]:
+    def _stream(self, stream: AsyncTypedStream[Any], what: str, timeout: float | None) -> TypedStream[Any]:
         raw = Stream(stream.raw, self._peer, self._peer._loop, what, self._peer._limit(timeout))
         return TypedStream(raw, stream)
 
@@ -171,7 +173,7 @@ class TypedStream(Generic[T]):
 
     """
 
-    def __init__(self, raw: Stream, stream: aio.TypedStream[T]) -> None:
+    def __init__(self, raw: Stream, stream: AsyncTypedStream[T]) -> None:
         self.raw = raw
         self._stream = stream
 

@@ -1,0 +1,30 @@
+"""How errors between items are reported. `tests/river/test_item_errors.py` has what is sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import Payload, Service, UnsupportedKind
+from penstock.aio.item_errors import ReportedErrors
+from tests.aio.protocols import PROTOCOLS, RIVER, serving
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_only_river_reports_errors_between_items(protocol: str) -> None:
+    service = Service()
+
+    @service.stream("s.numbers")
+    def numbers(request: Payload) -> list[bytes]:
+        return [b"1", b"2"]
+
+    async with serving(service, protocol) as peer:
+        items = peer.stream("s.numbers").with_errors()
+        if protocol in RIVER:
+            assert [item async for item in items] == [Payload(b"1"), Payload(b"2")]
+        else:
+            with pytest.raises(UnsupportedKind, match="no errors between items; leave out results=True, or with_errors"):
+                await anext(aiter(items))
+
+
+def test_items_of_a_stream_that_is_not_open_are_unchanged() -> None:
+    assert ReportedErrors().of(Payload(b"1", b"metadata")) == Payload(b"1", b"metadata")
