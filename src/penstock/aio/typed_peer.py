@@ -28,9 +28,11 @@ class Options(TypedDict, total=False):
     metadata: RequestMetadata
 
 
-class StreamOptions(Options, total=False):
+class StreamOptions(TypedDict, total=False):
     """Named arguments of streams."""
 
+    errors: Errors
+    metadata: RequestMetadata
     credit: int | None
 
 
