@@ -11,7 +11,15 @@ from penstock.cbor import cbor_reader
 
 @pytest.mark.parametrize(
     "value",
-    [{"a": [1, "x", b"y", None, True]}, 1 << 70, -(1 << 70), Decimal("104.11"), Decimal(10**37 + 1) / 100, 1.5],
+    [
+        {"a": [1, "x", b"y", None, True]},
+        "\x1bPenstock",
+        1 << 70,
+        -(1 << 70),
+        Decimal("104.11"),
+        Decimal(10**37 + 1) / 100,
+        1.5,
+    ],
     ids=repr,
 )
 def test_values_are_read(value: Any) -> None:
@@ -37,6 +45,18 @@ def test_what_is_refused_is_a_value_error(data: bytes) -> None:
         cbor_reader(text_keys=False)(data)
 
 
-def test_data_after_the_value_is_refused() -> None:
-    with pytest.raises(ValueError, match="trailing data"):
-        cbor_reader(text_keys=False)(b"\x01\x02")
+@pytest.mark.parametrize(
+    "data", [b"\x01\x02", b"\x01\x1bPenstock", b"\x01\x1bPenstock\xff", b"\x01\xff", b"\x01\xd9\xd9\xf7"]
+)
+def test_data_after_the_value_is_refused(data: bytes) -> None:
+    # Also a tag, whose content would be what marks the end.
+    with pytest.raises(ValueError, match=r"trailing data|malformed"):
+        cbor_reader(text_keys=False)(data)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xc1\xc1\x21", b"\xc1\x61\x31", b"\xc1\xf5", b"\xc0\xc1\x21", b"\xd9\x03\xec\xd9\x03\xec\x6a2026-01-31"]
+)
+def test_the_content_of_a_time_is_a_text_or_a_number(data: bytes) -> None:
+    with pytest.raises(ValueError, match="malformed"):
+        cbor_reader(text_keys=False)(data)

@@ -31,10 +31,13 @@ MAX_EXPONENT: Final = 64
 MAX_BYTES: Final = 16
 """Of a large number."""
 
-# A constant after the item shows that it ends where its value ends: an array of two, then the constant.
-_PAIR: Final = b"\x82"
+# The item is put into an array without a length, in an array of two, and a constant after it shows that it ends where
+# its value ends: cbor2 does not report data that it has not read.
+_BEFORE: Final = b"\x82\x9f"
+_BREAK: Final = b"\xff"
 _END: Final = 0x50656E73746F636B
 _END_BYTES: Final = b"\x1b" + _END.to_bytes(8, "big")
+_MALFORMED: Final = "CBOR is malformed, or has a tag that is not supported"
 
 
 def cbor_reader(*, text_keys: bool) -> Callable[[bytes], Any]:
@@ -57,20 +60,25 @@ def cbor_reader(*, text_keys: bool) -> Callable[[bytes], Any]:
         cbor2.loads,
         tag_hook=_refuse,
         semantic_decoders=_tags(),
-        max_depth=MAX_DEPTH + 1,
+        max_depth=MAX_DEPTH + 2,
         allow_duplicate_keys=False,
         strict_hashable_types=text_keys,
     )
 
     def load(item: bytes) -> Any:
+        # An item that contains the constant could pretend to end before it. None contains what is longer than itself.
+        forged = _END_BYTES in item
+        end = bytes(len(item)) if forged else _END
         try:
-            value, end = read(_PAIR + item + _END_BYTES)
+            values, found = read(_BEFORE + item + _BREAK + (cbor2.dumps(end) if forged else _END_BYTES))
         except cbor2.CBORError as error:
             # The message may quote the item.
-            raise ValueError("CBOR is malformed, or has a tag that is not supported") from error
-        if end != _END or type(end) is not int:
+            raise ValueError(_MALFORMED) from error
+        if not values:
+            raise ValueError(_MALFORMED)
+        if len(values) > 1 or type(found) is not type(end) or found != end:
             raise ValueError("CBOR has trailing data")
-        return value
+        return values[0]
 
     return load
 
@@ -101,15 +109,22 @@ def _content(value: Any, _: bool) -> Any:
 
 
 def _text_time(value: Any, _: bool) -> datetime:
-    return msgspec.convert(value, datetime)
+    return msgspec.convert(_of(value, str), datetime)
 
 
 def _epoch_time(value: Any, _: bool) -> datetime:
-    return msgspec.convert(value, datetime, strict=False)
+    return msgspec.convert(_of(value, int, float), datetime, strict=False)
 
 
 def _text_date(value: Any, _: bool) -> date:
-    return msgspec.convert(value, date)
+    return msgspec.convert(_of(value, str), date)
+
+
+def _of(value: Any, *types: type) -> Any:
+    """Return the content of a tag. It must have one of the types: msgspec also converts a time to a time."""
+    if type(value) not in types:
+        raise ValueError("the content of a tag is of another type")
+    return value
 
 
 def _positive(value: Any, _: bool) -> int:
