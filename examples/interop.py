@@ -139,6 +139,15 @@ def fail_values(init: Number) -> Iterator[Number]:
     raise Boom("boom", init)
 
 
+@service.stream("interop.gaps", errors=[Boom])
+async def gaps_between_values(init: Number) -> AsyncIterator[Number | Boom]:
+    """Send 0, 1, an error that does not end the stream, and n."""
+    yield Number(0)
+    yield Number(1)
+    yield Boom("boom", init)
+    yield init
+
+
 @service.call("interop.slow")
 async def slow_value(init: Number) -> Number:
     """Return after n milliseconds."""

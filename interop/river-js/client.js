@@ -132,6 +132,13 @@ const checks = {
     expect(found.slice(0, 2), [{ok: true, payload: {n: 0}}, {ok: true, payload: {n: 1}}], 'items');
     expect(found[2] && found[2].payload.code, 'BOOM', 'the error after them');
   }),
+  'errors-between': () => connected(async (peer) => {
+    const [items] = await peer.gaps.subscribe({n: 777});
+    const found = [];
+    for await (const item of items) found.push(item.ok ? item.payload.n : item.payload);
+    expect(found, [0, 1, {code: 'BOOM', message: 'boom', extras: {n: 777}}, 777], 'items');
+    await alive(peer);
+  }),
   unknown: () => connected(async (peer) => {
     await refused(peer.nowhere.rpc({}), 'INVALID_REQUEST', 'error');
     await alive(peer);

@@ -182,6 +182,14 @@ async def fail_stream(peer):
     expect(found, wanted, "items, and the error after them")
 
 
+async def errors_between(peer):
+    async with peer.stream("gaps", {"n": 777}) as items:
+        found = [item async for item in items]
+    wanted = [{"n": 0}, {"n": 1}, Failure(code="BOOM", message="boom", extras={"n": 777}), {"n": 777}]
+    expect(found, wanted, "items")
+    await peer.alive()
+
+
 async def unknown(peer):
     await refused(peer.call("nowhere", {}), "INVALID_REQUEST")
     await peer.alive()
@@ -230,6 +238,7 @@ CHECKS = {
     "double-cancel": double_cancel,
     "fail": fail,
     "fail-stream": fail_stream,
+    "errors-between": errors_between,
     "unknown": unknown,
     "invalid": invalid,
     "slow": slow,
