@@ -25,6 +25,9 @@ LINES = {
     "call": "latest: ACME 100.00",
     "stream": "stream: 100",
     "channel": "channel: 5050",
+    "simple credentials": "admin: grace",
+    "bearer credentials": "admin: robot",
+    "credentials denied": "denied: 3",
     "cancel": "canceled after 10",
     "error": "error: refused: count must not be negative",
 }
@@ -62,11 +65,12 @@ def _run(command: list[str]) -> str:
     return done.stdout
 
 
-def _noted(process: subprocess.Popen[str]) -> str:
-    """Return the result of the request that has no response: what the service prints next."""
+def _printed(process: subprocess.Popen[str], wanted: str) -> str:
+    """Return the result of a request that has no response, or of a set-up: the service prints its data, in order."""
     assert process.stdout is not None
-    line = next((line for line in process.stdout if line.startswith("noted: ")), "")
-    return "ok" if line == "noted: hello\n" else f"not printed: noted: hello, but {line!r}"
+    what = wanted.partition(": ")[0] + ": "
+    line = next((line for line in process.stdout if line.startswith(what)), "")
+    return "ok" if line == f"{wanted}\n" else f"not printed: {wanted}, but {line!r}"
 
 
 def main() -> None:
@@ -76,13 +80,15 @@ def main() -> None:
         for mime in ("application/cbor", "application/json"):
             output = _run([sys.executable, "client.py", f"rsocket+tcp://127.0.0.1:{port}", mime])
             results |= {f"{mime.rpartition('/')[2]} {name}": result for name, result in checked(output).items()}
-        results["fire"] = _noted(process)
+            results[f"{mime.rpartition('/')[2]} set-up data"] = _printed(process, "connected: Python")
+        results["fire"] = _printed(process, "noted: hello")
         wrong = _run([sys.executable, "client.py", f"rsocket+tcp://127.0.0.1:{port}", "application/cbor", "wrong"])
         results["wrong password"] = "ok" if wrong.startswith("refused: ") else f"printed: {wrong[:80]}"
     with _serving([sys.executable, "service.py", "rsocket+tcp://127.0.0.1:0"]) as (port, process):
         output = _run([*JAVA, "example.Client", port])
         results |= {f"Spring client {name}": result for name, result in checked(output).items()}
-        results["Spring client fire"] = _noted(process)
+        results["Spring client set-up data"] = _printed(process, "connected: Spring")
+        results["Spring client fire"] = _printed(process, "noted: hello")
         wrong = _run([*JAVA, "example.Client", port, "wrong"])
         results["Spring client wrong password"] = "ok" if wrong.startswith("refused: ") else f"printed: {wrong[:80]}"
     print(json.dumps({"peer": "spring", "role": "both", "checks": results}), flush=True)

@@ -6,10 +6,11 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
+import cbor2
 import msgspec
 
 import penstock
-from penstock import Metadata, Payload, Settings, Simple
+from penstock import Bearer, Metadata, Payload, Settings, Simple
 
 
 class Query(msgspec.Struct):
@@ -27,8 +28,10 @@ class Quote(msgspec.Struct):
 async def main(url: str, mime: str = "application/cbor", password: str = "s3cret") -> None:
     # Spring speaks CBOR by default, and also "application/json".
     settings = Settings(data_mime=mime)
-    # For the whole connection. A request has `metadata=Metadata(auth=...)` for credentials of its own.
-    setup = Payload(b"", Metadata(auth=Simple("ada", password)).encode())
+    # For the whole connection. The route is that of a `@ConnectMapping`, and the data its argument.
+    hello = {"name": "Python"}
+    data = cbor2.dumps(hello) if mime == "application/cbor" else msgspec.json.encode(hello)
+    setup = Payload(data, Metadata("quotes.client", auth=Simple("ada", password)).encode())
     async with penstock.connect(url, settings=settings, setup=setup) as peer:
         quotes = penstock.typed(peer)
 
@@ -44,6 +47,16 @@ async def main(url: str, mime: str = "application/cbor", password: str = "s3cret
 
         # Spring reads and sends a String as it is, with every encoding.
         await peer.fire("quotes.note", b"hello")
+
+        # Credentials of a request, instead of those of the connection; `None` leaves those, which are not sufficient.
+        denied = 0
+        for auth in (Simple("grace", "h0pper"), Bearer("t0ken"), Simple("grace", "wrong"), Bearer("wrong"), None):
+            try:
+                answer = await peer.call("quotes.admin", metadata=Metadata(auth=auth))
+                print(f"admin: {answer.data.decode()}")
+            except penstock.ApplicationError:
+                denied += 1
+        print(f"denied: {denied}")
 
         async with quotes.stream("quotes.of.ACME", Query("ACME", 1_000_000), returns=Quote, credit=8) as stream:
             count = 0

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from uuid import UUID, uuid4
 
+import cbor2
 import msgspec
 
 import penstock
-from penstock import ApplicationError, Metadata, Payload, Service, Setup, SetupRejected, Simple
+from penstock import ApplicationError, Bearer, Metadata, Payload, Service, Setup, SetupRejected, Simple
 
 
 class Query(msgspec.Struct):
@@ -24,6 +25,10 @@ class Quote(msgspec.Struct):
     symbol: str
     price: Decimal
     at: datetime
+
+
+class Hello(msgspec.Struct):
+    name: str
 
 
 service = Service()
@@ -62,11 +67,27 @@ async def note(request: Payload) -> None:
     print(f"noted: {request.data.decode()}", flush=True)
 
 
+@service.call("quotes.admin")
+async def admin(request: Payload) -> bytes:
+    # The credentials of this request, not of the connection.
+    match Metadata.decode(request.metadata).auth:
+        case Simple("grace", "h0pper"):
+            return b"grace"
+        case Bearer("t0ken"):
+            return b"robot"
+    raise ApplicationError(message="Access Denied")
+
+
 def accept(setup: Setup) -> None:
-    match Metadata.decode(setup.payload.metadata).auth:
+    metadata = Metadata.decode(setup.payload.metadata)
+    match metadata.auth:
         case Simple("ada", "s3cret"):
-            return
-    raise SetupRejected("unknown user or wrong password")
+            pass
+        case _:
+            raise SetupRejected("unknown user or wrong password")
+    if metadata.route == "quotes.client":
+        hello = msgspec.convert(cbor2.loads(setup.payload.data), Hello)
+        print(f"connected: {hello.name}", flush=True)
 
 
 async def main(url: str) -> None:

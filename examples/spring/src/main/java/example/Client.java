@@ -1,7 +1,11 @@
 package example;
 
+import example.Quotes.Hello;
 import example.Quotes.Query;
 import example.Quotes.Quote;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.rsocket.metadata.AuthMetadataCodec;
 import io.rsocket.metadata.WellKnownMimeType;
 import java.util.List;
 import org.springframework.http.codec.cbor.Jackson2CborDecoder;
@@ -18,6 +22,11 @@ public class Client {
     static final MimeType AUTHENTICATION =
         MimeTypeUtils.parseMimeType(WellKnownMimeType.MESSAGE_RSOCKET_AUTHENTICATION.getString());
 
+    // Spring asks no BearerTokenAuthenticationEncoder: the one for passwords takes every credential for its own.
+    static ByteBuf bearer(String token) {
+        return AuthMetadataCodec.encodeBearerMetadata(ByteBufAllocator.DEFAULT, token.toCharArray());
+    }
+
     public static void main(String[] arguments) {
         String password = arguments.length > 1 ? arguments[1] : "s3cret";
         RSocketStrategies strategies = RSocketStrategies.builder()
@@ -27,6 +36,8 @@ public class Client {
             .build();
         RSocketRequester requester = RSocketRequester.builder()
             .rsocketStrategies(strategies)
+            .setupRoute("quotes.client")
+            .setupData(new Hello("Spring"))
             .setupMetadata(new UsernamePasswordMetadata("ada", password), AUTHENTICATION)
             .tcp("localhost", Integer.parseInt(arguments[0]));
 
@@ -49,6 +60,22 @@ public class Client {
         System.out.println("channel: " + sums.get(sums.size() - 1));
 
         requester.route("quotes.note").data("hello").send().block();
+
+        // Credentials of a request, instead of those of the connection; the last ones are not an administrator's.
+        List<Object> credentials = List.of(
+            new UsernamePasswordMetadata("grace", "h0pper"), bearer("t0ken"),
+            new UsernamePasswordMetadata("grace", "wrong"), bearer("wrong"),
+            new UsernamePasswordMetadata("ada", "s3cret"));
+        int denied = 0;
+        for (Object each : credentials) {
+            try {
+                System.out.println("admin: " + requester.route("quotes.admin").metadata(each, AUTHENTICATION)
+                    .retrieveMono(String.class).block());
+            } catch (RuntimeException error) {
+                denied++;
+            }
+        }
+        System.out.println("denied: " + denied);
 
         requester.route("quotes.of.{symbol}", "ACME").data(new Query("ACME", 1_000_000))
             .retrieveFlux(Quote.class).limitRate(8).take(10).blockLast();

@@ -9,6 +9,8 @@ import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.messaging.handler.annotation.DestinationVariable;
 import org.springframework.messaging.handler.annotation.MessageExceptionHandler;
 import org.springframework.messaging.handler.annotation.MessageMapping;
+import org.springframework.messaging.rsocket.annotation.ConnectMapping;
+import org.springframework.security.core.context.ReactiveSecurityContextHolder;
 import org.springframework.stereotype.Controller;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
@@ -20,8 +22,16 @@ public class Quotes {
 
     public record Quote(UUID id, String symbol, BigDecimal price, Instant at) {}
 
+    public record Hello(String name) {}
+
     static Quote quote(String symbol, long number) {
         return new Quote(UUID.randomUUID(), symbol, BigDecimal.valueOf(10_000 + number, 2), Instant.now());
+    }
+
+    @ConnectMapping("quotes.client")
+    Mono<Void> connected(Hello hello) {
+        System.out.println("connected: " + hello.name());
+        return Mono.empty();
     }
 
     @MessageMapping("quotes.latest")
@@ -46,6 +56,11 @@ public class Quotes {
     Mono<Void> note(String text) {
         System.out.println("noted: " + text);
         return Mono.empty();
+    }
+
+    @MessageMapping("quotes.admin")
+    Mono<String> admin() {
+        return ReactiveSecurityContextHolder.getContext().map(context -> context.getAuthentication().getName());
     }
 
     @MessageExceptionHandler
