@@ -16,7 +16,10 @@ from .harness import LEASE, SLOW
 from .peers import (
     DRAFT,
     OURS,
+    OURS_RIVER,
     PEERS,
+    RIVER,
+    RIVER_SERVER,
     ROOT,
     SPRING,
     SPRING_BOTH,
@@ -137,6 +140,21 @@ async def meet_spring() -> Outcome:
     return outcome
 
 
+async def meet_river_server() -> Outcome:
+    """Run our River client against the reference's server, in both codecs."""
+    outcome = Outcome(RIVER_SERVER, "server", "river-errors")
+    try:
+        await installed(RIVER_SERVER)
+        for transport in RIVER:
+            async with serving(RIVER_SERVER, transport) as served:
+                found = await run_client(OURS_RIVER, transport, served.port, served.port)
+            codec = transport.removeprefix("river-")
+            outcome.results |= {f"{codec} {name}": result for name, result in found.items()}
+    except (PeerMissing, ProcessFailed) as error:
+        outcome.failed = str(error)
+    return outcome
+
+
 async def meet_generated() -> Outcome:
     """Run the TypeScript clients that are generated from a service, against that service."""
     return await meet_program(TYPESCRIPT, "typescript", generated)
@@ -149,6 +167,7 @@ async def meet_page() -> Outcome:
 
 ALONE = {
     "draft": meet_draft,
+    "river-errors": meet_river_server,
     "lakehouse": meet_reader,
     "spring": meet_spring,
     "typescript": meet_generated,

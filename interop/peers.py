@@ -19,8 +19,10 @@ __all__ = [
     "DRAFT",
     "MAVEN",
     "OURS",
+    "OURS_RIVER",
     "PEERS",
     "RIVER",
+    "RIVER_SERVER",
     "ROOT",
     "SPRING",
     "SPRING_BOTH",
@@ -265,6 +267,8 @@ def runtime_version(*command: str) -> str:
 
 
 OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "interop.ours_client")
+OURS_RIVER = _python("penstock-river", "Penstock", "penstock", "interop.ours_server", "interop.ours_river")
+RIVER_SERVER = _javascript("river-js", "@replit/river", "@replit/river", "server.js", ("river-errors",))
 SPRING = _spring()
 TICKER = _javascript("../examples/ticker/page", "Chromium", "rsocket-core", "", ("browser",))
 TYPESCRIPT = _javascript("typescript", "TypeScript", "typescript", "", ("typescript",))
