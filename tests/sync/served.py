@@ -53,7 +53,8 @@ def service_of(watch: Watch) -> Service:
     async def never(request: Payload) -> Payload:
         watch.began.set()
         try:
-            return await asyncio.get_running_loop().create_future()
+            await asyncio.Event().wait()
+            return Payload()
         finally:
             watch.canceled.set()
 
@@ -101,6 +102,12 @@ def service_of(watch: Watch) -> Service:
     def wrong(n: int) -> Iterator[Point]:
         yield Point(n)
         raise Wrong("it is wrong")
+
+    @service.stream("points.gaps", errors=[Wrong])
+    def gaps(n: int) -> Iterator[Point | Wrong]:
+        yield Point(n)
+        yield Wrong("it is missing")
+        yield Point(n + 1)
 
     return service
 

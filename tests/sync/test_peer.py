@@ -26,6 +26,7 @@ NOT_BLOCKING = {
         "next_batch",
         "next_items",
         "pause",
+        "report_errors",
         "resume",
         "take",
         "waiter",

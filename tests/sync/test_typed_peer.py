@@ -7,9 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock import LocalError, Mismatch
+import penstock.sync
+from penstock import ApplicationError, LocalError, Mismatch, Payload
 from penstock.sync import Peer, typed
-from tests.sync.served import Point, Wrong
+from tests.sync.served import Point, Watch, Wrong, service_of
 
 
 def test_values_are_sent_and_received(peer: Peer) -> None:
@@ -35,6 +36,22 @@ def test_errors_have_their_classes(peer: Peer) -> None:
         asked.call("echo", "text", returns=Point)
     with pytest.raises(LocalError, match="cannot be encoded as"):
         typed(peer, "text/plain")
+
+
+def test_errors_between_values_are_yielded(watch: Watch) -> None:
+    url = "river+memory://sync-errors-between"
+    with penstock.sync.serve(service_of(watch), url), penstock.sync.connect(url) as peer:
+        asked = typed(peer)
+        with asked.stream("points.gaps", 1, returns=Point, errors=[Wrong], results=True) as points:
+            assert next(iter(points)) == Point(1)
+            gap, last = points
+        assert last == Point(2) and isinstance(gap, Wrong)
+        first, error, _ = peer.stream("points.gaps", b"1").with_errors()
+        assert isinstance(first, Payload) and isinstance(error, ApplicationError) and error.code == "WRONG"
+        with pytest.raises(LocalError, match="errors between values have no columns"):
+            asked.stream("points.gaps", 1, returns=Point, results=True).to_arrow()
+        with asked.channel("points.gaps", 1, [], results=True) as answers:
+            assert len(list(answers)) == 3
 
 
 def test_timeouts_apply(peer: Peer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ from ..kinds import Kind
 from ..payload import Payload
 from .annotations import UNTYPED, Types
 
-__all__ = ["Handler", "Interceptor", "Next", "Request", "chain", "check_interceptor", "close_items"]
+__all__ = ["Handler", "Interceptor", "Next", "Request", "chain", "check_interceptor", "close_items", "items_of"]
 
 
 class Handler:
@@ -131,3 +131,10 @@ async def close_items(items: object) -> None:
     close = getattr(items, "aclose", None)
     if close is not None:
         await close()
+
+
+def items_of(result: object) -> AsyncIterable[Payload]:
+    """Return the items that the interceptor of a stream has returned; raise :exc:`LocalError` if it returned none."""
+    if not isinstance(result, AsyncIterable):
+        raise LocalError(f"an interceptor returned {type(result).__name__}; it must return an async iterable of items")
+    return result

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
 
 from ..errors import ApplicationError, UnsupportedKind
 from ..item_errors import ItemErrors
 from ..payload import Payload
 from ..session import Session
 from .exchanges import Exchanges
+from .handlers import close_items
 
 __all__ = ["ReportedErrors"]
 
@@ -52,10 +53,11 @@ class ReportedErrors:
             return payload
         return self._errors.error_of(payload) or payload
 
-    async def items(self, payloads: AsyncGenerator[Payload, None]) -> AsyncGenerator[Payload | ApplicationError, None]:
-        """Yield the items of the stream, and its errors, and close `payloads` at the end."""
+    async def items(self, stream: AsyncIterable[Payload]) -> AsyncGenerator[Payload | ApplicationError, None]:
+        """Yield the items of the stream, and the errors between them."""
+        payloads = aiter(stream)
         try:
             async for payload in payloads:
                 yield self.of(payload)
         finally:
-            await payloads.aclose()
+            await close_items(payloads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +13,7 @@ from ..payload import Payload
 from .connectors import MAX_REFUSALS, Connector
 from .exchanges import Exchanges
 from .flow import GATHER
-from .handlers import Interceptor, Request, chain, close_items
+from .handlers import Interceptor, Request, chain, close_items, items_of
 from .inbound import ReceiveBuffer
 from .item_errors import ReportedErrors
 from .items import Items
@@ -140,17 +140,23 @@ class Stream(Items):
     def with_errors(self) -> AsyncIterator[Payload | ApplicationError]:
         """Return an iterator of the items, and of the errors between them, in order. An error there is not raised.
 
-        Only River has errors that do not end their stream. The error that ends the stream is raised, as always.
+        Only River has errors that do not end their stream. The error that ends the stream is raised, as always. Once
+        it was called, it can be called again for another loop.
 
         Raises:
             LocalError: The stream is open already, or interceptors are installed.
             UnsupportedKind: While iterating: the protocol has no errors between items. Nothing was sent.
 
         """
-        if self._inbound is not None or self._chain is not None:
-            raise LocalError("with_errors() must be called before the stream is open, and not with interceptors")
-        self._errors = ReportedErrors()
-        return self._errors.items(self._items_until_exit())
+        return self.report_errors().items(self)
+
+    def report_errors(self) -> ReportedErrors:
+        """Receive errors between items as items, and return what tells them from values; see :meth:`with_errors`."""
+        if self._errors is None:
+            if self._inbound is not None or self._chain is not None:
+                raise LocalError("with_errors() must be called before the stream is open, and not with interceptors")
+            self._errors = ReportedErrors()
+        return self._errors
 
     def grant(self, count: int) -> None:
         """Request `count` more items on a stream that was opened with `manual=True`. No effect after its end.
@@ -355,7 +361,7 @@ class Stream(Items):
         try:
             result = await self._chain(self._request)
             if result is not self._plain:
-                self._wrapped = aiter(_items_of(result))
+                self._wrapped = aiter(items_of(result))
         except BaseException:
             self.cancel()
             raise
@@ -390,9 +396,3 @@ class Stream(Items):
                 yield builder.finish()
         if len(builder):
             yield builder.finish()
-
-
-def _items_of(result: object) -> AsyncIterable[Payload]:
-    if not isinstance(result, AsyncIterable):
-        raise LocalError(f"an interceptor returned {type(result).__name__}; it must return an async iterable of items")
-    return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -38,13 +38,14 @@ class TypedStream(Generic[T]):
 
     """
 
-    __slots__ = ("_answer", "_errors", "_form", "_source", "raw")
+    __slots__ = ("_answer", "_errors", "_form", "_results", "raw")
 
     def __init__(
         self, raw: Stream, form: Format, answer: Converter, errors: tuple[type[TypedError], ...], results: bool = False
     ) -> None:
         self.raw = raw
-        self._source: AsyncIterable[Payload | ApplicationError] = raw.with_errors() if results else raw
+        # Errors between values; None if the first one is raised.
+        self._results = raw.report_errors() if results else None
         self._form = form
         self._answer = answer
         self._errors = errors
@@ -65,26 +66,25 @@ class TypedStream(Generic[T]):
         return self._items()
 
     async def _items(self) -> AsyncGenerator[T, None]:
-        items = aiter(self._source)
+        items = aiter(self.raw)
         try:
             async for item in items:
-                if isinstance(item, Payload):
-                    yield self._answer.decode(self._form, item.data)
-                else:
-                    yield self.named(item)  # type: ignore[misc]  # T includes it
+                yield self.decode(item)
         except ApplicationError as error:
             raise self.named(error) from None
         finally:
             await close_items(items)
 
     def decode(self, payload: Payload) -> T:
-        """Return the value of an item of :attr:`raw`.
+        """Return the value of an item of :attr:`raw`; with `results`, an item that is an error is that error.
 
         Raises:
             Mismatch: It is not of the expected type.
 
         """
-        value: T = self._answer.decode(self._form, payload.data)
+        item = payload if self._results is None else self._results.of(payload)
+        # T includes the errors.
+        value: T = self.named(item) if isinstance(item, Exception) else self._answer.decode(self._form, item.data)  # type: ignore[assignment]
         return value
 
     def named(self, error: ApplicationError) -> ApplicationError:
@@ -108,7 +108,8 @@ class TypedStream(Generic[T]):
             schema: The columns, if they should be fewer or have other types.
 
         Raises:
-            LocalError: The type has no fields, or one that does not fit into a column. Pass a schema then.
+            LocalError: The type has no fields, or one that does not fit into a column: pass a schema. Or `results` is
+                set.
             Mismatch: A value is not of its type, or does not fit into its column.
 
         """
@@ -139,6 +140,10 @@ class TypedStream(Generic[T]):
 
     def conversion(self, schema: pyarrow.Schema | None) -> Conversion:
         """Return how items of :attr:`raw` become rows; see :meth:`batches`."""
+        if self._results is not None:
+            raise LocalError(
+                "errors between values have no columns; leave out results=True, or iterate over the stream"
+            )
         wanted, form = self._answer.wanted, self._form
         if wanted is Any or isinstance(wanted, Mapping):
             from ..frames.items import ItemColumns

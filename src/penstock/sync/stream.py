@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..aio import streams as aio
 from ..aio.items import TABLE_BYTES
+from ..errors import ApplicationError
 from ..payload import Payload
 from . import tables
 from .loop import LoopThread
@@ -108,6 +109,11 @@ class Stream:
     def push(self, metadata: bytes) -> None:
         """Send metadata that concerns this stream, in order with its items. See :meth:`penstock.Stream.push`."""
         self._loop.call(self._raw.push, metadata)
+
+    def with_errors(self) -> Generator[Payload | ApplicationError, None, None]:
+        """Return an iterator of the items, and of the errors between them. See :meth:`penstock.Stream.with_errors`."""
+        errors = self._raw.report_errors()
+        return (errors.of(payload) for payload in self)
 
     def batches(
         self,

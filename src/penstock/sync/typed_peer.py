@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack, overload
 
 from ..aio import typed_peer as aio
 from ..aio.items import TABLE_BYTES
@@ -110,11 +110,21 @@ class TypedPeer:
 
     @overload
     def stream(
+        self,
+        route: str,
+        data: Any = ...,
+        *,
+        returns: type[T],
+        results: Literal[True],
+        **options: Unpack[_StreamTimeout],
+    ) -> TypedStream[T | ApplicationError]: ...
+    @overload
+    def stream(
         self, route: str, data: Any = ..., *, returns: type[T], **options: Unpack[_StreamTimeout]
     ) -> TypedStream[T]: ...
     @overload
     def stream(
-        self, route: str, data: Any = ..., *, returns: Any = ..., **options: Unpack[_StreamTimeout]
+        self, route: str, data: Any = ..., *, returns: Any = ..., results: bool = ..., **options: Unpack[_StreamTimeout]
     ) -> TypedStream[Any]: ...
     def stream(
         self,
@@ -125,19 +135,40 @@ class TypedPeer:
         errors: Errors = (),
         metadata: RequestMetadata = None,
         credit: int | None = None,
+        results: bool = False,
         timeout: float | None = None,
     ) -> TypedStream[Any]:
         """Return a stream of response values. Arguments are those of :meth:`penstock.TypedPeer.stream`."""
-        stream = self._raw.stream(route, data, returns=returns, errors=errors, metadata=metadata, credit=credit)
+        stream = self._raw.stream(
+            route, data, returns=returns, errors=errors, metadata=metadata, credit=credit, results=results
+        )
         return self._stream(stream, f"stream {route!r}", timeout)
 
+    @overload
+    def channel(
+        self,
+        route: str,
+        data: Any,
+        outgoing: Values,
+        *,
+        returns: type[T],
+        results: Literal[True],
+        **options: Unpack[_StreamTimeout],
+    ) -> TypedStream[T | ApplicationError]: ...
     @overload
     def channel(
         self, route: str, data: Any, outgoing: Values, *, returns: type[T], **options: Unpack[_StreamTimeout]
     ) -> TypedStream[T]: ...
     @overload
     def channel(
-        self, route: str, data: Any, outgoing: Values, *, returns: Any = ..., **options: Unpack[_StreamTimeout]
+        self,
+        route: str,
+        data: Any,
+        outgoing: Values,
+        *,
+        returns: Any = ...,
+        results: bool = ...,
+        **options: Unpack[_StreamTimeout],
     ) -> TypedStream[Any]: ...
     def channel(
         self,
@@ -149,12 +180,13 @@ class TypedPeer:
         errors: Errors = (),
         metadata: RequestMetadata = None,
         credit: int | None = None,
+        results: bool = False,
         timeout: float | None = None,
     ) -> TypedStream[Any]:
         """Send values and receive values. `outgoing` is read as by :meth:`penstock.sync.Peer.channel`."""
         source: Any = source_of(outgoing)
         stream = self._raw.channel(
-            route, data, source, returns=returns, errors=errors, metadata=metadata, credit=credit
+            route, data, source, returns=returns, errors=errors, metadata=metadata, credit=credit, results=results
         )
         return self._stream(stream, f"channel {route!r}", timeout)
 
