@@ -54,7 +54,7 @@ def make_service() -> Service:
 async def test_calls_receive_the_variables_of_their_route() -> None:
     async with penstock.serve(make_service(), URL), penstock.connect(URL, settings=JSON) as peer:
         assert (await peer.call("quotes.ACME")).data == b"latest ACME"
-        assert (await peer.call("quotes.{symbol}")).data == b"latest {symbol}"
+        assert (await peer.call("quotes.{other}")).data == b"latest {other}"
         assert (await peer.call("quotes.all")).data == b"all"
         typed = penstock.typed(peer)
         assert await typed.call(f"orders.{ID}.buy.7", {"a": 1}) == [{"a": 1}, str(ID), "buy", 8]
@@ -73,6 +73,12 @@ async def test_values_of_another_type_are_invalid(route: str) -> None:
     async with penstock.serve(make_service(), URL), penstock.connect(URL, settings=JSON) as peer:
         with pytest.raises(Invalid, match="in the route is not valid"):
             await penstock.typed(peer).call(route, {})
+
+
+async def test_variable_that_was_not_filled_in_is_invalid() -> None:
+    async with penstock.serve(make_service(), URL), penstock.connect(URL) as peer:
+        with pytest.raises(Invalid, match=r"the variable \{symbol\} in the route has no value"):
+            await peer.call("quotes.{symbol}")
 
 
 @pytest.mark.parametrize("route", ["quotes", "quotes.", "quotes..x", "quotes.A.B", "quotes.A.live.more", "." * 10_000])

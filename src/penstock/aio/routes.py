@@ -189,6 +189,8 @@ def _converted(types: Mapping[str, Any], values: list[str]) -> dict[str, Any]:
     """
     converted = {}
     for (name, wanted), text in zip(types.items(), values, strict=True):
+        if text == f"{{{name}}}":
+            raise Invalid(message=f"the variable {text} in the route has no value; write a value in its place")
         try:
             converted[name] = msgspec.convert(text, wanted, strict=False)
         except msgspec.ValidationError as error:

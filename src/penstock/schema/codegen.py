@@ -11,6 +11,7 @@ from .naming import Names, camel, comment, docstring, literal
 from .nodes import NONE, Node, Reference
 from .procedures import Api, Client, Error, Method, read_api
 from .python_types import PythonTypes
+from .route_variables import filled, without_braces
 from .shapes import Loss
 
 __all__ = ["generate_python"]
@@ -89,7 +90,7 @@ def _class(client: Client, methods: list[_Method], names: Names) -> list[str]:
     lines.append("        self._peer = typed(peer)")
     inner = Names(names)
     for method in methods:
-        lines += ["", *method.render(inner.give(method.name, "procedure"))]
+        lines += ["", *method.render(inner.give(without_braces(method.name), "procedure"), Names(names))]
     return lines
 
 
@@ -117,8 +118,10 @@ class _Method:
         self._output = "None" if method.verb == "fire" else _use(types, method.output, words, "Output")
         self._optional = types.has_defaults(method.init) and method.input is None
 
-    def render(self, name: str) -> list[str]:
-        """Return the lines of the method."""
+    def render(self, name: str, names: Names) -> list[str]:
+        """Return the lines of the method; `names` are those that its parameters must not hide."""
+        self._variables, text = filled(self._method.route, names, _in_f_string, "{")
+        self._route = f'f"{text}"' if self._variables else literal(self._method.route)
         verb = self._method.verb
         single = verb not in ("stream", "channel")
         returned = self._output if single else f"TypedStream[{self._output}]"
@@ -134,20 +137,28 @@ class _Method:
         return [*head, *doc, *lines, "        return answer"]
 
     def _parameters(self) -> list[str]:
-        found = ["self"]
+        found = ["self", *(f"{name}: str | int" for name in self._variables)]
         if self._method.init != NONE:
-            found.append(f"init: {self._init}" + (" | None = None" if self._optional else ""))
+            default = " | None = None" if self._optional else ""
+            if self._init == "Any" and not self._input:
+                # The handler may take no request.
+                default = " = None"
+            found.append(f"init: {self._init}{default}")
         if self._input:
             found.append(f"items: Iterable[{self._input}] | AsyncIterable[{self._input}]")
         return found
 
     def _given(self) -> list[str]:
         init = f"{self._init}() if init is None else init" if self._optional else "init"
-        given = [literal(self._method.route), "None" if self._method.init == NONE else init]
+        given = [self._route, "None" if self._method.init == NONE else init]
         given += ["items"] if self._input else []
         given += [] if self._method.verb == "fire" else [f"returns={self._output}"]
         errors = ", ".join(error.name for error in self._method.errors)
         return [*given, f"errors=[{errors}]"] if errors and self._method.verb != "fire" else given
+
+
+def _in_f_string(text: str) -> str:
+    return literal(text)[1:-1].replace("{", "{{").replace("}", "}}")
 
 
 def _use(types: PythonTypes, node: Node, words: tuple[str, ...], part: str) -> str:

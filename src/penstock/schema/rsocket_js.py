@@ -8,6 +8,7 @@ from .naming import Names
 from .nodes import NONE, Node
 from .procedures import Api, Client, Error, Method
 from .python_types import PythonTypes
+from .route_variables import filled, without_braces
 from .rsocket_js_runtime import RUNTIME
 from .typescript_types import RESERVED_NAMES, TypescriptTypes, jsdoc, quoted
 
@@ -15,6 +16,12 @@ __all__ = ["rsocket_source"]
 
 MEMBERS: Final = RESERVED_NAMES
 """Names of methods that JavaScript calls itself."""
+PARAMETERS: Final = frozenset(
+    "arguments await break case catch class const continue debugger default delete do else enum eval export extends"
+    " false finally for function if implements import in init instanceof interface items let new null options package"
+    " private protected public return static super switch this throw true try typeof var void while with yield".split()
+)
+"""Names that a parameter for a variable cannot have: words of the language, and those of the other parameters."""
 
 
 def rsocket_source(api: Api) -> list[list[str]]:
@@ -46,17 +53,22 @@ def _class(client: Client, types: TypescriptTypes) -> list[str]:
     lines += ["    this.#peer = new Requester(rsocket);", "  }"]
     names = Names(used=MEMBERS)
     for method in client.methods:
-        lines += ["", *_method(method, names.give(method.name, "procedure"), types)]
+        lines += ["", *_method(method, names.give(without_braces(method.name), "procedure"), types)]
     return [*lines, "}"]
 
 
 def _method(method: Method, name: str, types: TypescriptTypes) -> list[str]:
     optional = PythonTypes.has_defaults(method.init) and method.input is None
-    parameters, given = [], [quoted(method.route)]
+    variables, text = filled(method.route, Names(used=PARAMETERS), _in_template, "${")
+    parameters = [f"{variable}: string | number" for variable in variables]
+    given = [f"`{text}`" if variables else quoted(method.route)]
     if method.init == NONE:
         given.append("null")
     else:
-        parameters.append(f"init: {types.type_of(method.init)}{' = {}' if optional else ''}")
+        wanted = types.type_of(method.init)
+        # The handler of a request of an unknown type may take none.
+        default = " = {}" if optional else " = null" if wanted == "unknown" and method.input is None else ""
+        parameters.append(f"init: {wanted}{default}")
         given.append("init")
     if method.input is not None:
         inner = types.type_of(method.input)
@@ -69,6 +81,10 @@ def _method(method: Method, name: str, types: TypescriptTypes) -> list[str]:
     head = f"  {name}({', '.join(parameters)}): {_returned(method.verb, method.output, types)} {{"
     doc = jsdoc(method.description or f"Request {method.route}.", "  ")
     return [*doc, head, f"    return this.#peer.{method.verb}({', '.join(given)});", "  }"]
+
+
+def _in_template(text: str) -> str:
+    return quoted(text)[1:-1].replace("`", "\\`").replace("$", "\\$")
 
 
 def _returned(verb: str, output: Node, types: TypescriptTypes) -> str:

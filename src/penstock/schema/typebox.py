@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from .nodes import Array, Choice, Node, Record, Reference, Scalar, Struct, Tuple, Union
 from .procedures import Api, Client, Error, Method
+from .route_variables import variables_of
 from .typescript_types import TypescriptTypes, jsdoc, key, quoted
 
 __all__ = ["MODERN", "OLD", "Dialect", "river_source"]
@@ -108,6 +109,8 @@ def _supported(client: Client, dialect: Dialect, api: Api) -> list[Method]:
         parts = [method.init, method.output, *([] if method.input is None else [method.input])]
         if method.verb not in TYPES or not client.service:
             api.shapes.lose(method.route, "River has no such procedure, and it is omitted")
+        elif variables_of(method.route):
+            api.shapes.lose(method.route, "River's client cannot fill in variables of a route, and it is omitted")
         elif dialect.only_objects and not all(map(_is_object, parts)):
             api.shapes.lose(method.route, "this version only carries objects, and it is omitted")
         else:
