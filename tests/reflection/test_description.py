@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from penstock import Description, NotDescribed
 from penstock.reflection.description import MAX_BYTES, Described, Why, read
+from penstock.schema.formats import FORMATS
 
 
-def test_reads_json_and_msgpack_and_ignores_what_it_does_not_know() -> None:
+def test_reads_every_encoding_and_ignores_what_it_does_not_know() -> None:
     document = {"version": 1, "routes": [{"route": "a", "kind": "call", "later": 1}], "$defs": {"A": {}}, "more": []}
-    for data in (msgspec.json.encode(document), msgspec.msgpack.encode(document)):
-        assert read(data) == Description(1, routes=[Described("a", "call")], definitions={"A": {}})
+    for form in FORMATS:
+        assert read(form.encode(document)) == Description(1, routes=[Described("a", "call")], definitions={"A": {}})
 
 
 def test_finds_all_kinds_of_a_route() -> None:
@@ -20,7 +20,9 @@ def test_finds_all_kinds_of_a_route() -> None:
     assert [each.kind for each in description.find("a")] == ["call", "stream"]
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b'{"a": "\xff"}', b"x" * (MAX_BYTES + 1), b"\x81" * 1_000])
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b'{"a": "\xff"}', b"x" * (MAX_BYTES + 1), b"\x81" * 1_000, b"\xa1" * 1_000]
+)
 def test_refuses_everything_else(data: bytes) -> None:
     with pytest.raises(NotDescribed) as caught:
         read(data)

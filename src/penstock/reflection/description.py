@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ..depth import MAX_DEPTH, json_too_deep, msgpack_too_deep
-from ..errors import PenstockError
+from ..errors import Mismatch, PenstockError
+from ..schema.formats import CBOR, JSON, MSGPACK, Format
 
 __all__ = ["ROUTE", "VERSION", "Described", "DescribedError", "Description", "NotDescribed", "Why", "read"]
 
@@ -111,30 +111,32 @@ class Description(msgspec.Struct, omit_defaults=True):
         return [each for each in self.routes if each.route == route]
 
 
-_JSON: Final = msgspec.json.Decoder(Description)
-_MSGPACK: Final = msgspec.msgpack.Decoder(Description)
+_DECODERS: Final = {form: form.decoder(Description) for form in (JSON, MSGPACK, CBOR)}
 
 
 def read(data: bytes) -> Description:
-    """Return the description in the answer of a peer: JSON or msgpack, by the data of the connection.
+    """Return the description in the answer of a peer: JSON, msgpack or CBOR, by the data of the connection.
 
     Raises:
         NotDescribed: It is no description, or one of a version that is not known.
 
     """
-    # A JSON object starts with a brace; a msgpack object never does.
-    json = data[:1] == b"{"
     if not data or len(data) > MAX_BYTES:
         raise _foreign("the answer is empty" if not data else f"the answer has {len(data):,} bytes")
-    if (json_too_deep if json else msgpack_too_deep)(data) >= 0:
-        raise _foreign(f"the answer is nested more than {MAX_DEPTH} levels deep")
+    form = _format_of(data)
     try:
-        description = (_JSON if json else _MSGPACK).decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        form.check_depth(data)
+        description: Description = _DECODERS[form].decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, Mismatch) as error:
         raise _foreign(f"the answer is no description: {error}") from None
     if description.version != VERSION:
         raise _foreign(f"its description has version {description.version}, and this Penstock reads {VERSION}")
     return description
+
+
+def _format_of(data: bytes) -> Format:
+    """Return the encoding of an object, of which each has first bytes of its own."""
+    return JSON if data[:1] == b"{" else CBOR if 0xA0 <= data[0] <= 0xBF else MSGPACK
 
 
 def _foreign(problem: str) -> NotDescribed:
