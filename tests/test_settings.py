@@ -81,6 +81,13 @@ def test_headers_must_be_printable_and_are_not_shown(value: str) -> None:
     assert "X-Secret" not in repr(settings)
 
 
+@pytest.mark.parametrize("headers", [{"Authorization": "secret"}, ("Authorization", "secret"), ((b"A", b"secret"),)])
+def test_headers_must_be_pairs_of_texts(headers: Any) -> None:
+    with pytest.raises(LocalError, match=r"Settings.headers must be pairs of a name and a value") as refused:
+        Settings(headers=headers)
+    assert "secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

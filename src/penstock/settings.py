@@ -289,11 +289,23 @@ class Settings:
         for origin in self.origins:
             if not _ORIGIN.fullmatch(origin):
                 raise LocalError(f"Settings.origins has {origin!r}; write https://host, with no path, or *")
-        for name, value in self.headers:
+        for header in self.headers:
+            _check_header(header)
+
+
+def _check_header(header: object) -> None:
+    match header:
+        case (str(name), str(value)):
             if not _HEADER_NAME.fullmatch(name):
                 raise LocalError(f"Settings.headers has the name {name!r}; it must be letters, digits and hyphens")
             if not _HEADER_VALUE.fullmatch(value):
                 raise LocalError(f"Settings.headers: the value of {name} must be printable ASCII on one line")
+        case _:
+            # Not shown: it may be a secret.
+            raise LocalError(
+                "Settings.headers must be pairs of a name and a value, such as (('X-Name', 'value'),); of a dict, pass"
+                " tuple(headers.items())"
+            )
 
 
 DEFAULT_SETTINGS = Settings()
