@@ -144,6 +144,33 @@ def test_structure_has_members_by_their_names_in_python(wanted: Any, make: Calla
     assert [(member.name, member.get(make(7))) for member in members] == [("one_two", 7)]
 
 
+class Early(pydantic.BaseModel):
+    b: int
+    later: Later
+
+
+class Later(pydantic.BaseModel):
+    a: int
+
+
+class Base(TypedDict):
+    z: int
+    b: int
+
+
+class Derived(Base):
+    a: int
+
+
+def test_models_may_be_defined_after_their_use() -> None:
+    [first, later] = members_of(Early) or []
+    assert (first.name, later.name, later.type) == ("b", "later", Later)
+
+
+def test_members_of_typed_dicts_are_in_the_order_of_their_definition() -> None:
+    assert [member.name for member in members_of(Derived) or []] == ["z", "b", "a"]
+
+
 def test_missing_keys_and_other_types() -> None:
     members = members_of(Dict)
     assert members is not None and members[0].get({}) is None

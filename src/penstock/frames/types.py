@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_origin, get_type_hints
 
 import pyarrow as pa
 from msgspec import UNSET, inspect
@@ -95,11 +95,25 @@ def members_of(wanted: Any) -> list[Member] | None:
     if isinstance(node, _STRUCTURES):
         return [Member(field.name, attrgetter(field.name), field.type) for field in node.fields]
     if isinstance(node, inspect.TypedDictType):
-        return [Member(field.name, _key(field.name), field.type) for field in node.fields]
-    fields = getattr(node.cls, "model_fields", None) if isinstance(node, inspect.CustomType) else None
+        # msgspec sorts them.
+        order = [*get_type_hints(get_origin(node.cls) or node.cls)]
+        fields_of_dict = sorted(node.fields, key=lambda field: order.index(field.name))
+        return [Member(field.name, _key(field.name), field.type) for field in fields_of_dict]
+    fields = _fields_of_model(node.cls) if isinstance(node, inspect.CustomType) else None
     if isinstance(fields, dict):
         return [Member(name, attrgetter(name), field.annotation) for name, field in fields.items()]
     return None
+
+
+def _fields_of_model(cls: Any) -> Any:
+    """Return the fields of a model of Pydantic; None for another class."""
+    if not getattr(cls, "__pydantic_complete__", True):
+        # It mentions models that were defined after it.
+        try:
+            cls.model_rebuild()
+        except NameError as error:
+            raise LocalError(f"{cls!r} is not a type of columns: {error}") from None
+    return getattr(cls, "model_fields", None)
 
 
 def kind_of(wanted: Any, name: str, within: tuple[Any, ...] = ()) -> Kind:
