@@ -129,7 +129,7 @@ RULES = {
     # Items to columns. Separate from `spark`, so that other readers of a journal can use it.
     "decoding": Rule(ours={"top", "cbor"}, theirs={"pyarrow"}, theirs_lazily={"fastavro", "google"}),
     # Data frames from items, and back. Streams use it inside functions, where somebody asks for columns.
-    "frames": Rule(ours={"top", "decoding"}, theirs={"pyarrow"}, theirs_lazily={"pandas", "polars"}),
+    "frames": Rule(ours={"top", "decoding"}, theirs={"pyarrow"}, theirs_lazily={"cbor2", "pandas", "polars"}),
     # Needs nothing but SQLite: a receiver of rows need not have a journal.
     "dedup": Rule(ours={"top", "aio"}, lazily={"public"}, theirs_lazily={"sqlalchemy"}),
     "receiving": Rule(ours={"top", "journal", "aio"}, lazily={"public"}, theirs={"pyarrow", "xxhash"}),

@@ -17,7 +17,6 @@ SLICE_ROWS: Final = 1_024
 """Rows that are converted at once."""
 ITEM_BYTES: Final = 1 << 20
 """About the largest Arrow item: larger ones delay other streams, and gain nothing."""
-_ENCODERS: Final[dict[str, Callable[[Any], bytes]]] = {"json": msgspec.json.encode, "msgpack": msgspec.msgpack.encode}
 
 
 def rows(frame: Any, encoding: str = "json", *, rows_per_item: int = SLICE_ROWS) -> Iterator[Payload]:
@@ -28,12 +27,13 @@ def rows(frame: Any, encoding: str = "json", *, rows_per_item: int = SLICE_ROWS)
     Args:
         frame: A DataFrame of Polars or pandas, a table, record batch or reader of pyarrow, or any object with
             ``__arrow_c_stream__``, such as a relation of DuckDB. An index of pandas is sent if it has a name.
-        encoding: "json" or "msgpack": each item is one row, an object with a field for each column. "arrow": each item
-            is an Arrow IPC stream of several rows, which is by far the fastest, and keeps all types.
+        encoding: "json", "msgpack" or "cbor": each item is one row, an object with a field for each column. "arrow":
+            each item is an Arrow IPC stream of several rows, which is by far the fastest, and keeps all types.
         rows_per_item: For "arrow": the most rows of an item. Items have about 1 MiB at most.
 
     Raises:
-        LocalError: `frame` is not a data frame, or the encoding is unknown.
+        LocalError: `frame` is not a data frame, the encoding is unknown, or it is "cbor" and the package cbor2 is not
+            installed.
 
     """
     if rows_per_item < 1:
@@ -41,9 +41,28 @@ def rows(frame: Any, encoding: str = "json", *, rows_per_item: int = SLICE_ROWS)
     reader = _reader(frame)
     if encoding == "arrow":
         return _arrow_items(reader, rows_per_item)
-    if encoding not in _ENCODERS:
-        raise LocalError(f"the encoding is {encoding!r}; use json, msgpack or arrow")
-    return _row_items(reader, _ENCODERS[encoding])
+    return _row_items(reader, _encoder(encoding))
+
+
+def _encoder(encoding: str) -> Callable[[Any], bytes]:
+    """Return what encodes a row."""
+    if encoding == "json":
+        return msgspec.json.encode
+    if encoding == "msgpack":
+        return msgspec.msgpack.encode
+    if encoding != "cbor":
+        raise LocalError(f"the encoding is {encoding!r}; use json, msgpack, cbor or arrow")
+    try:
+        from cbor2 import dumps
+    except ImportError:
+        raise LocalError("CBOR needs the package cbor2; run: pip install 'penstock[cbor]'") from None
+
+    def encode(row: Any) -> bytes:
+        # As in typed data, times and decimals are texts, and keys as well.
+        data: bytes = dumps(msgspec.to_builtins(row, builtin_types=(bytes,), str_keys=True))
+        return data
+
+    return encode
 
 
 def _reader(frame: Any) -> pa.RecordBatchReader:
