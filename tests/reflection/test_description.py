@@ -20,6 +20,22 @@ def test_finds_all_kinds_of_a_route() -> None:
     assert [each.kind for each in description.find("a")] == ["call", "stream"]
 
 
+def test_finds_a_route_with_values_by_its_variables() -> None:
+    routes = ["q.all", "q.{s}", "q.{s}.{t}", "q.{s}.live", "{a}.{b}"]
+    description = Description(1, routes=[Described(each, "call") for each in routes])
+    for route, found in {
+        "q.all": ["q.all"],
+        "q.ACME": ["q.{s}"],
+        "q.{s}": ["q.{s}"],
+        "q.ACME.live": ["q.{s}.live"],
+        "q.ACME.x": ["q.{s}.{t}"],
+        "x.y": ["{a}.{b}"],
+        "q.": [],
+        "q": [],
+    }.items():
+        assert [each.route for each in description.find(route)] == found
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"{", b'{"a": "\xff"}', b"x" * (MAX_BYTES + 1), b"\x81" * 1_000, b"\xa1" * 1_000]
 )

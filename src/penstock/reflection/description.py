@@ -107,8 +107,15 @@ class Description(msgspec.Struct, omit_defaults=True):
     complete: bool = True
 
     def find(self, route: str) -> list[Described]:
-        """Return the handlers of a route, of which there may be one for each kind."""
-        return [each for each in self.routes if each.route == route]
+        """Return the handlers of a route, of which there may be one for each kind.
+
+        A route with values is found by the one with variables that answers it: ``quotes.ACME`` by ``quotes.{symbol}``.
+        """
+        matching = {each.route for each in self.routes if _answers(each.route, route)}
+        # As in `penstock.aio.routes`, the first segment that differs decides: literal ones go before variables.
+        chosen = min(matching, key=lambda each: list(map(_is_variable, each.split("."))), default=route)
+        wanted = route if any(each.route == route for each in self.routes) else chosen
+        return [each for each in self.routes if each.route == wanted]
 
 
 _DECODERS: Final = {form: form.decoder(Description) for form in (JSON, MSGPACK, CBOR)}
@@ -132,6 +139,19 @@ def read(data: bytes) -> Description:
     if description.version != VERSION:
         raise _foreign(f"its description has version {description.version}, and this Penstock reads {VERSION}")
     return description
+
+
+def _is_variable(segment: str) -> bool:
+    return segment[:1] == "{"
+
+
+def _answers(pattern: str, route: str) -> bool:
+    """Return True if a route with variables answers the route of a request."""
+    segments, values = pattern.split("."), route.split(".")
+    pairs = zip(segments, values, strict=False)
+    return len(segments) == len(values) and all(
+        bool(value) if _is_variable(segment) else segment == value for segment, value in pairs
+    )
 
 
 def _format_of(data: bytes) -> Format:
