@@ -10,7 +10,8 @@ import penstock
 from penstock import LocalError, Metadata, NotDescribed, Settings
 from penstock.cli.connect_options import ConnectOptions
 from penstock.cli.reflecting import connecting, fetch, fetch_description, request_metadata
-from penstock.schema.codegen import client_source, read_schema
+from penstock.schema.codegen import generate_python
+from penstock.schema.procedures import read_schema
 from tests.reflection.quotes import KINDS, service
 
 URL = "rsocket+memory://reflecting"
@@ -21,7 +22,7 @@ async def test_fetches_what_generates_a_client() -> None:
     async with penstock.serve(service, URL, settings=Settings(reflection=True)):
         assert len((await fetch(URL, OPTIONS)).routes) == len(KINDS)
         schema = await fetch_description(URL, OPTIONS)
-    assert "class Quotes:" in client_source(read_schema(json.dumps(schema).encode()))
+    assert "class Quotes:" in generate_python(read_schema(json.dumps(schema).encode()))
 
 
 async def test_says_that_there_is_no_description() -> None:

@@ -7,7 +7,8 @@ import json
 from penstock import Connection
 from penstock.reflection.exported import exported
 from penstock.reflection.served import description_of
-from penstock.schema.codegen import client_source, read_schema
+from penstock.schema.codegen import generate_python
+from penstock.schema.procedures import read_schema
 
 from .quotes import service
 
@@ -26,7 +27,7 @@ def test_has_the_procedures_of_the_services_own_schema() -> None:
 
 
 def test_a_client_can_be_generated_from_it() -> None:
-    source = client_source(read_schema(json.dumps(EXPORT).encode()))
+    source = generate_python(read_schema(json.dumps(EXPORT).encode()))
     compile(source, "client.py", "exec")
     assert "class Quotes:" in source and ": bytes" in source
 
