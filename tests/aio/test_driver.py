@@ -64,7 +64,7 @@ async def test_output_of_a_read_is_written_once_at_its_end(build: Build) -> None
     written_before = []
 
     @world.service.call("r")
-    def handler(request: Any) -> bytes:
+    def handler(request):
         world.session.output.append(b"answer")
         world.driver.flow.schedule_write()
         written_before.extend(world.link.written)
@@ -309,7 +309,7 @@ async def test_close_cancels_handlers_and_logs_those_that_continue(
     seen = []
 
     @world.service.call("r")
-    async def stubborn(request: Any) -> bytes:
+    async def stubborn(request):
         while not released.is_set():
             try:
                 await released.wait()
@@ -335,7 +335,7 @@ async def test_a_handler_may_close_its_own_connection(build: Build) -> None:
     world = World(build)
 
     @world.service.call("r")
-    async def last(request: Any) -> bytes:
+    async def last(request):
         world.end_session()
         world.driver.link_lost(None)
         await world.driver.close()

@@ -146,7 +146,7 @@ async def test_reading_stops_when_too_many_fire_handlers_run(build: Build) -> No
     released = asyncio.Event()
 
     @world.service.fire("r")
-    async def handler(request: Any) -> None:
+    async def handler(request):
         await released.wait()
 
     def fire() -> None:

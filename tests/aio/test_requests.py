@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -74,7 +73,7 @@ async def test_call_received_as_stream_may_be_a_coroutine(build: Build) -> None:
     exchanges.session.calls_by_streams = True
 
     @exchanges.service.call("r")
-    async def handler(request: Any) -> bytes:
+    async def handler(request):
         await asyncio.sleep(0)
         return b"later"
 
@@ -89,7 +88,7 @@ async def test_call_canceled_before_it_starts_is_closed(build: Build) -> None:
     called: list[Any] = []
 
     @exchanges.service.call("r")
-    def handler(request: Any) -> Any:
+    def handler(request):
         called.append(never_begun())
         return called[0]
 
@@ -110,7 +109,7 @@ async def test_result_of_a_coroutine_is_the_response(build: Build) -> None:
     released = asyncio.Event()
 
     @exchanges.service.call("r")
-    async def handler(request: Any) -> Any:
+    async def handler(request):
         await released.wait()
         return request
 
@@ -137,7 +136,7 @@ def test_failing_function_fails_only_its_stream(build: Build, exchanges: Any) ->
     error = KeyError("a secret")
 
     @exchanges.service.call("r")
-    def handler(request: Any) -> bytes:
+    def handler(request):
         raise error
 
     ask(build, exchanges, "CALL")
@@ -150,7 +149,7 @@ async def test_failing_coroutine_fails_only_its_stream(build: Build) -> None:
     error = KeyError("a secret")
 
     @exchanges.service.call("r")
-    async def handler(request: Any) -> bytes:
+    async def handler(request):
         raise error
 
     ask(build, exchanges, "CALL")
@@ -162,7 +161,7 @@ async def test_failing_coroutine_fails_only_its_stream(build: Build) -> None:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
 def test_base_exception_of_work_fails_the_stream(build: Build, exchanges: Any, error: type[BaseException]) -> None:
     @exchanges.service.call("r")
-    def handler(request: Any) -> bytes:
+    def handler(request):
         raise error
 
     ask(build, exchanges, "CALL")
@@ -179,7 +178,7 @@ async def test_invalid_result_of_a_coroutine_fails_the_stream(build: Build) -> N
     exchanges = running(build)
 
     @exchanges.service.call("r")
-    async def handler(request: Any) -> int:
+    async def handler(request):
         return 5
 
     ask(build, exchanges, "CALL")
@@ -193,7 +192,7 @@ async def test_handler_is_canceled_with_its_stream(build: Build, stubborn: bool)
     seen = []
 
     @exchanges.service.call("r")
-    async def handler(request: Any) -> bytes:
+    async def handler(request):
         try:
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
@@ -216,7 +215,7 @@ async def test_a_handler_that_others_cancel_has_failed(build: Build) -> None:
     exchanges = running(build)
 
     @exchanges.service.call("r")
-    async def handler(request: Any) -> bytes:
+    async def handler(request):
         raise asyncio.CancelledError
 
     ask(build, exchanges, "CALL")
@@ -240,7 +239,7 @@ async def test_fire_handlers_are_counted(build: Build) -> None:
     released = asyncio.Event()
 
     @exchanges.service.fire("r")
-    async def handler(request: Any) -> None:
+    async def handler(request):
         await released.wait()
 
     for count in (1, 2, 3):
@@ -268,7 +267,7 @@ def test_a_stream_is_sent_as_credit_allows(build: Build, exchanges: Any) -> None
 
 def test_channel_requests_a_window_and_sends(build: Build, exchanges: Any) -> None:
     @exchanges.service.channel("r")
-    def handler(request: Any, items: Any) -> Iterator[bytes]:
+    def handler(request, items):
         yield request.data
 
     ask(build, exchanges, "CHANNEL", credit=1, done=False)
@@ -281,7 +280,7 @@ def test_channel_of_one_item_requests_none(build: Build, exchanges: Any) -> None
     taken = []
 
     @exchanges.service.channel("r")
-    def handler(request: Any, items: Any) -> list[bytes]:
+    def handler(request, items):
         taken.append(items)
         return []
 
@@ -294,7 +293,7 @@ def test_a_channel_whose_handler_fails_at_once_is_failed(build: Build, exchanges
     error = ValueError("broken")
 
     @exchanges.service.channel("r")
-    def handler(request: Any, items: Any) -> list[bytes]:
+    def handler(request, items):
         raise error
 
     ask(build, exchanges, "CHANNEL", credit=1, done=False)
@@ -312,7 +311,7 @@ async def test_an_upload_reads_its_items_to_the_end(build: Build) -> None:
     exchanges = running(build)
 
     @exchanges.service.upload("r")
-    async def handler(request: Any, items: Any) -> bytes:
+    async def handler(request, items):
         return b" ".join([item.data async for item in items])
 
     ask(build, exchanges, "CHANNEL", credit=1, done=False)

@@ -97,7 +97,7 @@ def test_a_request_without_a_lease_is_rejected(build: Build, dialect: str) -> No
     errors = [frame for _, frame in frames if frame.type == 0x0B]
     # A fire-and-forget request has no response.
     assert [abs(frame.stream_id) for frame in errors] == [3, 5]
-    assert all(frame.code == (0x201 if dialect == "reactivesocket-0.0" else 0x202) for frame in errors)
+    assert all(frame.code == 0x202 for frame in errors)
 
 
 @pytest.mark.parametrize(("dialect", "waits"), list(zip(DIALECTS, (True, True, False), strict=True)))

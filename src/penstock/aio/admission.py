@@ -7,7 +7,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import Any, Final
 
 from ..errors import ApplicationError, LimitExceeded, LocalError, PenstockError, SessionClosed, SessionError
 from ..events import Closed, Draining, Established, Event, MetadataPushed, Requested, Unlinked
@@ -71,6 +71,7 @@ class Admission:
         self._held: list[Event] = []
         self._waiting: list[Event] = []
         self._certificate: bytes | None = None
+        self._scope: Any = None
         # The set-up that the acceptor checked last.
         self.checked: Established | None = None
         # The tasks that await the acceptor, and that enter and exit the hook.
