@@ -50,15 +50,34 @@ def test_without_a_required_package_there_is_one_line(start: str, blocked: tuple
 
 
 @pytest.mark.parametrize(
-    "text", ["No encoder for example.Quote, current value", "x: Cannot decode to [example.Query]y"]
+    "text",
+    [
+        "No encoder for example.Quote, current value",
+        "x: Cannot decode to [example.Query]y",
+        "unknown data MIME type 'application/octet-stream'; use one",
+    ],
 )
-def test_errors_of_spring_about_encodings_have_a_hint(
-    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_errors_about_encodings_have_a_hint(penstock: Penstock, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(parser, "invoke", failing(ApplicationError(message=text)))
     result = penstock("doctor")
     assert result.code == 1
     assert result.err.startswith(f"penstock: [0x201] {text}; ") and "try --data-mime application/json\n" in result.err
+
+
+@pytest.mark.parametrize("argument", ["\udcff", "rsocket+tcp://\udcff:1"])
+def test_argument_that_is_not_utf8_is_one_line(penstock: Penstock, server: str, argument: str) -> None:
+    result = penstock("call", *((argument, "echo") if "+" in argument else (server, argument)))
+    assert result.code in (2, 3)
+    assert_one_line(result)
+    assert "not valid UTF-8" in result.err or "not a valid name" in result.err
+
+
+def test_output_in_an_encoding_that_lacks_a_character_is_one_line(server: str) -> None:
+    code = "import sys; sys.stdout.reconfigure(encoding='ascii'); from penstock.cli import main, parser; "
+    code += "parser.invoke = lambda _: print('é'); main.run()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert "characters that ascii does not have; set PYTHONIOENCODING=utf-8" in result.stderr
 
 
 def test_interrupt_is_130(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:

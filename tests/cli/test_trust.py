@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 import trustme
 
+from penstock.cli import parser
 from penstock.cli.trust import client_tls
 from penstock.errors import LocalError
+from penstock.settings import Settings
+from penstock.transports.base import connect_errors
+from penstock.urls import parse_url
 from tests.cli.conftest import INTEROP, SEEN, Penstock, assert_one_line, serving
 
 TLS = "rsocket+tls://127.0.0.1:7878"
@@ -73,6 +77,28 @@ def test_both_sides_present_certificates(penstock: Penstock, files: Path) -> Non
         refused = penstock(*call)
         assert refused.code == 3
         assert_one_line(refused)
+
+
+def test_certificate_errors_name_the_options(penstock: Penstock, files: Path) -> None:
+    options = ("--cert", f"{files}/server.pem", "--key", f"{files}/server.key")
+    with serving(SEEN, "rsocket+tls://127.0.0.1:0", options=options) as (_, urls):
+        result = penstock("call", urls[0].partition("?")[0], "setup")
+    assert result.code == 3
+    assert_one_line(result)
+    assert "pass its CA with --cafile FILE or ?ca=FILE" in result.err and "ssl=" not in result.err
+
+
+def test_missing_client_certificates_name_the_options(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(arguments: list[str]) -> int:
+        error = ssl.SSLError(1, "failed")
+        error.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
+        with connect_errors(parse_url(TLS), Settings()):
+            raise error
+
+    monkeypatch.setattr(parser, "invoke", refuse)
+    result = penstock("doctor")
+    assert result.code == 3
+    assert "pass one that it trusts with --cert FILE and --key FILE\n" in result.err
 
 
 @pytest.mark.parametrize("transport", ["wss", "h2", "quic"])

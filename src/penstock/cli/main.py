@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Final
 
-from ..errors import ApplicationError, PenstockError
+from ..errors import ApplicationError, ConnectError, PenstockError
 from .complaints import complain
 from .exits import CANCELED, FAILED, OK, WRONG_USE, exit_code
 
@@ -55,6 +55,9 @@ def _guarded(arguments: list[str]) -> int:
         # The reader of our output has closed the pipe.
         _drop_output()
         return OK
+    except UnicodeEncodeError as error:
+        complain(_encoding_text(error))
+        return WRONG_USE
     except OSError as error:
         _drop_output()
         complain(f"system error: {error}")
@@ -66,19 +69,36 @@ def _guarded(arguments: list[str]) -> int:
         return WRONG_USE
 
 
-_SPRING_ENCODINGS: Final = ("Cannot decode to [", "No encoder for ")
-"""What errors of Spring contain if it has no decoder or encoder for the MIME type of the data."""
+_NO_ENCODING: Final = ("Cannot decode to [", "No encoder for ", "unknown data MIME type ")
+"""What errors contain if the peer has no decoder or encoder for the MIME type of the data: Spring's and Penstock's."""
+_OPTIONS: Final = (
+    ("pass its CA with ssl=... or ?ca=FILE", "pass its CA with --cafile FILE or ?ca=FILE"),
+    ("pass one that it trusts with ssl=...", "pass one that it trusts with --cert FILE and --key FILE"),
+)
+"""What errors in connecting say to programs, and what to say to people: options instead of arguments."""
 
 
 def _error_text(error: PenstockError) -> str:
-    """Return the text of an error, with the data that a peer sent with it."""
+    """Return the text of an error, with the options that help and the data that a peer sent with it."""
     text = str(error)
-    if isinstance(error, ApplicationError) and any(words in error.message for words in _SPRING_ENCODINGS):
+    if isinstance(error, ConnectError):
+        for argument, option in _OPTIONS:
+            text = text.replace(argument, option)
+    if not isinstance(error, ApplicationError):
+        return text
+    if any(words in error.message for words in _NO_ENCODING):
         text += "; the peer does not convert this type of data: try --data-mime application/json"
-    if not isinstance(error, ApplicationError) or error.data in (b"", error.message.encode()):
+    if error.data in (b"", error.message.encode()):
         return text
     data = error.data.decode(errors="replace")
     return f"{text} {data[:DATA_CHARACTERS]}{'…' if len(data) > DATA_CHARACTERS else ''}"
+
+
+def _encoding_text(error: UnicodeEncodeError) -> str:
+    """Return the text of an error in encoding a word of the command line, which may have any bytes, or the output."""
+    if error.encoding != "utf-8":
+        return f"the output has characters that {error.encoding} does not have; set PYTHONIOENCODING=utf-8"
+    return f"{error.object[:DATA_CHARACTERS]!r} is not valid UTF-8; only data may have other bytes"
 
 
 def _drop_output() -> None:
