@@ -74,6 +74,14 @@ def test_proxy_protocol_needs_trusted_proxies() -> None:
     assert Settings(proxy_protocol=True, trusted_proxies=("unix", "::1")).proxy_protocol
 
 
+@pytest.mark.parametrize("name", ["data_mime", "metadata_mime"])
+@pytest.mark.parametrize("mime", ["é", "x" * 256])
+def test_invalid_mime_types_raise(name: str, mime: str) -> None:
+    # Not only when the set-up is written, where nobody waits for an error.
+    with pytest.raises(LocalError, match=rf"Settings.{name} is .*; it must be at most 255 ASCII characters"):
+        Settings(**{name: mime})
+
+
 @pytest.mark.parametrize("value", ["", "Bearer abc", "a\tb", "x"])
 def test_headers_must_be_printable_and_are_not_shown(value: str) -> None:
     settings = Settings(headers=(("X-Secret", value),))

@@ -111,6 +111,13 @@ def test_listen_errors_have_one_line_with_advice(number: int, what_to_do: str) -
     assert isinstance(raised.value.__cause__, OSError)
 
 
+def test_host_that_is_not_a_name_has_one_line_with_advice() -> None:
+    problem = "the host is not a valid name; check its dots, and that no part is longer than 63 characters"
+    for block in (connect_errors(URL, Settings()), listen_errors(URL)):
+        with pytest.raises(ConnectError, match=problem), block:
+            socket.getaddrinfo("a..b", 1)
+
+
 def test_errors_of_ours_are_left_as_they_are() -> None:
     for block in (connect_errors(URL, Settings()), listen_errors(URL)):
         with pytest.raises(UrlError, match="ours"), block:

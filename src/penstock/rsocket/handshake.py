@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..errors import LocalError, SetupRejected
+from ..errors import SetupRejected
 from ..events import Established
 from ..payload import Payload
 from ..settings import Settings
@@ -39,7 +39,7 @@ class Handshake:
 
 
 def setup_frame(dialect: Dialect, settings: Settings, payload: Payload, token: bytes | None) -> SetupFrame:
-    """Return a client's SETUP. Raises LocalError if a MIME type is not ASCII, or longer than 255 characters."""
+    """Return a client's SETUP."""
     major, minor = dialect.version
     return SetupFrame(
         LEASE if settings.lease else 0,
@@ -48,8 +48,8 @@ def setup_frame(dialect: Dialect, settings: Settings, payload: Payload, token: b
         keepalive_ms=max(1, round(settings.keepalive_interval * 1000)),
         lifetime_ms=max(1, round(settings.keepalive_lifetime * 1000)),
         token=token,
-        metadata_mime=_mime(settings.metadata_mime or dialect.metadata_mime),
-        data_mime=_mime(settings.data_mime),
+        metadata_mime=(settings.metadata_mime or dialect.metadata_mime).encode(),
+        data_mime=settings.data_mime.encode(),
         metadata=payload.metadata,
         data=payload.data,
     )
@@ -98,9 +98,3 @@ def established(setup: SetupFrame, settings: Settings, dialect: Dialect) -> Esta
     strict = not dialect.half_close and bool(setup.flags & STRICT)
     understood = all(is_known(mime) or mime == settings.data_mime for mime in (metadata_mime, data_mime))
     return Established(Payload(setup.data, setup.metadata), metadata_mime, data_mime, strict, understood)
-
-
-def _mime(name: str) -> bytes:
-    if not name.isascii() or len(name) > 255:
-        raise LocalError(f"MIME type {name[:40]!r} must be at most 255 ASCII characters")
-    return name.encode()

@@ -53,6 +53,7 @@ TLS_ADVICE: Final = (
     ("HANDSHAKE_FAILURE", "client and server have no cipher in common, or the server wants a certificate"),
 )
 """What to do about an alert, by a part of its name."""
+_NOT_A_NAME: Final = "the host is not a valid name; check its dots, and that no part is longer than 63 characters"
 
 
 class Link(Protocol):
@@ -259,6 +260,8 @@ def connect_errors(url: Url, settings: Settings) -> Iterator[None]:
         raise ConnectError(f"cannot connect to {url.place}: {why}") from None
     except OSError as error:
         raise ConnectError(f"cannot connect to {url.place}: {_reason(error)}") from error
+    except UnicodeError as error:
+        raise ConnectError(f"cannot connect to {url.place}: {_NOT_A_NAME}") from error
 
 
 def _reason(error: OSError) -> str:
@@ -294,6 +297,8 @@ def listen_errors(url: Url) -> Iterator[None]:
         }
         reason = reasons.get(error.errno or 0) or _reason(error)
         raise ConnectError(f"cannot listen on {url.place}: {reason}") from error
+    except UnicodeError as error:
+        raise ConnectError(f"cannot listen on {url.place}: {_NOT_A_NAME}") from error
 
 
 def link_error(error: Exception | None) -> Exception | None:
