@@ -48,6 +48,8 @@ def test_overdue_requests_are_explained() -> None:
     late = round_of(1, 1)
     late.unfinished = 1234
     assert "1,234 requests were due" in table([late])[-1]
+    late.unfinished = 1
+    assert "1 request was due" in table([late])[-1]
 
 
 def test_progress_works_before_the_first_response() -> None:

@@ -7,6 +7,7 @@ import pytest
 from penstock import LocalError
 from penstock.cli.contexts import Contexts, Saved, load, offered, save, with_context
 from penstock.cli.parser import command
+from tests.cli.conftest import Penstock
 
 DEV = "rsocket+tcp://127.0.0.1:7878"
 
@@ -72,6 +73,12 @@ def test_environment_names_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
     assert arguments("call echo") == ["call", "echo"]
     monkeypatch.setenv("PENSTOCK_CONTEXT", "prod")
     assert arguments("call echo") == ["call", "@prod", "echo"]
+
+
+def test_missing_url_says_what_may_stand_for_it(penstock: Penstock) -> None:
+    hint = "; begin with a URL, or choose a server with `penstock context use NAME`; see penstock call --help\n"
+    assert penstock("call", "echo").err.endswith(hint)
+    assert penstock("call", DEV).err == "penstock: Missing argument 'ROUTE'; see penstock call --help\n"
 
 
 def test_context_and_url_together_are_refused() -> None:

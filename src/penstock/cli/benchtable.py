@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from ..texts import shown_line
+from ..texts import counted, shown_line
 
 if TYPE_CHECKING:
     from ..load.histogram import Histogram
@@ -38,7 +38,8 @@ def table(results: list[Measured]) -> list[str]:
     lines += _errors(results)
     late = sum(each.unfinished for each in results if each.rate)
     if late:
-        lines.append(f"{late:,} requests were due and had not ended; raise --in-flight, or lower --rate")
+        requests = f"{counted(late, 'request')} {'was' if late == 1 else 'were'} due and had not ended"
+        lines.append(f"{requests}; raise --in-flight, or lower --rate")
     return lines
 
 

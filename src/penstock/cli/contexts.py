@@ -16,7 +16,7 @@ import typer
 from ..errors import LocalError
 from .places import configuration
 
-__all__ = ["Contexts", "Saved", "check_name", "load", "offered", "resolved", "save", "with_context"]
+__all__ = ["Contexts", "Saved", "check_name", "load", "needs_url", "offered", "resolved", "save", "with_context"]
 
 MARK: Final = "@"
 """Before the name of a context, in place of a URL."""
@@ -144,6 +144,12 @@ def with_context(arguments: Sequence[str], command: Any) -> list[str]:
     if not name or "--help" in given or "-h" in given:
         return given
     return [given[0], f"{MARK}{name}", *given[1:]]
+
+
+def needs_url(parameters: Sequence[Any], arguments: Sequence[str]) -> bool:
+    """Return whether a verb with these parameters has a URL, and neither a URL nor a context is in its arguments."""
+    named = any(word.startswith(MARK) or URL.fullmatch(word) for word in arguments[1:2])
+    return not named and any(each.name == "url" and each.param_type_name == "argument" for each in parameters)
 
 
 def _asked(given: list[str]) -> str:

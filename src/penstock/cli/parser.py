@@ -10,7 +10,7 @@ import typer
 from typer import Option
 
 from .complaints import complain
-from .contexts import with_context
+from .contexts import needs_url, with_context
 from .exits import OK, WRONG_USE
 
 __all__ = ["VERBS", "command", "invoke", "long_options"]
@@ -67,7 +67,7 @@ def invoke(arguments: list[str]) -> int:
     except typer.Exit as end:
         return end.exit_code
     except UsageError as error:
-        complain(_usage_text(error))
+        complain(_usage_text(error, arguments))
         return WRONG_USE
     return OK
 
@@ -107,10 +107,14 @@ def long_options() -> dict[str, set[str]]:
     return {name: options - {"options"} for name, options in known.items() if "options" in options}
 
 
-def _usage_text(error: Exception) -> str:
+def _usage_text(error: Exception, arguments: Sequence[str]) -> str:
     """Return the text of a usage error, with a pointer to the help."""
     message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
-    path = getattr(getattr(error, "ctx", None), "command_path", "penstock")
+    context = getattr(error, "ctx", None)
+    path = getattr(context, "command_path", "penstock")
+    parameters = getattr(getattr(context, "command", None), "params", ())
+    if message.startswith("Missing argument") and needs_url(parameters, arguments):
+        message += "; begin with a URL, or choose a server with `penstock context use NAME`"
     return f"{message}; see {path} --help"
 
 

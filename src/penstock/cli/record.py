@@ -15,6 +15,7 @@ from typer import Argument, Option
 
 from ..access.listening import server_tls
 from ..errors import ConnectError, LocalError, Rejected
+from ..texts import counted
 from ..urls import parse_url
 from .arguments import Credit
 from .bodies import bodies_of
@@ -203,4 +204,4 @@ def _bridge(recorder: Recorder, urls: list[str], bridged: dict[str, Any], **more
 
 
 def _report(recorder: Recorder, path: Path) -> None:
-    log(f"recorded {recorder.streams:,} requests, {recorder.events:,} events in {path}")
+    log(f"recorded {counted(recorder.streams, 'request')}, {counted(recorder.events, 'event')} in {path}")

@@ -13,6 +13,7 @@ from typer import Argument, Option
 from ..access.listening import server_tls
 from ..errors import LocalError
 from ..protocols import EXAMPLE_URL
+from ..texts import counted
 from .bodies import bodies_of
 from .connect_options import ConnectOptions
 from .connection import log, print_items, with_peer
@@ -99,7 +100,7 @@ def _serve(recording: Recording, options: ReplayOptions, connecting: ConnectOpti
     from ..aio.loop import run
     from ..recording.replaying import Replay
 
-    log(f"{len(recording.interactions):,} interactions of {recording.url}")
+    log(f"{counted(len(recording.interactions), 'interaction')} of {recording.url}")
     made = Replay(recording, speed, options.loop)
     urls = server_tls(options.listen or [EXAMPLE_URL], connecting.cafile, connecting.cert, connecting.key)
     run(listen_until_stopped(made.service, urls))
