@@ -104,6 +104,26 @@ def test_closed_pipe_is_quiet_at_exit_too() -> None:
         assert process.stderr.read() == b""
 
 
+def test_help_is_quiet_when_its_reader_has_closed_the_pipe() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run(command("--help"), stdout=writer, stderr=subprocess.PIPE, timeout=SECONDS)
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("closed", "expected"),
+    [("<&-", (0, "\n", "")), (">&-", (0, "", "")), ("2>&-", (0, "hi\n", "")), ("<&- >&- 2>&-", (0, "", ""))],
+)
+def test_standard_streams_may_be_closed(server: str, closed: str, expected: tuple[int, str, str]) -> None:
+    # As with some schedulers and daemons.
+    line = f'exec "$@" {closed}'
+    call = command("call", server, "echo", "-d", "-" if closed == "<&-" else "hi")
+    result = subprocess.run(["sh", "-c", line, "sh", *call], capture_output=True, text=True, timeout=SECONDS)
+    assert (result.returncode, result.stdout, result.stderr) == expected
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
 def test_output_that_cannot_be_written_is_one_line() -> None:
     with open("/dev/full", "wb") as full:

@@ -28,7 +28,19 @@ def run(arguments: list[str] | None = None) -> None:
         arguments: The arguments after `penstock`; by default those of this process.
 
     """
+    _open_closed_streams()
     sys.exit(_guarded(sys.argv[1:] if arguments is None else arguments))
+
+
+def _open_closed_streams() -> None:
+    """Open the standard streams that the parent has closed, so that no socket gets their numbers."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))
 
 
 def _guarded(arguments: list[str]) -> int:

@@ -66,6 +66,9 @@ def invoke(arguments: list[str]) -> int:
             penstock.invoke(context)
     except typer.Exit as end:
         return end.exit_code
+    except SystemExit:
+        # How rich ends when it prints the help, and its reader has closed the pipe.
+        return OK
     except UsageError as error:
         complain(_usage_text(error, arguments))
         return WRONG_USE
