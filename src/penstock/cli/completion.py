@@ -58,7 +58,7 @@ def _insert_context(words: list[str], penstock: Any) -> None:
     """Complete the words as if the context were there that stands for a URL that is left out."""
     with suppress(LocalError):
         given = with_context(words[1:], penstock)
-        if len(given) == len(words):
+        if words and len(given) == len(words):
             verb, name = given[:2]
             os.environ["COMP_WORDS"] = "\n".join([words[0], *given])
             os.environ["COMP_CWORD"] = str(int(os.environ.get("COMP_CWORD", "0")) + 1)
