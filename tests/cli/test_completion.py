@@ -129,3 +129,11 @@ def test_fish_completes_words(tmp_path: Path) -> None:
         ["fish", "--command", script], env=environment, capture_output=True, text=True, timeout=SECONDS
     )
     assert (result.stdout.split(), result.stderr) == (["hex"], "")
+
+
+def test_contexts_are_offered_while_one_is_current(penstock: Penstock) -> None:
+    for name in ("dev", "prod"):
+        penstock("context", "add", name, "rsocket+tcp://127.0.0.1:1")
+    assert candidates("call @") == ["@dev", "@prod"]
+    assert candidates("call @p") == ["@prod"]
+    assert candidates("context use ") == ["dev", "prod"]

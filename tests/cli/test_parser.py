@@ -33,6 +33,11 @@ def test_reference_describes_every_verb() -> None:
     assert [verb for verb in VERBS if f"`{verb}`" not in text] == []
 
 
+def test_help_shows_no_types_of_python(penstock: Penstock) -> None:
+    for words in ((), ("context",), ("context", "add"), ("call",)):
+        assert b"<bool>" not in penstock(*words, "--help").out
+
+
 def test_reference_describes_every_option() -> None:
     text = REFERENCE.read_text()
     for verb, options in long_options().items():

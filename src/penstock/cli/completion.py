@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from typer import Argument
 
 from ..errors import LocalError
-from .contexts import with_context
+from .contexts import MARK, with_context
 from .values import offering
 
 __all__ = ["ASKED", "answer", "completion", "rejoined"]
@@ -56,6 +56,9 @@ def answer() -> None:
 
 def _insert_context(words: list[str], penstock: Any) -> None:
     """Complete the words as if the context were there that stands for a URL that is left out."""
+    if any(word.startswith(MARK) for word in words[2:3]):
+        # The name of another context is being typed.
+        return
     with suppress(LocalError):
         given = with_context(words[1:], penstock)
         if words and len(given) == len(words):

@@ -47,7 +47,7 @@ OptionsFile = Annotated[
         metavar="FILE",
         is_eager=True,
         callback=apply,
-        help="A TOML file of long options; by default ~/.config/penstock/options.toml, if it exists.",
+        help="A TOML file of long options; by default options.toml in ~/.config/penstock, if it exists.",
     ),
 ]
 

@@ -81,15 +81,15 @@ def command(arguments: Sequence[str] = ()) -> Any:
     It is a click group, whose type has no public name in any version of typer.
     """
     made = typer.main.get_command(_app(arguments))
-    _name_values(made)
+    _name_values(made, typer.Context(made, **made.context_settings))
     return made
 
 
-def _name_values(command: Any) -> None:
+def _name_values(command: Any, context: typer.Context) -> None:
     """Let the help name the value of each parameter as people do, ``--trace TRACE``, not its type in Python."""
     for each in getattr(command, "commands", {}).values():
-        _name_values(each)
-    for each in command.params:
+        _name_values(each, context)
+    for each in command.get_params(context):
         if getattr(each, "is_flag", False):
             each.metavar = ""
         elif each.metavar is None:
