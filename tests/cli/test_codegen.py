@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.conftest import INTEROP, Penstock, assert_one_line
+import pytest
+
+from tests.cli.conftest import INTEROP, Penstock, assert_one_line, serving
 
 PROGRAM = """
 from penstock import Service
@@ -47,3 +49,20 @@ def test_wrong_sources_and_options_are_one_line(penstock: Penstock, tmp_path: Pa
         result = penstock("codegen", *arguments)
         assert result.code == 2
         assert_one_line(result)
+
+
+def test_a_server_that_describes_itself_makes_clients(
+    penstock: Penstock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    program = tmp_path / "described_for_codegen.py"
+    program.write_text(PROGRAM)
+    with serving(f"{program}:service", "rsocket+tcp://127.0.0.1:0", options=["--reflection"]) as (_, [url]):
+        made = penstock("codegen", url)
+        assert (made.code, b"class Quotes:" in made.out) == (0, True)
+        assert penstock("context", "add", "dev", url).code == 0
+        assert penstock("codegen", "@dev").out == made.out
+    with serving(f"{program}:service", "rsocket+tcp://127.0.0.1:0") as (_, [url]):
+        silent = penstock("codegen", url)
+        assert (silent.code, silent.out) == (1, b"")
+        assert_one_line(silent)

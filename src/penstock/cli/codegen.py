@@ -10,6 +10,7 @@ from typer import Argument, BadParameter, Option
 
 from ..errors import LocalError
 from .connect_options import SessionOptions
+from .contexts import resolved
 from .groups import grouped
 from .output import complain
 from .schemas import read_source
@@ -25,15 +26,20 @@ MAX_SHOWN: Final = 20
 """Losses to print; the generated file lists all."""
 
 
+Source = Annotated[
+    str,
+    Argument(
+        help="A server's URL or @NAME of a saved context, MODULE:NAME or FILE.py:NAME of a penstock.Service, a "
+        "schema's FILE, or - for standard input.",
+        callback=resolved,
+        is_eager=True,
+    ),
+]
+
+
 @grouped
 def codegen(
-    source: Annotated[
-        str,
-        Argument(
-            help="A server's URL, MODULE:NAME or FILE.py:NAME of a penstock.Service, a schema's FILE, or - for "
-            "standard input."
-        ),
-    ],
+    source: Source,
     options: SessionOptions,
     python: Annotated[bool, Option("--py", help="Generate Python; the default.")] = False,
     typescript: Annotated[
