@@ -58,13 +58,13 @@ class Crowd:
     def service(self) -> Any:
         service = self.penstock.Service()
 
-        async def answer(request: Any, items: Any = ()) -> Any:
+        async def answer(request, items=()):
             await self.pause()
             if self.rng.random() < 0.2:
                 raise self.penstock.ApplicationError(0x301, "no")
             return request
 
-        async def take(request: Any, items: Any) -> Any:
+        async def take(request, items):
             most = self.rng.randrange(12)
             async for _ in items:
                 most -= 1
@@ -72,7 +72,7 @@ class Crowd:
                     break
             return await answer(request)
 
-        async def both(request: Any, items: Any) -> AsyncIterator[bytes]:
+        async def both(request, items) -> AsyncIterator[bytes]:
             most = self.rng.randrange(12)
             async for _ in items:
                 yield ITEM

@@ -24,6 +24,7 @@ from ..journal.format import SCHEMA
 from ..journal.journal import Journal
 from ..journal.ports import LogReader
 from ..journal.reader import JournalReader
+from ..payload import Payload
 from .frames import pieces
 from .messages import PREFIX, Commit, Describe, Description, Hold, Named, Read, Record, decode, failure
 from .ranges import chunks
@@ -116,14 +117,14 @@ class Routes:
         service.stream(f"{PREFIX}hold")(self.hold)
 
     def _call(self, service: Service, name: str, kind: Any, action: Action, answer: Callable[[Any], Any]) -> None:
-        async def handle(request: Any) -> bytes:
+        async def handle(request: Payload) -> bytes:
             self._check(action)
             asked = None if kind is None else decode(request.data, kind)
             return msgspec.json.encode(await self._in_thread(lambda: answer(asked)))
 
         service.call(f"{PREFIX}{name}")(handle)
 
-    async def read(self, request: Any) -> AsyncIterator[pa.RecordBatch]:
+    async def read(self, request: Payload) -> AsyncIterator[pa.RecordBatch]:
         """Yield the frames of a range, as the client's credit allows."""
         self._check(Action.READ)
         asked = decode(request.data, Read)
@@ -160,14 +161,14 @@ class Routes:
                 hot, whole, asked.first, asked.end, columns=asked.columns, skip_records=asked.skip_records
             )
 
-    async def follow(self, request: Any) -> AsyncIterator[bytes]:
+    async def follow(self, request: Payload) -> AsyncIterator[bytes]:
         """Yield the states of all logs, then their changes."""
         self._check(Action.READ)
         async with aclosing(self._watch.changes()) as changes:
             async for changed in changes:
                 yield msgspec.json.encode(changed)
 
-    async def hold(self, request: Any) -> AsyncIterator[bytes]:
+    async def hold(self, request: Payload) -> AsyncIterator[bytes]:
         """Hold a reader's name for a client until it cancels, or is gone. The first item says that it is held."""
         self._check(Action.COMMIT)
         asked = decode(request.data, Hold)
