@@ -52,6 +52,17 @@ CONSOLES = {
     ),
     "docs/tutorial/ticker-to-lakehouse.md": Console(skipped={"penstock": "test_tutorial.py follows it"}),
     "docs/how-to/asgi.md": Console(skipped={"penstock call": "tests/aio/test_mounting.py runs such applications"}),
+    "docs/how-to/bench.md": Console(
+        skipped={"penstock bench": "tests/cli/test_bench.py runs it, for less than ten seconds"}
+    ),
+    "docs/how-to/bridge.md": Console(skipped={"penstock": "tests/cli/test_bridge.py runs bridges"}),
+    "docs/how-to/record-and-replay.md": Console(
+        skipped={"penstock": "test_record.py, test_replay.py and test_mock.py in tests/cli run them"}
+    ),
+    "docs/how-to/reflection.md": Console(skipped={"penstock": "tests/cli/test_describe.py runs them"}),
+    "docs/how-to/spring.md": Console(skipped={"penstock": "interop/spring.py runs both sides"}),
+    "docs/how-to/try-it.md": Console(skipped={"penstock ui": ENDLESS, "penstock serve": ENDLESS}),
+    "docs/how-to/typescript.md": Console(skipped={"penstock": "interop/generated.py and interop/ticker.py run them"}),
     "docs/how-to/collect.md": Console(publisher=True, audited=True),
     "docs/how-to/deploy.md": Console(skipped={"penstock serve app:service": ELSEWHERE, "penstock top": ENDLESS}),
     "docs/how-to/failover.md": Console(skipped={"penstock collect": ELSEWHERE}),
@@ -107,6 +118,14 @@ CONSOLES = {
             "penstock river": "docs/how-to/typed.md runs it",
             "penstock rules": ELSEWHERE,
             "penstock completion": "it writes to the reader's home",
+            "penstock context": "tests/cli/test_context.py runs it",
+            "penstock call quotes.latest": "tests/cli/test_context.py runs contexts",
+            "penstock call @dev": "tests/cli/test_context.py runs contexts",
+            "penstock describe": "tests/cli/test_describe.py runs it",
+            "penstock ui": ENDLESS,
+            "penstock record": "tests/cli/test_record.py runs it",
+            "penstock bench": "tests/cli/test_bench.py runs it",
+            "penstock codegen": "tests/cli/test_codegen.py runs it",
         },
     ),
 }

@@ -35,6 +35,7 @@ SHOWN_ELSEWHERE = {
     "docs/tutorial/ticker-to-lakehouse.md": "test_tutorial.py follows it, with its files and commands",
     "docs/tutorial/lakehouse.md": "it shows parts of examples/lakehouse, which test_docs.py compares",
     "docs/how-to/clusters.md": "it needs a cluster, Spark Connect and spark-pipelines, which tests/cluster starts",
+    "docs/how-to/spring.md": "the service of Spring is its peer; python -m interop.spring runs both programs",
 }
 """Pages whose Python is not run here, with the reason."""
 
