@@ -104,6 +104,6 @@ async def test_handler_without_publisher_fails_the_stream() -> None:
 def test_wrong_handlers_and_windows_are_refused_at_once() -> None:
     service = Service()
     with pytest.raises(LocalError, match="must accept"):
-        service.stream("none")(publishing(lambda: from_aiter([])))
+        service.stream("none")(publishing(lambda request, more: from_aiter([])))
     with pytest.raises(LocalError, match="the window is 0"):
         publishing(window=0)(numbers)

@@ -16,7 +16,18 @@ import typer
 from ..errors import LocalError
 from .places import configuration
 
-__all__ = ["MARK", "Contexts", "Saved", "check_name", "load", "needs_url", "offered", "resolved", "save", "with_context"]
+__all__ = [
+    "MARK",
+    "Contexts",
+    "Saved",
+    "check_name",
+    "load",
+    "needs_url",
+    "offered",
+    "resolved",
+    "save",
+    "with_context",
+]
 
 MARK: Final = "@"
 """Before the name of a context, in place of a URL."""
