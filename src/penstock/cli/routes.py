@@ -86,7 +86,7 @@ def _asked(url: str) -> list[tuple[str, str]] | None:
 
     try:
         return asyncio.run(ask())
-    except Exception:
+    except Exception:  # Whatever is wrong with a server, a shell shows no error; the failure is remembered for a while.
         return None
 
 
