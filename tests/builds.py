@@ -34,7 +34,7 @@ from types import ModuleType
 
 from penstock import _build
 
-__all__ = ["Build", "available", "imported", "load"]
+__all__ = ["Build", "available", "imported", "load", "modules", "restore_modules"]
 
 
 class Build:
@@ -84,11 +84,23 @@ class Build:
 _copies: list[Build] = []
 
 
+def modules() -> dict[str, ModuleType]:
+    """Return the modules of the package that have been imported, by name."""
+    # A thread may import something meanwhile.
+    found = list(sys.modules.items())
+    return {name: module for name, module in found if name == "penstock" or name.startswith("penstock.")}
+
+
+def restore_modules(noted: dict[str, ModuleType]) -> list[str]:
+    """Make imports find the modules that `modules()` returned, and return the names of those that they did not find."""
+    replaced = [name for name, module in noted.items() if sys.modules.get(name) is not module]
+    sys.modules.update(noted)
+    return replaced
+
+
 def _take_modules() -> dict[str, ModuleType]:
     """Remove the package from `sys.modules` and return its modules."""
-    # A thread may import something meanwhile.
-    names = [name for name in list(sys.modules) if name == "penstock" or name.startswith("penstock.")]
-    return {name: sys.modules.pop(name) for name in names}
+    return {name: sys.modules.pop(name) for name in modules()}
 
 
 def imported(name: str) -> list[ModuleType]:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Generator
 from math import inf
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import hypothesis
@@ -26,6 +27,7 @@ ASYNC_TEST_SECONDS = 60.0
 
 PASSED = pytest.StashKey[bool]()
 LOGGING = pytest.StashKey[tuple[tuple[logging.Handler, ...], int]]()
+MODULES = pytest.StashKey[dict[str, ModuleType]]()
 
 # Test machines are shared, so no example has a deadline. CI uses the same examples each time.
 hypothesis.settings.register_profile("local", deadline=None)
@@ -71,16 +73,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
-    """Note the root logger's handlers and level."""
+    """Note the root logger's handlers and level, and the package's modules."""
     root = logging.getLogger()
     item.stash[LOGGING] = tuple(root.handlers), root.level
+    item.stash[MODULES] = both_builds.modules()
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Check after each test that it has left the root logger alone and, if it passed, no bytes in the ledger."""
+    """Check that the test has left the root logger and the modules alone and, if it passed, no bytes in the ledger."""
     result = yield
+    if replaced := both_builds.restore_modules(item.stash[MODULES]):
+        raise AssertionError(f"after the test, imports find other modules than before it: {', '.join(replaced)}")
     if restore_logging(*item.stash[LOGGING]):
         raise AssertionError("the test set up the root logger, for all tests after it; use tests.logs.kept_logging")
     if item.stash.get(PASSED, False):

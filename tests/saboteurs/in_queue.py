@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
 
 from penstock.aio.connectors import Connector
 from penstock.aio.queueing import CallLimit
 from penstock.rsocket import inbound
+from penstock.wire.rsocket import v00_layouts
 
 from .patching import edited, replaced
 from .saboteur import Saboteur
@@ -33,7 +35,8 @@ def refused_calls_wait_at_the_end() -> Sabotage:
 
 
 def refusals_without_codes_unknown() -> Sabotage:
-    return replaced((inbound, "REFUSALS", ()))
+    never = re.compile(b"(?!)")
+    return replaced((inbound, "REFUSALS", ()), (v00_layouts, "CODE_IN_METADATA", never))
 
 
 SABOTEURS = (

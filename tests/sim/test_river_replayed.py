@@ -16,7 +16,6 @@ import pytest
 
 import penstock
 from penstock import (
-    ApplicationError,
     Canceled,
     Connection,
     Payload,
@@ -24,6 +23,7 @@ from penstock import (
     Settings,
     Setup,
     SetupRejected,
+    TypedError,
 )  # fmt: skip
 from penstock.wire.river.codec import CODECS
 from penstock.wire.river.message import Message
@@ -46,6 +46,10 @@ TEXTS = ("UNCAUGHT_ERROR", "INVALID_REQUEST")
 """Errors with different texts: docs/deviations.md."""
 
 
+class Negative(TypedError, code="NEGATIVE"):
+    extras: dict[str, int]
+
+
 def number(*names: str) -> dict[str, Any]:
     return {"type": "object", "required": [*names], "properties": {name: {"type": "number"} for name in names}}
 
@@ -66,9 +70,7 @@ def demo(items_of: dict[str, int]) -> Service:
     @service.call("demo.add", init=number("a", "b"))
     def add(init: Any) -> Any:
         if init["a"] < 0:
-            error = ApplicationError("NEGATIVE", "a is negative")
-            error.named, error.extras = True, {"a": init["a"]}
-            raise error
+            raise Negative("a is negative", {"a": init["a"]})
         return {"sum": init["a"] + init["b"]}
 
     @service.call("demo.boom")

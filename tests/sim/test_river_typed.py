@@ -277,7 +277,7 @@ async def test_protocol_errors_are_told_apart(codec: str) -> None:
             ("bug", "UNCAUGHT_ERROR", "the handler failed", b"the handler failed"),
             ("own", "OWN", "mine", text),
             ("alone", "ALONE", "no extras", b"no extras"),
-            ("number", "0x301", "a number", b"a number"),
+            ("number", 0x301, "a number", b"a number"),
         ):
             with pytest.raises(ApplicationError) as failed:
                 await peer.call("demo.raise", encode_value(word, codec))
