@@ -133,7 +133,6 @@ async def test_dependencies_decide_and_the_acceptor_sees_the_user() -> None:
         return str(penstock.current_connection().identity)
 
     def admit(setup: Setup) -> Admitted:
-        assert setup.scope is not None
         return Admitted(setup.scope["state"]["user"], principal=setup.scope["state"]["user"])
 
     mounted = penstock.asgi(service, acceptor=admit)
@@ -173,7 +172,6 @@ async def test_middleware_holds() -> None:
             await self.app(scope, receive, send)
 
     def admit(setup: Setup) -> None:
-        assert setup.scope is not None
         if setup.scope["user"].display_name == "eve":
             raise SetupRejected("not you")
 

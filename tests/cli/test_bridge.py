@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,17 @@ def test_setup_credentials_are_those_of_the_bridge(penstock: Penstock, seen: str
     options = ("--to-setup-auth", "bearer:t0ken", "--to-set", "credit=7")
     with bridging("rsocket+tcp://127.0.0.1:0", seen, *options) as (_, url):
         assert penstock("call", url, "setup").objects[0]["auth"] == ["Bearer", "", "t0ken"]
+
+
+def test_upstream_is_a_saved_context_with_its_credentials(
+    penstock: Penstock, seen: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    penstock("context", "add", "there", seen, "--setup-auth", "bearer:t0ken")
+    with bridging("rsocket+tcp://127.0.0.1:0", "@there") as (_, url):
+        assert penstock("call", url, "setup").objects[0]["auth"] == ["Bearer", "", "t0ken"]
+    with bridging("rsocket+tcp://127.0.0.1:0", "@there", "--to-setup-auth", "bearer:other") as (_, url):
+        assert penstock("call", url, "setup").objects[0]["auth"] == ["Bearer", "", "other"]
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,21 @@ def test_schema_file_is_mocked(penstock: Penstock, tmp_path: Path) -> None:
         assert_one_line(failed)
 
 
+def test_server_is_mocked_by_its_context_and_by_its_printed_description(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = tmp_path / "described.json"
+    with running("serve", f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0", "--reflection") as server:
+        penstock("context", "add", "there", server)
+        path.write_bytes(penstock("describe", "@there", "--json").out)
+        with running("mock", "@there", "river+tcp://127.0.0.1:0") as url:
+            answer = penstock("call", url, "interop.slow", "-d", '{"n":9}').out
+    with running("mock", str(path), "river+tcp://127.0.0.1:0") as url:
+        assert penstock("call", url, "interop.slow", "-d", '{"n":9}').out == answer
+    assert answer.startswith(b'{"n":')
+
+
 def test_recording_is_mocked(penstock: Penstock, server: str, tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
     assert penstock("record", server, "count", "-d", "3", "-o", str(path)).code == 0

@@ -20,6 +20,9 @@ def test_schema_of_a_service_and_of_its_file_are_the_same(tmp_path: Path) -> Non
     assert procedures_of(str(path)) == of_service
 
 
+OPEN = {"init": {}, "output": {}, "errors": {}}
+
+
 @pytest.mark.parametrize(
     "document",
     [
@@ -47,3 +50,9 @@ def test_broken_file_is_an_error(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(LocalError, match="not valid json"):
         procedures_of(str(path))
+
+
+def test_schema_with_a_version_is_no_description(tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps({"version": 1, "services": {"a": {"procedures": {"b": {"type": "rpc", **OPEN}}}}}))
+    assert list(procedures_of(str(path))) == ["a.b"]

@@ -212,7 +212,7 @@ class Admission:
             certificate=self._certificate,
             protocol=driver.connection.protocol,
             previous=driver.connection.identity,
-            scope=self._scope,
+            scope=self._scope or {},
         )
         try:
             # What the acceptor sets in its context holds for all requests of the connection.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from ..connection import Connection
@@ -36,7 +36,7 @@ class Setup:
         previous: The identity that the acceptor returned for this client before, if the protocol repeats the set-up
             (River: with each handshake of a session); None the first time.
         scope: The ASGI scope of the client's request, with what the application's middleware has added, such as
-            ``user``; None for clients that do not come through :func:`penstock.asgi`.
+            ``user``; empty for clients that do not come through :func:`penstock.asgi`.
 
     """
 
@@ -49,7 +49,7 @@ class Setup:
     certificate: bytes | None
     protocol: str = ""
     previous: Any = None
-    scope: Mapping[str, Any] | None = None
+    scope: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from ..access.listening import server_tls
 from ..errors import LocalError
 from ..kinds import Kind
 from ..texts import shown_json
-from .connect_options import SessionOptions
+from .connect_options import SessionOptions, of_context
 from .connection import log
+from .contexts import offered
 from .groups import grouped
 from .schemas import KIND_OF, procedures_of
 from .serve import ServeOptions, until_stopped
@@ -73,10 +74,10 @@ class UpstreamOptions:
 
     def arguments(self, to: str) -> dict[str, Any]:
         """Return the arguments of :func:`penstock.bridge` for the upstream at `to`."""
-        session = self.session()
+        to, session = of_context(to, self.session())
         settings = session.settings(to)
         setup = None
-        if self.to_setup is not None or self.to_setup_auth is not None:
+        if session.setup is not None or session.setup_auth is not None:
             setup = session.setup_payload(to, settings)
         address, context = session.tls(to)
         return {"to": address, "to_settings": settings, "to_ssl": context, "to_setup": setup}
@@ -85,7 +86,14 @@ class UpstreamOptions:
 @grouped
 def bridge(
     listen: Annotated[str, Argument(metavar="FROM", help="The URL to listen on.")],
-    to: Annotated[str, Argument(metavar="TO", help="The URL of the server to forward to.")],
+    to: Annotated[
+        str,
+        Argument(
+            metavar="TO",
+            help="The URL of the server to forward to, or @NAME of a saved context.",
+            autocompletion=offered,
+        ),
+    ],
     options: ServeOptions,
     upstream: UpstreamOptions,
     kind: Annotated[

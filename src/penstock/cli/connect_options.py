@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl as tls
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Option
@@ -14,6 +14,7 @@ from ..protocols import PROTOCOLS, is_composite
 from ..settings import DEFAULT_SETTINGS
 from ..urls import check_headers, parse_url, parse_urls
 from .bodies import bodies_of
+from .contexts import MARK, load
 from .credentials import credentials
 from .given import given_settings
 from .optionsfile import OptionsFile
@@ -23,7 +24,17 @@ from .values import read_bytes
 if TYPE_CHECKING:
     from ..settings import Settings
 
-__all__ = ["BINARY", "ConnectOptions", "Debug", "SessionOptions", "Set", "ShowSecrets", "Stats", "check_composite"]
+__all__ = [
+    "BINARY",
+    "ConnectOptions",
+    "Debug",
+    "SessionOptions",
+    "Set",
+    "ShowSecrets",
+    "Stats",
+    "check_composite",
+    "of_context",
+]
 
 BINARY: Final = "application/octet-stream"
 """The MIME type of --metadata in composite metadata."""
@@ -133,6 +144,26 @@ class ConnectOptions(SessionOptions):
         if self.resume is not None:
             more |= {"resume": True, "resume_timeout": self.resume}
         return super().settings(url, **more)
+
+
+def of_context(server: str, given: SessionOptions) -> tuple[str, SessionOptions]:
+    """Return the URL of a server, and how to connect to it.
+
+    Args:
+        server: The URL, or @NAME of a saved context.
+        given: The options, which take precedence over those of the context.
+
+    Raises:
+        LocalError: There is no such context.
+
+    """
+    if not server.startswith(MARK):
+        return server, given
+    saved, unset = load().find(server.removeprefix(MARK)), SessionOptions()
+    names = [each.name for each in fields(SessionOptions)]
+    chosen = {name: saved.options[name] for name in names if name in saved.options}
+    chosen |= {name: value for name in names if (value := getattr(given, name)) != getattr(unset, name)}
+    return saved.url, SessionOptions(**chosen)
 
 
 def check_composite(url: str, settings: Settings, options: str) -> None:

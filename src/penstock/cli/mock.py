@@ -71,7 +71,11 @@ class AnswerOptions:
 @grouped
 def mock(
     source: Annotated[
-        str, Argument(help="A schema as JSON, MODULE:NAME or FILE.py:NAME of a service, its URL, or a recording.")
+        str,
+        Argument(
+            help="A schema or description as JSON, MODULE:NAME or FILE.py:NAME of a service, the URL or @NAME of a "
+            "server that describes itself, or a recording."
+        ),
     ],
     urls: Annotated[list[str], Argument(help="URLs to listen on; the system chooses a port for port 0.")],
     answers: AnswerOptions,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from ..errors import LocalError
 from ..kinds import Kind
-from .connect_options import SessionOptions
+from .connect_options import SessionOptions, of_context
+from .contexts import MARK
 from .values import read_bytes
 
 __all__ = ["KIND_OF", "procedures", "procedures_of", "read_source"]
@@ -26,25 +28,38 @@ def read_source(source: str, options: SessionOptions | None = None) -> dict[str,
     """Return the schema of a service, in the format of :meth:`penstock.Service.schema`.
 
     Args:
-        source: A JSON file, - for standard input, MODULE:NAME or FILE.py:NAME of a service, or the URL of a server that
-            describes itself.
+        source: A JSON file with it or with the description of a server, - for standard input, MODULE:NAME or
+            FILE.py:NAME of a service, or the URL or @NAME of a server that describes itself.
         options: How to connect to a server.
 
     Raises:
         LocalError: It is none of these, or not valid.
 
     """
-    from ..schema.procedures import read_schema
     from .serve import load_service
 
-    if "://" in source:
+    if "://" in source or source.startswith(MARK):
         from ..aio.loop import run
         from .reflecting import fetch_description
 
-        return run(fetch_description(source, options or SessionOptions()))
+        return run(fetch_description(*of_context(source, options or SessionOptions())))
     if source == "-" or Path(source).is_file() or ":" not in source:
-        return read_schema(read_bytes(source if source == "-" else f"@{source}"))
+        return _read(read_bytes(source if source == "-" else f"@{source}"))
     return load_service(source).schema()
+
+
+def _read(data: bytes) -> dict[str, Any]:
+    """Return a schema, or that of what `penstock describe --json` has printed."""
+    from ..reflection.description import NotDescribed, read
+    from ..reflection.exported import exported
+    from ..schema.procedures import read_schema
+
+    with suppress(NotDescribed):
+        description = read(data)
+        # Other fields are ignored, so a schema with a version may look like one, too.
+        if description.routes:
+            return exported(description)
+    return read_schema(data)
 
 
 def procedures_of(source: str) -> dict[str, dict[str, Any]]:
