@@ -28,5 +28,12 @@ def test_code_of_an_error(error: errors.PenstockError, code: int) -> None:
     assert exit_code(error) == code
 
 
+def test_request_that_ended_with_its_session_had_no_connection() -> None:
+    error = errors.ApplicationError("UNEXPECTED_DISCONNECT", "gone")
+    assert exit_code(error) == FAILED
+    error.__cause__ = errors.LinkLost("cut")
+    assert exit_code(error) == NO_CONNECTION
+
+
 def test_codes_match_the_reference() -> None:
     assert (FAILED, WRONG_USE, NO_CONNECTION) == (1, 2, 3)

@@ -20,7 +20,8 @@ CANCELED: Final = 130
 def exit_code(error: PenstockError) -> int:
     """Return the exit code for an error."""
     if isinstance(error, ApplicationError | LeaseMissing):
-        return FAILED
+        # River v2.0, Reserved Error Codes: UNEXPECTED_DISCONNECT is one of these. Ours has a cause.
+        return NO_CONNECTION if isinstance(error.__cause__, LinkError) else FAILED
     if isinstance(error, LocalError | JournalMismatch):
         return WRONG_USE
     return NO_CONNECTION if isinstance(error, LinkError) else FAILED
