@@ -38,3 +38,9 @@ def huge(request: Payload) -> Iterator[bytes]:
 @service.call("big")
 def big(request: Big) -> Big:
     return request
+
+
+@service.stream("candles.{symbol}.live")
+def candles(symbol: str) -> Iterator[str]:
+    yield f"{symbol} up"
+    yield f"{symbol} down"

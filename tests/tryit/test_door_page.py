@@ -144,6 +144,22 @@ def test_a_form_with_everything(page: Browser) -> None:
     assert order["legs"] == [{"symbol": {"name": "ACME"}, "count": 7}]
 
 
+def test_variables_of_a_route_have_fields(page: Browser) -> None:
+    click(page, "candles.{symbol}.live")
+    click(page, "Send")
+    assert page.texts("#wrong") == ["symbol: write a value without dots; it is a part of the route"]
+    write(page, "#variables input", "ACME")
+    page.type(ENTER)
+    ended(page)
+    assert [json.loads(each) for each in page.texts("#items pre")] == ["ACME up", "ACME down"]
+    assert run(copied(page, "command")).splitlines() == ['"ACME up"', '"ACME down"']
+    click(page, "quotes.latest")
+    page.run("document.querySelector('#past').open = true")
+    click(page, "candles.ACME.live")
+    assert page.texts("#title") == ["candles.{symbol}.live"]
+    assert page.run("return document.querySelector('#variables input').value") == "ACME"
+
+
 def test_errors_have_their_code(page: Browser) -> None:
     click(page, "quotes.latest")
     write(page, "#fields input", "?")

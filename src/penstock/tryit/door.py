@@ -38,6 +38,7 @@ PAGE: Final = {
     "page.js": ("page.js", "text/javascript"),
     "form.js": ("form.js", "text/javascript"),
     "items.js": ("items.js", "text/javascript"),
+    "variables.js": ("variables.js", "text/javascript"),
 }
 HEADERS: Final = {
     # Texts of servers are shown: nothing but the page's own files may run or load.

@@ -2,6 +2,7 @@
 
 import { control, h } from "./form.js";
 import { Items } from "./items.js";
+import { Variables, answers } from "./variables.js";
 
 const MAX_HISTORY = 50;
 const MAX_REMEMBERED = 20_000;
@@ -17,6 +18,7 @@ const page = {
   signatures: [],
   definitions: {},
   chosen: null, // a route of the description, or {manual: true}
+  variables: null,
   form: null,
   itemForm: null,
   asText: false,
@@ -143,6 +145,9 @@ function choose(route, data) {
   page.chosen = route;
   $("ask").hidden = false;
   $("manual").hidden = !route.manual;
+  page.variables = new Variables(route.manual ? "" : route.route);
+  $("variables").hidden = page.variables.labels.length === 0;
+  $("variables").replaceChildren(...page.variables.labels);
   $("title").textContent = route.manual ? "Other route" : route.route || "(empty)";
   $("kind").hidden = Boolean(route.manual);
   $("kind").textContent = route.kind ?? "";
@@ -197,7 +202,7 @@ function write(asText) {
 function request() {
   const { chosen } = page;
   const kind = chosen.manual ? $("manual-kind").value : chosen.kind;
-  const route = chosen.manual ? $("manual-route").value : chosen.route;
+  const route = chosen.manual ? $("manual-route").value : page.variables.route();
   return { kind, route, data: page.asText ? $("text").value : page.form?.read() ?? "" };
 }
 
@@ -263,12 +268,16 @@ function remember(wanted) {
 }
 
 function recall(past) {
-  const known = page.routes.find((each) => each.route === past.route && each.kind === past.kind);
+  const matching = page.routes.filter((each) => each.kind === past.kind && answers(each.route, past.route));
+  const known = matching.find((each) => each.route === past.route) ?? matching[0];
   if (known === undefined) {
     choose({ manual: true });
     $("manual-kind").value = past.kind;
     $("manual-route").value = past.route;
-  } else choose(known);
+  } else {
+    choose(known);
+    page.variables.fill(past.route);
+  }
   fill(past.data);
   update();
 }
