@@ -165,7 +165,7 @@ RULES = {
     "sync": Rule(ours={"top", "aio"}, lazily={"frames", "wire.columns"}, theirs_lazily={"pandas", "polars", "pyarrow"}),
     "testing": Rule(ours={"public", "top", "protocols", "transports", "aio"}),
     # One server in front of another.
-    "bridging": Rule(ours={"top", "protocols", "urls", "aio", "observe.carriers"}, lazily={"public"}),
+    "bridging": Rule(ours={"top", "protocols", "urls", "aio", "schema.named", "observe.carriers"}, lazily={"public"}),
     # What has passed through a bridge, in a file.
     "recording": Rule(ours={"top", "aio", "bridging"}),
     # Services of made-up values.

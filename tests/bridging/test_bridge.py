@@ -6,7 +6,18 @@ from collections.abc import Iterator
 import pytest
 
 import penstock
-from penstock import ApplicationError, LocalError, Metadata, Payload, Rejected, Service, SessionError
+from penstock import (
+    ApplicationError,
+    LocalError,
+    Metadata,
+    Payload,
+    Rejected,
+    Service,
+    SessionError,
+    Settings,
+    TypedError,
+    typed,
+)
 from penstock.bridging.bridge import bridge
 from penstock.bridging.counters import Counters
 from penstock.kinds import Kind
@@ -70,6 +81,32 @@ async def test_error_of_the_upstream_keeps_its_text(source: str, target: str) ->
         assert items == []
         with pytest.raises(ApplicationError, match=r"no (call|stream) handler is named 't\.nothing'"):
             await world.peer.call("t.nothing", b"1")
+
+
+class Missing(TypedError, code="MISSING"):
+    extras: dict[str, int]
+
+
+def find(number: int) -> int:
+    raise Missing("there is no such number", {"number": number})
+
+
+def as_json(protocol: str) -> Settings:
+    return Settings() if protocol == "river" else Settings(data_mime="application/json")
+
+
+@pairs
+async def test_typed_error_of_the_upstream_keeps_its_class_and_extras(source: str, target: str) -> None:
+    service = Service()
+    service.call("t.find")(find)
+    async with (
+        penstock.serve(service, f"{target}+memory://typed", settings=as_json(target)) as server,
+        bridge(server.urls[0], f"{source}+memory://between", settings=as_json(source)) as between,
+        penstock.connect(between.urls[0], settings=as_json(source)) as peer,
+    ):
+        with pytest.raises(Missing, match="there is no such number") as caught:
+            await typed(peer).call("t.find", 7, returns=int, errors=[Missing])
+        assert caught.value.extras == {"number": 7}
 
 
 @pytest.mark.parametrize("target", ["rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams"])

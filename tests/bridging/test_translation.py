@@ -17,6 +17,8 @@ from penstock.errors import (
     UnsupportedKind,
 )
 from penstock.payload import Payload
+from penstock.protocols import text_form
+from penstock.wire.river.values import decode_value, encode_value
 
 
 def side(protocol: str, metadata_mime: str = "") -> Side:
@@ -59,6 +61,40 @@ def test_codes_fit_the_protocol_of_the_client(
     translated = translation(source, target).error(error)
     assert isinstance(translated, ApplicationError)
     assert (translated.code, translated.message) == (code, message)
+
+
+BODY = b'{"code":"GONE","message":"no such thing","extras":{"n":1}}'
+
+
+def encoded(protocol: str, codec: str) -> Side:
+    """Return a side whose data is in a codec."""
+    found = text_form(protocol, {"codec": codec})
+    return Side(Connection(protocol, "tcp://there", True, data_mime=f"application/{codec}"), found)
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_named_errors_keep_their_code_and_extras(codec: str) -> None:
+    river = encoded("river", codec)
+    extras = encode_value({"n": 1}, codec)
+    named = ApplicationError("GONE", "no such thing", extras)
+    to_number = Translation(side("rsocket"), river, Counters()).error(named)
+    assert isinstance(to_number, ApplicationError)
+    assert (to_number.code, to_number.data) == (0x201, BODY)
+    to_word = Translation(river, side("rsocket"), Counters()).error(ApplicationError(0x201, BODY.decode(), BODY))
+    assert isinstance(to_word, ApplicationError)
+    assert (to_word.code, to_word.message, to_word.data) == ("GONE", "no such thing", extras)
+    other = Translation(encoded("river", {"json": "msgpack"}.get(codec, "json")), river, Counters()).error(named)
+    assert isinstance(other, ApplicationError)
+    assert decode_value(other.data, {"json": "msgpack"}.get(codec, "json")) == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    "data", [BODY.replace(b"GONE", b"CANCEL"), b'{"code":"","message":"m"}', b'{"code":1}', b"text"]
+)
+def test_data_that_names_no_error_of_the_application_is_not_read(data: bytes) -> None:
+    translated = translation("river", "rsocket").error(ApplicationError(0x201, "text", data))
+    assert isinstance(translated, ApplicationError)
+    assert (translated.code, translated.message, translated.data) == ("0x201", "text", b"text")
 
 
 def test_other_errors_are_not_hidden() -> None:

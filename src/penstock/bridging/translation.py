@@ -26,6 +26,7 @@ from ..errors import (
 from ..observe.carriers import AnyCarrier
 from ..payload import Payload
 from ..protocols import COMPOSITE, TextForm, spec_of
+from ..schema.named import RESERVED, body_of, read_body
 from .counters import Counters
 
 __all__ = ["Side", "Translation"]
@@ -118,13 +119,34 @@ class Translation:
         to_strings = self._source.string_codes
         if to_strings == self._target.string_codes:
             metadata = error.metadata if self._same_metadata else None
-            return type(error)(error.code, error.message, error.data, metadata)
+            data = self._extras(error) if to_strings else error.data
+            return type(error)(error.code, error.message, data, metadata)
         if type(error) in (Rejected, Canceled, Invalid):
             return type(error)(message=error.message)
-        if to_strings and isinstance(error.code, int):
-            return ApplicationError(f"0x{error.code:03X}", error.message)
+        if to_strings:
+            return self._with_word(error)
         # A string becomes part of the text.
-        return ApplicationError(message=str(error))
+        code, text = error.code, str(error)
+        if not isinstance(code, str) or code in RESERVED:
+            return ApplicationError(message=text)
+        return ApplicationError(message=text, data=body_of(code, error.message, self._extras(error) or b""))
+
+    def _with_word(self, error: ApplicationError) -> ApplicationError:
+        """Return an error whose code is a word, as in the data of a named error, or else the number in hex."""
+        named = read_body(error.data) if isinstance(error.code, int) else None
+        if named is None or named[0] in RESERVED:
+            return ApplicationError(f"0x{error.code:03X}" if isinstance(error.code, int) else error.code, error.message)
+        code, message, extras = named
+        form = self._source.form
+        return ApplicationError(code, message, (extras if form is None else form.from_json(extras)) if extras else None)
+
+    def _extras(self, error: ApplicationError) -> bytes | None:
+        """Return the extras of an error for the side of the request: as JSON if that has numeric codes."""
+        if error.data == error.message.encode():
+            return None
+        if self._source.string_codes:
+            return self._convert(error.data, self._target, self._source)
+        return error.data if self._target.form is None else self._target.form.to_json(error.data)
 
     def _item(self, item: Payload, source: Side, target: Side) -> Payload:
         metadata = item.metadata

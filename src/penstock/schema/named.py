@@ -12,7 +12,7 @@ from .converter import Converter
 from .formats import JSON, MSGPACK, Format
 from .models import encode as encode_model
 
-__all__ = ["RESERVED", "TypedError", "named_error"]
+__all__ = ["RESERVED", "TypedError", "body_of", "named_error", "read_body"]
 
 RESERVED = ("UNCAUGHT_ERROR", "UNEXPECTED_DISCONNECT", "INVALID_REQUEST", "CANCEL")
 """River, Clients, servers, and RPCs: codes that every procedure may fail with, reserved for the protocol."""
@@ -91,6 +91,31 @@ class TypedError(ApplicationError):
             if annotation is not None:
                 return annotation
         return None
+
+
+def body_of(code: str, message: str, extras: bytes = b"") -> bytes:
+    """Return the data of a named error in a protocol with numeric codes.
+
+    Args:
+        code: The code.
+        message: The text for people.
+        extras: The extras as JSON; empty if there are none.
+
+    """
+    fields: dict[str, Any] = {"code": code, "message": message}
+    return msgspec.json.encode(fields | ({"extras": msgspec.Raw(extras)} if extras else {}))
+
+
+def read_body(data: bytes) -> tuple[str, str, bytes] | None:
+    """Return the code, message and extras in the data of a named error; None if it is that of another error.
+
+    The extras are JSON, and empty if there are none. This is the inverse of :func:`body_of`.
+    """
+    try:
+        body: _Body = _BODY.decode(JSON, data)
+    except Mismatch:
+        return None
+    return (body.code, body.message, bytes(body.extras) or bytes(body.extra)) if body.code else None
 
 
 class _Body(msgspec.Struct):
