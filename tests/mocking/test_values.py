@@ -92,3 +92,11 @@ def test_bytes_of_typebox_are_bytes() -> None:
 def test_schema_without_finite_values_is_refused(schema: Any) -> None:
     with pytest.raises(LocalError, match=r"schema|Schema"):
         Values(schema).make("")
+
+
+def test_strings_have_their_pattern_and_its_length() -> None:
+    schema = {"type": "string", "pattern": "^[A-Z]+$", "minLength": 3, "maxLength": 4}
+    made = [Values(schema).make(str(number)) for number in range(50)]
+    assert {len(text) for text in made} == {3, 4}
+    assert all(text.isupper() for text in made)
+    assert isinstance(Values({"type": "string", "pattern": "^(?!a)b"}).make("1"), str)

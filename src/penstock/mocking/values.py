@@ -6,10 +6,12 @@ import math
 import random
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from ..errors import LocalError
+from .patterns import Unmatched, text_of
 
 __all__ = ["Values"]
 
@@ -21,6 +23,8 @@ MAX_NODES: Final = 10_000
 """Values of one response."""
 MAX_LENGTH: Final = 10_000
 """The longest string or array that a minimum may ask for."""
+ATTEMPTS: Final = 20
+"""Texts of a pattern, of which one must have the right length."""
 WORDS: Final = (
     "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "harbor", "island", "jade", "kelp", "lagoon",
     "meadow", "nectar", "orchid", "pebble", "quartz", "ripple", "sage", "timber", "umber", "valley", "willow", "zephyr",
@@ -33,8 +37,8 @@ MAX_INTEGER: Final = 2**53 - 1
 class Values:
     """Makes values of JSON Schemas.
 
-    Enumerations, constants, limits, formats, combinations, and references within the schema are respected. Patterns are
-    not: such strings are words.
+    Enumerations, constants, limits, formats, patterns, combinations, and references within the schema are respected.
+    A string whose pattern has look-around is a word.
 
     Args:
         schema: The schema, to which references refer.
@@ -151,6 +155,11 @@ class Values:
             return made
         least = _at_least(schema, "minLength", 0)
         most = schema.get("maxLength", max(least, MAX_LENGTH))
+        if "pattern" in schema:
+            with suppress(Unmatched):
+                # A pattern says nothing of the limits.
+                texts = [text_of(str(schema["pattern"]), self._random) for _ in range(ATTEMPTS)]
+                return next((text for text in texts if least <= len(text) <= most), texts[0])
         text = f"{name} {self._word()}" if name and len(name) < 20 else self._word()
         while len(text) < least:
             text += f" {self._word()}"
