@@ -9,6 +9,8 @@ import penstock
 from penstock import Connection, Kind, LocalError, Payload, Service, Settings
 from penstock.reflection.description import ROUTE
 from penstock.reflection.served import MAX_BYTES, Reflecting, description_of
+from penstock.schema.codegen import generate_python
+from penstock.schema.shapes import Loss
 
 from .quotes import service
 
@@ -29,6 +31,20 @@ def test_says_kinds_types_documentation_and_errors() -> None:
 def test_an_untyped_handler_says_so() -> None:
     [numbers] = description_of(service, CONNECTION).find("numbers")
     assert numbers.raw and numbers.request is None and numbers.encodings == []
+
+
+def test_a_typed_handler_that_takes_no_request_is_asked_with_null() -> None:
+    service = Service()
+
+    @service.call("now")
+    def now() -> str:
+        return "noon"
+
+    [described] = description_of(service, CONNECTION).routes
+    assert (described.request, described.response) == ({"type": "null"}, {"type": "string"})
+    losses: list[Loss] = []
+    assert "async def now(self) -> str:" in generate_python(service.schema(), losses)
+    assert losses == []
 
 
 @pytest.mark.parametrize(

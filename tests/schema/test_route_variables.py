@@ -64,7 +64,7 @@ def test_typescript_clients_take_variables() -> None:
         "  symbol(symbol: string | number, init: number, options: Options = {}): Promise<string> {",
         "    return this.#peer.call(`quotes.${symbol}`, init, [], options);",
         "    return this.#peer.stream(`quotes.${symbol}.since.${init_}`, init, [], options);",
-        "  zone(zone: string | number, init: unknown = null, options: Options = {}): Promise<string> {",
+        "  zone(zone: string | number, options: Options = {}): Promise<string> {",
     ):
         assert line in source.splitlines()
 

@@ -34,6 +34,7 @@ class Types(NamedTuple):
         response: The type of the response, or of each of its items.
         errors: The errors that the handler may raise.
         description: The handler's docstring.
+        takes_request: False if the handler has no parameter for the request, which may be anything then.
 
     """
 
@@ -42,11 +43,18 @@ class Types(NamedTuple):
     response: Any = None
     errors: tuple[Any, ...] = ()
     description: str = ""
+    takes_request: bool = True
 
     @property
     def typed(self) -> bool:
         """True if any data is converted."""
         return any(wanted is not None for wanted in self[:3])
+
+    @property
+    def described(self) -> tuple[Any, Any, Any, tuple[Any, ...], str]:
+        """The types and the docstring for documents, in which a request that the handler does not take is null."""
+        init = NoneType if self.typed and not self.takes_request else self.init
+        return init, self.request, self.response, self.errors, self.description
 
 
 UNTYPED: Final = Types()
@@ -90,7 +98,9 @@ def types_of(function: Callable[..., Any], kind: Kind, given: Types) -> Types:
     if response is None and kind is not Kind.FIRE:
         answer = _read(function, signature.return_annotation)
         response = _response_type(answer, kind, init is not None or request is not None or not arguments, what)
-    return Types(init, request, response, given.errors, _description(function))
+    return Types(
+        init, request, response, given.errors, _description(function), given.init is not None or REQUEST in arguments
+    )
 
 
 def takes_payload(function: Callable[..., Any]) -> bool:

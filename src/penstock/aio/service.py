@@ -269,7 +269,7 @@ class Service:
         from ..schema.export import Procedure, export
 
         return export(
-            {route: Procedure(handler.kind.name, *handler.types) for _, route, handler in self._all()},
+            {route: Procedure(handler.kind.name, *handler.types.described) for _, route, handler in self._all()},
             handshake,
         )
 

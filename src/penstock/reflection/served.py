@@ -108,7 +108,7 @@ def _route(route: str, kind: Kind, types: Types, definitions: Definitions) -> De
         route,
         kind.name.lower(),
         types.description,
-        request=definitions.add(types.init),
+        request=definitions.add(types.described[0]),
         items=definitions.add(types.request),
         response=definitions.add(types.response),
         errors=[_error(each, definitions) for each in types.errors],
