@@ -59,6 +59,8 @@ class Build:
 
     def module(self, name: str) -> ModuleType:
         """Return this build's module, such as "penstock.wire.framing"."""
+        if name in self._modules and not self._is_active:
+            return self._modules[name]
         with self.active():
             return import_module(name)
 
@@ -69,15 +71,13 @@ class Build:
             yield
             return
         self._is_active = True
-        others = _take_modules()
-        sys.modules.update(self._modules)
+        others = _exchange(self._modules)
         sys.meta_path.insert(0, _build.SourceFinder)
         try:
             yield
         finally:
             sys.meta_path.remove(_build.SourceFinder)
-            self._modules = _take_modules()
-            sys.modules.update(others)
+            self._modules = _exchange(others)
             self._is_active = False
 
 
@@ -98,9 +98,17 @@ def restore_modules(noted: dict[str, ModuleType]) -> list[str]:
     return replaced
 
 
-def _take_modules() -> dict[str, ModuleType]:
-    """Remove the package from `sys.modules` and return its modules."""
-    return {name: sys.modules.pop(name) for name in modules()}
+def _exchange(new: dict[str, ModuleType]) -> dict[str, ModuleType]:
+    """Make imports find these modules of the package and no others, and return those that they found before.
+
+    A thread that imports something meanwhile finds a module of one build or of the other: never none, because it would
+    make a third one then, and leave it there.
+    """
+    old = modules()
+    sys.modules.update(new)
+    for name in old.keys() - new.keys():
+        sys.modules.pop(name, None)
+    return old
 
 
 def imported(name: str) -> list[ModuleType]:
