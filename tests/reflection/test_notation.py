@@ -23,8 +23,8 @@ DESCRIPTION = description_of(service, Connection("rsocket", "", False))
         ("quotes.live", "quotes.live(Symbol) -> stream of Quote {symbol: str, price: float}"),
         ("orders.load", "orders.load(Symbol, stream of Leg) -> int"),
         ("tree", "tree(Node) -> Node {value: int, children?: list[Node]}"),
-        ("log", "log()"),
-        ("numbers", "numbers() -> stream of data"),
+        ("log", "log(data)"),
+        ("numbers", "numbers(data) -> stream of data"),
     ],
 )
 def test_signatures(route: str, expected: str) -> None:

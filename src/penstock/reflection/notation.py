@@ -42,9 +42,9 @@ def signature(route: Described, definitions: Mapping[str, Any], *, fields: bool 
         fields: Whether to write the fields of the response.
 
     """
-    taken = "" if route.request is None and route.raw else type_text(route.request)
+    taken = type_text(route.request)
     if route.kind in ("upload", "channel"):
-        taken = f"{taken or UNTYPED}, stream of {type_text(route.items)}"
+        taken = f"{taken}, stream of {type_text(route.items)}"
     text = f"{route.route}({taken})"
     if route.kind == "fire":
         return text
