@@ -27,10 +27,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from importlib import _bootstrap, import_module
 from types import ModuleType
+from typing import Any
 
 from penstock import _build
 
@@ -101,14 +104,26 @@ def restore_modules(noted: dict[str, ModuleType]) -> list[str]:
 def _exchange(new: dict[str, ModuleType]) -> dict[str, ModuleType]:
     """Make imports find these modules of the package and no others, and return those that they found before.
 
-    A thread that imports something meanwhile finds a module of one build or of the other: never none, because it would
+    A thread that looks for a module meanwhile finds that of one build or of the other: never none, because it would
     make a third one then, and leave it there.
     """
+    _wait_for_imports()
     old = modules()
     sys.modules.update(new)
     for name in old.keys() - new.keys():
         sys.modules.pop(name, None)
     return old
+
+
+def _wait_for_imports() -> None:
+    """Wait until no other thread imports the package, whose module would have parts of both builds."""
+    locks: dict[str, Any] = _bootstrap._module_locks  # type: ignore[attr-defined]
+    others = (None, threading.get_ident())
+    while any(
+        name.partition(".")[0] == "penstock" and (lock := each()) is not None and lock.owner not in others
+        for name, each in list(locks.items())
+    ):
+        time.sleep(0.001)
 
 
 def imported(name: str) -> list[ModuleType]:
