@@ -16,10 +16,10 @@ pytestmark = pytest.mark.slow
 RATE = 400_000
 """Bytes per second, in each direction."""
 BUFFER = 32_768
-SIZE = 1_600_000
-"""Four seconds of transfer, well above the timeouts. These are longer than a busy machine stops a process."""
-HASTY = Settings(heartbeat_interval=0.5, heartbeats_until_dead=3, handshake_timeout=5.0)
-HASTY_KEEPALIVE = Settings(keepalive_interval=0.5, keepalive_lifetime=1.5)
+SIZE = 2_000_000
+"""Five seconds of transfer, well above the timeouts. These are longer than a busy machine stops a process."""
+HASTY = Settings(heartbeat_interval=0.5, heartbeats_until_dead=6, handshake_timeout=5.0)
+HASTY_KEEPALIVE = Settings(keepalive_interval=0.5, keepalive_lifetime=3.0)
 
 
 class Throttle:
