@@ -25,6 +25,7 @@ error. With PENSTOCK_PURE=1 there is only the plain build, too.
 
 from __future__ import annotations
 
+import _imp
 import os
 import sys
 import threading
@@ -74,13 +75,15 @@ class Build:
             yield
             return
         self._is_active = True
-        others = _exchange(self._modules)
-        sys.meta_path.insert(0, _build.SourceFinder)
+        with _no_imports():
+            others = _exchange(self._modules)
+            sys.meta_path.insert(0, _build.SourceFinder)
         try:
             yield
         finally:
-            sys.meta_path.remove(_build.SourceFinder)
-            self._modules = _exchange(others)
+            with _no_imports():
+                sys.meta_path.remove(_build.SourceFinder)
+                self._modules = _exchange(others)
             self._is_active = False
 
 
@@ -107,7 +110,6 @@ def _exchange(new: dict[str, ModuleType]) -> dict[str, ModuleType]:
     A thread that looks for a module meanwhile finds that of one build or of the other: never none, because it would
     make a third one then, and leave it there.
     """
-    _wait_for_imports()
     old = modules()
     sys.modules.update(new)
     for name in old.keys() - new.keys():
@@ -115,15 +117,24 @@ def _exchange(new: dict[str, ModuleType]) -> dict[str, ModuleType]:
     return old
 
 
-def _wait_for_imports() -> None:
-    """Wait until no other thread imports the package, whose module would have parts of both builds."""
-    locks: dict[str, Any] = _bootstrap._module_locks  # type: ignore[attr-defined]
-    others = (None, threading.get_ident())
-    while any(
-        name.partition(".")[0] == "penstock" and (lock := each()) is not None and lock.owner not in others
-        for name, each in list(locks.items())
-    ):
+@contextmanager
+def _no_imports() -> Iterator[None]:
+    """Let no other thread import the package, whose module would have parts of both builds."""
+    _imp.acquire_lock()
+    while _is_imported_elsewhere():
+        _imp.release_lock()
         time.sleep(0.001)
+        _imp.acquire_lock()
+    try:
+        yield
+    finally:
+        _imp.release_lock()
+
+
+def _is_imported_elsewhere() -> bool:
+    locks: dict[str, Any] = _bootstrap._module_locks  # type: ignore[attr-defined]
+    found = [each() for name, each in list(locks.items()) if name.partition(".")[0] == "penstock"]
+    return any(lock is not None and lock.owner not in (None, threading.get_ident()) for lock in found)
 
 
 def imported(name: str) -> list[ModuleType]:
