@@ -97,6 +97,12 @@ def test_data_that_names_no_error_of_the_application_is_not_read(data: bytes) ->
     assert (translated.code, translated.message, translated.data) == ("0x201", "text", b"text")
 
 
+def test_words_of_a_peer_cannot_control_terminals() -> None:
+    data = b'{"code":"A\\u001b[2J\\n","message":"m\\u001b[2J"}'
+    translated = translation("river", "rsocket").error(ApplicationError(0x201, "", data))
+    assert str(translated) == r"[A\x1b[2J\n] m\x1b[2J"
+
+
 def test_other_errors_are_not_hidden() -> None:
     mistake = ZeroDivisionError()
     assert translation("rsocket", "river").error(mistake) is mistake

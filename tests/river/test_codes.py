@@ -75,8 +75,9 @@ def test_unencodable_error_raises_local_error() -> None:
 
 def test_control_characters_of_a_peer_are_escaped() -> None:
     codec = CODECS["json"]
-    error = error_of(codec, Raw(b'{"code":"ODD","message":"a\\u001b[2J\\u009b"}'))
+    error = error_of(codec, Raw(b'{"code":"ODD\\u001b[2J\\n","message":"a\\u001b[2J\\u009b"}'))
     assert error.message == "a\\x1b[2J\\x9b"
+    assert error.code == "ODD\\x1b[2J\\n"
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -27,6 +27,7 @@ from ..observe.carriers import AnyCarrier
 from ..payload import Payload
 from ..protocols import COMPOSITE, TextForm, spec_of
 from ..schema.named import RESERVED, body_of, read_body
+from ..texts import shown, shown_line
 from .counters import Counters
 
 __all__ = ["Side", "Translation"]
@@ -136,7 +137,8 @@ class Translation:
         named = read_body(error.data) if isinstance(error.code, int) else None
         if named is None or named[0] in RESERVED:
             return ApplicationError(f"0x{error.code:03X}" if isinstance(error.code, int) else error.code, error.message)
-        code, message, extras = named
+        # A peer chooses them; they are logged here, too.
+        code, message, extras = shown_line(named[0]), shown(named[1]), named[2]
         form = self._source.form
         return ApplicationError(code, message, (extras if form is None else form.from_json(extras)) if extras else None)
 

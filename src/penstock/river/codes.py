@@ -12,7 +12,7 @@ from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
 from ..settings import Settings
-from ..texts import shown
+from ..texts import shown, shown_line
 from ..wire.river.codec import CANCEL, CLOSE, RiverCodec
 from ..wire.river.values import encode_value, from_json
 
@@ -110,7 +110,7 @@ def error_of(codec: RiverCodec, body: Raw) -> ApplicationError:
     cls = {CANCELED: Canceled, INVALID: Invalid}.get(failure.code, ApplicationError)
     if isinstance(extras, Raw) and _is_retriable(codec, extras, cls is Invalid):
         cls = Rejected
-    code = int(failure.code, 16) if _NUMBER.fullmatch(failure.code) else failure.code
+    code = int(failure.code, 16) if _NUMBER.fullmatch(failure.code) else shown_line(failure.code)
     return cls(code, shown(failure.message), data)
 
 
