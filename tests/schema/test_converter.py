@@ -62,6 +62,14 @@ def test_invalid_msgpack_is_a_mismatch(data: bytes) -> None:
         Converter(Any).decode(MSGPACK, data)
 
 
+@pytest.mark.parametrize("form", ALL)
+def test_no_data_is_null_and_nothing_else(form: Format) -> None:
+    assert Converter(type(None)).decode(form, b"") is None
+    for wanted in (int, int | None, Any):
+        with pytest.raises(Mismatch):
+            Converter(wanted).decode(form, b"")
+
+
 def test_decoding_is_strict() -> None:
     with pytest.raises(Mismatch):
         Converter(int).decode(JSON, b'"1"')

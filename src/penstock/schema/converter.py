@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
+from types import NoneType
 from typing import Any, Final
 from uuid import UUID
 
@@ -112,6 +113,9 @@ class Converter:
             Mismatch: The data does not match the type.
 
         """
+        if not data and self.wanted is NoneType:
+            # A peer that has nothing to say may send nothing, as Spring does for void.
+            return None
         form.check_depth(data)
         decoder = self._decoders.get(form)
         if decoder is None:
