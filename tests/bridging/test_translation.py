@@ -97,6 +97,17 @@ def test_data_that_names_no_error_of_the_application_is_not_read(data: bytes) ->
     assert (translated.code, translated.message, translated.data) == ("0x201", "text", b"text")
 
 
+def test_error_whose_extras_cannot_be_converted_keeps_its_text() -> None:
+    river, rsocket = encoded("river", "msgpack"), side("rsocket")
+    text = '{"code":"GONE","message":"no such thing","extras":"\\ud800"}'
+    to_word = Translation(river, rsocket, Counters()).error(ApplicationError(0x201, text, text.encode()))
+    assert isinstance(to_word, ApplicationError)
+    assert to_word.message == to_word.data.decode() == text
+    to_number = Translation(rsocket, river, Counters()).error(ApplicationError("GONE", "no such thing", b"\x81\1\2"))
+    assert isinstance(to_number, ApplicationError)
+    assert (str(to_number), to_number.data) == ("[GONE] no such thing", b"no such thing")
+
+
 def test_words_of_a_peer_cannot_control_terminals() -> None:
     data = b'{"code":"A\\u001b[2J\\n","message":"m\\u001b[2J"}'
     translated = translation("river", "rsocket").error(ApplicationError(0x201, "", data))

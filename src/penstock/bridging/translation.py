@@ -99,7 +99,11 @@ class Translation:
     def error(self, error: Exception) -> Exception:
         """Return the error to report to the side that has sent the request."""
         if isinstance(error, ApplicationError):
-            return self._application_error(error)
+            try:
+                return self._application_error(error)
+            except (FrameError, LocalError):
+                # Its extras have no form on this side; the text has.
+                return type(error)(error.code, error.message)
         place = self._target.connection.address or "the other side"
         if isinstance(error, UnsupportedKind):
             return Rejected(message=str(error))
