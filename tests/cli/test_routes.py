@@ -13,6 +13,7 @@ from penstock.cli import routes
 from penstock.cli.contexts import Contexts, Saved, save
 from penstock.cli.routes import MAX_FILES, SWITCH, routes_at
 from tests.cli.conftest import Penstock, serving
+from tests.cli.test_audit import GUARDED
 from tests.cli.test_describe import QUOTES
 
 
@@ -62,6 +63,17 @@ def test_completes_routes_of_the_current_context(
     assert "quotes.latest" in candidates("call ")
 
 
+def test_asks_with_the_credentials_of_the_command_and_of_its_context(
+    candidates: Callable[[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with serving(GUARDED, "rsocket+tcp://127.0.0.1:0", options=["--reflection"]) as (_, [guarded]):
+        save(Contexts("", {"dev": Saved(guarded, {"setup_auth": "bearer:t0ken"})}))
+        assert candidates(f"stream {guarded} n") == candidates(f"stream --setup-auth bearer:no {guarded} n") == []
+        assert candidates(f"stream --setup-auth bearer:t0ken {guarded} n") == ["numbers"]
+        assert candidates("stream @dev n") == candidates("stream --context dev n") == ["numbers"]
+
+
 def test_remembers_the_answer_for_a_while(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(QUOTES, "rsocket+tcp://127.0.0.1:0", options=["--reflection"]) as (_, [url]):
         assert routes_at(url, "tre") == ["tree"]
@@ -76,7 +88,7 @@ def test_a_server_that_does_not_answer_costs_its_time_once(monkeypatch: pytest.M
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"rsocket+tcp://127.0.0.1:{silent.getsockname()[1]}"
         assert routes_at(url) == []
-        monkeypatch.setattr(routes, "_asked", lambda url: pytest.fail("asked again"))
+        monkeypatch.setattr(routes, "_asked", lambda url, used: pytest.fail("asked again"))
         assert routes_at(url) == []
 
 
@@ -108,7 +120,7 @@ def test_damaged_files_are_replaced(url: str, cache: Path, content: bytes) -> No
 
 
 def test_the_cache_is_bounded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "_asked", lambda url: [("call", "a"), ("call", "b\x1b[2J")])
+    monkeypatch.setattr(routes, "_asked", lambda url, used: [("call", "a"), ("call", "b\x1b[2J")])
     for number in range(MAX_FILES + 10):
         assert routes_at(f"rsocket+tcp://host:{number}") == ["a"]
     assert len(list(cache.iterdir())) <= MAX_FILES

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +25,7 @@ FAILED_SECONDS: Final = 5.0
 MAX_FILES: Final = 64
 MAX_BYTES: Final = 1_000_000
 
+EMPTY: Final[Mapping[str, Any]] = {}
 KINDS: Final = ("call", "stream", "fire", "upload", "channel")
 """Verbs that make requests, which are offered routes of their kind only."""
 
@@ -44,25 +47,28 @@ def offered_routes(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 
     """
     given = ctx.params.get("url") or next((word for word in args if "://" in word), "")
-    return routes_at(given, incomplete, ctx.info_name if ctx.info_name in KINDS else None)
+    return routes_at(given, incomplete, ctx.info_name if ctx.info_name in KINDS else None, ctx.params)
 
 
-def routes_at(url: str, prefix: str = "", kind: str | None = None) -> list[str]:
+def routes_at(url: str, prefix: str = "", kind: str | None = None, params: Mapping[str, Any] = EMPTY) -> list[str]:
     """Return the routes of a server that begin with `prefix`, for completion. It never fails and never prints.
 
     Args:
-        url: The server. It must describe itself, to clients without credentials.
+        url: The server. It must describe itself.
         prefix: The beginning.
         kind: Only routes of this kind, in lower case.
+        params: The values of options, by the names of their parameters: those of the connection and `auth` are used.
 
     """
     if not url or os.environ.get(SWITCH) == "0":
         return []
     with suppress(Exception):
-        known = _remembered(url)
+        used = _used(params)
+        file = _file(url, used)
+        known = _remembered(file)
         if known is None:
-            known = _Remembered(time.time(), _asked(url))
-            _remember(url, known)
+            known = _Remembered(time.time(), _asked(url, used))
+            _remember(file, known)
         found = known.routes or []
         names = {route for each, route in found if route.startswith(prefix) and kind in (None, each)}
         # A control character would be typed into the shell.
@@ -70,7 +76,15 @@ def routes_at(url: str, prefix: str = "", kind: str | None = None) -> list[str]:
     return []
 
 
-def _asked(url: str) -> list[tuple[str, str]] | None:
+def _used(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that matter to a server."""
+    from .connect_options import SessionOptions
+
+    names = {"auth", *(each.name for each in fields(SessionOptions))} - {"options", "saved_context"}
+    return {name: value for name, value in sorted(params.items()) if name in names and value}
+
+
+def _asked(url: str, used: Mapping[str, Any]) -> list[tuple[str, str]] | None:
     """Return the routes of a server; None if it does not tell them in time."""
     import asyncio
 
@@ -80,9 +94,11 @@ def _asked(url: str) -> list[tuple[str, str]] | None:
     from .connect_options import SessionOptions
     from .reflecting import fetch
 
+    options = SessionOptions(**{name: value for name, value in used.items() if name != "auth"})
+
     async def ask() -> list[tuple[str, str]]:
         async with asyncio.timeout(SECONDS):
-            return [(each.kind, each.route) for each in (await fetch(url, SessionOptions())).routes]
+            return [(each.kind, each.route) for each in (await fetch(url, options, used.get("auth"))).routes]
 
     try:
         return asyncio.run(ask())
@@ -95,13 +111,14 @@ def _folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "penstock" / "routes"
 
 
-def _file(url: str) -> Path:
-    return _folder() / f"{hashlib.sha256(url.encode(errors='surrogateescape')).hexdigest()[:32]}.json"
+def _file(url: str, used: Mapping[str, Any]) -> Path:
+    # A server may tell others less.
+    key = repr((url, used))
+    return _folder() / f"{hashlib.sha256(key.encode(errors='surrogateescape')).hexdigest()[:32]}.json"
 
 
-def _remembered(url: str) -> _Remembered | None:
+def _remembered(file: Path) -> _Remembered | None:
     with suppress(OSError, msgspec.DecodeError):
-        file = _file(url)
         if file.stat().st_size <= MAX_BYTES:
             known = msgspec.json.decode(file.read_bytes(), type=_Remembered)
             age = time.time() - known.time
@@ -110,9 +127,9 @@ def _remembered(url: str) -> _Remembered | None:
     return None
 
 
-def _remember(url: str, known: _Remembered) -> None:
+def _remember(file: Path, known: _Remembered) -> None:
     with suppress(OSError):
-        folder = _folder()
+        folder = file.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
         for old in files[: max(0, len(files) - MAX_FILES + 1)]:
@@ -120,4 +137,4 @@ def _remember(url: str, known: _Remembered) -> None:
         # Renamed, because another shell may read it.
         part = folder / f"{os.getpid()}.part"
         part.write_bytes(msgspec.json.encode(known))
-        part.replace(_file(url))
+        part.replace(file)
