@@ -21,6 +21,7 @@ WITHOUT_SOURCE = {
     "aio/test_rolling.py": "all protocols and transports: a rolling restart under load",
     "aio/test_canceled_closes.py": "peers, servers and dialer: tasks that are canceled while they connect or close",
     "aio/test_farewells.py": "all protocols and transports: what both sides say when they close",
+    "test_builds.py": "tests/builds.py, which keeps both builds in one process",
     "test_bounds.py": "all compiled sources: that they check bounds, and which have pointers",
     "test_deploy.py": "the examples in deploy/",
     "test_distribution.py": "what is published: its files, its metadata, and that it works where it is installed",
