@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 from typer import Option
 
 from .extras import need
+from .places import command
 
 if TYPE_CHECKING:
     from ..demo.pipeline import Pipeline
 
 NEXT: Final = """Try next:
-  penstock journal ls {folder}/journal
-  penstock journal dump {folder}/journal --from -3
-  penstock playground"""
+  {command} journal ls {folder}/journal
+  {command} journal dump {folder}/journal --from -3
+  {command} playground"""
 
 
 def demo(
@@ -50,7 +51,7 @@ def demo(
 
                     pipeline.follow(pipeline.start(), collects, board.stored)
                 _finish(pipeline, url, folder)
-    print(f"done in {time.monotonic() - began:.0f} s\n\n{NEXT.format(folder=folder)}")
+    print(f"done in {time.monotonic() - began:.0f} s\n\n{NEXT.format(command=command(), folder=folder)}")
 
 
 def _empty(folder: Path) -> None:

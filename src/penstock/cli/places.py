@@ -1,11 +1,20 @@
-"""Where the command line keeps what belongs to its user."""
+"""Where the command line is, and where it keeps what belongs to its user."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
 
-__all__ = ["configuration"]
+__all__ = ["command", "configuration"]
+
+
+def command() -> str:
+    """Return the first word of commands to copy: the path of the script if the shell does not find ``penstock``."""
+    script = Path(sys.argv[0])
+    return shlex.quote(sys.argv[0]) if script.stem == "penstock" and not shutil.which("penstock") else "penstock"
 
 
 def configuration(name: str) -> Path:

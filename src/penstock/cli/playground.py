@@ -14,6 +14,7 @@ from ..errors import ConnectError
 from ..protocols import EXAMPLE_URL, EXAMPLE_URLS, spec_of
 from ..urls import Url, parse_url
 from .groups import grouped
+from .places import command
 from .serve import ServeOptions, run_server
 
 if TYPE_CHECKING:
@@ -81,15 +82,15 @@ def _announce(service: Service, shown: Sequence[str]) -> None:
         handler = service.find(kind, route)
         print(f"  {kind.name.lower():8} {route:14} {handler.types.description if handler else ''}".rstrip())
     print("\nin another terminal:")
-    for command in _commands([parse_url(url) for url in shown]):
-        print(f"  {command}")
+    for each in _commands([parse_url(url) for url in shown]):
+        print(f"  {each.replace('penstock ', f'{command()} ')}")
     print("\nCtrl-C stops it", flush=True)
 
 
 def _commands(urls: Sequence[Url]) -> list[str]:
     """Return commands to try: all for the first URL, and one for the first of another form of data."""
     first, *others = urls
-    found = [command.format(url=_reachable(first)) for command in _fitting(first)]
+    found = [each.format(url=_reachable(first)) for each in _fitting(first)]
     another = next((url for url in others if _fitting(url) is not _fitting(first)), None)
     return found if another is None else [*found, _fitting(another)[0].format(url=_reachable(another))]
 
