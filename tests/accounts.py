@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import time
 from typing import Any
 
 from tests.builds import Build
 
 __all__ = ["World", "check_ledger"]
+
+PATIENCE = 2.0
 
 
 class World:
@@ -61,7 +64,10 @@ def check_ledger(ledger: Any) -> None:
         return
     # A test may leave connections to the garbage collector.
     gc.collect()
-    process = ledger.process
+    process, until = ledger.process, time.monotonic() + PATIENCE
+    # Connections of threads, such as those that follow collectors, hold something while they read.
+    while (process.held or process.incomplete) and time.monotonic() < until:
+        time.sleep(0.01)
     holding = [account for account in process.accounts() if account.held]
     left = [account.held for account in holding]
     for account in holding:

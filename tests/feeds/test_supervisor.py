@@ -175,7 +175,7 @@ async def test_hundreds_of_feeds_in_one_process(tmp_path: Path, caplog: pytest.L
     use_threads()
     names = [f"f{number}" for number in range(500)]
     settings = Settings(max_connections_per_address=1_000, close_grace=0)
-    before = len(os.listdir("/proc/self/fd"))
+    before, threads_before = len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
     caplog.set_level(logging.CRITICAL)
     stored: list[int] = []
     counting = supervising(on_batch=lambda name: lambda position, batch: stored.append(position))
@@ -186,6 +186,6 @@ async def test_hundreds_of_feeds_in_one_process(tmp_path: Path, caplog: pytest.L
         await until(lambda: all(status.rows == 1 for status in supervisor.statuses()))
         assert states(supervisor) == dict.fromkeys(names, FeedState.LIVE)
         assert len(os.listdir("/proc/self/fd")) - before < FILES_PER_FEED * len(names)
-        threads = [name for name in os.listdir("/proc/self/task")]
-        assert len(threads) < THREADS + 32
+        # Earlier tests may have left theirs, which end at any time.
+        assert len(os.listdir("/proc/self/task")) - threads_before <= THREADS + 16
     assert all(items(tmp_path / "journal", name) == [b"first"] for name in names)

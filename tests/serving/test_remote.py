@@ -72,10 +72,11 @@ def test_a_log_that_goes_or_is_another_one(tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         reader = Journal(served.url).reader(SOURCE)
         reader.refresh()
-        shutil.rmtree(folder)
+        # At once: the collector may look while a part of the files is there.
+        folder.rename(tmp_path / "gone")
         with pytest.raises(JournalMissing):
             until(lambda: reader.refresh() is not None)
-        write(tmp_path, 10)
+        write(tmp_path / "new", 10).rename(folder)
         with pytest.raises((JournalMismatch, JournalMissing)):
             until(lambda: reader.refresh() is not None)
         with pytest.raises(JournalMismatch, match=r"removed|deleted"):
