@@ -144,17 +144,21 @@ async def test_crowd_of_fast_feeds_fits_into_memory(tmp_path: Path) -> None:
 
     names = [f"f{number}" for number in range(40)]
     async with penstock.serve(service, "rsocket+memory://publisher", settings=Settings(close_grace=0)):
-        async with supervising() as supervisor:
+        held: list[int] = []
+        seen = dict.fromkeys(names, 0)
+        collected = asyncio.Event()
+
+        def counted(name: str, batch: Any) -> None:
+            held.append(LEDGER.snapshot().held_bytes)
+            seen[name] += batch.num_rows
+            if min(seen.values()) > 500:
+                collected.set()
+
+        hooks = supervising(on_batch=lambda name: lambda position, batch: counted(name, batch))
+        async with hooks as supervisor:
             await supervisor.apply(feeds(tmp_path, *names))
-            held: list[int] = []
-
-            def collected() -> bool:
-                held.append(LEDGER.snapshot().held_bytes)
-                return all(status.rows > 500 for status in supervisor.statuses())
-
-            # Looking in each turn would take the processor from the threads that write.
-            while not collected():  # noqa: ASYNC110 - nothing tells of rows
-                await asyncio.sleep(0.01)
+            # Looking at all statuses in each turn would take the processor from the threads that write.
+            await collected.wait()
             assert max(held) < Settings().max_identity_bytes
             # No stream had to pay for memory with its items.
             assert sum(status.gaps + status.restarts for status in supervisor.statuses()) == 0

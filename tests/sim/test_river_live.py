@@ -73,6 +73,7 @@ async def test_a_link_that_breaks_is_not_noticed(transport: str, tmp_path: Path)
         assert answers == [b'{"i":%d}' % i for i in range(3_000)]
         driver.link.abort()
         assert (await peer.call("demo.add", b'{"a":1,"b":2}')).data == b'{"sum":3}'
+        assert server.noted[-1] is driver
 
 
 async def test_a_message_out_of_order_closes_the_link_and_not_the_session(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow
 RATE = 400_000
 """Bytes per second, in each direction."""
 BUFFER = 32_768
-SIZE = 2_000_000
-"""Five seconds of transfer, well above the timeouts. These are longer than a busy machine stops a process."""
+SIZE = 3_200_000
+"""Eight seconds of transfer, well above the timeouts. These are longer than a busy machine stops a process."""
 HASTY = Settings(heartbeat_interval=0.5, heartbeats_until_dead=6, handshake_timeout=5.0)
 HASTY_KEEPALIVE = Settings(keepalive_interval=0.5, keepalive_lifetime=3.0)
 

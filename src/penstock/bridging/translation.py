@@ -128,23 +128,25 @@ class Translation:
             return type(error)(error.code, error.message, data, metadata)
         if type(error) in (Rejected, Canceled, Invalid):
             return type(error)(message=error.message)
+        if isinstance(error.code, int):
+            return self._with_word(error, error.code) if to_strings else ApplicationError(message=str(error))
         if to_strings:
-            return self._with_word(error)
+            return ApplicationError(error.code, error.message)
         # A string becomes part of the text.
-        code, text = error.code, str(error)
-        if not isinstance(code, str) or code in RESERVED:
-            return ApplicationError(message=text)
-        return ApplicationError(message=text, data=body_of(code, error.message, self._extras(error) or b""))
+        own = error.code not in RESERVED
+        data = body_of(error.code, error.message, self._extras(error) or b"") if own else None
+        return ApplicationError(message=str(error), data=data)
 
-    def _with_word(self, error: ApplicationError) -> ApplicationError:
+    def _with_word(self, error: ApplicationError, number: int) -> ApplicationError:
         """Return an error whose code is a word, as in the data of a named error, or else the number in hex."""
-        named = read_body(error.data) if isinstance(error.code, int) else None
+        named = read_body(error.data)
         if named is None or named[0] in RESERVED:
-            return ApplicationError(f"0x{error.code:03X}" if isinstance(error.code, int) else error.code, error.message)
+            return ApplicationError(f"0x{number:03X}", error.message)
+        code, message, extras = named
+        if extras and self._source.form is not None:
+            extras = self._source.form.from_json(extras)
         # A peer chooses them; they are logged here, too.
-        code, message, extras = shown_line(named[0]), shown(named[1]), named[2]
-        form = self._source.form
-        return ApplicationError(code, message, (extras if form is None else form.from_json(extras)) if extras else None)
+        return ApplicationError(shown_line(code), shown(message), extras or None)
 
     def _extras(self, error: ApplicationError) -> bytes | None:
         """Return the extras of an error for the side of the request: as JSON if that has numeric codes."""

@@ -16,13 +16,13 @@ from ..errors import ApplicationError
 from ..kinds import Kind
 from ..payload import Payload
 from ..schema.formats import JSON, format_of
+from ..schema.named import RESERVED
 from .values import Values
 
 __all__ = ["MockOptions", "mock_service"]
 
 CODE: Final = 0x301
 """The code of made-up errors, if the schema has none."""
-RESERVED: Final = ("UNCAUGHT_ERROR", "UNEXPECTED_DISCONNECT", "INVALID_REQUEST", "CANCEL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 
 from ..errors import LocalError
@@ -158,8 +159,9 @@ class Values:
         if "pattern" in schema:
             with suppress(Unmatched):
                 # A pattern says nothing of the limits.
-                texts = [text_of(str(schema["pattern"]), self._random) for _ in range(ATTEMPTS)]
-                return next((text for text in texts if least <= len(text) <= most), texts[0])
+                texts = (text_of(str(schema["pattern"]), self._random) for _ in range(ATTEMPTS))
+                first = next(texts)
+                return next((text for text in chain([first], texts) if least <= len(text) <= most), first)
         text = f"{name} {self._word()}" if name and len(name) < 20 else self._word()
         while len(text) < least:
             text += f" {self._word()}"

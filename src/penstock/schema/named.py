@@ -58,10 +58,8 @@ class TypedError(ApplicationError):
     def __init__(self, message: str = "", extras: Any = None) -> None:
         if not self.NAME:
             raise LocalError("TypedError must be subclassed, as in class Unknown(TypedError, code='UNKNOWN')")
-        body: dict[str, Any] = {"code": self.NAME, "message": message}
-        if extras is not None:
-            body["extras"] = extras
-        super().__init__(self.NAME, message, Converter.encode(JSON, body))
+        encoded = b"" if extras is None else Converter.encode(JSON, extras)
+        super().__init__(self.NAME, message, body_of(self.NAME, message, encoded))
         self.extras = extras
 
     def extras_as_builtins(self) -> Any:
