@@ -84,6 +84,9 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     """Check that the test has left the root logger and the modules alone and, if it passed, no bytes in the ledger."""
     result = yield
+    # What still follows collectors would go on in later tests.
+    for module in both_builds.imported("penstock.serving.links"):
+        module.close_links()
     if replaced := both_builds.restore_modules(item.stash[MODULES]):
         raise AssertionError(f"after the test, imports find other modules than before it: {', '.join(replaced)}")
     if restore_logging(*item.stash[LOGGING]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from penstock import Service
 from penstock.errors import JournalError, JournalMissing
 from penstock.journal import Journal
 from penstock.serving.journals import ServedJournals
-from penstock.serving.links import Links, links
+from penstock.serving.links import Links, close_links, links
 from tests.journal.logs import SOURCE, write
 
 from .served import Served, served_by, serving, until
@@ -37,8 +38,35 @@ def test_a_collector_that_is_not_there_is_named_after_some_tries(tmp_path: Path)
 
     with serving(tmp_path) as served:
         gone = served.url
-    with pytest.raises(JournalError, match=r"cannot be reached .*--serve"):
-        mine.run(mine.ask(gone, nothing, 0.2))
+    try:
+        with pytest.raises(JournalError, match=r"cannot be reached .*--serve"):
+            mine.run(mine.ask(gone, nothing, 0.2))
+    finally:
+        mine.close()
+
+
+def test_connections_are_closed_and_made_again(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    with serving(tmp_path) as served:
+        reader = Journal(served.url).reader(SOURCE)
+        rows = reader.read(0, 10)
+        assert next(rows).num_rows
+        # It follows the collector, too, and reads a range.
+        until(lambda: len(served.server._drivers) == 1)
+        close_links()
+        until(lambda: not served.server._drivers)
+        assert "penstock-links" not in {thread.name for thread in threading.enumerate()}
+        rows.close()
+        assert sum(batch.num_rows for batch in reader.read(0, 10)) == 10
+        assert Journal(served.url).reader(SOURCE).end == 10
+
+
+def test_what_follows_a_collector_that_has_gone_ends(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    with serving(tmp_path) as served:
+        assert Journal(served.url).reader(SOURCE).end == 10
+    close_links()
+    assert "penstock-links" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_a_forked_process_has_connections_of_its_own(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from ..urls import fitting
 from .access import alternatives, target
 from .messages import STANDBY, error_of, refusal_of
 
-__all__ = ["PATIENCE", "Links", "links"]
+__all__ = ["PATIENCE", "Links", "close_links", "links"]
 
 PATIENCE: Final = 30.0
 """Seconds to try again after a connection was lost or could not be made: a collector that is restarted needs a few."""
@@ -54,11 +54,35 @@ class Links:
         self._peers: dict[str, asyncio.Task[Peer]] = {}
         # Which of the addresses between "|" was the last one to connect to.
         self._turns: dict[str, int] = {}
-        threading.Thread(target=self._loop.run_forever, name="penstock-links", daemon=True).start()
+        self._closing = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="penstock-links", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        # The runner cancels what is left, and waits for it.
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._until_closed())
+
+    async def _until_closed(self) -> None:
+        await self._closing.wait()
+        made = [task.result() for task in self._peers.values() if _is_made(task)]
+        await asyncio.gather(*(peer.close(0) for peer in made), return_exceptions=True)
+
+    def close(self) -> None:
+        """Close the connections, cancel what runs on the loop, and end the thread."""
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the loop; return its future, for this thread."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def post(self, work: Coroutine[Any, Any, object]) -> None:
+        """Run a coroutine on the loop some time later. Does nothing if the connections are closed."""
+        try:
+            self.submit(work)
+        except RuntimeError:
+            work.close()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop, and wait for its result in this thread. An interrupt cancels it."""
@@ -72,9 +96,7 @@ class Links:
     async def peer(self, url: str) -> Peer:
         """Return the connection to a collector, which is made if there is none."""
         task = self._peers.get(url)
-        if task is not None and task.done() and (task.cancelled() or task.exception() or task.result().closed):
-            task = None
-        if task is None:
+        if task is None or (task.done() and not _is_made(task)):
             task = self._peers[url] = asyncio.get_running_loop().create_task(self._connected(url))
         # The connection is for all who ask: one of them that is canceled does not cancel it.
         return await asyncio.shield(task)
@@ -111,6 +133,11 @@ class Links:
             pause = min(2 * pause, MAX_PAUSE)
 
 
+def _is_made(task: asyncio.Task[Peer]) -> bool:
+    """Return True if there is a connection, and it can be used."""
+    return task.done() and not task.cancelled() and not task.exception() and not task.result().closed
+
+
 def _may_pass(error: PenstockError) -> bool:
     """Return True if the same request may succeed later."""
     if isinstance(error, SetupRejected | Rejected):
@@ -140,6 +167,18 @@ def links() -> Links:
         if _links is None or _links.pid != os.getpid():
             _links = Links()
         return _links
+
+
+def close_links() -> None:
+    """Close the connections of this process. Who follows a collector or holds a name stops; a later question connects.
+
+    A process that reads no more need not call this: the thread ends with it.
+    """
+    global _links
+    with _lock:
+        closed, _links = _links, None
+    if closed is not None and closed.pid == os.getpid():
+        closed.close()
 
 
 def _after_fork() -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from ..aio.peer import Peer
 from ..errors import JournalError, JournalMissing
 from .collectors import Collectors, called
-from .links import links
+from .links import Links, links
 from .messages import PREFIX, LogState, answered, error_of
 
 __all__ = ["Mirror"]
@@ -31,7 +31,7 @@ class Mirror:
     def __init__(self, collectors: Collectors) -> None:
         self._collectors = collectors
         self._lock = threading.Lock()
-        self._pid = 0
+        self._links: Links | None = None
         # By collector, those that are followed at the moment.
         self._followed: dict[str, dict[str, LogState]] = {}
         self._following: set[str] = set()
@@ -61,15 +61,15 @@ class Mirror:
 
     def _known(self, url: str) -> dict[str, LogState] | None:
         with self._lock:
-            known = self._followed.get(url) if self._pid == links().pid else None
+            known = self._followed.get(url) if self._links is links() else None
             return None if known is None else dict(known)
 
     def _follow(self) -> None:
         """Follow the collectors that this process does not follow yet."""
         with self._lock:
             self._asked = time.monotonic()
-            if self._pid != links().pid:
-                self._pid = links().pid
+            if self._links is not links():
+                self._links = links()
                 self._followed.clear()
                 self._following.clear()
             new = [url for url in self._collectors.urls if url not in self._following]

@@ -81,13 +81,13 @@ class _Range:
                     ) from error
 
     def _batches_of_one_stream(self) -> Iterator[Batch]:
-        source = self._asked.source
-        stream, parts = links().run(self._collectors.ask(source, self._open))
+        connections = links()
+        stream, parts = connections.run(self._collectors.ask(self._asked.source, self._open))
         assembler = Assembler()
-        coming = links().submit(_more(parts))
+        coming = connections.submit(_more(parts))
         try:
             while (content := coming.result()) is not None:
-                coming = links().submit(_more(parts))
+                coming = connections.submit(_more(parts))
                 for part in content:
                     for head, body in assembler.feed(part):
                         yield from self._rows(head, body)
@@ -96,7 +96,7 @@ class _Range:
         finally:
             coming.cancel()
             # Without waiting: a generator may be closed when the interpreter, and with it the loop's thread, ends.
-            links().submit(_closed(stream))
+            connections.post(_closed(stream))
         if self._at < self._asked.end:
             raise JournalError(
                 f"{self._where()}: the collector ended the range at position {self._at}; update Penstock"
