@@ -12,6 +12,7 @@ from penstock.aio.driver import Driver
 from penstock.aio.flow import GATHER
 from penstock.aio.streams import Stream, StreamRequest
 from tests.aio.serving import world
+from tests.waiting import turns
 
 
 async def test_the_producer_is_never_ahead_of_credit() -> None:
@@ -43,6 +44,27 @@ async def test_manual_stream_waits_for_grant() -> None:
                 assert len(w.seen) <= 6
                 items.grant(95)
         assert found == 100
+
+
+async def test_manual_channel_waits_for_grant() -> None:
+    service, made = penstock.Service(), [0]
+
+    @service.channel("numbers")
+    def numbers(request: Payload, items: penstock.Items) -> Iterator[bytes]:
+        while True:
+            made[0] += 1
+            yield b"%d" % made[0]
+
+    async with penstock.serve(service, "rsocket+memory://manual"), penstock.connect("rsocket+memory://manual") as peer:
+        async with peer.channel("numbers", b"", [], credit=3, manual=True) as stream:
+            items = aiter(stream)
+            for expected in (3, 5):
+                while (await anext(items)).data != b"%d" % expected:
+                    pass
+                await turns(100)
+                # One more is taken ahead of credit.
+                assert made[0] == expected + 1
+                stream.grant(2)
 
 
 async def test_a_paused_stream_arrives_after_it_is_resumed() -> None:

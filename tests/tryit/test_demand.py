@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from penstock.tryit.demand import Demand
 
 
@@ -29,14 +27,3 @@ def test_automatic_demand_keeps_a_window_until_it_is_paused() -> None:
     assert granted == [5] and demand.outstanding == 0
     demand.automatic(True)
     assert granted == [5, 10] and demand.outstanding == 10
-
-
-async def test_items_wait_until_they_are_wanted() -> None:
-    demand = Demand(1, 1, False, lambda count: None)
-    await demand.wanted()
-    demand.arrived()
-    waiting = asyncio.create_task(demand.wanted())
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    demand.request(1)
-    await waiting

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from penstock.aio.peer import Peer
 from penstock.tryit.running import MAX_PENDING, MAX_WAITING, Running, Start
 from penstock.tryit.texts import Texts
 from tests.reflection.quotes import service
+from tests.waiting import turns
 
 URL = "rsocket+memory://running"
 SETTINGS = penstock.Settings(data_mime="application/json")
@@ -143,6 +144,25 @@ async def test_a_channel_shows_what_was_requested() -> None:
         made.send(None)
         await page.until(lambda: bool(page.end))
     assert page.end["how"] == "completed" and page.end["received"] == 3
+
+
+async def test_a_channel_receives_no_more_than_what_was_requested() -> None:
+    endless, made = Service(), [0]
+
+    @endless.channel("numbers")
+    def numbers(request: penstock.Payload, items: penstock.Items) -> Iterator[bytes]:
+        while True:
+            made[0] += 1
+            yield b"%d" % made[0]
+
+    async with running(Start("channel", "numbers", "0", demand=3), endless) as (running_one, page):
+        await page.until(lambda: len(page.items) == 3)
+        running_one.request(2)
+        await page.until(lambda: len(page.items) == 5)
+        await turns(100)
+        assert page.items == ["1", "2", "3", "4", "5"]
+        # One more is taken ahead of credit.
+        assert made[0] == 6
 
 
 async def test_items_that_the_server_does_not_take_are_refused() -> None:

@@ -184,6 +184,7 @@ class Peer:
         *,
         metadata: RequestMetadata = None,
         credit: int | None = None,
+        manual: bool = False,
     ) -> Stream:
         """Send items and receive items at the same time. The result is a stream like that of :meth:`stream`.
 
@@ -194,13 +195,14 @@ class Peer:
                 ``pyarrow.RecordBatch``. It is read only as fast as the peer requests items.
             metadata: Metadata of the request. Ignored if `data` is a Payload, which has its own.
             credit: The window for items from the peer; see :meth:`stream`.
+            manual: Request only the first `credit` items from the peer; see :meth:`stream`.
 
         Raises:
             LocalError: `credit` is less than 1, or `outgoing` is not iterable. Nothing was sent.
 
         """
         payload, routed = request_of(route, data, metadata)
-        return self._stream(StreamRequest(Kind.CHANNEL, route, payload, routed, credit, outgoing=outgoing))
+        return self._stream(StreamRequest(Kind.CHANNEL, route, payload, routed, credit, manual, outgoing))
 
     def upload(
         self,

@@ -140,6 +140,7 @@ class Peer:
         *,
         metadata: RequestMetadata = None,
         credit: int | None = None,
+        manual: bool = False,
         timeout: float | None = None,
     ) -> Stream:
         """Send items and receive items at the same time. Arguments are those of :meth:`penstock.Peer.channel`.
@@ -147,7 +148,7 @@ class Peer:
         An iterable such as a generator runs in a thread of its own, so it may block. It is read only as fast as the
         peer requests items. `timeout` limits each wait for items.
         """
-        raw = self._raw.channel(route, data, source_of(outgoing), metadata=metadata, credit=credit)
+        raw = self._raw.channel(route, data, source_of(outgoing), metadata=metadata, credit=credit, manual=manual)
         return Stream(raw, self, self._loop, f"channel {route!r}", self._limit(timeout))
 
     def upload(

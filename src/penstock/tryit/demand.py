@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 __all__ = ["Demand"]
@@ -30,31 +29,22 @@ class Demand:
         self.auto = auto
         self._window = window
         self._grant = grant
-        self._more = asyncio.Event()
-        self._more.set()
 
     def arrived(self) -> None:
         """Count an item."""
         self.received += 1
         self.outstanding -= 1
         self._refill()
-        if self.outstanding <= 0:
-            self._more.clear()
 
     def request(self, count: int) -> None:
         """Request more items."""
         self.outstanding += count
         self._grant(count)
-        self._more.set()
 
     def automatic(self, on: bool) -> None:
         """Begin to request items as they arrive, or stop it."""
         self.auto = on
         self._refill()
-
-    async def wanted(self) -> None:
-        """Wait until an item is wanted: for streams that request items by themselves."""
-        await self._more.wait()
 
     def _refill(self) -> None:
         # Half a window at a time, as Penstock's own consumers do it.

@@ -139,22 +139,17 @@ class Running:
     async def _streamed(self, peer: Peer, data: bytes) -> None:
         start = self._start
         window = min(max(start.demand, 1), MAX_WINDOW)
-        channel = start.kind == "channel"
-        if channel:
-            # It requests the next item when one is taken, so that one more arrives than is wanted.
-            source = self._outgoing()
-            items = peer.channel(start.route, data, source, metadata=self._metadata, credit=1)
+        options: dict[str, Any] = {"metadata": self._metadata, "credit": window, "manual": True}
+        if start.kind == "channel":
+            items = peer.channel(start.route, data, self._outgoing(), **options)
         else:
-            items = peer.stream(start.route, data, metadata=self._metadata, credit=window, manual=True)
-        self._demand = Demand(window, window, start.auto, _nothing if channel else items.grant)
+            items = peer.stream(start.route, data, **options)
+        self._demand = Demand(window, window, start.auto, items.grant)
         async with items:
-            await self._consume(items, self._demand, by_item=channel)
+            await self._consume(items, self._demand)
 
-    async def _consume(self, items: Stream, demand: Demand, *, by_item: bool) -> None:
+    async def _consume(self, items: Stream, demand: Demand) -> None:
         async for item in items:
-            # Before it is counted: what has been asked for is what may be shown.
-            if by_item:
-                await demand.wanted()
             demand.arrived()
             self._add(item)
             while len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES:
@@ -197,7 +192,3 @@ class Running:
         if not isinstance(error, ApplicationError) or error.data in (b"", error.message.encode()):
             return {}
         return {"data": self._texts.incoming(Payload(error.data))}
-
-
-def _nothing(count: int) -> None:
-    """Request nothing: the stream does it by itself."""
