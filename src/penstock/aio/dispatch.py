@@ -243,12 +243,13 @@ class Dispatch:
         exchanges = self.exchanges
         settings = self.flow.settings
         stream_id = event.stream_id
-        window = settings.credit
-        inbound = ReceiveBuffer(exchanges, stream_id, window, settings.max_credit, False)
+        manual = self.service.manual
+        # Some protocols count the request as the first item.
+        window = 1 if manual else settings.credit
+        inbound = ReceiveBuffer(exchanges, stream_id, window, settings.max_credit, manual)
         if event.done:
             inbound.ended(None)
         else:
-            # Some protocols count the request as the first item.
             inbound.expected -= 1
             exchanges.inbound[stream_id] = inbound
             exchanges.request(stream_id, window)

@@ -54,6 +54,21 @@ class Items:
         """True if the next item has arrived."""
         return self._inbound is not None and _has_items(self._inbound)
 
+    def grant(self, count: int) -> None:
+        """Request `count` more items on a stream that was opened with `manual=True`. No effect after its end.
+
+        Args:
+            count: The number of items, at least 1.
+
+        Raises:
+            LocalError: The stream is not open yet, or `count` is less than 1.
+
+        """
+        if self._inbound is None:
+            raise LocalError("grant() on a stream that is not open; enter its block first")
+        if not self._inbound.over:
+            self._inbound.exchanges.request(self._inbound.stream_id, count)
+
     def batches(
         self,
         max_rows: int | None = None,

@@ -59,6 +59,7 @@ class Service:
         interceptors: The interceptors, the outermost first.
         serving: True once a server or client uses the service: interceptors can no longer be added.
         typed: True if any handler is typed.
+        manual: True if handlers request the items of their requests themselves, with :meth:`Items.grant`.
 
     """
 
@@ -66,6 +67,7 @@ class Service:
         self.interceptors: list[Interceptor] = []
         self.serving = False
         self.typed = False
+        self.manual = False
         self._reserved: set[str] = set()
         for interceptor in interceptors:
             self.intercept(interceptor)

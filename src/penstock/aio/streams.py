@@ -158,21 +158,6 @@ class Stream(Items):
             self._errors = ReportedErrors()
         return self._errors
 
-    def grant(self, count: int) -> None:
-        """Request `count` more items on a stream that was opened with `manual=True`. No effect after its end.
-
-        Args:
-            count: The number of items, at least 1.
-
-        Raises:
-            LocalError: The stream is not open yet, or `count` is less than 1.
-
-        """
-        if self._inbound is None:
-            raise LocalError("grant() on a stream that is not open; enter its block first")
-        if not self._inbound.over:
-            self._inbound.exchanges.request(self._inbound.stream_id, count)
-
     def cancel(self, metadata: bytes | None = None) -> None:
         """Cancel the stream. Items that have arrived can still be consumed. No effect after its end.
 

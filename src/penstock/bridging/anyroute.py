@@ -13,6 +13,8 @@ __all__ = ["AnyRoute"]
 class AnyRoute(Service):
     """Answers all requests by an interceptor, which never calls the next one.
 
+    It requests the items that follow a request as the other side requests them.
+
     Args:
         kind_of: Returns the kind of a route; `ANY` if each request decides.
         answer: The interceptor.
@@ -21,6 +23,7 @@ class AnyRoute(Service):
 
     def __init__(self, kind_of: Callable[[str], int], answer: Interceptor) -> None:
         super().__init__(interceptors=[answer])
+        self.manual = True
         self._kind_of = kind_of
 
     def kind_of(self, route: str) -> int | None:

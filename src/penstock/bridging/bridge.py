@@ -124,6 +124,7 @@ class _Bridge:
         If the upstream is down, the client is admitted: its requests fail until the upstream is back.
         """
         service = Service()
+        service.manual = True
         data_mime = client.data_mime if self._side(client).form is None else TEXT_MIME
         destination = self._destination.for_client(client, data_mime)
         upstream = Upstream(destination, service, self._counters, client.address)
@@ -164,7 +165,7 @@ class _Bridge:
         there = Side(connection, text_form(self._url.protocol, self._url.options))
         guess = _merges_calls(client) and not _merges_calls(connection)
         translation = Translation(self._side(client), there, self._counters)
-        return Target(peer, upstream.settings, translation, guess)
+        return Target(peer, upstream.settings, self._settings, translation, guess)
 
     async def _back(self, client: Connection, upstream: Upstream) -> Target:
         """Return the target of a request of the upstream: the client."""
@@ -172,7 +173,7 @@ class _Bridge:
         assert connection is not None
         there = Side(connection, text_form(self._url.protocol, self._url.options))
         translation = Translation(there, self._side(client), self._counters)
-        return Target(client.peer, self._settings, translation, False)
+        return Target(client.peer, self._settings, upstream.settings, translation, False)
 
     def _side(self, client: Connection) -> Side:
         form: TextForm | None = self._forms.get((client.protocol, client.data_mime))

@@ -16,7 +16,7 @@ from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
 from .counters import Counters
-from .demand import DemandedItems
+from .demand import DemandedItems, RequestItems, Response
 from .kinds import RouteKinds
 from .translation import Translation
 from .watching import StreamWatcher, Unwatched, Watch
@@ -34,6 +34,7 @@ class Target:
     Attributes:
         peer: The peer that answers them.
         settings: The settings of its connection.
+        source_settings: The settings of the connection that requests come from.
         translation: Translates between the two sides.
         guess_calls: What is requested as a stream may be a call: only the target's protocol distinguishes the two.
 
@@ -41,6 +42,7 @@ class Target:
 
     peer: Peer
     settings: Settings
+    source_settings: Settings
     translation: Translation
     guess_calls: bool
 
@@ -122,7 +124,7 @@ class _Forwarded:
         """Return the items of a stream or channel."""
         if self._target.guess_calls and self._kinds.is_call(self._request.route):
             return _Items(self, self._single(), None)
-        demanded = DemandedItems(self._open, self._target.settings)
+        demanded = DemandedItems(Response(self._open), self._target.settings)
         return _Items(self, demanded, demanded.demanded)
 
     async def _single(self) -> AsyncIterator[Payload]:
@@ -133,19 +135,18 @@ class _Forwarded:
     def _open(self, credit: int) -> Stream:
         request = self._request
         route, payload = self._translation.request(request)
-        outgoing = None if request.items is None else self._sent()
+        outgoing = None if request.items is None else _Sent(self)
         return self._peer._stream(StreamRequest(request.kind, route, payload, False, credit, True, outgoing))
 
-    async def _sent(self) -> AsyncIterator[Payload]:
-        """Yield the items that follow the request."""
-        try:
-            async for item in self._request.items:
-                self._counters.items_up += 1
-                self.watcher.sent(item)
-                yield self._translation.sent(item)
-            self.watcher.sent_end()
-        finally:
-            await close_items(self._request.items)
+    def following(self) -> DemandedItems:
+        """Return the items that follow the request."""
+        return DemandedItems(RequestItems(self._request.items), self._target.source_settings)
+
+    def sent(self, item: Payload) -> Payload:
+        """Count and translate an item that follows the request."""
+        self._counters.items_up += 1
+        self.watcher.sent(item)
+        return self._translation.sent(item)
 
     def received(self, item: Payload) -> Payload:
         """Count and translate an item."""
@@ -189,6 +190,29 @@ def _is_unknown_route(error: Exception) -> bool:
     if isinstance(error, Rejected):
         return not (error.temporary or error.closing)
     return isinstance(error, ApplicationError) and error.message.startswith(NO_HANDLER)
+
+
+class _Sent(AsyncIterator[Payload]):
+    """The translated items that follow a request, requested as the target requests them."""
+
+    def __init__(self, forwarded: _Forwarded) -> None:
+        self._forwarded = forwarded
+        self._items = forwarded.following()
+        self.demanded = self._items.demanded
+
+    def __aiter__(self) -> _Sent:
+        return self
+
+    async def __anext__(self) -> Payload:
+        try:
+            return self._forwarded.sent(await anext(self._items))
+        except StopAsyncIteration:
+            self._forwarded.watcher.sent_end()
+            raise
+
+    async def aclose(self) -> None:
+        """Ask for no more items."""
+        await self._items.aclose()
 
 
 class _Items(AsyncIterator[Payload]):
