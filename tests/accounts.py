@@ -65,7 +65,7 @@ def check_ledger(ledger: Any) -> None:
     # A test may leave connections to the garbage collector.
     gc.collect()
     process, until = ledger.process, time.monotonic() + PATIENCE
-    # Connections of threads, such as those that follow collectors, hold something while they read.
+    # Connections in the loop of another thread, such as that of penstock.sync, may be about to close.
     while (process.held or process.incomplete) and time.monotonic() < until:
         time.sleep(0.01)
     holding = [account for account in process.accounts() if account.held]
