@@ -80,6 +80,10 @@ class Session(Protocol):
         """True if the protocol does not distinguish calls from streams: the peer's calls are reported as streams."""
 
     @property
+    def counts_request(self) -> bool:
+        """True if the request of an upload or a channel is the first of the items that a responder requests."""
+
+    @property
     def item_errors(self) -> ItemErrors | None:
         """What sends and reads errors between the items of a stream; None if the protocol has none."""
 

@@ -32,6 +32,7 @@ class FakeSession:
         self.link_wanted = True
         self.sheds = False
         self.calls_by_streams = False
+        self.counts_request = True
         self.item_errors: Any = None
         self.full = False
         self.durable: Any = None

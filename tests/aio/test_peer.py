@@ -167,10 +167,10 @@ def test_stream_arguments_are_passed_on() -> None:
     asked = Asked()
     pushed: list[bytes] = []
     asked.stream("route", b"data", credit=3, manual=True, endless=True, on_push=pushed.append)
-    asked.channel("route", b"data", [b"more"], credit=4)
+    asked.channel("route", b"data", [b"more"], credit=4, manual=True)
     assert asked.noted == [
-        (Kind.STREAM, "route", Payload(b"data"), False, 3, True, None, True, pushed.append),
-        (Kind.CHANNEL, "route", Payload(b"data"), False, 4, False, [b"more"], False, None),
+        StreamRequest(Kind.STREAM, "route", Payload(b"data"), False, 3, True, None, True, pushed.append),
+        StreamRequest(Kind.CHANNEL, "route", Payload(b"data"), False, 4, True, [b"more"]),
     ]
     with pytest.raises(LocalError, match="at least 1"):
         asked.stream("route", credit=0)

@@ -271,9 +271,11 @@ def test_channel_requests_a_window_and_sends(build: Build, exchanges: Any) -> No
         yield request.data
 
     ask(build, exchanges, "CHANNEL", credit=1, done=False)
-    assert exchanges.session.verbs("request") == [("request", STREAM, exchanges.flow.settings.credit)]
+    # The protocol counts the request as the first item.
+    credit = exchanges.flow.settings.credit
+    assert exchanges.session.verbs("request") == [("request", STREAM, 1 + credit)]
     assert exchanges.session.items(STREAM) == [b"request"]
-    assert exchanges.inbound[STREAM].window == exchanges.flow.settings.credit
+    assert (exchanges.inbound[STREAM].window, exchanges.inbound[STREAM].expected) == (credit, credit)
 
 
 def test_channel_of_one_item_requests_none(build: Build, exchanges: Any) -> None:

@@ -67,6 +67,20 @@ async def test_manual_channel_waits_for_grant() -> None:
                 stream.grant(2)
 
 
+@pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2", "river"])
+async def test_a_window_of_one_item_carries_an_upload(protocol: str) -> None:
+    """The request, which is the first item in some protocols, must not use it up."""
+    service = penstock.Service()
+
+    @service.upload("t.count")
+    async def count(request: Payload, items: penstock.Items) -> bytes:
+        return b"%d" % len([item async for item in items])
+
+    url = f"{protocol}+memory://one"
+    async with penstock.serve(service, url, settings=Settings(credit=1)), penstock.connect(url) as peer:
+        assert (await peer.upload("t.count", b"0", [b"1", b"2", b"3"])).data == b"3"
+
+
 async def test_a_paused_stream_arrives_after_it_is_resumed() -> None:
     async with world() as w, w.peer.stream("count", b"100", credit=5, manual=True) as items:
         await items.arrival()

@@ -7,120 +7,96 @@ from contextlib import asynccontextmanager
 import pytest
 
 import penstock
-from penstock import Payload, Service
-from penstock.aio.peer import Peer
-from penstock.aio.streams import Stream
-from penstock.bridging.demand import DemandedItems, Response
+from penstock import Items, Payload, Service
+from penstock.bridging.demand import Demand
 from penstock.settings import Settings
 from tests.waiting import turns
 
 
-class Requested:
-    """Opens a stream of an endless publisher, and notes the demand."""
+class Noted:
+    """Items, as far as `Demand` knows them: notes what may be requested."""
 
-    def __init__(self, peer: Peer) -> None:
-        self._peer = peer
-        self.credits: list[int] = []
+    def __init__(self) -> None:
+        self.allowed: list[int] = []
 
-    def open(self, credit: int) -> Stream:
-        self.credits.append(credit)
-        stream = self._peer.stream("flood", credit=credit, manual=True)
-        return stream
+    def _allow(self, total: int) -> None:
+        self.allowed.append(total)
 
 
-async def used(settings: Settings, size: int, demands: list[int], count: int) -> tuple[list[int], int]:
-    """Return the first credit, and how many items were taken ahead of those that were consumed."""
-    service = Service()
-    pulled = [0]
-
-    @service.stream("flood")
-    def flood(request: Payload) -> object:
-        while True:
-            pulled[0] += 1
-            yield bytes(size)
-
-    async with penstock.serve(service, "rsocket+memory://demand"), penstock.connect("rsocket+memory://demand") as peer:
-        requested = Requested(peer)
-        items = DemandedItems(Response(requested.open), settings)
-        for demand in demands:
-            items.demanded(demand)
-        for _ in range(count):
-            await anext(items)
-        await turns(100)
-        await items.aclose()
-    return requested.credits, pulled[0]
+def test_what_is_accepted_is_counted_from_the_first_item() -> None:
+    demand, items = Demand(), Noted()
+    demand.told(5)
+    demand.begin(items)  # type: ignore[arg-type]
+    for left in (4, 3):
+        demand.passed += 1
+        demand.told(left)
+    # The receiver's credit was used, and nothing else has happened.
+    assert items.allowed == [5]
+    demand.told(10)
+    assert items.allowed == [5, 12]
 
 
-async def test_first_credit_is_the_demand() -> None:
-    assert await used(Settings(), 1, [5], 5) == ([5], 6)
-
-
-async def test_demand_before_the_stream_is_open_is_the_newest() -> None:
-    assert await used(Settings(), 1, [2, 7], 3) == ([7], 8)
-
-
-async def test_large_demand_is_requested_by_windows() -> None:
-    credits, pulled = await used(Settings(credit=16), 1, [1 << 31], 40)
-    assert credits == [16]
-    assert 40 <= pulled <= 40 + 16 + 1
-
-
-async def test_large_items_shrink_the_window() -> None:
-    _, pulled = await used(Settings(credit=64, max_credit_bytes=100_000), 50_000, [1 << 31], 80)
-    assert 80 <= pulled <= 64 + 80
-
-
-async def test_stream_is_not_opened_without_demand() -> None:
-    opened = []
-    items = DemandedItems(Response(lambda credit: opened.append(credit)), Settings())  # type: ignore[arg-type, func-returns-value]
-    items.demanded(0)
-    waiting = asyncio.ensure_future(anext(items))
+async def test_the_first_demand_is_waited_for() -> None:
+    demand = Demand()
+    demand.told(0)
+    waiting = asyncio.ensure_future(demand.first())
     await turns(10)
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    assert opened == []
-    await items.aclose()
+    assert not waiting.done()
+    demand.told(0)
+    demand.told(7)
+    demand.told(9)
+    assert await waiting == 9
 
 
-PROTOCOLS_WITH_DEMAND = ("rsocket", "reactivesocket-0.2")
+async def test_without_a_word_of_the_receiver_the_window_decides() -> None:
+    assert await Demand().first() > 1 << 60
 
 
-class Uploaded:
-    """Sends an endless channel through a bridge to a responder that requests items by hand."""
+WITH_DEMAND = ("rsocket", "reactivesocket-0.2")
 
-    def __init__(self, source: str, target: str, settings: Settings) -> None:
-        self._urls = f"{source}+memory://demand-bridge", f"{target}+memory://demand-upstream"
-        self._settings = settings
-        self.pulled = 0
-        self.items: asyncio.Future[penstock.Items] = asyncio.get_running_loop().create_future()
 
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[penstock.Items]:
-        """Open the channel, and yield the items that the responder receives."""
-        service = Service()
-        service.manual = True
-        service.channel("t.take")(self._take)
-        place, to = self._urls
-        async with (
-            penstock.serve(service, to, settings=Settings(close_grace=0)),
-            penstock.bridge(to, place, settings=self._settings),
-            penstock.connect(place) as peer,
-            peer.channel("t.take", b"0", self._endless()) as stream,
-        ):
-            receiving = asyncio.ensure_future(anext(aiter(stream)))
-            yield await self.items
-            receiving.cancel()
+class ByHand(Service):
+    """Its channel receives items, as many as are allowed, and sends none."""
 
-    async def pulls(self) -> int:
-        """Return how many items the bridge has requested of the client, one less than the client has made."""
-        await turns(200)
-        return max(0, self.pulled - 1)
+    by_demand = True
 
-    async def _take(self, request: Payload, items: penstock.Items) -> AsyncIterator[bytes]:
+    def __init__(self) -> None:
+        super().__init__()
+        self.items: asyncio.Future[Items] = asyncio.get_running_loop().create_future()
+        self.channel("t.take")(self._take)
+
+    async def _take(self, request: Payload, items: Items) -> AsyncIterator[bytes]:
         self.items.set_result(items)
         await asyncio.get_running_loop().create_future()
         yield b""
+
+
+class Uploading:
+    """Sends an endless channel through a bridge to an upstream that allows items by hand."""
+
+    def __init__(self, source: str, target: str, settings: Settings) -> None:
+        self._place, self._to = f"{source}+memory://demand-bridge", f"{target}+memory://demand-upstream"
+        self._settings = settings
+        self.pulled = 0
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Items]:
+        """Open the channel, and yield the items that the upstream receives."""
+        service = ByHand()
+        async with (
+            penstock.serve(service, self._to, settings=Settings(close_grace=0)),
+            penstock.bridge(self._to, self._place, settings=self._settings),
+            penstock.connect(self._place) as peer,
+            peer.channel("t.take", b"0", self._endless()) as stream,
+        ):
+            receiving = asyncio.ensure_future(anext(aiter(stream)))
+            yield await service.items
+            receiving.cancel()
+
+    async def sent(self) -> int:
+        """Return how many items the client was asked for: it makes one more than that."""
+        await turns(200)
+        return max(0, self.pulled - 1)
 
     def _endless(self) -> Iterator[bytes]:
         while True:
@@ -128,19 +104,61 @@ class Uploaded:
             yield b"%d" % self.pulled
 
 
-@pytest.mark.parametrize("source", PROTOCOLS_WITH_DEMAND)
-@pytest.mark.parametrize("target", PROTOCOLS_WITH_DEMAND)
-async def test_items_after_a_request_are_requested_as_the_upstream_requests_them(source: str, target: str) -> None:
-    uploaded = Uploaded(source, target, Settings(credit=16, close_grace=0))
-    async with uploaded.opened() as items:
-        assert await uploaded.pulls() == 0
-        items.grant(3)
-        assert await uploaded.pulls() == 3
-        items.grant(2)
-        assert await uploaded.pulls() == 5
+@pytest.mark.parametrize("source", WITH_DEMAND)
+@pytest.mark.parametrize("target", WITH_DEMAND)
+@pytest.mark.parametrize("credit", [1, 16])
+async def test_items_after_a_request_are_requested_as_the_upstream_requests_them(
+    source: str, target: str, credit: int
+) -> None:
+    uploading = Uploading(source, target, Settings(credit=credit, close_grace=0))
+    async with uploading.opened() as items:
+        assert await uploading.sent() == 0
+        for allowed in (3, 5):
+            items._allow(allowed)
+            assert await uploading.sent() == allowed
         received = aiter(items)
         assert [int((await anext(received)).data) for _ in range(5)] == [1, 2, 3, 4, 5]
-        assert await uploaded.pulls() == 5
-        # If the upstream requests more than a window, it arrives by windows.
-        items.grant(1 << 20)
+        assert await uploading.sent() == 5
+        # More than a window arrives by windows.
+        items._allow(1 << 20)
         assert [int((await anext(received)).data) for _ in range(100)] == list(range(6, 106))
+
+
+@pytest.mark.parametrize("protocol", [*WITH_DEMAND, "river"])
+async def test_no_item_is_received_before_it_is_allowed(protocol: str) -> None:
+    service = ByHand()
+    async with penstock.serve(service, f"{protocol}+memory://by-hand"):
+        async with penstock.connect(f"{protocol}+memory://by-hand") as peer:
+            async with peer.channel("t.take", b"0", [b"1", b"2", b"3"]):
+                items = await service.items
+                await turns(100)
+                assert not items.ready
+                items._allow(2)
+                received = aiter(items)
+                assert [(await anext(received)).data for _ in range(2)] == [b"1", b"2"]
+                await turns(100)
+                assert not items.ready
+
+
+async def test_the_window_of_uploads_grows_while_items_are_taken_fast() -> None:
+    """Otherwise a bridge would carry no more than the first window in a round trip."""
+    service, windows = Service(), [0]
+
+    @service.upload("t.count")
+    async def count(request: Payload, items: Items) -> bytes:
+        total = 0
+        async for _ in items:
+            total += 1
+            if total % 1_000 == 0:
+                [driver] = bridge._drivers.values()
+                windows.extend(each.window for each in driver.exchanges.inbound.values())
+        return b"%d" % total
+
+    async with (
+        penstock.serve(service, "rsocket+memory://grown"),
+        penstock.bridge("rsocket+memory://grown", "rsocket+memory://growing") as bridge,
+        penstock.connect("rsocket+memory://growing") as peer,
+    ):
+        answer = await peer.upload("t.count", b"", (b"%d" % number for number in range(50_000)))
+    assert answer.data == b"50000"
+    assert max(windows) > 4 * Settings().credit

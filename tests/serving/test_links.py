@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock import Service
-from penstock.errors import JournalError, JournalMissing
+from penstock.errors import JournalError, JournalMissing, SessionClosed
 from penstock.journal import Journal
 from penstock.serving.journals import ServedJournals
 from penstock.serving.links import Links, close_links, links
@@ -59,6 +60,64 @@ def test_connections_are_closed_and_made_again(tmp_path: Path) -> None:
         rows.close()
         assert sum(batch.num_rows for batch in reader.read(0, 10)) == 10
         assert Journal(served.url).reader(SOURCE).end == 10
+
+
+def test_a_range_that_is_read_goes_on_with_new_connections(tmp_path: Path) -> None:
+    write(tmp_path, *[10_000] * 50)
+    with serving(tmp_path) as served:
+        rows = Journal(served.url).reader(SOURCE).read(0, 500_000)
+        taken = next(rows).num_rows
+        assert taken < 500_000
+        close_links()
+        assert taken + sum(batch.num_rows for batch in rows) == 500_000
+
+
+def test_closed_connections_answer_nobody() -> None:
+    mine = Links()
+    begun = threading.Event()
+
+    async def forever() -> None:
+        begun.set()
+        await asyncio.get_running_loop().create_future()
+
+    async def closing_slowly() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            # A question that arrives now must not wait for ever.
+            with pytest.raises(SessionClosed, match="were closed"):
+                mine.submit(forever())
+
+    slow, waiting = mine.submit(closing_slowly()), mine.submit(forever())
+    assert begun.wait(10)
+    mine.close()
+    mine.close()
+    for future in (slow, waiting):
+        with pytest.raises(SessionClosed, match="were closed"):
+            mine.wait(future)
+    with pytest.raises(JournalError, match="were closed"):
+        mine.run(forever())
+    mine.post(forever())
+
+
+def test_what_runs_while_connections_are_closed_makes_no_new_ones(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    seen: list[Links] = []
+
+    async def asked_at_the_end() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            seen.append(links())
+
+    with serving(tmp_path) as served:
+        closed = links()
+        closed.submit(asked_at_the_end())
+        assert Journal(served.url).reader(SOURCE).end == 10
+        close_links()
+        assert seen == [closed]
+        assert Journal(served.url).reader(SOURCE).end == 10
+        assert links() is not closed
 
 
 def test_what_follows_a_collector_that_has_gone_ends(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from ..kinds import Kind
 from ..payload import Payload
 from .exchanges import Exchanges, contained, failure_of
 from .handlers import Handler
-from .inbound import ReceiveBuffer
+from .inbound import NEVER, ReceiveBuffer
 from .items import Items
 from .late_answer import LateAnswer
 from .late_requests import BATCH_SECONDS, CHECK_EVERY, LateRequests
@@ -243,16 +243,15 @@ class Dispatch:
         exchanges = self.exchanges
         settings = self.flow.settings
         stream_id = event.stream_id
-        manual = self.service.manual
-        # Some protocols count the request as the first item.
-        window = 1 if manual else settings.credit
-        inbound = ReceiveBuffer(exchanges, stream_id, window, settings.max_credit, manual)
+        allowed = 0 if self.service.by_demand else NEVER
+        inbound = ReceiveBuffer(exchanges, stream_id, settings.credit, settings.max_credit, False, allowed)
         if event.done:
             inbound.ended(None)
         else:
-            inbound.expected -= 1
             exchanges.inbound[stream_id] = inbound
-            exchanges.request(stream_id, window)
+            first = inbound.expected + self.flow.session.counts_request
+            if first > 0:
+                exchanges.request(stream_id, first)
         result = context.run(handler.function, event.payload, Items(settings, inbound))
         if handler.kind == _UPLOAD:
             self._answer(event, result, handler, context)

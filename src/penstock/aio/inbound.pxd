@@ -24,6 +24,8 @@ cdef class ReceiveBuffer:
     cdef public Py_ssize_t consumed
     cdef public Py_ssize_t expected
     cdef public Py_ssize_t deferred
+    cdef public Py_ssize_t allowed
+    cdef public Py_ssize_t requested
     cdef public bint began
     cdef list _items
     cdef public object ready
@@ -48,6 +50,7 @@ cdef class ReceiveBuffer:
     cdef bint has_room(self, builder, Py_ssize_t count) except *
     cpdef wake_consumers(self)
     cpdef consume(self, Py_ssize_t count)
+    cpdef allow(self, Py_ssize_t total)
     @cython.locals(count=Py_ssize_t)
     cpdef request_more(self)
     @cython.locals(granted=Py_ssize_t)

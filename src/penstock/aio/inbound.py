@@ -39,12 +39,14 @@ class ReceiveBuffer:
     The peer may send `window` items. Consumed items are requested again, half a window at a time, so that the peer
     does not have to stop and no item costs a frame of its own. The window grows while the consumer is fast and the
     window holds few bytes. If items are so large that a window does not fit into the stream's limit, fewer are
-    requested.
+    requested. No more than `allowed` items are ever requested, which a bridge raises as its other side requests them.
 
     Attributes:
         account: The bytes of items that were not consumed.
         expected: Items that were requested and have not arrived.
-        deferred: Items that may be requested when the account has room.
+        deferred: Items that may be requested when the account has room, and they are allowed.
+        allowed: Items that may be requested, counted from the first.
+        requested: Items that were requested, counted from the first.
         window: Items that the peer may send before more are requested.
         min_window: The initial window: the demand with which the stream was opened.
         max_window: The maximum window.
@@ -69,13 +71,21 @@ class ReceiveBuffer:
     """
 
     __slots__ = (
-        "__weakref__", "_items", "account", "began", "builder", "consumed", "deferred", "error", "exchanges",
+        "__weakref__", "_items", "account", "allowed", "began", "builder", "consumed", "deferred", "error", "exchanges",
         "expected", "flow", "max_bytes", "max_rows", "max_window", "min_window", "offset", "on_push", "over", "pending",
-        "pushed", "ready", "ready_bytes", "ready_count", "received_bytes", "refused", "requested_at", "stream_id",
-        "threshold", "waiters", "window"
+        "pushed", "ready", "ready_bytes", "ready_count", "received_bytes", "refused", "requested", "requested_at",
+        "stream_id", "threshold", "waiters", "window"
     )  # fmt: skip
 
-    def __init__(self, exchanges: Exchanges, stream_id: int, window: int, max_window: int, manual: bool) -> None:
+    def __init__(
+        self,
+        exchanges: Exchanges,
+        stream_id: int,
+        window: int,
+        max_window: int,
+        manual: bool,
+        allowed: int = NEVER,
+    ) -> None:
         self.exchanges = exchanges
         self.flow = exchanges.flow
         self.account = Account(self.flow.settings.max_stream_bytes, self.flow.account)
@@ -86,8 +96,9 @@ class ReceiveBuffer:
         self.threshold = NEVER if manual else (window + 1) // 2
         self.consumed = 0
         self.began = False
-        self.expected = window
-        self.deferred = 0
+        self.allowed = allowed
+        self.requested = self.expected = min(window, allowed)
+        self.deferred = window - self.expected
         self.received_bytes = 0
         self.requested_at: float = self.flow.loop.time()
         # The items that `ready` iterates over.
@@ -215,6 +226,12 @@ class ReceiveBuffer:
         elif self.deferred:
             self._request(0)
 
+    def allow(self, total: int) -> None:
+        """Allow `total` items to be requested, counted from the first."""
+        self.allowed = total
+        if self.deferred:
+            self._request(0)
+
     def request_more(self) -> None:
         """Request as many items as were consumed, adjusted by the change of the window."""
         if not self.over:
@@ -225,15 +242,20 @@ class ReceiveBuffer:
         self.consumed = 0
 
     def _request(self, count: int) -> None:
-        """Request `count` items, and those that were deferred, as far as the account has room for them."""
+        """Request `count` items, and those that were deferred, if they are allowed and the account has room."""
         count += self.deferred
         self.deferred = 0
-        if count > 0 and not self.over:
-            granted = self.account.grantable(count, self.expected)
-            self.deferred = count - granted
-            if granted > 0:
-                self.expected += granted
-                self.exchanges.request(self.stream_id, granted)
+        if count <= 0 or self.over:
+            return
+        granted = min(count, self.allowed - self.requested)
+        if granted > 0:
+            granted = self.account.grantable(granted, self.expected)
+        if granted > 0:
+            count -= granted
+            self.requested += granted
+            self.expected += granted
+            self.exchanges.request(self.stream_id, granted)
+        self.deferred = count
 
     def _resize_window(self) -> int:
         """Let the window grow or shrink; return the difference in items."""

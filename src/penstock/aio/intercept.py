@@ -40,7 +40,7 @@ class _Bound(Service):
     def __init__(self, service: Service, connection: Connection) -> None:
         super().__init__()
         self.interceptors = service.interceptors
-        self.manual = service.manual
+        self.by_demand = service.by_demand
         self._service = service
         self._connection = connection
 

@@ -54,20 +54,13 @@ class Items:
         """True if the next item has arrived."""
         return self._inbound is not None and _has_items(self._inbound)
 
-    def grant(self, count: int) -> None:
-        """Request `count` more items on a stream that was opened with `manual=True`. No effect after its end.
+    def _allow(self, total: int) -> None:
+        """Let no more than `total` items be requested, counted from the first, however fast they are consumed.
 
-        Args:
-            count: The number of items, at least 1.
-
-        Raises:
-            LocalError: The stream is not open yet, or `count` is less than 1.
-
+        For items that were received without leave to request any, as those of a bridge are.
         """
-        if self._inbound is None:
-            raise LocalError("grant() on a stream that is not open; enter its block first")
-        if not self._inbound.over:
-            self._inbound.exchanges.request(self._inbound.stream_id, count)
+        if self._inbound is not None:
+            self._inbound.allow(total)
 
     def batches(
         self,

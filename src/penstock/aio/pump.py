@@ -237,7 +237,7 @@ class TaskPump(Half):
             self.replaced = self.exchanges.outbound.get(self.stream_id) is not self
             return
         items = aiter(source)
-        self.on_credit = getattr(items, "demanded", None)
+        self.on_credit = getattr(source, "demanded", None)
         if self.on_credit is not None:
             self.on_credit(self.session.credit(self.stream_id))
         try:

@@ -59,15 +59,16 @@ class Service:
         interceptors: The interceptors, the outermost first.
         serving: True once a server or client uses the service: interceptors can no longer be added.
         typed: True if any handler is typed.
-        manual: True if handlers request the items of their requests themselves, with :meth:`Items.grant`.
 
     """
+
+    by_demand = False
+    """True if items after a request are requested only as handlers permit it; see `Items._allow`."""
 
     def __init__(self, *, interceptors: Iterable[Interceptor] = ()) -> None:
         self.interceptors: list[Interceptor] = []
         self.serving = False
         self.typed = False
-        self.manual = False
         self._reserved: set[str] = set()
         for interceptor in interceptors:
             self.intercept(interceptor)

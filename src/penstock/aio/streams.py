@@ -14,7 +14,7 @@ from .connectors import MAX_REFUSALS, Connector
 from .exchanges import Exchanges
 from .flow import GATHER
 from .handlers import Interceptor, Request, chain, close_items, items_of
-from .inbound import ReceiveBuffer
+from .inbound import NEVER, ReceiveBuffer
 from .item_errors import ReportedErrors
 from .items import Items
 from .outgoing import Outgoing
@@ -41,6 +41,7 @@ class StreamRequest(NamedTuple):
     outgoing: Source | None = None
     endless: bool = False
     on_push: Callable[[bytes], None] | None = None
+    allowed: int = NEVER
 
 
 class Stream(Items):
@@ -157,6 +158,21 @@ class Stream(Items):
                 raise LocalError("with_errors() must be called before the stream is open, and not with interceptors")
             self._errors = ReportedErrors()
         return self._errors
+
+    def grant(self, count: int) -> None:
+        """Request `count` more items on a stream that was opened with `manual=True`. No effect after its end.
+
+        Args:
+            count: The number of items, at least 1.
+
+        Raises:
+            LocalError: The stream is not open yet, or `count` is less than 1.
+
+        """
+        if self._inbound is None:
+            raise LocalError("grant() on a stream that is not open; enter its block first")
+        if not self._inbound.over:
+            self._inbound.exchanges.request(self._inbound.stream_id, count)
 
     def cancel(self, metadata: bytes | None = None) -> None:
         """Cancel the stream. Items that have arrived can still be consumed. No effect after its end.
@@ -276,7 +292,8 @@ class Stream(Items):
         if source is not None and self._outgoing is None:
             self._outgoing = Outgoing(source)
         route = "" if wanted.routed else wanted.route
-        opening = (wanted.kind, route, wanted.payload, self._credit, source is None, wanted.endless)
+        first = min(self._credit, wanted.allowed)
+        opening = (wanted.kind, route, wanted.payload, first, source is None, wanted.endless)
         refused_by, order = self._again
         try:
             try:
@@ -295,7 +312,7 @@ class Stream(Items):
     def _own(self, exchanges: Exchanges, stream_id: int) -> ReceiveBuffer:
         """Become the owner of a stream that was opened."""
         wanted = self._wanted
-        inbound = ReceiveBuffer(exchanges, stream_id, self._credit, self._limit, wanted.manual)
+        inbound = ReceiveBuffer(exchanges, stream_id, self._credit, self._limit, wanted.manual, wanted.allowed)
         inbound.on_push = wanted.on_push
         self._inbound = exchanges.inbound[stream_id] = inbound
         if self._errors is not None:

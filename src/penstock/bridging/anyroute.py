@@ -21,9 +21,10 @@ class AnyRoute(Service):
 
     """
 
+    by_demand = True
+
     def __init__(self, kind_of: Callable[[str], int], answer: Interceptor) -> None:
         super().__init__(interceptors=[answer])
-        self.manual = True
         self._kind_of = kind_of
 
     def kind_of(self, route: str) -> int | None:

@@ -12,7 +12,6 @@ from typing import Any, Final
 from ..aio.dialer import SetupData
 from ..aio.handlers import Next, Request
 from ..aio.server import Server, serve
-from ..aio.service import Service
 from ..aio.setup import Acceptor, current_connection
 from ..connection import Connection
 from ..errors import LocalError, PenstockError, Rejected
@@ -123,12 +122,11 @@ class _Bridge:
 
         If the upstream is down, the client is admitted: its requests fail until the upstream is back.
         """
-        service = Service()
-        service.manual = True
         data_mime = client.data_mime if self._side(client).form is None else TEXT_MIME
         destination = self._destination.for_client(client, data_mime)
+        back = Forwarder(lambda: self._back(client, upstream), self._kinds, self._counters)
+        service = AnyRoute(self._kinds.kind_of, back)
         upstream = Upstream(destination, service, self._counters, client.address)
-        service.intercept(Forwarder(lambda: self._back(client, upstream), self._kinds, self._counters))
         try:
             await upstream.peer()
         except Rejected:
@@ -165,7 +163,7 @@ class _Bridge:
         there = Side(connection, text_form(self._url.protocol, self._url.options))
         guess = _merges_calls(client) and not _merges_calls(connection)
         translation = Translation(self._side(client), there, self._counters)
-        return Target(peer, upstream.settings, self._settings, translation, guess)
+        return Target(peer, translation, guess)
 
     async def _back(self, client: Connection, upstream: Upstream) -> Target:
         """Return the target of a request of the upstream: the client."""
@@ -173,7 +171,7 @@ class _Bridge:
         assert connection is not None
         there = Side(connection, text_form(self._url.protocol, self._url.options))
         translation = Translation(there, self._side(client), self._counters)
-        return Target(client.peer, self._settings, upstream.settings, translation, False)
+        return Target(client.peer, translation, False)
 
     def _side(self, client: Connection) -> Side:
         form: TextForm | None = self._forms.get((client.protocol, client.data_mime))

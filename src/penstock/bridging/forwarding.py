@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ..aio.handlers import Next, Request, close_items
 from ..aio.intercept import Answer
 from ..aio.peer import Peer
-from ..aio.streams import Stream, StreamRequest
+from ..aio.streams import StreamRequest
 from ..errors import ApplicationError, Rejected
 from ..kinds import Kind
 from ..payload import Payload
-from ..settings import Settings
 from .counters import Counters
-from .demand import DemandedItems, RequestItems, Response
+from .demand import Demand
 from .kinds import RouteKinds
 from .translation import Translation
 from .watching import StreamWatcher, Unwatched, Watch
@@ -33,16 +32,12 @@ class Target:
 
     Attributes:
         peer: The peer that answers them.
-        settings: The settings of its connection.
-        source_settings: The settings of the connection that requests come from.
         translation: Translates between the two sides.
         guess_calls: What is requested as a stream may be a call: only the target's protocol distinguishes the two.
 
     """
 
     peer: Peer
-    settings: Settings
-    source_settings: Settings
     translation: Translation
     guess_calls: bool
 
@@ -97,15 +92,15 @@ class _Forwarded:
         self._peer = target.peer
         self._target = target
         self._translation = target.translation
-        self._request = request
+        self.request = request
         self._kinds = kinds
         self._counters = counters
 
     async def answer(self) -> Payload | None:
         """Return the response of a call; None for a FIRE."""
         try:
-            route, payload = self._translation.request(self._request)
-            if self._request.kind is Kind.FIRE:
+            route, payload = self._translation.request(self.request)
+            if self.request.kind is Kind.FIRE:
                 await self._peer.fire(route, payload)
                 self.watcher.ended(None)
                 return None
@@ -120,27 +115,30 @@ class _Forwarded:
         self.watcher.ended(None)
         return response
 
-    def items(self) -> AsyncIterator[Payload]:
+    def items(self) -> AsyncIterable[Payload]:
         """Return the items of a stream or channel."""
-        if self._target.guess_calls and self._kinds.is_call(self._request.route):
-            return _Items(self, self._single(), None)
-        demanded = DemandedItems(Response(self._open), self._target.settings)
-        return _Items(self, demanded, demanded.demanded)
+        return _Response(self)
+
+    async def streamed(self, demand: Demand) -> AsyncIterator[Payload]:
+        """Yield the items of the target as they are."""
+        request = self.request
+        if self._target.guess_calls and self._kinds.is_call(request.route):
+            async for item in self._single():
+                yield item
+            return
+        accepted = await demand.first()
+        route, payload = self._translation.request(request)
+        outgoing = None if request.items is None else _Following(self)
+        wanted = StreamRequest(request.kind, route, payload, outgoing=outgoing, allowed=accepted)
+        async with self._peer._stream(wanted) as stream:
+            demand.begin(stream)
+            async for item in stream:
+                yield item
 
     async def _single(self) -> AsyncIterator[Payload]:
         """Yield the response of a call that was requested as a stream."""
-        route, payload = self._translation.request(self._request)
+        route, payload = self._translation.request(self.request)
         yield await self._peer.call(route, payload)
-
-    def _open(self, credit: int) -> Stream:
-        request = self._request
-        route, payload = self._translation.request(request)
-        outgoing = None if request.items is None else _Sent(self)
-        return self._peer._stream(StreamRequest(request.kind, route, payload, False, credit, True, outgoing))
-
-    def following(self) -> DemandedItems:
-        """Return the items that follow the request."""
-        return DemandedItems(RequestItems(self._request.items), self._target.source_settings)
 
     def sent(self, item: Payload) -> Payload:
         """Count and translate an item that follows the request."""
@@ -157,7 +155,7 @@ class _Forwarded:
 
     def instead(self, error: Exception, begun: bool) -> AsyncIterator[Payload] | None:
         """Return the response of a call, if the target has refused a stream because the route is a call's."""
-        request = self._request
+        request = self.request
         refused = not begun and _is_unknown_route(error)
         known = not self._kinds.may_be_call(request.route)
         if not refused or known or not self._target.guess_calls or request.kind is not Kind.STREAM:
@@ -166,15 +164,15 @@ class _Forwarded:
 
     async def _learned(self, refused: Exception) -> AsyncIterator[Payload]:
         """Yield the response of a call, and remember that the route is one. If it is unknown, too, raise `refused`."""
-        route, payload = self._translation.request(self._request)
+        route, payload = self._translation.request(self.request)
         try:
             response = await self._peer.call(route, payload)
         except ApplicationError as error:
             if _is_unknown_route(error):
                 raise refused from None
-            self._kinds.learn_call(self._request.route)
+            self._kinds.learn_call(self.request.route)
             raise
-        self._kinds.learn_call(self._request.route)
+        self._kinds.learn_call(self.request.route)
         yield response
 
     def failed(self, error: Exception) -> Exception:
@@ -192,76 +190,62 @@ def _is_unknown_route(error: Exception) -> bool:
     return isinstance(error, ApplicationError) and error.message.startswith(NO_HANDLER)
 
 
-class _Sent(AsyncIterator[Payload]):
-    """The translated items that follow a request, requested as the target requests them."""
+class _Response(AsyncIterable[Payload]):
+    """The translated items of a response, with its errors. They are requested as the client requests them."""
 
     def __init__(self, forwarded: _Forwarded) -> None:
         self._forwarded = forwarded
-        self._items = forwarded.following()
-        self.demanded = self._items.demanded
-
-    def __aiter__(self) -> _Sent:
-        return self
-
-    async def __anext__(self) -> Payload:
-        try:
-            return self._forwarded.sent(await anext(self._items))
-        except StopAsyncIteration:
-            self._forwarded.watcher.sent_end()
-            raise
-
-    async def aclose(self) -> None:
-        """Ask for no more items."""
-        await self._items.aclose()
-
-
-class _Items(AsyncIterator[Payload]):
-    """The translated items of a stream, with its errors."""
-
-    def __init__(
-        self, forwarded: _Forwarded, items: AsyncIterator[Payload], tell: Callable[[int], None] | None
-    ) -> None:
-        self._forwarded = forwarded
-        self._items = items
-        self._tell = tell
-        self._begun = self._over = False
-        # Counts of items since the start.
-        self._passed = self._allowed = 0
+        self._demand = Demand()
+        # The most items that the client has requested, counted from the first.
+        self._requested = 0
 
     def demanded(self, credit: int) -> None:
-        """Request items, because the client accepts `credit` more of them."""
-        if self._passed + credit > self._allowed:
-            self._allowed = self._passed + credit
+        """Note that the client accepts `credit` more items; see :class:`penstock.aio.pump.TaskPump`."""
+        self._demand.told(credit)
+        if self._demand.accepted > self._requested:
+            self._requested = self._demand.accepted
             self._forwarded.watcher.demanded(credit)
-        if self._tell is not None:
-            self._tell(credit)
 
-    def __aiter__(self) -> _Items:
-        return self
+    async def __aiter__(self) -> AsyncIterator[Payload]:
+        forwarded, begun = self._forwarded, False
+        items = forwarded.streamed(self._demand)
+        try:
+            while True:
+                try:
+                    async for item in items:
+                        begun = True
+                        self._demand.passed += 1
+                        yield forwarded.received(item)
+                    break
+                except Exception as error:
+                    instead = forwarded.instead(error, begun)
+                    if instead is None:
+                        raise forwarded.failed(error) from error
+                    # Its own refusal is final.
+                    items, begun = instead, True
+        except (CancelledError, GeneratorExit):
+            forwarded.watcher.canceled()
+            raise
+        finally:
+            await close_items(items)
+        forwarded.watcher.ended(None)
 
-    async def __anext__(self) -> Payload:
-        while True:
-            try:
-                item = await anext(self._items)
-                self._begun = True
-                self._passed += 1
-                return self._forwarded.received(item)
-            except StopAsyncIteration:
-                self._over = True
-                self._forwarded.watcher.ended(None)
-                raise
-            except Exception as error:
-                instead = self._forwarded.instead(error, self._begun)
-                if instead is None:
-                    self._over = True
-                    raise self._forwarded.failed(error) from error
-                # Its own refusal is final.
-                self._begun = True
-                self._items = instead
 
-    async def aclose(self) -> None:
-        """Cancel the stream."""
-        if not self._over:
-            self._over = True
-            self._forwarded.watcher.canceled()
-        await close_items(self._items)
+class _Following(AsyncIterable[Payload]):
+    """The translated items that follow a request. They are requested as the target requests them."""
+
+    def __init__(self, forwarded: _Forwarded) -> None:
+        self._forwarded = forwarded
+        self._demand = Demand()
+
+    def demanded(self, credit: int) -> None:
+        """Note that the target accepts `credit` more items; see :class:`penstock.aio.pump.TaskPump`."""
+        self._demand.told(credit)
+
+    async def __aiter__(self) -> AsyncIterator[Payload]:
+        forwarded, demand = self._forwarded, self._demand
+        demand.begin(forwarded.request.items)
+        async for item in forwarded.request.items:
+            demand.passed += 1
+            yield forwarded.sent(item)
+        forwarded.watcher.sent_end()

@@ -94,6 +94,7 @@ class ReactiveStreamsSession:
     full = False
     secret = b""
     calls_by_streams = True
+    counts_request = False
     item_errors = None
 
     @property

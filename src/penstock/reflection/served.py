@@ -46,7 +46,7 @@ class Reflecting(Service):
         super().__init__()
         self.interceptors = service.interceptors
         self.typed = service.typed
-        self.manual = service.manual
+        self.by_demand = service.by_demand
         self._service = service
         self._describe = Handler(partial(_answer, service, connection, software), Kind.CALL, ROUTE)
 

@@ -54,6 +54,7 @@ class RiverSession:
     """
 
     calls_by_streams = False
+    counts_request = False
 
     def __init__(
         self,

@@ -160,6 +160,7 @@ class RSocketSession:
     linked_at = None
     excused = False
     calls_by_streams = False
+    counts_request = True
     durable = None
     item_errors = None
     full = False

@@ -10,7 +10,8 @@ import os
 import random
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from ..aio.peer import Peer
@@ -36,6 +37,7 @@ FIRST_PAUSE: Final = 0.05
 MAX_PAUSE: Final = 2.0
 SETTINGS: Final[dict[str, Any]] = {"keepalive_interval": 2.0, "keepalive_lifetime": 10.0, "connect_timeout": 5.0}
 """A collector gives up the names that a dead client holds after this lifetime, and a client a collector that is."""
+CLOSED: Final = "the connections to collectors were closed; open the journal again"
 
 T = TypeVar("T")
 
@@ -55,10 +57,13 @@ class Links:
         # Which of the addresses between "|" was the last one to connect to.
         self._turns: dict[str, int] = {}
         self._closing = asyncio.Event()
+        self._closed = False
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="penstock-links", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
+        _here.links = self
         # The runner cancels what is left, and waits for it.
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.run(self._until_closed())
@@ -69,29 +74,45 @@ class Links:
         await asyncio.gather(*(peer.close(0) for peer in made), return_exceptions=True)
 
     def close(self) -> None:
-        """Close the connections, cancel what runs on the loop, and end the thread."""
-        self._loop.call_soon_threadsafe(self._closing.set)
+        """Close the connections, cancel what runs on the loop, and wait for the end of the thread.
+
+        What waits for a result fails. May be called twice, but not on the loop.
+        """
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run a coroutine on the loop; return its future, for this thread."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        """Run a coroutine on the loop; return its future, to :meth:`wait` for. `SessionClosed`: it is closed."""
+        with self._lock:
+            if not self._closed:
+                return asyncio.run_coroutine_threadsafe(work, self._loop)
+        work.close()
+        raise SessionClosed(CLOSED)
 
     def post(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run a coroutine on the loop some time later. Does nothing if the connections are closed."""
-        try:
+        """Run a coroutine on the loop some time later. Does nothing if it is closed."""
+        with suppress(SessionClosed):
             self.submit(work)
-        except RuntimeError:
-            work.close()
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop, and wait for its result in this thread. An interrupt cancels it."""
-        future = self.submit(work)
+    def wait(self, future: Future[T]) -> T:
+        """Wait in this thread for a coroutine's result; an interrupt cancels it. `SessionClosed`: it was closed."""
         try:
             return future.result()
+        except CancelledError:
+            raise SessionClosed(CLOSED) from None
         except BaseException:
             future.cancel()
             raise
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the loop, and wait for its result in this thread. An interrupt cancels it."""
+        try:
+            return self.wait(self.submit(work))
+        except SessionClosed as error:
+            raise JournalError(str(error)) from error
 
     async def peer(self, url: str) -> Peer:
         """Return the connection to a collector, which is made if there is none."""
@@ -158,11 +179,19 @@ def _refused(url: str, error: PenstockError) -> JournalError:
 
 _links: Links | None = None
 _lock = threading.Lock()
+# Of a thread that runs a loop of connections, these.
+_here = threading.local()
 
 
 def links() -> Links:
-    """Return the connections of this process; those of the process that it was forked from are not its own."""
+    """Return the connections of this process; those of the process that it was forked from are not its own.
+
+    On the loop of some connections, these are returned, even if they are about to be closed.
+    """
     global _links
+    mine: Links | None = getattr(_here, "links", None)
+    if mine is not None and mine.pid == os.getpid():
+        return mine
     with _lock:
         if _links is None or _links.pid != os.getpid():
             _links = Links()
@@ -170,9 +199,10 @@ def links() -> Links:
 
 
 def close_links() -> None:
-    """Close the connections of this process. Who follows a collector or holds a name stops; a later question connects.
+    """Close the connections of this process, and end their thread. A later question makes new ones.
 
-    A process that reads no more need not call this: the thread ends with it.
+    Collectors are not followed any longer, and names that are held are given back. Ranges that are being read go on
+    with new connections. A process that reads no more need not call this: the thread ends with it.
     """
     global _links
     with _lock:

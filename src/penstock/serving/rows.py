@@ -86,7 +86,7 @@ class _Range:
         assembler = Assembler()
         coming = connections.submit(_more(parts))
         try:
-            while (content := coming.result()) is not None:
+            while (content := connections.wait(coming)) is not None:
                 coming = connections.submit(_more(parts))
                 for part in content:
                     for head, body in assembler.feed(part):
