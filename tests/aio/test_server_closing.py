@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,33 @@ async def test_closing_server_serves_fires_and_waits_for_their_handlers() -> Non
         await call
         await closing
     assert ended == [b"late"]
+
+
+async def test_requests_without_a_response_are_begun_although_their_client_has_left() -> None:
+    service, seen = Service(), []
+
+    @service.fire("log")
+    def log(request: Payload) -> None:
+        # As slow as it takes for the other requests to wait for later turns of the loop.
+        time.sleep(0.005)
+        seen.append(request.data)
+
+    server = penstock.serve(service, "rsocket+tcp://127.0.0.1:0")
+    async with server:
+        async with penstock.connect(server.urls[0]) as peer:
+            for number in range(100):
+                await peer.fire("log", b"%d" % number)
+        await until(lambda: not server.peers)
+        assert 0 < len(seen) < 100
+    assert seen == [b"%d" % number for number in range(100)]
+
+
+async def test_requests_that_are_not_begun_in_time_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    service = Service()
+    service.fire("log")(lambda request: time.sleep(0.005))
+    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0", settings=Settings(close_grace=0.05)) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            for _ in range(200):
+                await peer.fire("log")
+        await until(lambda: not server.peers)
+    assert any("requests were received and not begun" in record.getMessage() for record in caplog.records)

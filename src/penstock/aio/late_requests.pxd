@@ -11,7 +11,7 @@ cdef class LateRequests:
     cdef object _begin
     cdef Exchanges _exchanges
     cdef Flow _flow
-    cdef dict _streams
+    cdef object _streams
     cdef readonly bint active
 
     cpdef start(self)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
@@ -13,11 +15,15 @@ from .scheduler import TURN_SECONDS
 
 __all__ = ["BATCH_SECONDS", "CHECK_EVERY", "LateRequests"]
 
+logger = logging.getLogger("penstock.aio")
+
 BATCH_SECONDS: Final = 0.01
 """The time after which a batch begins no more requests. A full read of calls to short handlers takes less."""
 CHECK_EVERY: Final = 8
 """The number of requests after which the time is checked again: reading the clock for each would slow down calls. It is
 not checked in smaller batches."""
+REQUEST_BYTES: Final = 400
+"""Memory that a request takes while it waits, besides its content."""
 
 
 class LateRequests:
@@ -41,8 +47,8 @@ class LateRequests:
         self._exchanges = exchanges
         self._flow = flow = exchanges.flow
         self._begin = begin
-        # By stream: its request, and later events.
-        self._streams: dict[int, list[Event]] = {}
+        # By stream: its request, and later events. To find the first key of a dict takes as long as keys were removed.
+        self._streams: OrderedDict[int, list[Event]] = OrderedDict()
         self._account = Account(0, flow.account)
         self.active = False
 
@@ -91,6 +97,8 @@ class LateRequests:
         """Wait for requests without a response to begin, and for their handlers; until `deadline` at the latest."""
         while self.active and self._flow.loop.time() < deadline:  # noqa: ASYNC110  # Each turn begins some.
             await asyncio.sleep(0)
+        if self.active:
+            logger.warning("%s: %d requests were received and not begun", self._flow.name, len(self._streams))
         await self._exchanges.finish_fires(deadline)
 
     def _remove(self, stream_id: int) -> list[Event]:
@@ -100,4 +108,7 @@ class LateRequests:
 
 
 def _size(event: Event) -> int:
-    return ITEM_BYTES + (len(event.payload.data) if isinstance(event, Requested) else 0)
+    if not isinstance(event, Requested):
+        return ITEM_BYTES
+    metadata = event.payload.metadata
+    return REQUEST_BYTES + len(event.payload.data) + (0 if metadata is None else len(metadata))

@@ -110,6 +110,8 @@ class Server:
         self._observers = observers
         self._listeners: list[Listener] = []
         self._drivers: dict[Session, Driver] = {}
+        # Their clients have left, and requests without a response wait to be begun.
+        self._finishing: list[Driver] = []
         self._limits = Limits(settings)
         self._arrivals: set[Arrival] = set()
         # Those that are refused, and whose client is told so when its first message arrives.
@@ -192,7 +194,7 @@ class Server:
             await listener.close()
         # Sessions without a link are closed, too: no more links are accepted.
         closing = (self._finish(session, driver, grace) for session, driver in self._drivers.items())
-        await asyncio.gather(self._reject_arrivals(grace), *closing)
+        await asyncio.gather(self._reject_arrivals(grace), self._finish_fires(grace), *closing)
         await cancel_tasks(self._tasks, "a closed connection")
         await self._observers.exited()
         # The links of refused clients close on their own, but not after the event loop.
@@ -234,6 +236,11 @@ class Server:
                 driver.detach()
                 grace = 0
         await driver.close(grace)
+
+    async def _finish_fires(self, grace: float | None) -> None:
+        """Wait for requests without a response, whose clients have left."""
+        deadline = asyncio.get_running_loop().time() + (self._settings.close_grace if grace is None else grace)
+        await asyncio.gather(*(driver.dispatch.late.finish_fires(deadline) for driver in self._finishing))
 
     async def _drained(self, durable: Durable, driver: Driver, grace: float) -> None:
         """Wait up to `grace` seconds until the streams of a session have ended and its state is durable."""
@@ -392,6 +399,8 @@ class Server:
 
     def _ended(self, session: Session) -> None:
         self._limits.ended(session)
-        for task in self._drivers.pop(session).exchanges.tasks:
+        driver = self._drivers.pop(session)
+        self._finishing = [each for each in (*self._finishing, driver) if each.dispatch.late.active]
+        for task in driver.exchanges.tasks:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
