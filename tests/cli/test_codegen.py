@@ -37,6 +37,14 @@ def test_what_is_lost_is_said_and_strict_refuses(penstock: Penstock, tmp_path: P
     assert_one_line(strict)
 
 
+def test_a_file_that_cannot_be_written_is_wrong_use(penstock: Penstock, tmp_path: Path) -> None:
+    program = tmp_path / "quotes_for_codegen.py"
+    program.write_text(PROGRAM)
+    result = penstock("codegen", f"{program}:service", "-o", str(tmp_path / "none" / "client.py"))
+    assert result.code == 2
+    assert "cannot write" in result.err.splitlines()[-1]
+
+
 def test_wrong_sources_and_options_are_one_line(penstock: Penstock, tmp_path: Path) -> None:
     (tmp_path / "wrong.json").write_text("[]")
     for arguments in (

@@ -64,6 +64,8 @@ def test_current_context_changes(penstock: Penstock, server: str) -> None:
         (("a b", "rsocket+tcp://h:1"), "is not a name for a context"),
         (("dev", "http://h:1"), "has no transport"),
         (("dev", "rsocket+tcp://h:1", "--set", "nonsense=1"), "nonsense"),
+        (("dev", "rsocket+tcp://h:1", "--auth", "password"), "invalid credentials"),
+        (("dev", "rsocket+tcp://h:1", "--setup-auth", "bearer:"), "invalid credentials"),
     ],
 )
 def test_invalid_context_is_refused(penstock: Penstock, arguments: tuple[str, ...], problem: str) -> None:

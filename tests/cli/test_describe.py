@@ -91,3 +91,22 @@ def test_texts_of_the_server_are_not_markup(penstock: Penstock, tmp_path: Path) 
     with serving(f"{tmp_path}/app.py:service", "rsocket+tcp://127.0.0.1:0", options=["--reflection"]) as (_, [url]):
         out = penstock("describe", url).out
     assert b"[red]a\\x1b[2J" in out and b"[bold]about[/bold]" in out and b"\x1b" not in out
+
+
+def test_the_example_contains_no_secret_and_names_the_context(
+    penstock: Penstock, described: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    *_, example = penstock(
+        "describe", described[0], "log", "--auth", "bearer:known", "--setup", "known", "--set", "credit=5"
+    ).out.decode().splitlines()  # fmt: skip
+    assert example == (
+        f"penstock fire {described[0]} log -d data --setup '(hidden)' --set credit=5 --auth '(hidden)'"
+        if " -d " in example
+        else f"penstock fire {described[0]} log --setup '(hidden)' --set credit=5 --auth '(hidden)'"
+    )
+    penstock("context", "add", "dev", described[0], "--auth", "bearer:known", "--data-mime", "application/json")
+    for arguments in (("@dev", "quotes.latest"), ("quotes.latest",)):
+        *_, example = penstock("describe", *arguments).out.decode().splitlines()
+        assert example.startswith("penstock call @dev quotes.latest ") and "known" not in example
+        assert "--data-mime" not in example

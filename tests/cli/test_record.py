@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
+from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
+from tests.serving.served import until
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -64,6 +65,33 @@ def test_no_server_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
     assert "cannot be reached" in result.err
 
 
+def test_lost_server_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
+    path = tmp_path / "recording.jsonl"
+    with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0") as (process, [url]):
+        arguments = command("record", url, "slow", "-d", "60000", "--kind", "call", "-o", str(path))
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recording:
+            until(lambda: path.exists() and '"request"' in path.read_text())
+            process.kill()
+            recording.communicate(timeout=SECONDS)
+    assert recording.returncode == 3
+
+
+def test_saved_contexts_name_the_server(
+    penstock: Penstock, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("PENSTOCK_CONTEXT", raising=False)
+    penstock("context", "add", "dev", server)
+    path = tmp_path / "recording.jsonl"
+    for place in (["@dev"], []):
+        assert penstock("record", *place, "count", "-d", "3", "-o", str(path)).code == 0
+        assert lines_of(path)[0]["url"] == server
+    result = penstock("replay", str(path), "--to", "@dev", "double", "--speed", "max")
+    assert (result.code, result.lines[-2:]) == (0, [b"2", b"4"])
+    # Metadata may contain credentials.
+    assert path.stat().st_mode & 0o077 == 0
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -73,6 +101,7 @@ def test_no_server_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
         ("--listen", "rsocket+tcp://:0", "-o", "x"),
         ("rsocket+tcp://127.0.0.1:1", "x", "-o", "/no/such/folder/file"),
         ("rsocket+tcp://127.0.0.1:1", "x", "-o", "x", "--kind", "dance"),
+        ("--listen", "rsocket+tcp://:0", "--to", "rsocket+tcp://127.0.0.1:1", "-o", "x", "--timeout", "1"),
     ],
 )
 def test_wrong_use_is_exit_code_2(

@@ -54,6 +54,8 @@ def test_options_are_repeated_and_secrets_of_the_environment_are_not(tmp_path: P
     assert texts["command"].endswith(f"--data-mime text/plain --set credit=5 --auth bearer:@{token}")
     texts = copied(environment={**os.environ, "PENSTOCK_AUTH": "bearer:hidden"})
     assert "hidden" not in str(texts)
+    texts = copied("--auth", "bearer:known")
+    assert "known" not in str(texts) and "--auth '(hidden)'" in texts["command"]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class Talk:
         if peer is not None:
             target.peer, target.state = peer, State.CONNECTED
         self.target = target
-        self.page = Conversation(target, Place(URL, ("--data-mime", "application/json")), self._report)
+        self.page = Conversation(target, Place(URL, options=("--data-mime", "application/json")), self._report)
 
     async def _report(self, message: dict[str, Any]) -> None:
         # As it is sent: it can be written as JSON.

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..errors import ApplicationError
+from ..errors import ApplicationError, LinkError
 
 __all__ = ["Counters", "code_of"]
 
@@ -23,6 +23,7 @@ class Counters:
         clients_total: All clients so far.
         upstream_connects: Connections to the upstream that were made.
         upstream_failures: Attempts to connect that failed.
+        upstream_losses: Requests that failed because their connection broke.
         requests: Forwarded requests by kind, in both directions.
         items_down: Responses and items that went to clients.
         items_up: Items that clients have sent after their requests.
@@ -35,6 +36,7 @@ class Counters:
     clients_total: int = 0
     upstream_connects: int = 0
     upstream_failures: int = 0
+    upstream_losses: int = 0
     requests: Counter[str] = field(default_factory=Counter)
     items_down: int = 0
     items_up: int = 0
@@ -43,6 +45,7 @@ class Counters:
 
     def failed(self, error: BaseException) -> None:
         """Count a failed request."""
+        self.upstream_losses += isinstance(error, LinkError)
         code = code_of(error)
         self.errors[code if code in self.errors or len(self.errors) < MAX_CODES else "others"] += 1
 

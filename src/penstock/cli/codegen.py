@@ -82,7 +82,10 @@ def codegen(
     if output is None:
         sys.stdout.write(text)
     else:
-        Path(output).write_text(text, encoding="utf-8")
+        try:
+            Path(output).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise LocalError(f"cannot write {output!r}: {error.strerror}") from error
 
 
 def _report(lost: str, losses: list[Loss]) -> None:

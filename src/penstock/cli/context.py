@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Annotated, Any, Final
 
 import typer
@@ -15,7 +14,9 @@ from ..errors import LocalError
 from ..urls import parse_url
 from .connect_options import SessionOptions
 from .contexts import Contexts, Saved, check_name, load, save
+from .credentials import check_form
 from .groups import grouped
+from .repeated import is_given, without_secret
 from .request_options import Auth
 
 app = typer.Typer(
@@ -23,10 +24,6 @@ app = typer.Typer(
     "Example: penstock context add dev rsocket+tcp://localhost:7878"
 )
 
-SECRET: Final = frozenset({"auth", "setup_auth", "header", "setup", "setup_metadata"})
-"""Options whose values may be secret: only where they come from is shown."""
-HIDDEN: Final = "(hidden)"
-REFERENCE: Final = re.compile(r"(?:bearer:|simple:[^:]*:)?(?:@|env:).*")
 UNSAVED: Final = frozenset({"name", "server", "saved_context"})
 
 Name = Annotated[str, Argument(help="The name of a context.", autocompletion=lambda: list(load().contexts))]
@@ -51,10 +48,13 @@ def add(
     check_name(name)
     parse_url(server)
     options.settings(server)
+    for name_of, text in (("auth", auth), ("setup_auth", options.setup_auth)):
+        if text is not None and is_given(context, name_of):
+            check_form(text)
     given = {
         str(each.name): context.params[str(each.name)]
         for each in context.command.params
-        if (source := context.get_parameter_source(str(each.name))) and source.name == "COMMANDLINE"
+        if is_given(context, str(each.name))
     }
     saved = Saved(server, {key: value for key, value in given.items() if key not in UNSAVED})
     contexts = load()
@@ -121,7 +121,8 @@ def show(
         return
     print(f"{name or contexts.current}: {fields['url']}{' (current)' if fields['current'] else ''}")
     for key, value in fields["options"].items():
-        print(f"  --{key.replace('_', '-')} {value}")
+        for each in value if isinstance(value, list) else [value]:
+            print(f"  --{key.replace('_', '-')}{'' if each is True else f' {each}'}")
 
 
 @app.command("rm")
@@ -141,12 +142,5 @@ def remove(name: Name) -> None:
 def _shown(contexts: Contexts, name: str) -> dict[str, Any]:
     """Return a context as it is printed."""
     saved = contexts.find(name)
-    options = {key: _without_secret(value) if key in SECRET else value for key, value in saved.options.items()}
+    options = {key: without_secret(key, value) for key, value in saved.options.items()}
     return {"url": saved.url, "current": contexts.current == name, "options": options}
-
-
-def _without_secret(value: Any) -> Any:
-    """Return the value of an option, if it only says where the secret is: a file, or a variable of the environment."""
-    if isinstance(value, list):
-        return [_without_secret(each) for each in value]
-    return value if REFERENCE.fullmatch(str(value)) else HIDDEN

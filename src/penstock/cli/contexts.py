@@ -17,6 +17,7 @@ from ..errors import LocalError
 from .places import configuration
 
 __all__ = [
+    "ADDRESS",
     "MARK",
     "Contexts",
     "Saved",
@@ -31,7 +32,10 @@ __all__ = [
 
 MARK: Final = "@"
 """Before the name of a context, in place of a URL."""
+ADDRESS: Final = "penstock.address"
+"""The key of a command's metadata with its @NAME."""
 VARIABLE: Final = "PENSTOCK_CONTEXT"
+LISTEN: Final = "--listen"
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 URL: Final = re.compile(r"[a-z][a-z0-9.-]*\+[a-z0-9]+://.*", re.IGNORECASE)
 
@@ -119,6 +123,7 @@ def resolved(context: typer.Context, value: str | None) -> str | None:
         raise
     known = {parameter.name for parameter in context.command.params}
     chosen = {name: given for name, given in saved.options.items() if name in known}
+    context.meta[ADDRESS] = value
     context.default_map = dict(context.default_map or {}) | chosen
     return saved.url
 
@@ -151,7 +156,9 @@ def with_context(arguments: Sequence[str], command: Any) -> list[str]:
         if asked:
             raise LocalError("--context names the server: use it without a URL")
         return given
-    name = asked or (os.environ.get(VARIABLE) or load().current if url.required else "")
+    # `penstock record` needs no URL with --listen.
+    needed = url.required or not any(word.partition("=")[0] == LISTEN for word in given)
+    name = asked or (os.environ.get(VARIABLE) or load().current if needed else "")
     if not name or "--help" in given or "-h" in given:
         return given
     return [given[0], f"{MARK}{name}", *given[1:]]

@@ -10,7 +10,7 @@ from ..errors import LocalError
 if TYPE_CHECKING:
     from .. import Bearer, Simple
 
-__all__ = ["credentials"]
+__all__ = ["check_form", "credentials"]
 
 USAGE: Final = (
     "use simple:USER:PASSWORD or bearer:TOKEN, @FILE or env:NAME for all of it,"
@@ -31,6 +31,14 @@ def credentials(text: str) -> Simple | Bearer:
     if scheme == "simple" and colon:
         return Simple(user, _secret(password, whole is None))
     raise LocalError(f"invalid credentials; {USAGE}")
+
+
+def check_form(text: str) -> None:
+    """Raise LocalError if :func:`credentials` cannot read this, whatever a file or a variable contains."""
+    scheme, _, rest = text.partition(":")
+    known = text.startswith(("@", "env:")) or (scheme == "bearer" and rest) or (scheme == "simple" and ":" in rest)
+    if not known:
+        raise LocalError(f"invalid credentials; {USAGE}")
 
 
 def _secret(text: str, may_refer: bool) -> str:

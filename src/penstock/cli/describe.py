@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+import typer
 from typer import Argument, Option
 
 from ..errors import LocalError
 from ..texts import counted, shown, shown_json, shown_line
 from .arguments import Url
 from .connect_options import ConnectOptions
-from .groups import grouped, words_of
+from .groups import grouped
+from .repeated import address_of, repeated
 from .routes import offered_routes
 
 if TYPE_CHECKING:
@@ -26,12 +28,13 @@ __all__ = ["describe"]
 
 WIDTH = 120
 """The width of output that is not a terminal."""
-UNREPEATED = ("auth", "setup_auth", "options", "debug", "show_secrets", "stats", "timeout", "retry")
+UNREPEATED = ("saved_context", "debug", "show_secrets", "stats", "timeout", "retry")
 """Options that an example does not repeat."""
 
 
 @grouped
 def describe(
+    context: typer.Context,
     url: Url,
     options: ConnectOptions,
     route: Annotated[
@@ -71,8 +74,11 @@ def describe(
     elif route is None:
         _print_table(description)
     else:
+        words = repeated(context, options, auth, skip=UNREPEATED)
         for each in chosen:
-            _print_route(url, each, description, options)
+            mime = [] if options.data_mime else _mime(each)
+            example = _example(address_of(context, url), each, description.definitions, [*words, *mime])
+            _print_route(each, description, example)
 
 
 def _unknown(route: str, description: Description) -> str:
@@ -131,8 +137,8 @@ def _print_table(description: Description) -> None:
         console.print(Text(f"{counted(len(description.routes), 'route')}; add a route for its types and an example"))
 
 
-def _print_route(url: str, route: Described, description: Description, options: ConnectOptions) -> None:
-    """Print everything about one route."""
+def _print_route(route: Described, description: Description, example: str) -> None:
+    """Print everything about one route, with a command that makes a request of it."""
     from rich.text import Text
 
     from ..reflection.definitions import used
@@ -153,7 +159,7 @@ def _print_route(url: str, route: Described, description: Description, options: 
         console.print(Text("\ndata: bytes as they are; the handler has no types"))
     console.print(Text("\nexample:", style="dim"))
     # Not wrapped: it is there to be copied.
-    console.print(Text(shown(_example(url, route, table, options))), soft_wrap=True)
+    console.print(Text(shown(example)), soft_wrap=True)
 
 
 def _print_types(console: Console, definitions: Mapping[str, Any]) -> None:
@@ -167,18 +173,20 @@ def _print_types(console: Console, definitions: Mapping[str, Any]) -> None:
             console.print(Text(f"  {shown_line(line)}"))
 
 
-def _example(url: str, route: Described, table: Mapping[str, Any], options: ConnectOptions) -> str:
-    """Return a command that makes a request of this route."""
+def _mime(route: Described) -> list[str]:
+    """Return the options with which a route can be asked in JSON."""
+    return ["--data-mime", "application/json"] if not route.raw and "application/json" in route.encodings else []
+
+
+def _example(address: str, route: Described, table: Mapping[str, Any], words: list[str]) -> str:
+    """Return a command that makes a request of this route, with these options."""
     from ..reflection.commands import as_command
     from ..reflection.examples import example
 
     def text(schema: dict[str, Any] | None) -> str:
         return "" if schema is None else json.dumps(example(schema, table), ensure_ascii=False)
 
-    words = words_of(options, skip=UNREPEATED)
-    if not route.raw and options.data_mime is None and "application/json" in route.encodings:
-        words += ["--data-mime", "application/json"]
     sends = route.kind in ("upload", "channel")
     items = [text(route.items) or "item"] * 2 if sends else []
     more = ["--take", "5"] if route.kind == "stream" else []
-    return as_command(url, route.route, route.kind, text(route.request), items, [*words, *more])
+    return as_command(address, route.route, route.kind, text(route.request), items, [*words, *more])

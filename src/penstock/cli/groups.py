@@ -51,12 +51,15 @@ def _default(field: Field[Any]) -> Any:
     return Parameter.empty if field.default is MISSING else field.default
 
 
-def words_of(group: Any, *, skip: Collection[str] = ()) -> list[str]:
+def words_of(
+    group: Any, *, skip: Collection[str] = (), shown: Callable[[str, Any], Any] = lambda name, value: value
+) -> list[str]:
     """Return the options, as words of a command, that give a group the values that it has.
 
     Args:
         group: An instance of a dataclass of options; see `grouped`.
         skip: The names of fields to leave out.
+        shown: Returns what to write for the value of a field, by its name.
 
     """
     hints = get_type_hints(type(group), include_extras=True)
@@ -69,5 +72,5 @@ def words_of(group: Any, *, skip: Collection[str] = ()) -> list[str]:
         names = [decl for each in hints[field.name].__metadata__ for decl in getattr(each, "param_decls", None) or ()]
         name = names[0] if names else f"--{field.name.replace('_', '-')}"
         for each in value if isinstance(value, list) else [value]:
-            words += [name] if each is True else [name, str(each)]
+            words += [name] if each is True else [name, str(shown(field.name, each))]
     return words

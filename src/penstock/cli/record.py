@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from ..access.listening import server_tls
-from ..errors import ConnectError, LocalError, Rejected
+from ..errors import ApplicationError, ConnectError, LinkLost, LocalError, Rejected
 from ..texts import counted
 from ..urls import parse_url
 from .arguments import Credit
@@ -22,6 +22,7 @@ from .bodies import bodies_of
 from .bridge import Log, start_logging
 from .connect_options import ConnectOptions
 from .connection import log
+from .contexts import offered, resolved
 from .exits import CANCELED
 from .groups import grouped
 from .lines import ItemOptions
@@ -59,7 +60,17 @@ class RecordOptions:
     listen: Annotated[
         list[str], Option("--listen", metavar="URL", help="Record what clients of this URL send to --to; repeatable.")
     ] = field(default_factory=list)
-    to: Annotated[str | None, Option("--to", metavar="URL", help="With --listen: the server.")] = None
+    to: Annotated[
+        str | None,
+        Option(
+            "--to",
+            metavar="URL",
+            help="With --listen: the server, or @NAME of a saved context.",
+            callback=resolved,
+            is_eager=True,
+            autocompletion=offered,
+        ),
+    ] = None
     log_form: Log = "text"
 
 
@@ -69,7 +80,15 @@ def record(
     sending: ItemOptions,
     request: RequestOptions,
     options: ConnectOptions,
-    url: Annotated[str | None, Argument(help="The URL of the server; or use --listen and --to.")] = None,
+    url: Annotated[
+        str | None,
+        Argument(
+            help="The URL of the server, or @NAME of a saved context; or use --listen and --to.",
+            callback=resolved,
+            is_eager=True,
+            autocompletion=offered,
+        ),
+    ] = None,
     route: Annotated[str | None, Argument(help="The name of a handler.")] = None,
 ) -> None:
     """Send a request and record it with its response; or record everything that passes between clients and a server.
@@ -91,6 +110,8 @@ def record(
     assert server is not None
     bridged = _arguments(server, options)
     if url is None:
+        if options.timeout is not None:
+            raise LocalError("--timeout limits one request; a recording of clients ends with Ctrl-C")
         start_logging(recording.log_form)
         with Recorder(recording.file, server) as recorder:
             run(_proxy(recorder, server_tls(recording.listen, None, None, None), bridged))
@@ -187,6 +208,11 @@ async def _client(
             except Rejected as error:
                 if counters.upstream_connects == 0:
                     raise ConnectError(error.message) from error
+                raise
+            except ApplicationError as error:
+                # To this side of the bridge, the end of the other connection is an error of the request.
+                if counters.upstream_losses:
+                    raise LinkLost(error.message) from error
                 raise
             finally:
                 running.cancel()

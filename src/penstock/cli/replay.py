@@ -17,6 +17,7 @@ from ..texts import counted
 from .bodies import bodies_of
 from .connect_options import ConnectOptions
 from .connection import log, print_items, with_peer
+from .contexts import offered, resolved
 from .groups import grouped
 from .output import OutputOptions
 from .signals import stop_signal
@@ -40,7 +41,17 @@ class ReplayOptions:
     listen: Annotated[
         list[str], Option("--listen", metavar="URL", help=f"Serve at this URL; repeatable; {EXAMPLE_URL} by default.")
     ] = field(default_factory=list)
-    to: Annotated[str | None, Option("--to", metavar="URL", help="Send recorded items to this server instead.")] = None
+    to: Annotated[
+        str | None,
+        Option(
+            "--to",
+            metavar="URL",
+            help="Send recorded items to this server instead, or to @NAME of a saved context.",
+            callback=resolved,
+            is_eager=True,
+            autocompletion=offered,
+        ),
+    ] = None
     speed: Annotated[
         str, Option("--speed", metavar="FACTOR", help="How much faster than recorded, or max for no pauses.")
     ] = "1"

@@ -9,14 +9,16 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import typer
 from typer import Option
 
 from ..protocols import spec_of
 from ..urls import parse_url
 from .arguments import Url
 from .connect_options import SessionOptions
-from .groups import grouped, words_of
+from .groups import grouped
 from .reflecting import connecting, request_metadata
+from .repeated import address_of, repeated
 from .signals import stop_signal
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ MAX_PORT: Final = 65_535
 
 @grouped
 def ui(
+    context: typer.Context,
     url: Url,
     options: SessionOptions,
     auth: Annotated[
@@ -51,15 +54,17 @@ def ui(
     """
     from ..aio.loop import run
 
-    run(_serve(url, options, auth, port, open_browser=not no_open))
+    place = _place(url, options, address_of(context, url), repeated(context, options, auth, skip=["saved_context"]))
+    run(_serve(url, options, auth, place, port, open_browser=not no_open))
 
 
-async def _serve(url: str, options: SessionOptions, auth: str | None, port: int, *, open_browser: bool) -> None:
+async def _serve(
+    url: str, options: SessionOptions, auth: str | None, place: Place, port: int, *, open_browser: bool
+) -> None:
     from ..tryit.door import open_door
     from ..tryit.target import Target
 
     stopped = stop_signal()
-    place = _place(url, options, auth)
     connect = partial(connecting, url, options, data_mime=JSON if _chooses(url) else None)
     target = Target(lambda hook: connect(hook=hook), request_metadata(url, options, auth))
     async with open_door(target, place, port) as page:
@@ -91,17 +96,12 @@ def _chooses(url: str) -> bool:
     return "data_mime" in spec_of(parse_url(url).protocol).supports
 
 
-def _place(url: str, options: SessionOptions, auth: str | None) -> Place:
-    """Return how commands and programs reach the server. Secrets from the environment are left there."""
+def _place(url: str, options: SessionOptions, address: str, words: list[str]) -> Place:
+    """Return how commands, with these words, and programs reach the server."""
     from ..tryit.conversation import Place
 
-    words = words_of(
-        options, skip=[] if options.setup_auth != os.environ.get("PENSTOCK_SETUP_AUTH") else ["setup_auth"]
-    )
     settings: dict[str, Any] = {}
     if _chooses(url):
         settings["data_mime"] = options.data_mime or JSON
-        words += [] if options.data_mime else ["--data-mime", JSON]
-    if auth is not None and auth != os.environ.get("PENSTOCK_AUTH"):
-        words += ["--auth", auth]
-    return Place(url, tuple(words), settings)
+        words = words if options.data_mime else [*words, "--data-mime", JSON]
+    return Place(url, address, tuple(words), settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -34,7 +35,9 @@ class Recorder:
 
     def __init__(self, path: Path, url: str) -> None:
         try:
-            self._file: BinaryIO = path.open("wb")
+            # Metadata may contain credentials.
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            self._file: BinaryIO = os.fdopen(descriptor, "wb")
         except OSError as error:
             raise LocalError(f"cannot write {str(path)!r}: {error.strerror}") from error
         self._began = monotonic()

@@ -28,12 +28,14 @@ class Place(msgspec.Struct, frozen=True):
 
     Attributes:
         url: Its URL.
+        address: How commands name it; empty for the URL.
         options: Options of commands.
         settings: Settings of Python programs.
 
     """
 
     url: str
+    address: str = ""
     options: tuple[str, ...] = ()
     settings: Mapping[str, Any] = {}
 
@@ -154,12 +156,12 @@ class Conversation:
 
     async def _copy(self, message: _Message) -> None:
         place = self._place
-        request = (place.url, message.route, message.kind, message.data, message.items)
+        request = (message.route, message.kind, message.data, message.items)
         await self._report(
             {
                 "type": "copied",
                 "id": message.id,
-                "command": as_command(*request, place.options),
-                "python": as_python(*request, dict(place.settings)),
+                "command": as_command(place.address or place.url, *request, place.options),
+                "python": as_python(place.url, *request, dict(place.settings)),
             }
         )
