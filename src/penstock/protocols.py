@@ -14,6 +14,7 @@ from typing import Any, Final
 from .connection import Connection
 from .dumps import Dump, FrameReader, TextForm
 from .errors import LocalError, UrlError
+from .kinds import Kind
 from .payload import Payload
 from .session import ClientStart, Detector, ServerStart, Session, SessionLogs
 from .settings import DEFAULT_SETTINGS, Settings
@@ -81,6 +82,8 @@ class ProtocolSpec:
         version: The protocol and its version, as in ``penstock decode --dialect``.
         dump: ``dump(version)`` returns the :class:`Dump` of its frames.
         prefix_bytes: The width of the length before each frame; 0 if frames are not delimited by a length.
+        kinds: The kinds of interaction that it has.
+        dotted_routes: Each route is ``service.procedure``.
         max_request: The maximum number of items that one request may ask for.
         skips_oversized: Sessions reject a message that is too long without storing it, and the link continues.
         options: The URL options of the protocol, as opposed to those of a transport.
@@ -112,6 +115,8 @@ class ProtocolSpec:
     version: str
     dump: str
     prefix_bytes: int
+    kinds: frozenset[Kind] = frozenset(Kind)
+    dotted_routes: bool = False
     # RSocket 1.0, REQUEST_N Frame: 31 bits.
     max_request: int = 0x7FFF_FFFF
     skips_oversized: bool = False
@@ -174,6 +179,7 @@ _REACTIVESOCKET_0_0: Final = replace(
     _REACTIVESOCKET_0_2,
     name="reactivesocket-0.0",
     version="reactivesocket-0.0",
+    kinds=frozenset({Kind.CALL, Kind.FIRE, Kind.STREAM}),
     resumes=False,
     supports=_RSOCKET.supports - SESSIONS | {"idle_timeout"},
 )
@@ -184,6 +190,7 @@ _REACTIVE_STREAMS: Final = ProtocolSpec(
     version="reactive-streams-0",
     dump="wire.reactivestreams.dump:ReactiveStreamsDump",
     prefix_bytes=0,
+    kinds=frozenset({Kind.CALL, Kind.STREAM}),
     # docs/reference/rs-0.md, Encoding: a varint.
     max_request=(1 << 63) - 1,
     alpn="reactive-streams",
@@ -204,6 +211,8 @@ _RIVER: Final = ProtocolSpec(
     version="river-2.0",
     dump="wire.river.dump:RiverDump",
     prefix_bytes=4,
+    kinds=frozenset(Kind) - {Kind.FIRE},
+    dotted_routes=True,
     alpn="river",
     content_type="application/river",
     skips_oversized=True,

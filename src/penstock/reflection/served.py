@@ -15,7 +15,7 @@ from ..connection import Connection
 from ..errors import FrameError, LocalError
 from ..kinds import Kind
 from ..payload import Payload
-from ..protocols import data_mime
+from ..protocols import data_mime, spec_of
 from ..schema.formats import JSON, format_of
 from ..schema.named import TypedError
 from .definitions import Definitions
@@ -83,15 +83,24 @@ def _answer(service: Service, connection: Connection, software: str, payload: Pa
 
 
 def description_of(service: Service, connection: Connection) -> Description:
-    """Return the description of a service for the clients of a connection."""
+    """Return the description of a service for the clients of a connection: what its protocol can request."""
     count = len(service.routes())
     known = _known.get(service)
     if known is None or known[0] != count:
         known = _known[service] = count, _bounded(_described(service))
     form = format_of(connection.data_mime)
     mimes = [*ENCODINGS] if form is None or connection.data_mime in ENCODINGS else [connection.data_mime]
-    routes = [each if each.raw else msgspec.structs.replace(each, encodings=mimes) for each in known[1].routes]
+    routes = [
+        each if each.raw else msgspec.structs.replace(each, encodings=mimes)
+        for each in known[1].routes
+        if _can_be_requested(each, connection.protocol)
+    ]
     return msgspec.structs.replace(known[1], routes=routes)
+
+
+def _can_be_requested(route: Described, protocol: str) -> bool:
+    spec = spec_of(protocol)
+    return Kind[route.kind.upper()] in spec.kinds and ("." in route.route or not spec.dotted_routes)
 
 
 def _described(service: Service) -> Description:
