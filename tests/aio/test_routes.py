@@ -56,6 +56,8 @@ async def test_calls_receive_the_variables_of_their_route() -> None:
         assert (await peer.call("quotes.ACME")).data == b"latest ACME"
         assert (await peer.call("quotes.{other}")).data == b"latest {other}"
         assert (await peer.call("quotes.all")).data == b"all"
+        # As Spring's clients write BRK.B.
+        assert (await peer.call("quotes.BRK%2EB")).data == b"latest BRK.B"
         typed = penstock.typed(peer)
         assert await typed.call(f"orders.{ID}.buy.7", {"a": 1}) == [{"a": 1}, str(ID), "buy", 8]
 

@@ -38,7 +38,7 @@ def make_service() -> Service:
 def test_variables_are_whole_segments_with_a_name() -> None:
     assert variables_of("a.{b}.{c_1}.{}.{2}.x{d}.{e") == ["b", "c_1"]
     assert without_braces("{symbol}.since.{year}") == "symbol.since.year"
-    assert filled("a.{b}.$.{b}", Names(), str.upper, "<") == (["b", "b_2"], "A.<b}.$.<b_2}")
+    assert filled("a.{b}.$.{b}", Names(), str.upper, "<{}>".format) == (["b", "b_2"], "A.<b>.$.<b_2>")
 
 
 @pytest.mark.parametrize("url", ["rsocket+memory://variables", "river+memory://variables"])
@@ -50,6 +50,8 @@ async def test_python_clients_take_variables(url: str, tmp_path: Path, monkeypat
         assert await quotes.symbol("ACME", 3) == "3 ACME"
         assert [item async for item in quotes.symbol_since_init("ACME", 2025, 3)] == ["3 ACME 2025"]
         assert await client.Now(peer).zone("UTC") == "UTC"
+        # A value is one segment, whatever is in it: this is not the route of a stream.
+        assert await quotes.symbol("ACME.since.2025", 3) == "3 ACME.since.2025"
 
 
 def test_python_clients_with_variables_are_typed(tmp_path: Path) -> None:
@@ -62,8 +64,10 @@ def test_typescript_clients_take_variables() -> None:
     source = generate_typescript(make_service().schema(), "rsocket")
     for line in (
         "  symbol(symbol: string | number, init: number, options: Options = {}): Promise<string> {",
-        "    return this.#peer.call(`quotes.${symbol}`, init, [], options);",
-        "    return this.#peer.stream(`quotes.${symbol}.since.${init_}`, init, [], options);",
+        '    return this.#peer.call(`quotes.${String(symbol).split(".").join("%2E")}`, init, [], options);',
+        "    return this.#peer.stream("
+        '`quotes.${String(symbol).split(".").join("%2E")}.since.${String(init_).split(".").join("%2E")}`, '
+        "init, [], options);",
         "  zone(zone: string | number, options: Options = {}): Promise<string> {",
     ):
         assert line in source.splitlines()

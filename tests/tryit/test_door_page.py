@@ -147,7 +147,7 @@ def test_a_form_with_everything(page: Browser) -> None:
 def test_variables_of_a_route_have_fields(page: Browser) -> None:
     click(page, "candles.{symbol}.live")
     click(page, "Send")
-    assert page.texts("#wrong") == ["symbol: write a value without dots; it is a part of the route"]
+    assert page.texts("#wrong") == ["symbol: write a value; it is a part of the route"]
     write(page, "#variables input", "ACME")
     page.type(ENTER)
     ended(page)
@@ -158,6 +158,11 @@ def test_variables_of_a_route_have_fields(page: Browser) -> None:
     click(page, "candles.ACME.live")
     assert page.texts("#title") == ["candles.{symbol}.live"]
     assert page.run("return document.querySelector('#variables input').value") == "ACME"
+    write(page, "#variables input", "BRK.B")
+    page.type(ENTER)
+    ended(page)
+    assert [json.loads(each) for each in page.texts("#items pre")] == ["BRK.B up", "BRK.B down"]
+    assert "candles.BRK%2EB.live" in copied(page, "command")
 
 
 def test_errors_have_their_code(page: Browser) -> None:

@@ -54,7 +54,7 @@ class RoutedHandler(Handler):
 class Patterns:
     """The handlers of routes with variables, of one kind.
 
-    A variable stands for one segment between dots, which is not empty. Of several routes that match, the first segment
+    A variable stands for one segment between dots, which is not empty. In its value, ``%2E`` is a dot. Of several routes that match, the first segment
     that differs decides: a literal one goes before a variable. The cost of a search is bounded by the number of
     registered routes.
     """
@@ -102,7 +102,9 @@ def _match(node: dict[str, Any], segments: list[str], at: int, values: list[str]
         found = _match(node[segment], segments, at + 1, values)
         if found is not None:
             return found
-    return _match(node["{"], segments, at + 1, [*values, segment]) if "{" in node else None
+    # As Spring writes a dot in the value of a variable.
+    value = segment.replace("%2E", ".")
+    return _match(node["{"], segments, at + 1, [*values, value]) if "{" in node else None
 
 
 def names_in(route: str) -> list[str]:

@@ -120,7 +120,7 @@ class _Method:
 
     def render(self, name: str, names: Names) -> list[str]:
         """Return the lines of the method; `names` are those that its parameters must not hide."""
-        self._variables, text = filled(self._method.route, names, _in_f_string, "{")
+        self._variables, text = filled(self._method.route, names, _in_f_string, _value)
         self._route = f'f"{text}"' if self._variables else literal(self._method.route)
         verb = self._method.verb
         single = verb not in ("stream", "channel")
@@ -155,6 +155,10 @@ class _Method:
         given += [] if self._method.verb == "fire" else [f"returns={self._output}"]
         errors = ", ".join(error.name for error in self._method.errors)
         return [*given, f"errors=[{errors}]"] if errors and self._method.verb != "fire" else given
+
+
+def _value(name: str) -> str:
+    return f"{{str({name}).replace('.', '%2E')}}"
 
 
 def _in_f_string(text: str) -> str:

@@ -23,20 +23,21 @@ def without_braces(name: str) -> str:
     return name.replace("{", "").replace("}", "")
 
 
-def filled(route: str, names: Names, escaped: Callable[[str], str], opening: str) -> tuple[list[str], str]:
+def filled(
+    route: str, names: Names, escaped: Callable[[str], str], value: Callable[[str], str]
+) -> tuple[list[str], str]:
     """Return the parameters for a route's variables, and the text of a template that contains them.
 
     Args:
         route: The route.
         names: The names that the parameters must not have.
         escaped: Returns the text of a segment within the template.
-        opening: What begins a value in the template; a closing brace ends it.
+        value: Returns what inserts a parameter into the template. A dot must be ``%2E``, so that it ends no segment.
 
     """
     parameters = [names.give(name, "variable") for name in variables_of(route)]
     values = iter(parameters)
     segments = [
-        f"{opening}{next(values)}}}" if _VARIABLE.fullmatch(segment) else escaped(segment)
-        for segment in route.split(".")
+        value(next(values)) if _VARIABLE.fullmatch(segment) else escaped(segment) for segment in route.split(".")
     ]
     return parameters, ".".join(segments)

@@ -59,7 +59,7 @@ def _class(client: Client, types: TypescriptTypes) -> list[str]:
 
 def _method(method: Method, name: str, types: TypescriptTypes) -> list[str]:
     optional = PythonTypes.has_defaults(method.init) and method.input is None
-    variables, text = filled(method.route, Names(used=PARAMETERS), _in_template, "${")
+    variables, text = filled(method.route, Names(used=PARAMETERS), _in_template, _value)
     parameters = [f"{variable}: string | number" for variable in variables]
     given = [f"`{text}`" if variables else quoted(method.route)]
     if method.init == NONE:
@@ -81,6 +81,10 @@ def _method(method: Method, name: str, types: TypescriptTypes) -> list[str]:
     head = f"  {name}({', '.join(parameters)}): {_returned(method.verb, method.output, types)} {{"
     doc = jsdoc(method.description or f"Request {method.route}.", "  ")
     return [*doc, head, f"    return this.#peer.{method.verb}({', '.join(given)});", "  }"]
+
+
+def _value(name: str) -> str:
+    return f'${{String({name}).split(".").join("%2E")}}'
 
 
 def _in_template(text: str) -> str:

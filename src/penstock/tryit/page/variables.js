@@ -18,7 +18,7 @@ export class Variables {
   // Writes the values that make a route into the fields.
   fill(route) {
     route.split(".").forEach((value, at) => {
-      if (typeof this.segments[at] !== "string") this.segments[at].value = value;
+      if (typeof this.segments[at] !== "string") this.segments[at].value = value.replaceAll("%2E", ".");
     });
   }
 }
@@ -39,10 +39,10 @@ function field(name) {
 }
 
 function written(input) {
-  // A variable stands for one segment of the route.
-  if (input.value === "" || input.value.includes(".")) {
+  if (input.value === "") {
     input.focus();
-    throw new Error(`${input.name}: write a value without dots; it is a part of the route`);
+    throw new Error(`${input.name}: write a value; it is a part of the route`);
   }
-  return input.value;
+  // A variable stands for one segment of the route, and a dot would end it.
+  return input.value.replaceAll(".", "%2E");
 }
