@@ -111,7 +111,33 @@ async def test_frames_are_uploaded_and_streamed() -> None:
         assert (await peer.stream("down", b"json").to_arrow(schema=TABLE.schema, encoding="json")).equals(TABLE)
 
 
+@pytest.mark.parametrize("kind", [polars.Categorical, polars.Enum(["buy", "sell"])])
+@pytest.mark.parametrize("encoding", ["json", "msgpack", "cbor"])
+def test_categories_of_polars_are_texts(kind: Any, encoding: str) -> None:
+    sides = polars.Series(["buy", "sell", None], dtype=kind)
+    frame = polars.DataFrame({"side": sides, "both": [sides, sides, sides]})
+    texts = frame.cast({"side": polars.String, "both": polars.List(polars.String)})
+    assert list(rows(frame, encoding)) == list(rows(texts, encoding))
+
+
+@pytest.mark.parametrize("shape", [polars.List, lambda kind: polars.Array(kind, 1)])
+def test_times_within_lists_have_microseconds(shape: Any) -> None:
+    at = datetime(2024, 1, 2, 3, 4, 5, 6)
+    frame = polars.DataFrame({"at": polars.Series([[at]], dtype=shape(polars.Datetime("ns")))})
+    assert [item.data for item in rows(frame)] == [b'{"at":["2024-01-02T03:04:05.000006"]}']
+
+
+async def test_a_frame_without_rows_keeps_its_columns() -> None:
+    service, empty = Service(), polars.DataFrame({"a": [1], "b": ["x"]}).clear()
+    service.stream("down")(lambda request: rows(empty, "arrow"))
+    async with penstock.serve(service, "rsocket+memory://empty"), penstock.connect("rsocket+memory://empty") as peer:
+        assert (await peer.stream("down").to_polars(encoding="arrow")).equals(empty)
+    assert list(rows(empty)) == []
+
+
 def test_mistakes_are_explained() -> None:
+    with pytest.raises(LocalError, match="a Series has no columns"):
+        rows(polars.Series([1]))
     with pytest.raises(LocalError, match="a list is not a data frame"):
         rows([1])
     with pytest.raises(LocalError, match="the encoding is 'xml'"):

@@ -54,9 +54,9 @@ class RoutedHandler(Handler):
 class Patterns:
     """The handlers of routes with variables, of one kind.
 
-    A variable stands for one segment between dots, which is not empty. In its value, ``%2E`` is a dot. Of several routes that match, the first segment
-    that differs decides: a literal one goes before a variable. The cost of a search is bounded by the number of
-    registered routes.
+    A variable stands for one segment between dots, which is not empty. In its value, ``%2E`` is a dot. Of several
+    routes that match, the first segment that differs decides: a literal one goes before a variable. The cost of a
+    search is bounded by the number of registered routes.
     """
 
     def __init__(self) -> None:

@@ -97,6 +97,9 @@ def _builder(kind: pa.DataType, access: Fields, unit: str) -> Build:
         getters = [_of_value(access.get(index, member.name)) for index, member in enumerate(members)]
         builds = [_builder(member.type, access.inner(member.name), unit) for member in members]
         return partial(_structs, members, getters, builds)
+    if pa.types.is_large_list(kind):
+        lists = _builder(pa.list_(kind.value_field), access, unit)
+        return lambda values: lists(values).cast(kind)
     if pa.types.is_list(kind):
         return partial(_lists, kind, _builder(kind.value_type, access, unit))
     if pa.types.is_map(kind):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Final
 
@@ -21,9 +21,17 @@ _SIMPLE: Final[dict[pa.DataType, Any]] = {
     pa.bool_(): bool,
     pa.float32(): float,
     pa.float64(): float,
-    pa.string(): str,
-    pa.binary(): bytes,
+    **dict.fromkeys((pa.string(), pa.large_string(), pa.string_view()), str),
+    **dict.fromkeys((pa.binary(), pa.large_binary(), pa.binary_view()), bytes),
     pa.date32(): date,
+    **dict.fromkeys((pa.time64("us"), pa.time64("ns")), time),
+    **dict.fromkeys((pa.duration("us"), pa.duration("ns")), timedelta),
+    **{
+        kind: Annotated[int, Meta(ge=0, le=(1 << kind.bit_width) - 1)]
+        for kind in (pa.uint8(), pa.uint16(), pa.uint32())
+    },
+    # Its upper limit is checked when the column is built: msgspec has no limits of 64 bits.
+    pa.uint64(): Annotated[int, Meta(ge=0)],
     **{
         kind: Annotated[int, Meta(ge=-(1 << kind.bit_width - 1), le=(1 << kind.bit_width - 1) - 1)]
         for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64())
@@ -67,7 +75,7 @@ class Shape:
             return self._timestamp(aware=kind.tz is not None)
         if pa.types.is_struct(kind):
             return self._struct([kind.field(index) for index in range(kind.num_fields)])
-        if pa.types.is_list(kind):
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
             return types.GenericAlias(list, (self._type(kind.value_type, name),))
         if pa.types.is_map(kind) and kind.key_type in (pa.string(), pa.int32(), pa.int64()):
             return types.GenericAlias(dict, (_SIMPLE[kind.key_type], self._type(kind.item_type, name)))

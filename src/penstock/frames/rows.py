@@ -79,33 +79,48 @@ def _reader(frame: Any) -> pa.RecordBatchReader:
     index = getattr(getattr(frame, "index", None), "names", None)
     if index is not None and list(index) == [None]:
         frame = frame.reset_index(drop=True)
-    return pa.RecordBatchReader.from_stream(frame)
+    try:
+        return pa.RecordBatchReader.from_stream(frame)
+    except pa.ArrowException as error:
+        raise LocalError(f"a {type(frame).__name__} has no columns: {error}; pass a data frame") from None
 
 
 def _row_items(reader: pa.RecordBatchReader, encode: Callable[[Any], bytes]) -> Iterator[Payload]:
     schema = pa.schema([pa.field(field.name, _in_microseconds(field.type)) for field in reader.schema])
     for batch in reader:
         for start in range(0, batch.num_rows, SLICE_ROWS):
-            part = pa.Table.from_batches([batch.slice(start, SLICE_ROWS)]).cast(schema, safe=False)
-            for data in _encoded(part, encode):
+            for data in _encoded(batch.slice(start, SLICE_ROWS), schema, encode):
                 yield Payload(data)
 
 
-def _encoded(part: pa.Table, encode: Callable[[Any], bytes]) -> list[bytes]:
+def _encoded(part: pa.RecordBatch, schema: pa.Schema, encode: Callable[[Any], bytes]) -> list[bytes]:
     try:
-        return list(map(encode, part.to_pylist(maps_as_pydicts="strict")))
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        table = pa.Table.from_batches([part])
+        if table.schema.types != schema.types:
+            table = table.cast(schema, safe=False)
+        return list(map(encode, table.to_pylist(maps_as_pydicts="strict")))
+    except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as error:
         raise LocalError(f"a row cannot be encoded: {error}; convert the column, or use encoding='arrow'") from None
 
 
 def _arrow_items(reader: pa.RecordBatchReader, rows_per_item: int) -> Iterator[Payload]:
+    is_empty = True
     for batch in reader:
         count = max(1, min(rows_per_item, batch.num_rows * ITEM_BYTES // max(batch.nbytes, 1)))
         for start in range(0, batch.num_rows, count):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, batch.schema) as writer:
-                writer.write_batch(batch.slice(start, count))
-            yield Payload(sink.getvalue().to_pybytes())
+            is_empty = False
+            yield _arrow_item(reader.schema, batch.slice(start, count))
+    if is_empty:
+        # The receiver knows the columns, too.
+        yield _arrow_item(reader.schema)
+
+
+def _arrow_item(schema: pa.Schema, *batches: pa.RecordBatch) -> Payload:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return Payload(sink.getvalue().to_pybytes())
 
 
 def _in_microseconds(kind: pa.DataType) -> pa.DataType:
@@ -116,12 +131,18 @@ def _in_microseconds(kind: pa.DataType) -> pa.DataType:
         return pa.duration("us")
     if pa.types.is_time64(kind):
         return pa.time64("us")
-    if pa.types.is_dictionary(kind):
-        return _in_microseconds(kind.value_type)
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(field.name, _in_microseconds(field.type)) for field in kind])
+        inner = [pa.field(field.name, _in_microseconds(field.type)) for field in kind]
+        return kind if [field.type for field in inner] == [field.type for field in kind] else pa.struct(inner)
     if pa.types.is_map(kind):
-        return pa.map_(kind.key_type, _in_microseconds(kind.item_type))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(_in_microseconds(kind.value_type))
-    return kind
+        item = _in_microseconds(kind.item_type)
+        return kind if item == kind.item_type else pa.map_(kind.key_type, item)
+    if not hasattr(kind, "value_type"):
+        return kind
+    value = _in_microseconds(kind.value_type)
+    # Arrow cannot cast all lists and dictionaries, so that those without times stay as they are.
+    if value == kind.value_type:
+        return kind
+    if pa.types.is_dictionary(kind):
+        return value
+    return pa.list_(value, kind.list_size) if pa.types.is_fixed_size_list(kind) else pa.list_(value)
