@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
-from types import NoneType
 from typing import Any, Final
 from uuid import UUID
 
@@ -113,9 +112,8 @@ class Converter:
             Mismatch: The data does not match the type.
 
         """
-        if not data and self.wanted is NoneType:
-            # A peer that has nothing to say may send nothing, as Spring does for void.
-            return None
+        if not data:
+            return self._nothing()
         form.check_depth(data)
         decoder = self._decoders.get(form)
         if decoder is None:
@@ -129,6 +127,13 @@ class Converter:
         if self._validator is not None:
             self._validator.check(value)
         return value
+
+    def _nothing(self) -> Any:
+        """Return the value of no data, which a peer may send instead of null, as Spring does for void and empty."""
+        try:
+            return self.decode(JSON, b"null")
+        except Mismatch:
+            raise Mismatch("there is no data") from None
 
     def model_schema(self, *, sent: bool = False) -> dict[str, Any] | None:
         """Return the JSON Schema of a type that pydantic reads; None if msgspec does, whose hook is `json_schema`.
