@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import msgspec
+import pydantic
 import pytest
 
 import penstock
@@ -121,3 +122,28 @@ def test_type_checkers_check_users_of_a_client(tmp_path: Path) -> None:
     (tmp_path / "shop_client.py").write_text(source_of(service.schema()))
     (tmp_path / "user.py").write_text(USER)
     check_types(tmp_path / "user.py", tmp_path / "shop_client.py")
+
+
+class Renamed(pydantic.BaseModel):
+    number: int = pydantic.Field(alias="inWire", serialization_alias="outWire")
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def twice(self) -> int:
+        return 2 * self.number
+
+
+async def test_what_a_model_writes_is_read_although_it_reads_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renaming = penstock.Service()
+
+    @renaming.call("models.echo")
+    async def echo(request: Renamed) -> Renamed:
+        return request
+
+    made = loaded(source_of(renaming.schema()), tmp_path, monkeypatch)
+    url = "rsocket+memory://renamed"
+    async with penstock.serve(renaming, url), penstock.connect(url, settings=JSON) as peer:
+        answer = await made.Models(peer).echo(made.Renamed(inWire=3))
+    assert (answer.outWire, answer.twice) == (3, 6)

@@ -42,6 +42,23 @@ class Plain:
     order: Order | None
 
 
+@attrs.define
+class Hidden:
+    shown: str
+    _hidden: int
+
+
+@dataclasses.dataclass
+class Secret:
+    _secret: int
+
+
+@dataclasses.dataclass
+class Cached:
+    value: int
+    _cache: int = dataclasses.field(init=False, default=0)
+
+
 class Row(TypedDict):
     plain: Plain
 
@@ -79,6 +96,8 @@ class Unresolved(msgspec.Struct):
         (NewType("Strangest", Strange), "Strange in"),
         (Annotated[Strange, 1], "Strange in"),
         (complex, "complex is a class"),
+        (Hidden, "Hidden has the field '_hidden', which msgspec reads and does not write"),
+        (list[Secret], "Secret in list[Secret] has the field '_secret'"),
         (type[int], "type in type[int]"),
         (Callable[[int], int], "Callable in"),
         (AsyncIterator[int], "AsyncIterator in"),
@@ -97,7 +116,20 @@ def test_types_that_cannot_be_decoded_are_refused(wanted: Any, text: str) -> Non
 
 @pytest.mark.parametrize(
     "wanted",
-    [Any, object, None, Hashable, Iterable[int], Tree, Box[Tree], Box, Literal["a", 1], Decimal | None, msgspec.Raw],
+    [
+        Any,
+        object,
+        None,
+        Hashable,
+        Iterable[int],
+        Tree,
+        Box[Tree],
+        Box,
+        Literal["a", 1],
+        Decimal | None,
+        msgspec.Raw,
+        Cached,
+    ],
 )
 def test_other_types_are_not_refused(wanted: Any) -> None:
     found = list(contents(wanted))

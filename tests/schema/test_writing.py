@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import sys
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -119,3 +120,10 @@ def test_names_defaults_and_limits_are_written() -> None:
         "side": {"enum": ["ask", "bid"], "title": "Side", "default": "bid"},
         "many": {"type": "array", "items": {"type": "integer"}, "default": []},
     }
+
+
+def test_a_default_that_json_does_not_have_is_left_out() -> None:
+    wanted = msgspec.defstruct("Limits", [("low", float), ("high", float, math.inf)])
+    schema = schema_of(wanted)
+    assert schema["properties"]["high"] == {"type": "number"}
+    assert schema["required"] == ["low"]

@@ -32,12 +32,12 @@ class Definitions:
         self.table: dict[str, Any] = {}
         self._names: dict[str, str] = {}
 
-    def add(self, wanted: Any) -> dict[str, Any] | None:
-        """Return the schema of a type; None if it is unknown, or has none."""
+    def add(self, wanted: Any, *, sent: bool = False) -> dict[str, Any] | None:
+        """Return the schema of a type, which the service reads, or has `sent`; None if it is unknown, or has none."""
         if wanted is None:
             return None
         try:
-            schema = schema_of(wanted)
+            schema = schema_of(wanted, sent=sent)
         except LocalError:
             return None
         if "properties" in schema and "title" not in schema and isinstance(wanted, type):

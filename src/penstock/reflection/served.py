@@ -120,7 +120,7 @@ def _route(route: str, kind: Kind, types: Types, definitions: Definitions) -> De
         types.description,
         request=definitions.add(types.described[0]),
         items=definitions.add(types.request),
-        response=definitions.add(types.response),
+        response=definitions.add(types.response, sent=True),
         errors=[_error(each, definitions) for each in types.errors],
         raw=not types.typed,
     )
@@ -132,7 +132,7 @@ def _error(error: Any, definitions: Definitions) -> DescribedError:
             extras = error.extras_type()
         except LocalError:
             extras = None
-        return DescribedError(error.NAME, (error.__doc__ or "").strip(), definitions.add(extras))
+        return DescribedError(error.NAME, (error.__doc__ or "").strip(), definitions.add(extras, sent=True))
     # A JSON Schema of an error, as River has it.
     fields = error.get("properties", {}) if isinstance(error, dict) else {}
     code = fields.get("code", {}).get("const", "")

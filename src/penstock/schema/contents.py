@@ -145,6 +145,11 @@ def check_supported(wanted: Any, found: list[Found]) -> None:
         if _is_unknown(each.cls):
             raise LocalError(f"{_shown(each, wanted)} is a class whose values cannot be decoded or encoded; {WORKING}")
     for each in found:
+        if private := _private_field(each.cls):
+            raise LocalError(
+                f"{_shown(each, wanted)} has the field {private!r}, which msgspec reads and does not write; name it"
+                " without an underscore, or let __init__ not take it"
+            )
         if is_model(each.cls) and dataclasses.is_dataclass(each.cls):
             raise LocalError(
                 f"{_shown(each, wanted)} is a dataclass of pydantic, whose checks would not run there; make it a model,"
@@ -155,6 +160,14 @@ def check_supported(wanted: Any, found: list[Found]) -> None:
 def _shown(found: Found, wanted: Any) -> str:
     where = f"in {found.place}" if found.place else f"in {shown_type(wanted)}"
     return shown_type(found.cls) if found.cls is wanted else f"{shown_type(found.cls)} {where}"
+
+
+def _private_field(cls: Any) -> str:
+    """Return the name of a field that values lose on their way; empty if there is none."""
+    if not isinstance(cls, type) or is_model(cls):
+        return ""
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else getattr(cls, "__attrs_attrs__", ())
+    return next((field.name for field in fields if field.name[:1] == "_" and field.init), "")
 
 
 def _is_unknown(cls: Any) -> bool:

@@ -69,7 +69,7 @@ def export(procedures: Mapping[str, Procedure], handshake: Any = None) -> dict[s
 def _procedure(procedure: Procedure) -> dict[str, Any]:
     made: dict[str, Any] = {
         "init": schema_of(procedure.init),
-        "output": schema_of(procedure.response),
+        "output": schema_of(procedure.response, sent=True),
         "errors": {"anyOf": [*map(_error, procedure.errors), *map(_reserved, RESERVED)]},
         "type": TYPES[procedure.kind],
     }
@@ -88,7 +88,7 @@ def _error(error: Any) -> dict[str, Any]:
         extras = error.extras_type()
         described = {"description": inspect.cleandoc(error.__doc__)} if error.__doc__ else {}
         named = {"title": error.__name__} | described
-        return _base_error(error.NAME, None if extras is None else schema_of(extras)) | named
+        return _base_error(error.NAME, None if extras is None else schema_of(extras, sent=True)) | named
     raise LocalError(f"{error!r} in errors= is neither a subclass of penstock.TypedError nor a JSON Schema")
 
 

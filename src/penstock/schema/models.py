@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import LocalError, Mismatch
+from .fitting import fits
 from .foreign import MAX_MESSAGE_CHARACTERS, MAX_PROBLEMS, pointer
 
 __all__ = ["InvalidModel", "Model", "decode", "encode", "is_model", "json_schema", "model_of"]
@@ -66,7 +67,8 @@ def json_schema(wanted: Any, *, sent: bool = False) -> dict[str, Any]:
 
     Args:
         wanted: The class.
-        sent: True for what is written; False for what is accepted, where fields with a default may be absent.
+        sent: True for what is written, if that differs from what is accepted: because of other aliases, serializers
+            or computed fields.
 
     Raises:
         LocalError: The model has no JSON Schema.
@@ -144,9 +146,12 @@ class Model:
         from pydantic import PydanticUserError
 
         try:
-            schema: dict[str, Any] = self._adapter.json_schema(mode="serialization" if sent else "validation")
+            read: dict[str, Any] = self._adapter.json_schema(mode="validation")
+            written: dict[str, Any] = self._adapter.json_schema(mode="serialization") if sent else read
         except PydanticUserError as error:
             raise LocalError(f"{self._wanted!r} has no JSON Schema: {error.message}") from None
+        # A type that reads what it writes has one schema: what a handler has returned can be sent back.
+        schema: dict[str, Any] = _without_unwritable(read if fits(written, read) else written)
         return schema
 
 
@@ -167,6 +172,18 @@ def model_of(wanted: Any) -> Model:
 @lru_cache(maxsize=1_024)
 def _cached_model(wanted: Any) -> Model:
     return Model(wanted)
+
+
+def _without_unwritable(schema: Any) -> Any:
+    """Return a schema without defaults that JSON does not have, and those of secrets, which would be asterisks."""
+    if isinstance(schema, list):
+        return [_without_unwritable(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    default = schema.get("default")
+    unwritable = schema.get("writeOnly") is True or (isinstance(default, float) and not math.isfinite(default))
+    hidden = "default" if unwritable else None
+    return {key: _without_unwritable(value) for key, value in schema.items() if key != hidden}
 
 
 def _adapter(wanted: Any) -> Any:

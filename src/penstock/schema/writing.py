@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect as signatures
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -50,12 +51,16 @@ INTEGER_KEYS: Final = {"pattern": "^-?[0-9]+$"}
 BYTES: Final = (inspect.BytesType, inspect.ByteArrayType, inspect.MemoryViewType)
 
 
-def schema_of(wanted: Any) -> dict[str, Any]:
+def schema_of(wanted: Any, *, sent: bool = False) -> dict[str, Any]:
     """Return the JSON Schema of a type; a schema is returned unchanged, and None allows any value.
 
     The format is the reference's: every use of a type in full, and bytes as the type ``Uint8Array``. In addition, the
     ``title`` of an object or an enumeration is the name of its class, and fields have their ``default``. A recursive
     type cannot be written in full and stays under ``$defs``.
+
+    Args:
+        wanted: The type.
+        sent: True for what a handler returns; see :func:`penstock.schema.models.json_schema`.
 
     Raises:
         LocalError: The type has no schema.
@@ -65,12 +70,12 @@ def schema_of(wanted: Any) -> dict[str, Any]:
         return {}
     if isinstance(wanted, Mapping):
         return dict(wanted)
-    model = Converter(wanted).model_schema()
+    model = Converter(wanted).model_schema(sent=sent)
     if model is not None:
         return inlined(model)
     try:
         info = inspect.type_info(wanted)
-        writer = _Writer(info)
+        writer = _Writer(info, sent)
         made = writer.write(info)
     except (TypeError, NameError, RecursionError) as error:
         raise LocalError(f"{wanted!r} has no JSON Schema: {error}") from None
@@ -82,7 +87,8 @@ def schema_of(wanted: Any) -> dict[str, Any]:
 class _Writer:
     """Writes one schema. The definitions of recursive types are in `definitions`."""
 
-    def __init__(self, info: Any) -> None:
+    def __init__(self, info: Any, sent: bool) -> None:
+        self._sent = sent
         self.definitions: dict[str, Any] = {}
         self._recursive = _recursive_classes(info)
         self._names: dict[Any, str] = {}
@@ -138,7 +144,7 @@ class _Writer:
 
     def _custom(self, info: Any) -> dict[str, Any]:
         cls = getattr(info, "cls", info)
-        made = inlined(json_schema(cls))
+        made = inlined(json_schema(cls, sent=self._sent))
         definitions = made.pop("$defs", {})
         for name, each in definitions.items():
             if self.definitions.setdefault(name, each) != each:
@@ -209,7 +215,10 @@ def _default(field: Any) -> dict[str, Any]:
     if value is msgspec.NODEFAULT or value is msgspec.UNSET:
         return {}
     try:
-        return {"default": msgspec.to_builtins(value)}
+        default = msgspec.to_builtins(value)
+        # JSON has no infinity.
+        json.dumps(default, allow_nan=False)
+        return {"default": default}
     except (TypeError, ValueError):
         return {}
 
