@@ -9,6 +9,10 @@ from penstock.reflection.definitions import Definitions, used
 from .quotes import Node, Order, Quote, Symbol
 
 
+class Other(msgspec.Struct):
+    next: Other | None = None
+
+
 def test_a_type_that_is_used_twice_is_written_once() -> None:
     definitions = Definitions()
     assert definitions.add(Quote) == definitions.add(Quote) == {"$ref": "#/$defs/Quote"}
@@ -25,6 +29,14 @@ def test_different_types_of_one_name_have_different_names() -> None:
     assert definitions.add(own) == {"$ref": "#/$defs/Node2"}
     assert definitions.table["Node2"]["properties"] == {"a": {"$ref": "#/$defs/Node2"}}
     assert definitions.add(own) == {"$ref": "#/$defs/Node2"}
+
+
+def test_a_recursive_type_is_the_same_beside_others() -> None:
+    definitions = Definitions()
+    both = msgspec.defstruct("Both", [("node", Node), ("other", Other)])
+    for wanted in (both, Node, Other, list[Node]):
+        definitions.add(wanted)
+    assert set(definitions.table) == {"Both", "Node", "Other"}
 
 
 def test_every_reference_has_its_target() -> None:

@@ -24,6 +24,8 @@ def test_has_the_procedures_of_the_services_own_schema() -> None:
     assert latest["description"] == "Return the price of the last trade." and latest["type"] == "rpc"
     codes = [each["properties"]["code"]["const"] for each in latest["errors"]["anyOf"]]
     assert codes[0] == "UNKNOWN_SYMBOL"
+    # The class of a generated client has the same name, wherever the schema is from.
+    assert latest["errors"]["anyOf"][0]["title"] == "Unknown"
 
 
 def test_a_client_can_be_generated_from_it() -> None:

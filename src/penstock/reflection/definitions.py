@@ -53,10 +53,11 @@ class Definitions:
             for keyword in ("$defs", "definitions")
             for name, each in schema.get(keyword, {}).items()
         }
-        text = _key({reference: each for reference, (_, each) in own.items()})
+        contents = {reference: each for reference, (_, each) in own.items()}
         renamed: dict[str, str] = {}
         for reference, (name, _) in own.items():
-            renamed[reference] = self._given(name, f"{reference} {text}")
+            # A definition is the same as another if those that it refers to are, too; its neighbors do not matter.
+            renamed[reference] = self._given(name, f"{reference} {_key(_reached({'$ref': reference}, contents))}")
         for reference, (_, each) in own.items():
             if renamed[reference] not in self.table:
                 # Set first, because it may refer to itself.
@@ -104,19 +105,25 @@ class Definitions:
 
 def used(schema: Any, table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the definitions that a schema uses, directly or through others."""
+    contents = {f"{REFERENCE}{name}": each for name, each in table.items()}
+    return {name.removeprefix(REFERENCE): each for name, each in sorted(_reached(schema, contents).items())}
+
+
+def _reached(schema: Any, contents: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a schema refers to, directly or through others, by its reference."""
     found: dict[str, Any] = {}
     pending = [schema]
     while pending:
         node = pending.pop()
         if isinstance(node, Mapping):
-            name = str(node.get("$ref", "")).removeprefix(REFERENCE)
-            if name in table and name not in found:
-                found[name] = table[name]
-                pending.append(table[name])
+            name = node.get("$ref")
+            if isinstance(name, str) and name in contents and name not in found:
+                found[name] = contents[name]
+                pending.append(contents[name])
             pending += node.values()
         elif isinstance(node, list):
             pending += node
-    return dict(sorted(found.items()))
+    return found
 
 
 def _key(value: Any) -> str:

@@ -53,12 +53,14 @@ class DescribedError(msgspec.Struct, omit_defaults=True):
         code: Its code.
         description: What it means.
         extras: The JSON Schema of its extras; None if there are none.
+        name: The name of its class; empty if it has none.
 
     """
 
     code: str
     description: str = ""
     extras: dict[str, Any] | None = None
+    name: str = ""
 
 
 class Described(msgspec.Struct, omit_defaults=True):

@@ -34,7 +34,8 @@ def _error(error: DescribedError, table: Mapping[str, Any]) -> dict[str, Any]:
     if error.extras is not None:
         fields["extras"] = _whole(error.extras, table)
     made = {"type": "object", "required": list(fields), "properties": fields}
-    return made | ({"description": error.description} if error.description else {})
+    named = {"title": error.name} if error.name else {}
+    return made | named | ({"description": error.description} if error.description else {})
 
 
 def _whole(schema: dict[str, Any] | None, table: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -132,12 +132,13 @@ def _error(error: Any, definitions: Definitions) -> DescribedError:
             extras = error.extras_type()
         except LocalError:
             extras = None
-        return DescribedError(error.NAME, (error.__doc__ or "").strip(), definitions.add(extras, sent=True))
+        about = (error.__doc__ or "").strip()
+        return DescribedError(error.NAME, about, definitions.add(extras, sent=True), error.__name__)
     # A JSON Schema of an error, as River has it.
     fields = error.get("properties", {}) if isinstance(error, dict) else {}
     code = fields.get("code", {}).get("const", "")
-    described = error.get("description", "") if isinstance(error, dict) else ""
-    return DescribedError(str(code), str(described), definitions.add(fields.get("extras")))
+    described, name = (error.get(key, "") if isinstance(error, dict) else "" for key in ("description", "title"))
+    return DescribedError(str(code), str(described), definitions.add(fields.get("extras")), str(name))
 
 
 def _bounded(description: Description) -> Description:
