@@ -48,8 +48,18 @@ def test_overdue_requests_are_explained() -> None:
     late = round_of(1, 1)
     late.unfinished = 1234
     assert "1,234 requests were due" in table([late])[-1]
+    # One may be in flight.
     late.unfinished = 1
-    assert "1 request was due" in table([late])[-1]
+    assert len(table([late])) == 2
+
+
+def test_a_round_without_a_result_is_explained() -> None:
+    assert table([Measured(1, 1, seconds=2.0)])[-1] == "no request has ended in time; raise --duration"
+
+
+def test_low_rates_have_decimals() -> None:
+    measured = Measured(1, 1, seconds=2.0, requests=19)
+    assert table([measured])[1].split()[1] == "9.50"
 
 
 def test_progress_works_before_the_first_response() -> None:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["bench"]
 
+FIRE: Final = Kind.FIRE.name.lower()
+FIRED: Final = "a fire ends when it is written; the server may not have received it, or not have handled it"
 KINDS: Final = tuple(kind.name.lower() for kind in Kind)
 SECONDS: Final = 10.0
 """The duration of a round without --duration and --count."""
@@ -130,7 +132,7 @@ def bench(
     finally:
         if results:
             title = f"{load.kind} {route} at {url}"
-            _print(results, title, as_json)
+            _print(results, title, as_json, [FIRED] if load.kind == FIRE else [])
             if html is not None:
                 _write(html, results, title)
     if bench.stopped:
@@ -189,11 +191,11 @@ def _status() -> AbstractContextManager[Status | None]:
     return Console(stderr=True).status("connecting")
 
 
-def _print(results: list[Measured], title: str, as_json: bool) -> None:
+def _print(results: list[Measured], title: str, as_json: bool, notes: list[str]) -> None:
     if as_json:
         print(shown_json(json.dumps({"title": title, "rounds": [each.as_json() for each in results]})))
     else:
-        print("\n".join(table(results)), flush=True)
+        print("\n".join([*table(results), *notes]), flush=True)
 
 
 def _write(path: Path, results: list[Measured], title: str) -> None:

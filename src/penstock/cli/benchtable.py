@@ -36,10 +36,13 @@ def table(results: list[Measured]) -> list[str]:
         if each.first_item.count
     ]
     lines += _errors(results)
-    late = sum(each.unfinished for each in results if each.rate)
+    # As many as may be in flight are under way when the time is over.
+    late = sum(each.unfinished for each in results if each.rate and each.unfinished > each.in_flight)
     if late:
         requests = f"{counted(late, 'request')} {'was' if late == 1 else 'were'} due and had not ended"
         lines.append(f"{requests}; raise --in-flight, or lower --rate")
+    if not any(each.requests or each.failed for each in results):
+        lines.append("no request has ended in time; raise --duration")
     return lines
 
 
@@ -88,13 +91,18 @@ def _short(value: float) -> str:
     return f"{value:.2f}" if value < SHORT else f"{value:.1f}" if value < MIDDLE else f"{value:.0f}"
 
 
+def _per_second(measured: Measured, count: int) -> str:
+    rate = measured.per_second(count)
+    return f"{rate:,.0f}" if rate == 0 or rate >= MIDDLE else _short(rate)
+
+
 def _columns(results: list[Measured]) -> list[Column]:
     columns: list[Column] = [
         ("in flight", lambda each: f"{each.in_flight}"),
-        ("req/s", lambda each: f"{each.per_second(each.requests):,.0f}"),
+        ("req/s", lambda each: _per_second(each, each.requests)),
     ]
     if any(each.items for each in results):
-        columns.append(("items/s", lambda each: f"{each.per_second(each.items):,.0f}"))
+        columns.append(("items/s", lambda each: _per_second(each, each.items)))
     columns.append(("data/s", lambda each: size(each.per_second(each.bytes))))
     columns += [(f"p{percent:g}", _percentile(percent)) for percent in (50.0, 90.0, 99.0, 99.9)]
     columns.append(("max", lambda each: duration(each.latency.largest) if each.latency.count else "-"))

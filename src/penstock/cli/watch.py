@@ -67,7 +67,9 @@ class Watch:
         self._tick(monotonic())
         seconds = max(monotonic() - self._began, 1e-6)
         rate = f"{self.count:,} items, {self.count / seconds:,.1f}/s {sparkline(self._rates)}"
-        table = Table(title=Text(f"{self._title}: {rate}"), title_justify="left", expand=False)
+        title = Text(f"{self._title}: {rate}")
+        # A title is as wide as its table at most.
+        table = Table(title=title, title_justify="left", expand=False, min_width=title.cell_len)
         columns = list(dict.fromkeys(name for row in self._rows for name in row))[:MAX_COLUMNS]
         if not columns:
             table.add_column("no items yet")
