@@ -17,7 +17,7 @@ from .errors import LocalError, UrlError
 from .kinds import Kind
 from .payload import Payload
 from .session import ClientStart, Detector, ServerStart, Session, SessionLogs
-from .settings import DEFAULT_SETTINGS, Settings
+from .settings import DEFAULT_SETTINGS, ITEMS_IN_PARTS, SESSIONS, STREAM_RATES, Settings
 
 __all__ = [
     "COMPOSITE",
@@ -58,15 +58,6 @@ FEATURES: Final = {
 }
 """Settings that only some protocols support, and what the others lack. A session with such a setting is an error. See
 `specific` for all settings that only some protocols use."""
-ITEMS_IN_PARTS: Final = frozenset(
-    "max_payload_bytes max_fragments max_empty_fragments max_reassembly_bytes max_process_reassembly_bytes"
-    " reassembly_timeout".split()
-)
-"""Settings of protocols that send large items in parts."""
-STREAM_RATES: Final = frozenset({"max_open_rate", "max_rapid_resets", "max_stray_frames"})
-"""Settings of protocols that count what a peer does with streams."""
-SESSIONS: Final = frozenset({"resume", "resume_bytes", "resume_timeout", "max_sessions", "resume_store"})
-"""Settings of protocols whose sessions outlive their links."""
 COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
 """Composite Metadata: entries, each with its own MIME type."""
 

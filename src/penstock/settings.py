@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Final
 
 from .errors import LocalError
 from .leases import LeasePolicy
 from .networks import networks
 
-__all__ = ["DEFAULT_SETTINGS", "Settings"]
+__all__ = ["DEFAULT_SETTINGS", "ITEMS_IN_PARTS", "SESSIONS", "STREAM_RATES", "Settings"]
 
 KIB = 1024
 MIB = 1024 * KIB
+
+ITEMS_IN_PARTS: Final = frozenset(
+    "max_payload_bytes max_fragments max_empty_fragments max_reassembly_bytes max_process_reassembly_bytes"
+    " reassembly_timeout".split()
+)
+"""Settings of protocols that send large items in parts."""
+STREAM_RATES: Final = frozenset({"max_open_rate", "max_rapid_resets", "max_stray_frames"})
+"""Settings of protocols that count what a peer does with streams."""
+SESSIONS: Final = frozenset({"resume", "resume_bytes", "resume_timeout", "max_sessions", "resume_store"})
+"""Settings of protocols whose sessions outlive their links."""
 
 # RFC 9110, sections 5.1 and 5.5: the syntax of a header. A line break would begin another header.
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

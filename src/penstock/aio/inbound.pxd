@@ -4,9 +4,10 @@ from ..account cimport Account
 from ..payload cimport Payload, PayloadRun
 from .exchanges cimport Exchanges
 from .flow cimport Flow
+from .sizes cimport size_of
 
 
-cdef Py_ssize_t ITEM_BYTES, PINNED_BYTES, PINNED_RATIO, RUN_ITEM_BYTES
+cdef Py_ssize_t PINNED_BYTES, PINNED_RATIO
 
 
 cdef class ReceiveBuffer:
@@ -63,7 +64,3 @@ cdef class ReceiveBuffer:
     cdef _release_ready(self)
     @cython.locals(items=list, used=Py_ssize_t)
     cpdef put_back(self, PayloadRun run=*)
-
-
-@cython.locals(size=Py_ssize_t, payload=Payload, run=PayloadRun)
-cdef Py_ssize_t _size_of(entry) except -1

@@ -6,10 +6,11 @@ from asyncio import Future
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from ..account import ITEM_BYTES, Account
+from ..account import Account
 from ..errors import LimitExceeded
 from ..payload import MetadataPush, Payload, PayloadRun
 from .exchanges import Exchanges
+from .sizes import size_of
 
 if TYPE_CHECKING:
     from ..wire.columns import ColumnBuilder
@@ -21,8 +22,6 @@ NEVER: Final = 1 << 62
 GROW_SECONDS: Final = 0.1
 """A window may grow if half of it is consumed within this time. It then holds the items of 0.2 s, which covers any
 round trip on earth."""
-RUN_ITEM_BYTES: Final = 24
-"""Memory that an item of a run takes in addition to its bytes: its offsets, and its header in the buffer."""
 PINNED_BYTES: Final = 65_536
 """A run whose buffer is smaller is not copied when it waits, because a read of this size costs little memory."""
 PINNED_RATIO: Final = 16
@@ -78,13 +77,7 @@ class ReceiveBuffer:
     )  # fmt: skip
 
     def __init__(
-        self,
-        exchanges: Exchanges,
-        stream_id: int,
-        window: int,
-        max_window: int,
-        manual: bool,
-        allowed: int = NEVER,
+        self, exchanges: Exchanges, stream_id: int, window: int, max_window: int, manual: bool, allowed: int = NEVER
     ) -> None:
         self.exchanges = exchanges
         self.flow = exchanges.flow
@@ -121,7 +114,7 @@ class ReceiveBuffer:
 
     def item(self, payload: Payload) -> None:
         """Receive an item."""
-        size = _size_of(payload)
+        size = size_of(payload)
         self.received_bytes += len(payload.data)
         self.expected -= 1
         if size > self.account.largest:
@@ -154,7 +147,7 @@ class ReceiveBuffer:
                 # It would keep all that was read with it.
                 run = PayloadRun.of(run.payloads())
             self.pending.append(run)
-            self.account.book(_size_of(run))
+            self.account.book(size_of(run))
         if self.waiters:
             self.wake_consumers()
 
@@ -172,7 +165,7 @@ class ReceiveBuffer:
             return
         entry = MetadataPush(metadata)
         self.pending.append(entry)
-        self.account.book(_size_of(entry))
+        self.account.book(size_of(entry))
         self.wake_consumers()
 
     def ended(self, error: Exception | None) -> None:
@@ -298,11 +291,11 @@ class ReceiveBuffer:
                     self.offset = stop
                     break
                 self.offset = 0
-                self.ready_bytes += _size_of(entry)
+                self.ready_bytes += size_of(entry)
             elif type(entry) is Payload:
                 items.append(entry)
                 room -= 1
-                self.ready_bytes += _size_of(entry)
+                self.ready_bytes += size_of(entry)
             elif items:
                 # It is delivered after these items are consumed.
                 break
@@ -318,7 +311,7 @@ class ReceiveBuffer:
 
     def _pushed(self, entry: MetadataPush) -> None:
         self.pushed -= len(entry.metadata) + PUSH_OVERHEAD
-        self.account.release(_size_of(entry))
+        self.account.release(size_of(entry))
         if self.on_push is not None:
             self.on_push(entry.metadata)
 
@@ -342,7 +335,7 @@ class ReceiveBuffer:
             items.insert(0, run)
             used -= len(run)
         for item in items:
-            self.account.book(_size_of(item))
+            self.account.book(size_of(item))
         self.pending[:0] = items
         if used:
             self.consume(used)
@@ -352,7 +345,7 @@ class ReceiveBuffer:
         run = self.pending[index]
         assert type(run) is PayloadRun
         rest = run.part(start, len(run))
-        self.account.release(_size_of(run) - _size_of(rest))
+        self.account.release(size_of(run) - size_of(rest))
         self.pending[index] = rest
 
     def gather(self, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> None:
@@ -386,11 +379,11 @@ class ReceiveBuffer:
                     break
                 builder.append(entry)
                 rows += count
-                self.account.release(_size_of(entry))
+                self.account.release(size_of(entry))
             elif type(entry) is Payload:
                 builder.append_payload(entry)
                 rows += 1
-                self.account.release(_size_of(entry))
+                self.account.release(size_of(entry))
             elif rows:
                 # It is delivered after these items are consumed.
                 full = True
@@ -404,19 +397,3 @@ class ReceiveBuffer:
         if rows > before:
             self.consume(rows - before)
         return full
-
-
-def _size_of(entry: Payload | PayloadRun | MetadataPush) -> int:
-    """Return the memory that an item, a run, or pushed metadata takes."""
-    size = ITEM_BYTES
-    if type(entry) is PayloadRun:
-        run = entry
-        size += run.size + RUN_ITEM_BYTES * len(run)
-    elif type(entry) is Payload:
-        payload = entry
-        size += len(payload.data)
-        if payload.metadata is not None:
-            size += len(payload.metadata)
-    else:
-        size += len(entry.metadata)  # type: ignore[union-attr, arg-type]
-    return size

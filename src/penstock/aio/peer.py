@@ -321,9 +321,7 @@ class Peer:
         """
         if self._interceptors:
             return await self._intercepted(kind, route, payload, routed, outgoing)
-        items = None
-        if kind is _UPLOAD:
-            items = Outgoing(check_source(outgoing))
+        items = Outgoing(check_source(outgoing)) if kind is _UPLOAD else None
         if routed:
             route = ""
         connector = self._connector

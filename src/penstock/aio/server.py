@@ -181,25 +181,26 @@ class Server:
 
         """
         try:
-            await self._close(grace)
+            await self._close(self._settings.close_grace if grace is None else grace)
         except asyncio.CancelledError:
             for driver in list(self._drivers.values()):
                 driver.abandon()
             await self._close(0)
             raise
 
-    async def _close(self, grace: float | None) -> None:
+    async def _close(self, grace: float) -> None:
         self._closing = True
         for listener in self._listeners:
             await listener.close()
         # Sessions without a link are closed, too: no more links are accepted.
         closing = (self._finish(session, driver, grace) for session, driver in self._drivers.items())
-        await asyncio.gather(self._reject_arrivals(grace), self._finish_fires(grace), *closing)
+        deadline = asyncio.get_running_loop().time() + grace
+        fires = (driver.dispatch.late.finish_fires(deadline) for driver in self._finishing)
+        await asyncio.gather(self._reject_arrivals(grace), *closing, *fires)
         await cancel_tasks(self._tasks, "a closed connection")
         await self._observers.exited()
         # The links of refused clients close on their own, but not after the event loop.
-        seconds = self._arrival_seconds(grace)
-        await asyncio.gather(*(listener.ended(seconds) for listener in self._listeners))
+        await asyncio.gather(*(listener.ended(min(grace, ARRIVAL_SECONDS)) for listener in self._listeners))
         if self._expiry is not None:
             self._expiry.cancel()
         if self._background is not None:
@@ -209,10 +210,10 @@ class Server:
             self._folder.close()
             self._folder = None
 
-    async def _reject_arrivals(self, grace: float | None) -> None:
+    async def _reject_arrivals(self, grace: float) -> None:
         """Wait briefly for the first messages of links, to reject their sessions; then drop the links."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._arrival_seconds(grace)
+        deadline = loop.time() + min(grace, ARRIVAL_SECONDS)
         if self._folder is not None:
             # They may resume stored sessions, which continue at the next server.
             deadline = 0.0
@@ -221,26 +222,18 @@ class Server:
         for arrival in list(self._arrivals):
             arrival.refuse(Refusal(RefusalCause.CLOSING, "the server is closing"))
 
-    def _arrival_seconds(self, grace: float | None) -> float:
-        return min(self._settings.close_grace if grace is None else grace, ARRIVAL_SECONDS)
-
-    async def _finish(self, session: Session, driver: Driver, grace: float | None) -> None:
+    async def _finish(self, session: Session, driver: Driver, grace: float) -> None:
         """Close a connection, or detach it if its session is stored."""
         if driver.link is None:
             grace = 0
         durable = session.durable
         if durable is not None and durable.kept:
-            await self._drained(durable, driver, self._settings.close_grace if grace is None else grace)
+            await self._drained(durable, driver, grace)
             if durable.kept:
                 durable.detach()
                 driver.detach()
                 grace = 0
         await driver.close(grace)
-
-    async def _finish_fires(self, grace: float | None) -> None:
-        """Wait for requests without a response, whose clients have left."""
-        deadline = asyncio.get_running_loop().time() + (self._settings.close_grace if grace is None else grace)
-        await asyncio.gather(*(driver.dispatch.late.finish_fires(deadline) for driver in self._finishing))
 
     async def _drained(self, durable: Durable, driver: Driver, grace: float) -> None:
         """Wait up to `grace` seconds until the streams of a session have ended and its state is durable."""

@@ -110,12 +110,7 @@ def record(
     assert server is not None
     bridged = _arguments(server, options)
     if url is None:
-        if options.timeout is not None:
-            raise LocalError("--timeout limits one request; a recording of clients ends with Ctrl-C")
-        start_logging(recording.log_form)
-        with Recorder(recording.file, server) as recorder:
-            run(_proxy(recorder, server_tls(recording.listen, None, None, None), bridged))
-            _report(recorder, recording.file)
+        _record_clients(recording, server, bridged, options)
         return
     if route is None:
         raise LocalError("ROUTE is missing: penstock record URL ROUTE -o FILE")
@@ -131,6 +126,18 @@ def record(
             _report(recorder, recording.file)
     if stopped:
         raise typer.Exit(CANCELED)
+
+
+def _record_clients(recording: RecordOptions, server: str, bridged: dict[str, Any], options: ConnectOptions) -> None:
+    from ..aio.loop import run
+    from ..recording.recorder import Recorder
+
+    if options.timeout is not None:
+        raise LocalError("--timeout limits one request; a recording of clients ends with Ctrl-C")
+    start_logging(recording.log_form)
+    with Recorder(recording.file, server) as recorder:
+        run(_proxy(recorder, server_tls(recording.listen, None, None, None), bridged))
+        _report(recorder, recording.file)
 
 
 def _arguments(server: str, options: ConnectOptions) -> dict[str, Any]:
