@@ -150,7 +150,7 @@ def test_peers_and_streams_close_in_any_order(url: str) -> None:
     peer.close()
     stream.__exit__(None, None, None)
     assert peer.closed and stream.over and not peer.linked
-    with pytest.raises(SessionError, match="this side closed the connection"):
+    with pytest.raises(SessionError, match="the connection was closed"):
         peer.call("echo")
 
 

@@ -370,7 +370,7 @@ class Driver:
     def _fail_streams(self, grace: float) -> None:
         """End the session with an error, unless it has ended."""
         if self.state != CLOSED:
-            error = SessionError(f"this side closed the connection; streams open after {grace:g} s failed")
+            error = SessionError(f"the connection was closed; streams that were open after {grace:g} s failed")
             if self.admission is not None:
                 self.admission.abandon()
             self.session.close(self.loop.time(), error)
