@@ -62,6 +62,12 @@ def test_unknown_context_suggests_another() -> None:
         ("decode 00", "decode 00"),
         ("collect --config feeds.toml", "collect --config feeds.toml"),
         ("collect --context other count", "collect @other --context other count"),
+        ("record count -o file", "record @dev count -o file"),
+        (
+            f"record --listen=rsocket+tcp://:0 --to {DEV} -o file",
+            f"record --listen=rsocket+tcp://:0 --to {DEV} -o file",
+        ),
+        ("record --listen URL --to @dev -o file", "record --listen URL --to @dev -o file"),
     ],
 )
 def test_context_replaces_a_url_that_is_left_out(line: str, expected: str) -> None:

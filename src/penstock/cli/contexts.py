@@ -156,8 +156,9 @@ def with_context(arguments: Sequence[str], command: Any) -> list[str]:
         if asked:
             raise LocalError("--context names the server: use it without a URL")
         return given
-    # `penstock record` needs no URL with --listen.
-    needed = url.required or not any(word.partition("=")[0] == LISTEN for word in given)
+    # Of the verbs whose URL is optional, `collect` has other sources.
+    records_request = given[0] == "record" and not any(word.partition("=")[0] == LISTEN for word in given)
+    needed = url.required or records_request
     name = asked or (os.environ.get(VARIABLE) or load().current if needed else "")
     if not name or "--help" in given or "-h" in given:
         return given
