@@ -70,7 +70,7 @@ def test_lost_server_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
     with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0") as (process, [url]):
         arguments = command("record", url, "slow", "-d", "60000", "--kind", "call", "-o", str(path))
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recording:
-            until(lambda: path.exists() and '"request"' in path.read_text())
+            until(lambda: path.exists() and '"request"' in path.read_text(), SECONDS)
             process.kill()
             recording.communicate(timeout=SECONDS)
     assert recording.returncode == 3
