@@ -56,6 +56,16 @@ def test_the_schema_of_a_frame_fits_its_rows(encoding: str) -> None:
         list(decoded.convert(pa.RecordBatch.from_pydict({"data": [BAD[encoding]]})))
 
 
+def test_views_and_nanoseconds_are_types_of_columns() -> None:
+    wanted = schema(text=pa.string_view(), data=pa.binary_view(), at=pa.time64("ns"), span=pa.duration("ns"))
+    item = b'{"text":"x","data":"eA==","at":"01:02:03.000004","span":"PT1.5S"}'
+    [batch] = ItemColumns("json", wanted).convert(pa.RecordBatch.from_pydict({"data": [item]}))
+    assert batch.schema == wanted
+    assert batch.column("text").to_pylist() == ["x"] and batch.column("data").to_pylist() == [b"x"]
+    assert batch.column("at").to_pylist() == [time(1, 2, 3, 4)]
+    assert batch.column("span").cast(pa.duration("us")).to_pylist() == [timedelta(seconds=1.5)]
+
+
 @pytest.mark.parametrize(
     "kind",
     [pa.month_day_nano_interval(), pa.null(), pa.map_(pa.float64(), pa.int32()), pa.list_(pa.null())],

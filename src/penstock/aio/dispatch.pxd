@@ -7,6 +7,7 @@ from .flow cimport Flow
 from .late_requests cimport LateRequests
 from .replies cimport Reply
 from .scheduler cimport Scheduler
+from .sizes cimport size_of
 
 
 cdef int _CALL, _FIRE, _STREAM, _UPLOAD

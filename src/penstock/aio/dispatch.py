@@ -12,7 +12,6 @@ from types import CoroutineType
 from typing import Any, Final
 
 from .. import events
-from ..account import ITEM_BYTES
 from ..errors import Canceled, Rejected, StreamClosed
 from ..events import (
     Completed,
@@ -35,6 +34,7 @@ from .late_answer import LateAnswer
 from .late_requests import BATCH_SECONDS, CHECK_EVERY, LateRequests
 from .pump import pump
 from .service import Service
+from .sizes import size_of
 from .sources import SingleItem, Source
 
 __all__ = ["Dispatch", "without_requests"]
@@ -307,8 +307,7 @@ def _payload(result: Any) -> Payload:
 
 
 def _memory_of(request: Payload, handler: Handler) -> int:
-    metadata = request.metadata
-    size = ITEM_BYTES + len(request.data) + (0 if metadata is None else len(metadata))
+    size = size_of(request)
     return size if handler.measure is None else size + handler.measure(request)
 
 

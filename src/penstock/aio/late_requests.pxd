@@ -3,6 +3,7 @@ import cython
 from ..account cimport Account
 from .exchanges cimport Exchanges
 from .flow cimport Flow
+from .sizes cimport size_of
 
 
 @cython.final

@@ -12,6 +12,7 @@ from ..account import ITEM_BYTES, Account
 from ..events import Canceled, Event, Failed, Requested
 from .exchanges import Exchanges
 from .scheduler import TURN_SECONDS
+from .sizes import size_of
 
 __all__ = ["BATCH_SECONDS", "CHECK_EVERY", "LateRequests"]
 
@@ -22,8 +23,8 @@ BATCH_SECONDS: Final = 0.01
 CHECK_EVERY: Final = 8
 """The number of requests after which the time is checked again: reading the clock for each would slow down calls. It is
 not checked in smaller batches."""
-REQUEST_BYTES: Final = 400
-"""Memory that a request takes while it waits, besides its content."""
+REQUEST_BYTES: Final = 304
+"""Memory that a request takes while it waits, besides its payload."""
 
 
 class LateRequests:
@@ -108,7 +109,4 @@ class LateRequests:
 
 
 def _size(event: Event) -> int:
-    if not isinstance(event, Requested):
-        return ITEM_BYTES
-    metadata = event.payload.metadata
-    return REQUEST_BYTES + len(event.payload.data) + (0 if metadata is None else len(metadata))
+    return REQUEST_BYTES + size_of(event.payload) if isinstance(event, Requested) else ITEM_BYTES

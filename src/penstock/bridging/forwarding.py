@@ -78,7 +78,7 @@ class Forwarder:
         forwarded = _Forwarded(target, request, self._kinds, self._counters, watcher)
         if request.kind.answers_items:
             # The source itself, so that it is told the client's demand.
-            return Answer(forwarded.items())
+            return Answer(_Response(forwarded))
         return await forwarded.answer()
 
 
@@ -115,30 +115,21 @@ class _Forwarded:
         self.watcher.ended(None)
         return response
 
-    def items(self) -> AsyncIterable[Payload]:
-        """Return the items of a stream or channel."""
-        return _Response(self)
-
     async def streamed(self, demand: Demand) -> AsyncIterator[Payload]:
         """Yield the items of the target as they are."""
         request = self.request
+        route, payload = self._translation.request(request)
         if self._target.guess_calls and self._kinds.is_call(request.route):
-            async for item in self._single():
-                yield item
+            # It was requested as a stream.
+            yield await self._peer.call(route, payload)
             return
         accepted = await demand.first()
-        route, payload = self._translation.request(request)
         outgoing = None if request.items is None else _Following(self)
         wanted = StreamRequest(request.kind, route, payload, outgoing=outgoing, allowed=accepted)
         async with self._peer._stream(wanted) as stream:
             demand.begin(stream)
             async for item in stream:
                 yield item
-
-    async def _single(self) -> AsyncIterator[Payload]:
-        """Yield the response of a call that was requested as a stream."""
-        route, payload = self._translation.request(self.request)
-        yield await self._peer.call(route, payload)
 
     def sent(self, item: Payload) -> Payload:
         """Count and translate an item that follows the request."""

@@ -129,6 +129,7 @@ def record(
 
 
 def _record_clients(recording: RecordOptions, server: str, bridged: dict[str, Any], options: ConnectOptions) -> None:
+    """Record everything that passes between clients and a server."""
     from ..aio.loop import run
     from ..recording.recorder import Recorder
 
