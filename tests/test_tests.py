@@ -13,7 +13,7 @@ from tests.once import ONCE, TWICE, runs_once
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
-MAX_LINES = 400
+MAX_LINES = 1000
 SUFFIXES = {".py", ".pyx", ".pxd"}
 
 STATEMENTS = {"pytest.raises", "pytest.warns", "pytest.fail", "run_state_machine_as_test", "until"}

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterable
 
 from .limits import LIMITS, Limits, excesses, load, lowered, slack, text_of
-from .rows import Row, measure
+from .rows import SRC, Row, measure, totals
+from .sources import PACKAGE, read
 
 
 def table(rows: Iterable[Row], limits: Limits, verbose: bool) -> str:
@@ -28,11 +29,13 @@ def main() -> int:
     parser.add_argument("--update", action="store_true", help="lower the limits to the measured values")
     options = parser.parse_args()
     limits = load()
-    rows = measure()
+    sources = read(SRC / PACKAGE)
+    rows = measure(sources)
     if options.update:
         limits = lowered(rows, limits)
         LIMITS.write_text(text_of(limits))
     print(table(rows, limits, options.verbose))
+    print("\n".join(f"{name:46}{number:8}" for name, number in totals(sources).items()))
     lower = slack(rows, limits)
     if lower:
         print(f"\nbelow the limit; run python -m walk --update: {', '.join(lower)}")

@@ -20,7 +20,7 @@ __all__ = [
 
 FUNCTION_LINES = 40
 """Maximum lines, without the docstring, comments and empty lines."""
-FILE_LINES = 400
+FILE_LINES = 1000
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -126,5 +126,5 @@ def _code_lines(node: ast.FunctionDef | ast.AsyncFunctionDef, source: Source) ->
 
 
 def long_files(sources: Iterable[Source]) -> list[str]:
-    """Return the files with more than 400 lines."""
+    """Return the files with more than 1,000 lines."""
     return [f"{source.path} ({len(source.lines)})" for source in sources if len(source.lines) > FILE_LINES]

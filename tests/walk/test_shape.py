@@ -72,5 +72,5 @@ def test_function_is_long_by_its_lines_of_code() -> None:
 
 
 def test_file_is_long_by_all_its_lines() -> None:
-    assert long_files([Source("a.py", "#\n" * 400)]) == []
-    assert long_files([Source("a.pyx", "#\n" * 401)]) == ["a.pyx (401)"]
+    assert long_files([Source("a.py", "#\n" * 1000)]) == []
+    assert long_files([Source("a.pyx", "#\n" * 1001)]) == ["a.pyx (1001)"]

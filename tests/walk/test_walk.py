@@ -79,7 +79,7 @@ def test_command_tells_the_row_and_fails(capsys: pytest.CaptureFixture[str], mon
     from walk import __main__ as command
 
     grown = [Row(name, limit) for name, limit in load().limits.items()]
-    monkeypatch.setattr(command, "measure", lambda: grown)
+    monkeypatch.setattr(command, "measure", lambda sources: grown)
     monkeypatch.setattr(sys, "argv", ["walk"])
     assert command.main() == 0
     grown[0] = Row(grown[0].name, grown[0].number + 1)
