@@ -194,7 +194,7 @@ class Receiver:
         log = self._log(wanted.route)
         _check_query(wanted.query)
         with _told():
-            committed = await in_thread(log.commit, wanted.query, wanted.batch, wanted.stages)
+            committed = await in_thread(log.commit, wanted.query, wanted.batch, wanted.stages, single=wanted.single)
         return msgspec.json.encode(committed)
 
     async def _abort(self, request: Payload) -> bytes:
