@@ -29,6 +29,7 @@ WITHOUT_SOURCE = {
     "test_failures.py": "the page of failures: the tests that it names",
     "test_exports.py": "the package as a whole, as penstock/__init__.py shows it",
     "test_layers.py": "all sources: who imports whom",
+    "test_leaks.py": "tests/leaks.py, which notices what a test leaves behind",
     "test_smoke.py": "tests/smoke.py, with which wheels are tested, here and without what Windows lacks",
     "test_mirror.py": "all sources and tests: this file",
     "test_tests.py": "all tests: that they assert, and their length",

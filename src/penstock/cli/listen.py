@@ -16,7 +16,6 @@ from ..access.listening import without_files
 from ..errors import LocalError
 from ..urls import parse_url
 from .exits import CANCELED
-from .signals import stop_signal
 
 if TYPE_CHECKING:
     from .. import Bearer, Simple
@@ -88,12 +87,12 @@ class Listener:
     async def _serve(self) -> signal.Signals:
         """Receive rows, and return the signal that has ended it."""
         from ..aio.server import serve
+        from ..aio.signals import stop_signal
         from ..receiving.receiver import Receiver
 
-        arrived = stop_signal()
         receiver = Receiver(self.journal, self.routes, stage_bytes=self.stage_bytes, budget_bytes=self.budget_bytes)
-        accept = self._acceptor()
-        async with receiver, serve(receiver.service, *self.urls, settings=self.settings, acceptor=accept) as server:
+        listening = serve(receiver.service, *self.urls, settings=self.settings, acceptor=self._acceptor())
+        async with stop_signal() as arrived, receiver, listening as server:
             for url in server.urls:
                 print(f"listening on {without_files(url)}", flush=True)
             stopped = await arrived

@@ -20,7 +20,6 @@ from .connection import log, print_items, with_peer
 from .contexts import offered, resolved
 from .groups import grouped
 from .output import OutputOptions
-from .signals import stop_signal
 from .values import offering
 
 if TYPE_CHECKING:
@@ -120,9 +119,9 @@ def _serve(recording: Recording, options: ReplayOptions, connecting: ConnectOpti
 async def listen_until_stopped(service: Any, urls: list[str]) -> None:
     """Serve at `urls` until a signal arrives."""
     from ..aio.server import serve
+    from ..aio.signals import stop_signal
 
-    stopped = stop_signal()
-    async with serve(service, *urls) as server:
+    async with stop_signal() as stopped, serve(service, *urls) as server:
         for url in server.urls:
             print(f"listening on {url}", flush=True)
         await stopped

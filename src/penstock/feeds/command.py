@@ -58,8 +58,8 @@ async def _collect(file: FeedsFile, workers: int, http: tuple[str, int] | None, 
     runner: Runner = _runner(file, board, workers, log)
     use_threads()
     control = Control()
-    control.listen()
     async with AsyncExitStack() as stack:
+        stack.enter_context(control.listening())
         if url := stack.enter_context(_page(board, http)):
             print(f"status on {url}", flush=True)
         if serve is not None:
