@@ -36,6 +36,7 @@ WITHOUT_SOURCE = {
     "reactivestreams/test_mini.py": "all that is said, as a reader understands it who knows the page alone",
     "reactivestreams/test_sockets.py": "the protocol on real links, below all that stands above a session",
     "river/test_oversized.py": "all parts of a session: messages that one side does not take for their size",
+    "test_reach.py": "tools/reach.py",
     "test_scale.py": "tools/scale.py and the page that it writes",
     "test_states.py": "tools/states.py and the page that it writes",
     "sync/test_notebook.py": "the notebook in examples/, and its page",
