@@ -54,7 +54,7 @@ async def test_bad_feed_hurts_only_itself(tmp_path: Path) -> None:
             "refused": FeedState.CONNECTING,
             "wrong": FeedState.REFUSED,
         }
-        assert "budget: 0 is not a size" in by_name(supervisor)["wrong"].problem
+        assert "budget: 0 is not valid" in by_name(supervisor)["wrong"].problem
 
 
 async def test_only_changed_feeds_are_restarted(tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ async def test_feed_with_an_error_goes_on_as_before(tmp_path: Path, caplog: pyte
         assert supervisor._feeds["a"] is feed
         status = by_name(supervisor)["a"]
         assert (status.state, status.rows) == (FeedState.LIVE, 3)
-        assert "budget: 'much' is not a size" in status.problem
-        assert "budget: 'much' is not a size" in caplog.text
+        assert "budget: 'much' is not valid" in status.problem
+        assert "budget: 'much' is not valid" in caplog.text
         await supervisor.apply(feeds(tmp_path, "a", "b"))
         assert by_name(supervisor)["a"].problem == ""
         assert supervisor._feeds["a"] is feed

@@ -17,6 +17,7 @@ from .arguments import Route, Url
 from .connect_options import SessionOptions
 from .exits import FAILED
 from .groups import grouped
+from .values import duration
 
 if TYPE_CHECKING:
     from ..archive import ArchiveReader
@@ -37,7 +38,7 @@ class AuditOptions:
         None
     )
     wait: Annotated[
-        float, Option("--wait", metavar="SECONDS", min=0, help="How long to wait for items that were sent.")
+        float, Option("--wait", metavar="SECONDS", parser=duration(), help="How long to wait for items that were sent.")
     ] = 5.0
     as_json: Annotated[bool, Option("--json", help="Print the result as a JSON object.")] = False
 

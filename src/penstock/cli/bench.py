@@ -25,7 +25,7 @@ from .exits import CANCELED, FAILED
 from .groups import grouped
 from .request_options import RequestOptions
 from .signals import stop_signal
-from .values import offering
+from .values import duration, offering
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -66,11 +66,17 @@ class LoadOptions:
     ] = None
     duration: Annotated[
         float | None,
-        Option("--duration", metavar="SECONDS", min=0.001, help=f"Duration of a round; {SECONDS:g} by default."),
+        Option(
+            "--duration",
+            metavar="SECONDS",
+            parser=duration(0.001),
+            help=f"Duration of a round; {SECONDS:g} by default.",
+        ),
     ] = None
     count: Annotated[int | None, Option("--count", metavar="N", min=1, help="Requests of a round.")] = None
     warm_up: Annotated[
-        float, Option("--warm-up", metavar="SECONDS", min=0, help="Time before each round that is not measured.")
+        float,
+        Option("--warm-up", metavar="SECONDS", parser=duration(), help="Time before each round that is not measured."),
     ] = 1.0
     items: Annotated[
         int, Option("--items", metavar="N", min=0, help="Items that an upload or channel sends, each with --data.")

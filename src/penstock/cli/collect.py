@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer import Argument, Option
 
+from .. import units
 from ..access.listening import server_tls
 from ..errors import LocalError
 from ..texts import counted
@@ -49,7 +50,6 @@ OF_LISTENING: Final = frozenset([*SHARED, *"listen receive stage_bytes journal b
 OF_OTHERS: Final = frozenset("check workers http log receive stage_bytes".split())
 """Options that a single stream does not have."""
 REPORT_SECONDS: Final = 2.0
-UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,11 +227,11 @@ def _collect_one(
 
 
 def size_of(text: str) -> int:
-    """Return a size in bytes, given as 1000000, 64KiB, 256MiB or 4GiB."""
-    match = re.fullmatch(r"([1-9][0-9]{0,17})(KiB|MiB|GiB|)", text)
-    if match is None:
-        raise LocalError(f"{text!r} is not a size in bytes; use a form such as 1000000, 256MiB or 4GiB")
-    return int(match[1]) * UNITS[match[2]]
+    """Return a size in bytes, as `units.size` reads it; `LocalError` if it is not one."""
+    try:
+        return units.size(text)
+    except ValueError as error:
+        raise LocalError(f"{text!r} is not valid; {error}") from None
 
 
 async def _collect(

@@ -15,7 +15,7 @@ from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
-from .values import read_bytes
+from .values import duration, read_bytes
 
 __all__ = ["ItemOptions", "lines_of", "paced", "payload_of"]
 
@@ -32,7 +32,7 @@ class ItemOptions:
         bool, Option("--json-items", help="Each line is an object as printed by --json, and may have metadata.")
     ] = False
     delay: Annotated[
-        float, Option("--delay", metavar="SECONDS", min=0, help="Pause between sent items, in seconds.")
+        float, Option("--delay", metavar="SECONDS", parser=duration(), help="Pause between sent items, in seconds.")
     ] = 0
 
     def source(self, value: str) -> Iterable[bytes] | AsyncIterable[bytes | Payload]:

@@ -15,6 +15,7 @@ from .groups import grouped
 from .replay import speed_of
 from .schemas import KIND_OF, procedures_of
 from .serve import ServeOptions, until_stopped
+from .values import duration
 
 if TYPE_CHECKING:
     from ..aio.service import Service
@@ -39,7 +40,9 @@ class AnswerOptions:
     errors: Annotated[
         float, Option("--errors", metavar="P", min=0, max=1, help="The part of requests that fail, from 0 to 1.")
     ] = 0.0
-    latency: Annotated[float, Option("--latency", metavar="SECONDS", min=0, help="Time before each response.")] = 0.0
+    latency: Annotated[
+        float, Option("--latency", metavar="SECONDS", parser=duration(), help="Time before each response.")
+    ] = 0.0
     speed: Annotated[
         str, Option("--speed", metavar="FACTOR", help="Of a recording: how much faster than recorded, or max.")
     ] = "1"

@@ -16,7 +16,7 @@ from .bodies import bodies_of
 from .exits import FAILED
 from .groups import grouped
 from .trust import client_tls
-from .values import read_bytes
+from .values import duration, read_bytes
 
 if TYPE_CHECKING:
     from ..testing import Published, Result
@@ -49,10 +49,14 @@ class RuleOptions:
         int, Option("--streams", metavar="N", min=1, help="Streams that the server allows on one connection.")
     ] = STREAMS
     patience: Annotated[
-        float, Option("--patience", metavar="SECONDS", min=0.01, help="Time to wait for an expected event.")
+        float,
+        Option("--patience", metavar="SECONDS", parser=duration(0.01), help="Time to wait for an expected event."),
     ] = PATIENCE
     settle: Annotated[
-        float, Option("--settle", metavar="SECONDS", min=0.0, help="Silence after which a stream counts as stopped.")
+        float,
+        Option(
+            "--settle", metavar="SECONDS", parser=duration(), help="Silence after which a stream counts as stopped."
+        ),
     ] = SETTLE
     as_json: Annotated[bool, Option("--json", help="Print results as JSON, one object per line.")] = False
     cafile: Annotated[

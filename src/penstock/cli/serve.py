@@ -26,6 +26,7 @@ from .given import given_settings
 from .groups import grouped
 from .optionsfile import OptionsFile
 from .signals import stop_signal
+from .values import duration
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -65,7 +66,9 @@ class ServeOptions:
     ] = None
     resume: Annotated[
         float | None,
-        Option("--resume", metavar="SECONDS", min=0, help="How long clients may resume a session; 0: never."),
+        Option(
+            "--resume", metavar="SECONDS", parser=duration(), help="How long clients may resume a session; 0: never."
+        ),
     ] = None
     resume_store: Annotated[
         str,

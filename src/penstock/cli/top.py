@@ -20,6 +20,7 @@ from typer import Argument, Option
 from ..errors import ConnectError, LocalError
 from ..texts import counted, shown_json, shown_line
 from .groups import grouped
+from .values import duration
 
 if TYPE_CHECKING:
     from ..feeds.status import Document, FeedStatus
@@ -63,7 +64,9 @@ class TopOptions:
     ] = None
     once: Annotated[bool, Option("--once", help="Show the table once.")] = False
     as_json: Annotated[bool, Option("--json", help="Print the status as one JSON object.")] = False
-    interval: Annotated[float, Option("--interval", metavar="SECONDS", min=0.1, help="Time between updates.")] = 2.0
+    interval: Annotated[
+        float, Option("--interval", metavar="SECONDS", parser=duration(0.1), help="Time between updates.")
+    ] = 2.0
 
 
 @grouped

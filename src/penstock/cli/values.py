@@ -6,9 +6,24 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import typer
+
+from .. import units
 from ..errors import LocalError
 
-__all__ = ["offering", "read_bytes"]
+__all__ = ["duration", "offering", "read_bytes"]
+
+
+def duration(least: float = 0.0) -> Callable[[str], float]:
+    """Return a parser for an option that is a duration in seconds of at least `least`; see `units.seconds`."""
+
+    def parse(given: str) -> float:
+        try:
+            return units.seconds(given, least)
+        except ValueError as error:
+            raise typer.BadParameter(f"{given!r} is not valid; {error}") from None
+
+    return parse
 
 
 def offering(*words: str) -> Callable[[], list[str]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
 from ..errors import LocalError
+from ..units import seconds as as_seconds
+from ..units import size as as_size
 from ..urls import parse_url
 
 __all__ = [
@@ -33,10 +34,6 @@ SECRETS: Final = ("password", "setup", "token")
 """Options whose values are not in errors."""
 
 T = TypeVar("T")
-
-_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)", re.IGNORECASE)
-_SIZES = ("", "k", "m", "g", "t")
 
 Plain = dict[str, tuple[str, Callable[[str], Any]]]
 """The fields that depend on one option alone: its name, and how to parse it."""
@@ -126,18 +123,7 @@ def as_count(text: str) -> int:
 
 def as_size_or_none(text: str) -> int:
     """Return a number of bytes, which may be 0; `ValueError` otherwise."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise ValueError("it must be a number of bytes, such as 67108864 or 64m")
-    return int(match[1]) << 10 * _SIZES.index(match[2].lower())
-
-
-def as_size(text: str) -> int:
-    """Return a number of bytes; `ValueError` otherwise."""
-    size = as_size_or_none(text)
-    if size < 1:
-        raise ValueError("it must be at least 1 byte")
-    return size
+    return as_size(text, 0)
 
 
 def as_seconds_or_none(text: str) -> float | None:
@@ -155,11 +141,3 @@ def as_number(text: str) -> int:
 def as_flag(text: str) -> bool:
     """Return whether it is "true"; `ValueError` otherwise."""
     return one_of(text.strip().lower(), "true", "false") == "true"
-
-
-def as_seconds(text: str) -> float:
-    """Return a time in seconds; `ValueError` otherwise."""
-    match = _TIME.fullmatch(text.strip())
-    if match is None:
-        raise ValueError("it must be a time such as 60, 60s or 5m")
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2].lower()]
