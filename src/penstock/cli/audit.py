@@ -67,11 +67,13 @@ def audit(url: Url, route: Route, options: SessionOptions, auditing: AuditOption
     if start is None:
         raise LocalError(f"log {source!r} of {auditing.journal} was not written by a collector, or has no stream yet")
     rows = log.end - start
-    request = "" if identity.request is None else identity.request.data
-    streams = run(_ask(url, options, Query(route, identity.uuid, request)))
-    if not streams and spec_of(parse_url(url).protocol).sent_data:
-        # The publisher knows the request only as it was sent; the log has a digest of it as it was written.
-        streams = run(_ask(url, options, Query(route)))
+    query = Query(route)
+    collected = identity.request
+    if collected is not None and not spec_of(parse_url(collected.url or url).protocol).sent_data:
+        # Otherwise the publisher knows the request only as it was sent, and the log has a digest of it as it was
+        # written: the digest could match only the stream of another client, which wrote the same text.
+        query = Query(route, identity.uuid, collected.data)
+    streams = run(_ask(url, options, query))
     if not streams:
         raise LocalError(
             f"the publisher has not sent this stream since it was started: it knows no stream {route!r} with the "
@@ -79,7 +81,7 @@ def audit(url: Url, route: Route, options: SessionOptions, auditing: AuditOption
         )
     deadline = time.monotonic() + auditing.wait
     found = [compare(_caught_up(log, start + sent.items, deadline), start, sent, rows) for sent in streams]
-    # Several clients may have made the same request.
+    # Several clients may have made the same request, or any request of the route. A stream that agrees wins.
     best = max(found, key=lambda each: (each.agrees, each.compared))
     _print(source, best, auditing.as_json)
     if not best.agrees or best.waiting or (best.unknown and not best.compared):
