@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import ContextVar
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -27,10 +28,12 @@ from .status import FeedState, FeedStatus
 if TYPE_CHECKING:
     from .config import FeedConfig
 
-__all__ = ["Feed"]
+__all__ = ["CURRENT_FEED", "Feed"]
 
 logger = logging.getLogger("penstock.feeds")
 
+CURRENT_FEED: Final[ContextVar[str]] = ContextVar("penstock.feed", default="")
+"""The name of the feed for which code runs that does not know feeds, such as a connection's; empty: of none."""
 REASON_CHARACTERS: Final = 500
 """The maximum length of a reason, which may contain a peer's text."""
 
@@ -123,6 +126,7 @@ class Feed:
             delay: Seconds to wait first, so that many feeds do not connect at the same time.
 
         """
+        CURRENT_FEED.set(self.name)
         await asyncio.sleep(delay)
         policy = self.config.retry
         backoff = policy.backoff()
