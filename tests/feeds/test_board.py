@@ -52,6 +52,22 @@ def test_document_has_lags_and_budgets(tmp_path: Path) -> None:
     assert board.document().feeds[0].readers == {"report": Lag(50, 0, 0.0)}
 
 
+def test_feed_that_is_refused_has_no_rate_any_more(tmp_path: Path) -> None:
+    clock = Clock()
+    board = Board(clock=clock)
+    with JournalWriter.open(tmp_path, "s", fsync=False) as writer:
+        for _ in range(5):
+            board.publish([status(tmp_path, writer.append(BATCH, "r"))])
+            clock.now += 2
+    assert board.document().feeds[0].rate > 0
+    # The collector is started again, cannot open its log, and does not know its position.
+    for _ in range(8):
+        board.publish([status(tmp_path, 0, state=FeedState.REFUSED)])
+        clock.now += 2
+    [feed] = board.document().feeds
+    assert (feed.rate, feed.position) == (0.0, 50)
+
+
 def test_rows_from_before_the_process_are_no_rate(tmp_path: Path) -> None:
     clock = Clock()
     board = Board(clock=clock)

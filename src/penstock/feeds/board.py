@@ -59,8 +59,10 @@ class Board:
             for feed in feeds:
                 history = self._histories.setdefault((feed.journal, feed.source), History())
                 if feed.position:
-                    # 0 may also mean that the log is not open yet: its rows would count as new ones.
                     history.add(now, feed.position)
+                else:
+                    # The log may not be open yet: its rows would count as new ones.
+                    history.renew(now)
 
     def serve(self, journals: list[ServedStatus]) -> None:
         """Replace the journals that are served."""

@@ -158,10 +158,12 @@ class Feed:
 
     def _log(self, level: int, error: Exception | None = None) -> None:
         """Log where the feed is, with a traceback if the error is a defect."""
-        position = self._progress.position
+        # A collector that could not open its log does not know its position.
+        position = self._progress.position or None
+        where = "" if position is None else f" at position {position}"
         why = f": {self._reason}" if self._reason else ""
         extra = {"feed": self.name, "state": str(self._left), "position": position}
-        logger.log(level, "%s: %s at position %d%s", self.name, self._left, position, why, exc_info=error, extra=extra)
+        logger.log(level, "%s: %s%s%s", self.name, self._left, where, why, exc_info=error, extra=extra)
 
     async def _collected(self) -> Exception | None:
         """Collect until the stream is complete; return the error that ended it instead."""

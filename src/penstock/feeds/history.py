@@ -32,7 +32,7 @@ class History:
 
     def add(self, time: float, position: int) -> None:
         """Note the position of the log at a time in seconds. Positions that do not grow only renew the last time."""
-        self._seen = max(time, self._seen)
+        self.renew(time)
         if self._positions and position <= self._positions[-1]:
             return
         if len(self._times) == MAX_SAMPLES:
@@ -42,6 +42,10 @@ class History:
         # The clock may be set back.
         self._times.append(max(time, self._times[-1]) if self._times else time)
         self._positions.append(position)
+
+    def renew(self, time: float) -> None:
+        """Note that the log has no more rows than before at a time in seconds."""
+        self._seen = max(time, self._seen)
 
     def samples(self) -> list[tuple[float, int]]:
         """Return the pairs of time and position, in order."""

@@ -117,7 +117,7 @@ class Request:
         if others:
             raise JournalMismatch(
                 f"{log}: this log collects a request with {others}, not the requested {self.route!r}; "
-                "choose another source name (--source) for another request"
+                "choose another source name for another request (--source, or source of a feed)"
             )
 
 
