@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock import ConnectError, LinkLost, Settings, UrlError
+from penstock.transports import base
 from penstock.transports.base import Discard, check_options, connect_errors, link_error, listen_errors
 from penstock.urls import parse_url
 
@@ -31,6 +32,21 @@ def untrusted(code: int = 18) -> ssl.SSLCertVerificationError:
     error.verify_message = "self-signed certificate"
     error.verify_code = code
     return error
+
+
+@pytest.mark.parametrize(
+    ("seconds", "advice"), [(3.1, "check the address"), (4.5, "this process was 1.5 s late itself")]
+)
+def test_timeout_of_a_starved_process_does_not_blame_the_network(
+    seconds: float, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([100.0, 100.0 + seconds])
+    monkeypatch.setattr(base, "monotonic", lambda: next(clock))
+    with (
+        pytest.raises(ConnectError, match=f"no answer within 3 s; {advice}"),
+        connect_errors(URL, Settings(connect_timeout=3)),
+    ):
+        raise TimeoutError
 
 
 @pytest.mark.parametrize(

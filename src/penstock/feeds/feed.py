@@ -119,15 +119,9 @@ class Feed:
             sync_seconds=round(before.sync_seconds + progress.sync_seconds, 6),
         )
 
-    async def run(self, delay: float = 0.0) -> None:
-        """Collect until the publisher completes the stream, or the policy gives up. Only cancellation raises.
-
-        Args:
-            delay: Seconds to wait first, so that many feeds do not connect at the same time.
-
-        """
+    async def run(self) -> None:
+        """Collect until the publisher completes the stream, or the policy gives up. Only cancellation raises."""
         CURRENT_FEED.set(self.name)
-        await asyncio.sleep(delay)
         policy = self.config.retry
         backoff = policy.backoff()
         since = begun = monotonic()
@@ -168,6 +162,7 @@ class Feed:
     async def _collected(self) -> Exception | None:
         """Collect until the stream is complete; return the error that ended it instead."""
         try:
+            await self._shared.pace.turn()
             # Secrets and certificates are files.
             window, committer = self._shared.window_bytes(), self._shared.committer(self.config.journal)
             made = await asyncio.to_thread(

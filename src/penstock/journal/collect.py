@@ -12,7 +12,7 @@ import logging
 import os
 import ssl as tls
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -48,7 +48,7 @@ from .committer import Committer, Items, append
 from .ended import session_errors
 from .feedlog import FeedLog, Place, State, fits
 from .identity import Request
-from .progress import RETRY, USED_UP, Phase, Progress, Window, settled, until_room, write
+from .progress import RETRY, USED_UP, Phase, Progress, Window, closing, settled, until_room, write
 from .renewal import FIRST_RENEWAL, RENEWAL, Renewal
 from .rhythm import LINGER, Rhythm
 from .writer import DEFAULT_BUDGET_BYTES
@@ -148,10 +148,13 @@ class Collector:
             ConnectError: No server answers the first attempt; later attempts are repeated without limit.
 
         """
-        with ExitStack() as stack:
+        async with AsyncExitStack() as stack:
             if self._committer is not None:
                 stack.enter_context(self._committer.feed())
-            log = stack.enter_context(closing(await self._opened()))
+            log = await self._opened()
+            # After the log is closed: until then, it may not be opened again.
+            stack.callback(self.progress.stopped)
+            await stack.enter_async_context(closing(log.close))
             stack.callback(self._rhythm.stop)
             stack.callback(self._renewal.stop)
             self.progress.position = log.position
@@ -171,7 +174,6 @@ class Collector:
             finally:
                 # Also what was written while the collector was canceled.
                 self.progress.position, self.progress.gaps = log.position, log.gaps
-                self.progress.stopped()
 
     async def _opened(self) -> FeedLog:
         """Open the log; wait for room while the disk is full."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from time import monotonic
 from typing import Any, Final
@@ -22,6 +22,7 @@ __all__ = [
     "Phase",
     "Progress",
     "Window",
+    "closing",
     "settled",
     "until_room",
     "write",
@@ -181,9 +182,7 @@ async def settled(progress: Progress, begin: Callable[[], asyncio.Future[Any]]) 
             await (writing if isinstance(writing, Lasting) else asyncio.shield(writing))
         except asyncio.CancelledError:
             # The log is closed after a cancellation, and a write cannot be stopped: it must end first.
-            while not writing.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait((writing,))
+            await _canceled_until(writing)
             if (failure := writing.exception()) is not None:
                 logger.warning("the collector was canceled, and its last write failed: %s", failure)
             raise
@@ -195,6 +194,41 @@ async def settled(progress: Progress, begin: Callable[[], asyncio.Future[Any]]) 
     progress.turn(*before)
     progress.syncs += 1
     progress.sync_seconds += monotonic() - begun
+
+
+@asynccontextmanager
+async def closing(close: Callable[[], None]) -> AsyncIterator[None]:
+    """Close a log after the block, in a thread, because it waits for the disk; also if the task is canceled.
+
+    A canceled task stays canceled if the log cannot be closed: the next writer completes the log.
+    """
+    stopped = False
+    try:
+        yield
+    except asyncio.CancelledError:
+        stopped = True
+        raise
+    finally:
+        work = asyncio.get_running_loop().run_in_executor(None, close)
+        stopped = await _canceled_until(work) or stopped
+        failure = work.exception()
+        if stopped:
+            if failure is not None:
+                logger.warning("the collector was canceled, and its log could not be closed: %s", failure)
+            raise asyncio.CancelledError
+        if failure is not None:
+            raise failure
+
+
+async def _canceled_until(work: asyncio.Future[Any]) -> bool:
+    """Wait for the end of work that cannot be stopped; return whether the task was canceled."""
+    canceled = False
+    while not work.done():
+        try:
+            await asyncio.wait((work,))
+        except asyncio.CancelledError:
+            canceled = True
+    return canceled
 
 
 async def until_room(progress: Progress, error: DiskFull) -> None:
