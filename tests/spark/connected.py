@@ -27,7 +27,8 @@ def main(journal: str, folder: str) -> None:
     )
     found: dict[str, object] = {"session": type(spark).__module__}
     rows = spark.read.format("penstock").load(journal)
-    found["rows"] = rows.where("position >= 7").count()
+    part = rows.where("position >= 7")
+    found["rows"] = [part.count(), rows.count(), part.unionAll(rows.where("position < 2")).unionAll(rows).count()]
     out, checkpoint = str(Path(folder, "out")), str(Path(folder, "checkpoint"))
     stream = spark.readStream.format("penstock").option("reader", "connect").load(journal)
     writer = stream.writeStream.format("parquet").option("checkpointLocation", checkpoint)

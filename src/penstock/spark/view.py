@@ -31,7 +31,6 @@ class JournalView:
     Args:
         options: The query's options.
         clock: Returns the time in seconds, for the pauses between reads of a remote journal.
-        needed: Returns False for sources that need not be looked at.
 
     Attributes:
         readers: A reader for each source that was readable at the last refresh, by name.
@@ -39,28 +38,20 @@ class JournalView:
         awaited: Sources whose collector has no row yet: they have no log, and were never read.
         seen: Sources that this view could read before.
         expected: More sources to look for, in addition to existing ones.
-        ignored: Sources that are not needed.
 
     """
 
-    def __init__(
-        self,
-        options: SourceOptions,
-        clock: Callable[[], float] = time.monotonic,
-        needed: Callable[[str], bool] = lambda source: True,
-    ) -> None:
+    def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.readers: dict[str, LogReader] = {}
         self.troubles: dict[str, JournalError] = {}
         self.awaited: set[str] = set()
         self.seen: set[str] = set()
         self.expected: Collection[str] = ()
-        self.ignored: set[str] = set()
         self._options = options
         self._journal = Journal(options.journal)
         # A collector announces new rows by itself.
         self._slow = options.remote and not is_served(options.journal)
         self._clock = clock
-        self._needed = needed
         self._next_refresh = float("-inf")
         self._watch = None if options.remote else Watch(options.journal)
         self._files: dict[str, tuple[int, int]] = {}
@@ -80,8 +71,7 @@ class JournalView:
             raise
         readers: dict[str, LogReader] = {}
         self.troubles, self.awaited = {}, set()
-        self.ignored = {source for source in names if not self._needed(source)}
-        for source in filter(self._needed, names):
+        for source in names:
             try:
                 readers[source] = self._refreshed(source)
             except JournalMissing:
@@ -235,7 +225,7 @@ class JournalView:
 
         `places` has the value of each option: positions by source.
         """
-        present = {*self.readers, *self.troubles, *self.awaited, *self.ignored}
+        present = {*self.readers, *self.troubles, *self.awaited}
         for option, value in places.items():
             unknown = sorted(value.keys() - present) if isinstance(value, Mapping) else []
             if unknown:
