@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from penstock.archive import file, retire, sealing, verify
+from penstock.archive import file, retire, sealing, snapshot, verify
 from penstock.archive.catalog import Catalog
 
 from .patching import edited, replaced
@@ -47,6 +47,14 @@ def readers_ignored() -> Sabotage:
 
 def columns_not_checked() -> Sabotage:
     return edited(file.SealedFile, "rows", ("if chunk_checksum(", "if False and chunk_checksum("))
+
+
+def footers_not_compared() -> Sabotage:
+    return replaced((file, "_compare", lambda store, name, segment, footer: None))
+
+
+def sizes_not_compared() -> Sabotage:
+    return edited(snapshot, "checked_footer", ("segment.footer_bytes + 1)", "segment.footer_bytes)"))
 
 
 def sealed_files_not_verified() -> Sabotage:
@@ -95,6 +103,20 @@ SABOTEURS: Sequence[Saboteur] = (
         "THREATS 97",
         "sealed files",
         columns_not_checked,
+    ),
+    Saboteur(
+        "footers of sealed files not compared",
+        "another program is given a file whose footer is not the one that the manifest lists",
+        "",
+        "sealed files",
+        footers_not_compared,
+    ),
+    Saboteur(
+        "sizes of sealed files not compared",
+        "another program is given a file that is longer than the one that was sealed",
+        "",
+        "sealed files",
+        sizes_not_compared,
     ),
     Saboteur(
         "sealed files not verified",

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Final
 
 from ..journal.layout import is_served
 from ..journal.served import served_journal
+from ..objects import open_store
+from .file import checked_footer
 from .manifest import Segment
 from .reader import ArchiveReader
 
-__all__ = ["Snapshot", "snapshot"]
+__all__ = ["Snapshot", "check_files", "snapshot"]
+
+_CHECKS: Final = 32
+"""Files to check at a time: nearly all of the time is spent waiting for a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,28 @@ class Snapshot:
     def files_between(self, start: int, end: int) -> list[tuple[str, Segment]]:
         """Return the files with rows between two positions."""
         return [(name, each) for name, each in self.files if each.first < end and each.end > start]
+
+    def check(self) -> None:
+        """Check that each file is the one that was sealed, before another program reads it.
+
+        It reads only the footers. Bytes before them can still be damaged: let the other program verify the checksums of
+        pages, or read everything with `verify_sealed`.
+
+        Raises:
+            JournalCorrupt: A file is missing, shorter or longer, or another one.
+            StoreError: The store cannot be reached.
+
+        """
+        if self.files:
+            check_files(self.store, self.files)
+
+
+def check_files(uri: str, files: Iterable[tuple[str, Segment]]) -> None:
+    """Check files in the store at a URI as `Snapshot.check` does, given their names and entries of the manifest."""
+    store = open_store(uri)
+    with ThreadPoolExecutor(_CHECKS) as pool:
+        for _ in pool.map(lambda each: checked_footer(store, *each), files):
+            pass
 
 
 def snapshot(journal: str | os.PathLike[str], source: str) -> Snapshot:
