@@ -5,7 +5,6 @@ A place is a position, "earliest", "latest", or a time in ISO 8601 with its zone
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Final
 
 from ..errors import LocalError
 from ..journal.layout import check_name
+from ..strict_json import RepeatedName, strict_json
 
 __all__ = ["ENDS", "STARTS", "PlaceOptions", "Start", "check_places", "is_future", "is_time", "place_in"]
 
@@ -98,7 +98,9 @@ def is_future(places: Start) -> bool:
 
 def _by_source(text: str, hint: str, parse: Callable[[str, object], int | str]) -> dict[str, int | str]:
     try:
-        places = json.loads(text)
+        places = strict_json(text)
+    except RepeatedName:
+        raise
     except ValueError:
         raise ValueError(hint) from None
     if not isinstance(places, dict) or not places:
