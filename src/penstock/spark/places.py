@@ -21,6 +21,8 @@ Start = str | dict[str, int | str]
 """Where reading starts or ends: a place other than a position, or for each source one of these or a position."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST: Final = EPOCH + timedelta(milliseconds=10**11)
+"""In 1973. Fewer milliseconds are a time in seconds, which is so small until the year 5138."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +125,15 @@ def _times(text: str) -> Start:
 
 def _time(text: str, where: str = "") -> str:
     """Return a time in UTC; the text is ISO 8601 with a zone, or milliseconds since 1970."""
-    time = _parsed(text.strip())
+    text = text.strip()
+    time = _parsed(text)
     if time is None:
         raise ValueError(f"{where}it must be a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970")
+    if text.isdigit() and EPOCH < time < _EARLIEST:
+        raise ValueError(
+            f"{where}{text} milliseconds after 1970 are in {time.year}, when there was no log; if these are seconds, "
+            f"write {text}000"
+        )
     if time.tzinfo is None:
         raise ValueError(f"{where}a time needs its zone, such as {time.isoformat()}Z or {time.isoformat()}+02:00")
     return time.isoformat()

@@ -101,6 +101,8 @@ class _Wanted:
 
     def __post_init__(self) -> None:
         for name, time in (("since", self.since), ("until", self.until)):
+            if time is not None and not isinstance(time, datetime):
+                raise LocalError(f"{name} is {time!r}; pass a datetime, such as datetime.fromtimestamp(SECONDS, UTC)")
             if time is not None and time.tzinfo is None:
                 raise LocalError(f"{name} is {time}, without a time zone; pass datetime.now(UTC), or add tzinfo")
         for source, (first, end) in (self.positions or {}).items():
