@@ -16,6 +16,7 @@ from penstock.spark import history
 from penstock.spark.java import ensure_java
 
 from ..archive.changes import changed_rows
+from .journals import fill
 
 
 def main(journal: str, sealed: str, folder: str) -> None:
@@ -44,6 +45,14 @@ def main(journal: str, sealed: str, folder: str) -> None:
             history(spark, sealed).collect()
         except (PySparkException, JournalCorrupt) as error:
             found["damage"].append(str(error).splitlines()[0])
+    rows.createOrReplaceTempView("rows_of_then")
+    spark.table("rows_of_then").count()
+    fill(Path(journal), "a", 14)
+    found["later"] = [
+        rows.count(),
+        spark.table("rows_of_then").count(),
+        spark.read.format("penstock").load(journal).count(),
+    ]
     out, checkpoint = str(Path(folder, "out")), str(Path(folder, "checkpoint"))
     stream = spark.readStream.format("penstock").option("reader", "connect").load(journal)
     writer = stream.writeStream.format("parquet").option("checkpointLocation", checkpoint)

@@ -45,7 +45,8 @@ def test_a_client_of_spark_connect_reads_batches_and_streams(tmp_path: Path) -> 
     found = json.loads(ran.stdout.splitlines()[-1])
     assert found["session"] == "pyspark.sql.connect.session"
     assert found["rows"] == [3, 10, 15]
-    assert found["streamed"] == 10
+    assert found["later"] == [10, 10, 14]
+    assert found["streamed"] == 14
     assert found["history"] == 6001
     page, neighbor = found["damage"]
     name = "source=a/00000000000000000000.parquet"

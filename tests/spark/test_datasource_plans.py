@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from penstock.archive import SealOptions, seal
+from penstock.journal import Journal
 from penstock.journal.format import ITEMS
 from penstock.journal.writer import JournalWriter
 from penstock.spark import history
@@ -191,6 +193,34 @@ def test_history_has_the_same_rows_in_every_plan(spark: SparkSession, journal: P
         assert frame.where("source = 'b'").count() == 100
         assert frame.count() == 250
     assert frame.where("position >= 140").unionAll(frame.where("position < 10")).unionAll(frame).count() == 280
+
+
+def test_a_frame_ends_where_the_journal_ended_at_its_first_action(spark: SparkSession, journal: Path) -> None:
+    # docs/how-to/spark.md, "The end of a batch".
+    view = f"CREATE OR REPLACE TEMPORARY VIEW ending USING penstock OPTIONS (path '{journal}')"
+    spark.sql(view)
+    frame, past = load(spark, journal), history(spark, str(journal))
+    assert (frame.count(), past.count(), spark.table("ending").count()) == (200, 200, 200)
+    append(journal, "a")
+    assert (frame.count(), past.count(), spark.table("ending").count()) == (200, 200, 200)
+    assert frame.select("position").distinct().count() == 100
+    # With the setting, a query with a filter is planned again, and so are the ones after it.
+    anew = 300 if spark.conf.get(SETTING) == "true" else 200
+    assert (frame.where("position >= 0").count(), frame.count()) == (anew, anew)
+    spark.sql(view)
+    assert (load(spark, journal).count(), spark.table("ending").count()) == (300, 300)
+    assert history(spark, str(journal)).count() == 300
+
+
+def test_a_frame_whose_rows_were_trimmed_fails(spark: SparkSession, journal: Path) -> None:
+    for _ in range(3):
+        append(journal, "a", segment_bytes=1)
+    frame = load(spark, journal, source="a")
+    assert frame.count() == 400
+    Journal(journal).trim("a", 300, retain_bytes=0)
+    with pytest.raises(PySparkException, match=r"DataLost: .*positions 0 to 299"):
+        frame.count()
+    assert load(spark, journal, source="a").count() == 100
 
 
 def test_a_stream_has_the_same_rows_in_every_query(spark: SparkSession, journal: Path, tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ def history(
 ) -> DataFrame:
     """Return the rows of a journal, up to its current end, as one DataFrame with the columns of the format "penstock".
 
+    The DataFrame keeps that end: call this again for newer rows.
+
     Sealed rows are read by Spark's own Parquet reader, from the files of one manifest of each log, and the rows after
     them by the format "penstock". No row is missing or exists twice, even if rows are sealed meanwhile. Files without
     wanted rows are not opened; of the others, Spark reads the row groups and columns that the query needs.
