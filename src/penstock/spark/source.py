@@ -27,7 +27,6 @@ from .driver import SourceDriver
 from .finding import with_collector
 from .offsets import Offset
 from .options import SourceOptions
-from .partitions import split
 from .places import ENDS
 from .reading import TaskReader
 from .schema import Projection
@@ -111,9 +110,8 @@ class JournalStreamReader(_JournalReader, DataSourceStreamReader, SupportsTrigge
     @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the partitions between two offsets."""
-        driver = self._source_driver()
-        ranges = driver.plan(Offset.parse(start), Offset.parse(end))
-        return [*with_collector(self._options, split(ranges, self._options.tasks, driver.view.segments))]
+        parts = self._source_driver().partitions(Offset.parse(start), Offset.parse(end))
+        return [*with_collector(self._options, parts)]
 
     @plain_errors()
     def commit(self, end: dict[str, Any]) -> None:

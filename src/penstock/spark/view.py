@@ -35,6 +35,7 @@ class JournalView:
     Attributes:
         readers: A reader for each source that was readable at the last refresh, by name.
         troubles: The errors of the other sources, by name.
+        trouble: The error of the journal itself at the last refresh; None if there was none.
         awaited: Sources whose collector has no row yet: they have no log, and were never read.
         seen: Sources that this view could read before.
         expected: More sources to look for, in addition to existing ones.
@@ -44,6 +45,7 @@ class JournalView:
     def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.readers: dict[str, LogReader] = {}
         self.troubles: dict[str, JournalError] = {}
+        self.trouble: JournalError | None = None
         self.awaited: set[str] = set()
         self.seen: set[str] = set()
         self.expected: Collection[str] = ()
@@ -66,11 +68,11 @@ class JournalView:
             return
         try:
             names = self._names()
-        except JournalError:
-            self.readers, self.troubles, self.awaited = {}, {}, set()
+        except JournalError as error:
+            self.readers, self.troubles, self.awaited, self.trouble = {}, {}, set(), error
             raise
         readers: dict[str, LogReader] = {}
-        self.troubles, self.awaited = {}, set()
+        self.troubles, self.awaited, self.trouble = {}, set(), None
         for source in names:
             try:
                 readers[source] = self._refreshed(source)
@@ -164,7 +166,7 @@ class JournalView:
         """Return a source's reader; if it cannot be read, raise the error with the reason."""
         reader = self.readers.get(source)
         if reader is None:
-            raise self.troubles.get(source) or self._missing(source)
+            raise self.troubles.get(source) or self.trouble or self._missing(source)
         return reader
 
     def logs(self) -> dict[str, str]:
