@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from penstock.archive import file, retire, sealing, snapshot, verify
+from penstock.archive import file, retire, sealing, verify
 from penstock.archive.catalog import Catalog
 
 from .patching import edited, replaced
@@ -54,7 +54,7 @@ def footers_not_compared() -> Sabotage:
 
 
 def sizes_not_compared() -> Sabotage:
-    return edited(snapshot, "checked_footer", ("segment.footer_bytes + 1)", "segment.footer_bytes)"))
+    return edited(file, "_checked_footer", ("segment.footer_bytes + 1)", "segment.footer_bytes)"))
 
 
 def sealed_files_not_verified() -> Sabotage:

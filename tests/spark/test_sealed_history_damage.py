@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.archive import SealOptions, seal
+from penstock.archive.file import check_files
 from penstock.archive.manifest import Segment
 from penstock.archive.retire import retire
-from penstock.archive.snapshot import check_files
 from penstock.errors import JournalCorrupt
 from penstock.journal.format import ITEMS
 from penstock.journal.writer import JournalWriter

@@ -6,7 +6,8 @@ of a file is therefore trusted without reading all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
@@ -15,19 +16,31 @@ import pyarrow.parquet as pq
 
 from ..errors import JournalCorrupt
 from ..journal.format import SCHEMA
-from ..objects import Store
+from ..objects import Store, open_store
 from ..objects.folder import FolderStore
 from .manifest import Segment, checksum
 from .parquet import CHUNK_BYTES, chunk_checksum, chunk_range
 from .ranges import RangeFile
 
-__all__ = ["SealedFile", "checked_footer"]
+__all__ = ["SealedFile", "check_files"]
 
 _MAX_FOOTER_BYTES: Final = 1 << 26
-_POSITION: Final = "position"
+_CHECKS: Final = 32
+"""Files to check at a time: nearly all of the time is spent waiting for a store."""
 
 
-def checked_footer(store: Store, name: str, segment: Segment) -> bytes:
+def check_files(uri: str, files: Iterable[tuple[str, Segment]]) -> None:
+    """Check that files in the store at a URI are those that a manifest lists, given their names and entries.
+
+    `JournalCorrupt` is raised if a file is not the one that was sealed.
+    """
+    store = open_store(uri)
+    with ThreadPoolExecutor(_CHECKS) as pool:
+        for _ in pool.map(lambda each: _checked_footer(store, *each), files):
+            pass
+
+
+def _checked_footer(store: Store, name: str, segment: Segment) -> bytes:
     """Return the footer of a file, by one request; `JournalCorrupt` if the file is not the one that was sealed.
 
     A footer tells where everything in a file is, and how many rows it has. So a missing, shorter or longer file, a
@@ -104,7 +117,7 @@ class SealedFile:
             _compare(store, name, segment, footer)
             self._source, reader = _Mapped(content), pa.BufferReader(content)
         else:
-            footer = checked_footer(store, name, segment)
+            footer = _checked_footer(store, name, segment)
             self._source = reader = RangeFile(store, name, segment.size, footer)
         with self._damage():
             # Otherwise it would read more than the footer to find that.

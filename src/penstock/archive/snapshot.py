@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final
 
 from ..journal.layout import is_served
 from ..journal.served import served_journal
-from ..objects import open_store
-from .file import checked_footer
+from .file import check_files
 from .manifest import Segment
 from .reader import ArchiveReader
 
-__all__ = ["Snapshot", "check_files", "snapshot"]
-
-_CHECKS: Final = 32
-"""Files to check at a time: nearly all of the time is spent waiting for a store."""
+__all__ = ["Snapshot", "snapshot"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +50,6 @@ class Snapshot:
         """
         if self.files:
             check_files(self.store, self.files)
-
-
-def check_files(uri: str, files: Iterable[tuple[str, Segment]]) -> None:
-    """Check files in the store at a URI as `Snapshot.check` does, given their names and entries of the manifest."""
-    store = open_store(uri)
-    with ThreadPoolExecutor(_CHECKS) as pool:
-        for _ in pool.map(lambda each: checked_footer(store, *each), files):
-            pass
 
 
 def snapshot(journal: str | os.PathLike[str], source: str) -> Snapshot:

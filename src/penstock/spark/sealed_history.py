@@ -15,8 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
 
+from ..archive.file import check_files
 from ..archive.manifest import Segment
-from ..archive.snapshot import Snapshot, check_files, snapshot
+from ..archive.snapshot import Snapshot, snapshot
 from ..errors import JournalCorrupt, LocalError
 from ..journal.journal import Journal
 from .given import FORMAT
