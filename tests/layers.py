@@ -92,6 +92,7 @@ RULES = {
     "tryit": Rule(ours={"top", "protocols", "urls", "aio", "schema", "reflection"}, theirs_lazily={"websockets"}),
     # Options of commands and of Spark describe peers in the same way.
     "access": Rule(ours={"top"}),
+    "access.admission": Rule(ours={"top"}, lazily={"public"}),
     "access.listening": Rule(ours={"top", "urls", "access"}),
     "access.target": Rule(ours={"top", "protocols", "access"}, lazily={"public", "aio"}),
     "observe": Rule(ours={"top", "aio"}),
@@ -132,7 +133,7 @@ RULES = {
     "frames": Rule(ours={"top", "decoding"}, theirs={"pyarrow"}, theirs_lazily={"cbor2", "pandas", "polars"}),
     # Needs nothing but SQLite: a receiver of rows need not have a journal.
     "dedup": Rule(ours={"top", "aio"}, lazily={"public"}, theirs_lazily={"sqlalchemy"}),
-    "receiving": Rule(ours={"top", "journal", "aio"}, lazily={"public"}, theirs={"pyarrow", "xxhash"}),
+    "receiving": Rule(ours={"top", "journal", "aio", "access"}, lazily={"public"}, theirs={"pyarrow", "xxhash"}),
     "spark": Rule(
         ours={"top", "journal", "archive", "decoding", "access", "receiving.messages", "receiving.digest"},
         lazily={"aio"},
@@ -142,7 +143,7 @@ RULES = {
     # A journal's collector is looked for when there is one, or a task needs it.
     "spark.finding": Rule(ours={"top", "journal"}, lazily={"serving"}),
     "spark.tables": Rule(
-        ours={"top", "protocols", "urls", "journal"},
+        ours={"top", "protocols", "urls", "journal", "access"},
         lazily={"aio", "public", "receiving", "serving"},
         theirs={"pyarrow", "pyspark"},
     ),

@@ -83,7 +83,7 @@ def test_names_that_a_reload_makes_unclear_change_nothing(
     path = write(tmp_path / "feeds.toml", server, table + feed("a", 5, "x/market"))
     with collecting(path) as (process, _):
         url = served_on(process)
-        with pytest.raises(JournalError, match="no valid token"):
+        with pytest.raises(JournalError, match="missing or wrong"):
             Journal(url).sources()
         monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "s3cret")
         until(reads(f"{url}?journal=market", "a", 5), SECONDS)

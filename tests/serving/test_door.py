@@ -60,7 +60,7 @@ async def test_a_token_is_asked_for(tmp_path: Path, setup: Payload, admitted: bo
         if admitted:
             assert b'"s"' in (await peer.call("penstock.journal.list")).data
         else:
-            with pytest.raises(SetupRejected, match="no valid token"):
+            with pytest.raises(SetupRejected, match="missing or wrong"):
                 await peer.call("penstock.journal.list")
 
 
@@ -84,7 +84,7 @@ async def test_without_a_token_to_compare_nobody_is_admitted(tmp_path: Path, tok
         journal_server(ServedJournals({"j": str(tmp_path)}), url, token=current),
         penstock.connect(url, setup=setup) as peer,
     ):
-        with pytest.raises(SetupRejected, match="no valid token"):
+        with pytest.raises(SetupRejected, match="missing or wrong"):
             await peer.call("penstock.journal.list")
 
 

@@ -11,6 +11,7 @@ from penstock.journal.layout import log_folder
 from penstock.journal.reader import JournalReader
 from penstock.journal.since import first_since
 from penstock.journal.writer import JournalWriter
+from penstock.spark.cursor import Cursor
 from penstock.spark.offsets import Offset
 from penstock.spark.places import Start
 from penstock.spark.schema import COLUMNS
@@ -175,6 +176,23 @@ def test_latest_of_a_journal_that_does_not_answer_is_when_the_query_began(
 
     with monkeypatch.context() as patch:
         patch.setattr(one.view, "refresh", fail)
+        settled = one.advance(LATEST, NO_LIMITS)
+    assert settled is not None and numbers(settled) == ({}, {})
+    fill(tmp_path, "a", 8)
+    assert numbers(one.advance(settled, NO_LIMITS)) == ({"a": 5}, {"a": 8})
+
+
+def test_latest_of_a_name_that_cannot_be_claimed_yet_is_when_the_query_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, "a", 5)
+    one = driver(tmp_path, reader="lake")
+
+    def fail(*_: object, **__: object) -> None:
+        raise JournalError("the collector cannot be reached")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cursor, "claim", fail)
         settled = one.advance(LATEST, NO_LIMITS)
     assert settled is not None and numbers(settled) == ({}, {})
     fill(tmp_path, "a", 8)

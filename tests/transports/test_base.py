@@ -146,6 +146,9 @@ def test_unknown_option_error_lists_known_ones() -> None:
         check_options(URL, frozenset({"more", "ca"}))
     with pytest.raises(UrlError, match="unknown option 'ca'; tcp has no options"):
         check_options(URL, frozenset())
+    with pytest.raises(UrlError) as refused:
+        check_options(parse_url("rsocket+tcp://h:1?token=hidden"), frozenset())
+    assert "hidden" not in str(refused.value)
 
 
 def test_a_link_that_breaks_is_lost_and_one_that_ends_is_not() -> None:

@@ -14,6 +14,7 @@ import msgspec
 import typer
 
 from ..errors import LocalError
+from ..strict_json import strict_json
 from .places import configuration
 
 __all__ = [
@@ -82,12 +83,12 @@ def load() -> Contexts:
     """Return the user's contexts. Raises LocalError if their file cannot be read."""
     path = _file()
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Contexts)
+        return msgspec.convert(strict_json(path.read_bytes()), Contexts)
     except FileNotFoundError:
         return Contexts()
     except OSError as error:
         raise LocalError(f"cannot read the contexts in {str(path)!r}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (ValueError, msgspec.ValidationError) as error:
         raise LocalError(f"the contexts in {str(path)!r} are not valid: {error}; mend or remove the file") from error
 
 

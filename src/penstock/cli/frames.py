@@ -13,6 +13,7 @@ from typer import Argument, Option
 
 from ..errors import LocalError, SessionError
 from ..protocols import VERSIONS, Dump, dump_of
+from ..strict_json import strict_json
 from .exits import FAILED
 from .output import complain
 from .values import offering
@@ -111,7 +112,7 @@ def encode(
         if not line.strip():
             continue
         try:
-            fields = json.loads(line)
+            fields = strict_json(line)
             if not isinstance(fields, dict):
                 raise LocalError("not a JSON object")
             print(encoder(fields).hex())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import JournalLocked
 from . import gaps, retention
-from .disk import make_folder
+from .disk import disk_errors, make_folder
 from .gaps import Gap
 from .layout import is_served, log_folder
 from .lock import Lock, Owner, owner_of
@@ -57,7 +57,8 @@ class FolderCoordinator:
         """Hold a name for a process, by default this one; return None if another process holds it."""
         retention.reader_of(name)
         path = self._lock(name)
-        make_folder(path.parent)
+        with disk_errors(path.parent, "be created"):
+            make_folder(path.parent)
         try:
             return Lock(path, owner)
         except JournalLocked:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from ..errors import JournalError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -14,7 +16,11 @@ if TYPE_CHECKING:
     from .retention import Committed
 
 
-__all__ = ["Coordinator", "Hold", "LogReader"]
+__all__ = ["Coordinator", "Hold", "LogReader", "Refused"]
+
+
+class Refused(JournalError):
+    """A collector does not do this for this client, now or later."""
 
 
 class LogReader(Protocol):

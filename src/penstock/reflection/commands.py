@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..protocols import connection_settings
 from ..schema.formats import MSGPACK, format_of
 from ..settings import DEFAULT_SETTINGS
+from ..strict_json import strict_json
 from ..urls import parse_url
 
 __all__ = ["as_command", "as_python"]
@@ -102,14 +103,10 @@ def _is_typed(url: str, settings: dict[str, Any]) -> bool:
 def _is_json(texts: Sequence[str]) -> bool:
     try:
         for text in texts:
-            json.loads(text, parse_constant=_no_constant)
+            strict_json(text)
     except ValueError:
         return False
     return True
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _literal(text: str) -> str:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import ipaddress
 import logging
 import os
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from ..access.admission import require
 from ..access.listening import ENCRYPTED
 from ..access.references import resolved
 from ..aio.server import Server, serve
 from ..aio.service import Service
 from ..aio.setup import Admitted, Setup
-from ..errors import LocalError, PenstockError, SetupRejected
+from ..errors import LocalError
 from ..settings import Settings
 from ..urls import Url, fitting, parse_url
 from .journals import ServedJournals
@@ -53,8 +53,10 @@ def journal_server(journals: ServedJournals, *urls: str, token: Token | None = N
     check_exposure(urls, token)
 
     async def accept(setup: Setup) -> Admitted:
-        if token is not None and not _shows(setup, await asyncio.to_thread(_current, token)):
-            raise SetupRejected("no valid token")
+        if token is not None:
+            from .. import Bearer
+
+            require(Bearer(await asyncio.to_thread(_current, token)))(setup)
         return journals.admit(setup.payload.data)
 
     settings = fitting(SETTINGS, *urls, serving=True)
@@ -94,14 +96,3 @@ def _current(token: Token) -> str:
     except LocalError as error:
         logger.error("no reader is admitted, because there is no token: %s", error)
         return ""
-
-
-def _shows(setup: Setup, token: str) -> bool:
-    """Return True if a client has shown the token."""
-    from .. import Bearer, Metadata
-
-    try:
-        shown = Metadata.decode(setup.payload.metadata).auth
-    except PenstockError:
-        return False
-    return isinstance(shown, Bearer) and token != "" and hmac.compare_digest(shown.token.encode(), token.encode())

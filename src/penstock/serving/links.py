@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 from ..aio.peer import Peer
 from ..errors import (
     ApplicationError,
+    Invalid,
     JournalError,
     PenstockError,
     Rejected,
@@ -24,6 +25,7 @@ from ..errors import (
     SessionError,
     SetupRejected,
 )
+from ..journal.ports import Refused
 from ..settings import Settings
 from ..urls import fitting
 from .access import alternatives, target
@@ -172,8 +174,10 @@ def _refused(url: str, error: PenstockError) -> JournalError:
             f"{url}: the collector refuses this client ({error.message}); check its credentials"
         )
     if isinstance(error, Rejected):
-        return JournalError(f"{url}: the request was refused ({error.message}); does it serve a journal, with --serve?")
+        return Refused(f"{url}: the request was refused ({error.message}); does it serve a journal, with --serve?")
     assert isinstance(error, ApplicationError)
+    if isinstance(error, Invalid):
+        return Refused(f"{url}: {error.message}")
     return error_of(error.message, url)
 
 

@@ -25,13 +25,14 @@ __all__ = [
     "as_text",
     "as_url",
     "one_of",
+    "shown_value",
 ]
 
 FORMAT: Final = "penstock"
 """The name of the format in Spark."""
 
-SECRETS: Final = ("password", "setup", "token")
-"""Options whose values are not in errors."""
+_SECRETS: Final = ("password", "set.headers", "setup", "token")
+"""Options whose values are not in errors: those are in plans, in event logs and in Spark's user interface."""
 
 T = TypeVar("T")
 
@@ -91,8 +92,12 @@ class Given:
         try:
             return parse(text)
         except ValueError as error:
-            shown = "hidden" if name in SECRETS else repr(text)
-            raise LocalError(f'option "{name}" is {shown}; {error}') from None
+            raise LocalError(f'option "{name}" is {shown_value(name, text)}; {error}') from None
+
+
+def shown_value(name: str, text: str) -> str:
+    """Return the value of an option for an error."""
+    return "hidden" if name in _SECRETS else repr(text)
 
 
 def one_of(text: str, *words: str) -> str:

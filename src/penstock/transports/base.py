@@ -242,7 +242,8 @@ def check_options(url: Url, known: frozenset[str]) -> None:
     for name in url.options:
         if name not in known:
             what = f"known are {', '.join(sorted(known))}" if known else f"{url.transport} has no options"
-            raise UrlError(f"'{url}': unknown option {name!r}; {what}")
+            # Without its options: one that is unknown may be a secret.
+            raise UrlError(f"'{url.protocol}+{url.place}': unknown option {name!r}; {what}")
 
 
 @contextmanager
