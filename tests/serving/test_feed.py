@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock import ApplicationError, LocalError, Peer, Service
+from penstock import ApplicationError, Invalid, LocalError, Peer, Service
 from penstock.journal import JournalReader, JournalWriter
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import trim
@@ -69,9 +69,18 @@ async def test_it_starts_and_ends_where_the_client_asks(tmp_path: Path) -> None:
         assert await numbers(peer, b'{"from": "earliest", "to": "now"}') == list(range(35))
         assert await numbers(peer, b'{"from": "2000-01-01T00:00:00Z", "to": 3}') == [0, 1, 2]
         assert await numbers(peer, b'{"from": "new", "to": "now"}') == []
-        for request in (b"someday", b'{"from": 1, "source": "absent"}'):
-            with pytest.raises(ApplicationError, match=r"not a request|name a source"):
+        for request in (b"someday", b'{"from": 1, "source": "absent"}', b'{"from": -1}', b'{"from": 1, "to": -1}'):
+            with pytest.raises(Invalid, match=r"not a request|name a source"):
                 await numbers(peer, request)
+
+
+async def test_it_does_not_wait_for_a_position_beyond_the_end(tmp_path: Path) -> None:
+    write(tmp_path, 30, 5)
+    async with subscribed(tmp_path) as peer:
+        assert await numbers(peer, b'{"from": 35, "to": "now"}') == []
+        for position in (36, 10**6, 2**62, 2**63, 10**30):
+            with pytest.raises(Invalid, match=f"no position {position} to start at: .*ends at 35"):
+                await numbers(peer, b'{"from": %d}' % position)
 
 
 async def test_new_items_alone(tmp_path: Path) -> None:

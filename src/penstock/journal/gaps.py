@@ -6,7 +6,6 @@ to ``_gaps``. Losses of rows that were already written are recorded there too.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import itertools
 import os
@@ -19,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import JournalCorrupt
-from .disk import disk_errors, open_private, read_file, replace_file
+from .disk import disk_errors, locking, open_private, read_file, replace_file
 from .layout import GAPS
 
 __all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "decode", "encode", "load", "locked", "merge", "time_of"]
@@ -191,9 +190,5 @@ def _bounded(gaps: list[Gap]) -> list[Gap]:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Prevent other processes and threads from changing the file, and the other files that trimming writes."""
-    fd = open_private(folder / f"{GAPS}.lock", os.O_RDWR)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+    with locking(open_private(folder / f"{GAPS}.lock", os.O_RDWR)):
         yield
-    finally:
-        os.close(fd)

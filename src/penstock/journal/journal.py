@@ -146,6 +146,7 @@ class Journal:
             The position, which is durable.
 
         Raises:
+            LocalError: The log ends before the position.
             JournalMismatch: The name belongs to a query, or the reader's cursor to another log.
 
         """
@@ -213,7 +214,13 @@ class Journal:
         """
         names = self.sources() if sources is None else sources
         other = None if against is None else Journal(against)
-        return {source: self._verified(source, other) for source in names}
+        reports = {source: self._verified(source, other) for source in names}
+        if self._is_local():
+            from .verify import add_readers
+
+            for source, report in reports.items():
+                add_readers(report, log_folder(self.path, source))
+        return reports
 
     def _verified(self, source: str, other: Journal | None) -> Report:
         """Return the report of a log, compared with its copy in another journal."""
@@ -242,5 +249,8 @@ class Journal:
         """Return True if a log may have sealed segments."""
         if _is_store(self.path):
             return True
-        local = "://" not in self.path or self.path.startswith("file://")
-        return local and (log_folder(self.path, source) / SEALED).exists()
+        return self._is_local() and (log_folder(self.path, source) / SEALED).exists()
+
+    def _is_local(self) -> bool:
+        """Return True if the journal is a folder of this machine."""
+        return "://" not in self.path or self.path.startswith("file://")

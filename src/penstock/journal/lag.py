@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import JournalError
-from .layout import COMMITTED
 from .ports import LogReader
 from .retention import Committed, cursors
 
@@ -27,14 +25,16 @@ class Lag:
     """The query that the name belongs to; None if it belongs to none."""
     position: int
     """The position that it has committed: the lowest of its cursors."""
+    end: int
+    """The end of the log. A position beyond it was set before anybody compared the two, or the log has lost rows."""
     rows: int
-    """The rows after that."""
+    """The rows after the position."""
     size: int
     """Their bytes, nearly exact."""
     seconds: float | None
     """How long the oldest of them has been in the log; 0 if there are none, None if that row is not readable."""
     committed: datetime | None
-    """When the reader last committed; None if its cursor is gone meanwhile."""
+    """When its position was last set; None if that is unknown."""
 
 
 def lags(folder: Path, log: LogReader, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[Lag]:
@@ -42,7 +42,7 @@ def lags(folder: Path, log: LogReader, now: Callable[[], datetime] = lambda: dat
 
     Args:
         folder: The log's folder on this machine, with the cursors.
-        log: A reader of it, which may see other rows than there are now.
+        log: A reader of it, which is refreshed if a position is beyond its end.
         now: Returns the current time.
 
     Raises:
@@ -50,24 +50,23 @@ def lags(folder: Path, log: LogReader, now: Callable[[], datetime] = lambda: dat
         JournalError: The disk failed.
 
     """
-    lowest: dict[str, tuple[str, Committed]] = {}
-    for name, cursor in cursors(folder).items():
+    lowest: dict[str, Committed] = {}
+    found = cursors(folder)
+    if any(cursor.position > log.end for cursor in found.values()):
+        log.refresh()
+    for name, cursor in found.items():
         reader = name.partition("@")[0]
-        if reader not in lowest or cursor.position < lowest[reader][1].position:
-            lowest[reader] = name, cursor
-    return [_lag(folder, log, reader, name, cursor, now()) for reader, (name, cursor) in sorted(lowest.items())]
+        if reader not in lowest or cursor.position < lowest[reader].position:
+            lowest[reader] = cursor
+    return [_lag(log, reader, cursor, now()) for reader, cursor in sorted(lowest.items())]
 
 
-def _lag(folder: Path, log: LogReader, reader: str, name: str, cursor: Committed, now: datetime) -> Lag:
-    # A reader may have committed rows that this view of the log does not show yet.
+def _lag(log: LogReader, reader: str, cursor: Committed, now: datetime) -> Lag:
     position = min(cursor.position, log.end)
     rows = log.end - max(position, log.first)
     seconds = 0.0 if not rows else _age(log, max(position, log.first), now)
-    committed = None
-    with suppress(OSError):
-        committed = datetime.fromtimestamp(os.stat(folder / COMMITTED / name).st_mtime, UTC)
     size = log.bytes_between(position, log.end)
-    return Lag(reader, cursor.query, cursor.position, rows, size, seconds, committed)
+    return Lag(reader, cursor.query, cursor.position, log.end, rows, size, seconds, cursor.time)
 
 
 def _age(log: LogReader, position: int, now: datetime) -> float | None:

@@ -8,7 +8,9 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from ..errors import DataLost, JournalCorrupt, JournalMismatch, LocalError
+from ..errors import JournalCorrupt, JournalMismatch
+from ..journal.bounds import lost_rows
+from ..journal.counts import check_span
 from ..journal.gaps import Gap
 from ..journal.layout import Extent, bytes_between
 from .collectors import Collectors
@@ -141,17 +143,15 @@ class RemoteReader:
         return self._describe(damage=(start, end, records)).damage or []
 
     def _check(self, start: int, end: int) -> None:
-        if not 0 <= start <= end:
-            raise LocalError(f"{self._journal.url}: there is no range from {start} to {end}; positions start at 0")
+        where = f"{self._journal.url}: source {self.source!r}"
+        check_span(where, start, end)
         if end > self.end:
             found = self._describe()
             self.first, self.end = found.first, found.end
-        if start < min(self.first, end) or end > self.end:
-            raise DataLost(
-                f"{self._journal.url}: not all positions from {start} to {end - 1} are in the log {self.source!r}, "
-                f"which holds {self.first} to {self.end - 1}; read the existing rows, or start again at the earliest "
-                "position"
-            )
+        if start < min(self.first, end):
+            raise lost_rows(self, where, start, min(self.first, end))
+        if end > self.end:
+            raise lost_rows(self, where, max(start, self.end), end)
 
     def _describe(self, question: Describe | None = None, **parts: object) -> Description:
         asked = question or Describe(source=self.source, uuid=self.uuid, **parts)  # type: ignore[arg-type]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, contextmanager
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -26,7 +27,19 @@ from ..journal.ports import LogReader
 from ..journal.reader import JournalReader
 from ..payload import Payload
 from .frames import pieces
-from .messages import PREFIX, Commit, Describe, Description, Hold, Named, Read, Record, decode, failure
+from .messages import (
+    PREFIX,
+    Commit,
+    Describe,
+    Description,
+    Hold,
+    Named,
+    Read,
+    Record,
+    check_owner,
+    decode,
+    failure,
+)
 from .ranges import chunks
 from .readers import Readers
 from .watch import Watch, states
@@ -38,6 +51,8 @@ THREADS: Final = 4
 
 MAX_READS: Final = 128
 """Ranges that are sent at once: each holds two chunks, also if its client takes nothing."""
+MAX_HOLDS: Final = 1_000
+"""Names of readers that are held at once, half of them for one client: each is a file that is open."""
 MAX_PARTS: Final = 100_000
 """Parts of a range in one answer."""
 
@@ -85,6 +100,23 @@ class Capacity:
     def __init__(self) -> None:
         self.threads = ThreadPoolExecutor(THREADS, "penstock-journal")
         self.reads = 0
+        self.holds: Counter[str] = Counter()
+
+    @contextmanager
+    def hold(self, client: str) -> Iterator[None]:
+        """Count a name that a client holds during a block; `Rejected` if there are too many."""
+        own, total = self.holds[client], self.holds.total()
+        if total >= MAX_HOLDS or own >= MAX_HOLDS // 2:
+            raise Rejected(
+                message=f"{own} names of readers are held for this client, and {total} for all; the limit is "
+                f"{MAX_HOLDS}, half of it for a client"
+            )
+        self.holds[client] += 1
+        try:
+            yield
+        finally:
+            self.holds[client] -= 1
+            self.holds += Counter()
 
 
 class Routes:
@@ -172,8 +204,9 @@ class Routes:
         """Hold a reader's name for a client until it cancels, or is gone. The first item says that it is held."""
         self._check(Action.COMMIT)
         asked = decode(request.data, Hold)
+        check_owner(asked.owner)
         # The client may be gone before the thread has the lock.
-        with ExitStack() as locks:
+        with self._capacity.hold(current_connection().counted_as), ExitStack() as locks:
             if not await self._in_thread(lambda: self._take(asked, locks)):
                 raise failure(JournalLocked(f"another process reads as {asked.name!r}"))
             yield b"held"
@@ -183,6 +216,8 @@ class Routes:
         lock = self._coordinator.hold(asked.name, asked.owner)
         if lock is not None:
             locks.callback(lock.close)
+            # Names come from clients: a file for each of them would stay for ever.
+            locks.callback(lock.remove)
         return lock is not None
 
     def _check(self, action: Action) -> None:
@@ -231,10 +266,7 @@ class Routes:
     def _drop(self, asked: Named) -> None:
         if asked.reader is None:
             raise LocalError("the reader is missing")
-        cursor = self._coordinator.cursors(asked.source).get(asked.reader)
-        # A cursor that belongs to a query is removed by `forget` alone.
-        if cursor is not None and cursor.query is None:
-            self._coordinator.drop(asked.source, asked.reader)
+        self._coordinator.drop(asked.source, asked.reader)
 
     def _record(self, asked: Record) -> None:
         self._coordinator.record(asked.source, asked.losses)

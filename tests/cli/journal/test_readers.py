@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,32 @@ def test_seek_moves_a_reader_both_ways(penstock: Penstock, read_journal: Path) -
     assert penstock(*seek, "latest").out == b"a: reader report is at 2,000\n"
     assert penstock(*seek, "earliest", "--json").objects == [{"source": "a", "reader": "report", "position": 0}]
     assert Journal(read_journal).lags("a")[0].rows == 2_000
+
+
+@pytest.mark.parametrize("place", ["2001", "1000000", str(2**62), str(2**63)])
+def test_seek_stops_at_the_end_and_says_so(penstock: Penstock, read_journal: Path, place: str) -> None:
+    result = penstock("journal", "seek", str(read_journal), "report", "--source", "a", "--to", place, "--json")
+    assert result.code == 0
+    assert result.objects == [{"source": "a", "reader": "report", "position": 2_000}]
+    assert f"a: the log ends at 2,000, before {int(place):,}: its end is used" in result.err
+    Journal(read_journal).writer("a").close()
+
+
+def test_a_reader_beyond_the_end_is_shown_and_can_be_set_back(penstock: Penstock, read_journal: Path) -> None:
+    path = log_folder(read_journal, "b") / COMMITTED / "spark"
+    cursor = json.loads(path.read_bytes())
+    # Nobody has compared it with the end of the log.
+    path.write_text(json.dumps({"position": 10**6, "query": None, "log": cursor["log"]}))
+    folder = str(read_journal)
+    assert penstock("journal", "lag", folder, "--source", "b").out == (
+        b"b: spark is at 1,000,000, beyond the end of the log, 2,000\n"
+    )
+    assert penstock("journal", "verify", folder, "--source", "b").code == 1
+    assert (
+        "set the reader spark back from position 1000000 to 2000" in penstock("journal", "repair", folder).out.decode()
+    )
+    assert penstock("journal", "seek", folder, "spark", "--to", "latest", "--source", "b").code == 0
+    assert penstock("journal", "verify", folder, "--source", "b").code == 0
 
 
 def test_seek_leaves_the_readers_of_queries_alone(penstock: Penstock, read_journal: Path) -> None:

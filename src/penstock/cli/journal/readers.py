@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from ...errors import LocalError
-from .selection import AsJson, Folder, Source, for_each_log, position_of, selected_logs
+from .selection import AsJson, Folder, Source, for_each_log, limited_position, selected_logs
 
 if TYPE_CHECKING:
     from ...journal.lag import Lag
@@ -54,6 +54,7 @@ def _lag_fields(source: str, lag: Lag) -> dict[str, Any]:
         "source": source,
         "reader": lag.reader,
         "position": lag.position,
+        "end": lag.end,
         "rows": lag.rows,
         "bytes": lag.size,
         "seconds": lag.seconds,
@@ -61,6 +62,8 @@ def _lag_fields(source: str, lag: Lag) -> dict[str, Any]:
 
 
 def _lag_line(lag: Lag) -> str:
+    if lag.position > lag.end:
+        return f"{lag.reader} is at {lag.position:,}, beyond the end of the log, {lag.end:,}"
     if not lag.rows:
         return f"{lag.reader} is at the end, position {lag.position:,}"
     age = "of unknown age" if lag.seconds is None else f"the oldest {lag.seconds:,.1f} s old"
@@ -108,7 +111,7 @@ def seek(
     Example: penstock journal seek data/flights export --to earliest
     """
     journal, names = selected_logs(folder, source)
-    places = {name: position_of(journal.reader(name), to, "--to") for name in names}
+    places = {name: limited_position(journal.reader(name), to, "--to") for name in names}
     for name, position in places.items():
         owner = next((each.query for each in journal.lags(name) if each.reader == reader), None)
         if owner is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from ...errors import JournalError, LocalError
-from .selection import AsJson, Folder, Source, for_each_log, position_of, selected_logs
+from .selection import AsJson, Folder, Source, for_each_log, limited_position, selected_logs
 
 if TYPE_CHECKING:
     from ...journal import Journal
@@ -60,7 +60,7 @@ def _checked_places(journal: Journal, names: list[str], to: str, force: bool) ->
     waiting = []
     for name in names:
         try:
-            position = places[name] = position_of(journal.reader(name), to, "--to")
+            position = places[name] = limited_position(journal.reader(name), to, "--to")
             behind = [each for each in journal.lags(name) if each.position < position]
         except JournalError as error:
             places[name] = error
