@@ -25,6 +25,7 @@ from . import (
     reading,
     rolling,
     sealing,
+    starting,
     taking_turns,
 )
 
@@ -53,6 +54,7 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "closed transports": isolating.closed_transports,
     "queries": planning.queries,
     "readers": reading.readers,
+    "starts": starting.starts,
     "troubled links": crossing.troubled_links,
     "slow links": crossing.slow_links,
     "links that break again and again": crossing.worn_links,

@@ -18,6 +18,7 @@ from . import (
     in_rolling,
     in_scheduler,
     in_sessions,
+    in_starts,
 )
 from .saboteur import Saboteur
 
@@ -31,6 +32,7 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_archive.SABOTEURS,
     *in_queries.SABOTEURS,
     *in_readers.SABOTEURS,
+    *in_starts.SABOTEURS,
     *in_ledger.SABOTEURS,
     *in_limits.SABOTEURS,
     *in_queue.SABOTEURS,

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from penstock.archive import seal
 from penstock.errors import DataLost, JournalCorrupt, JournalMismatch, JournalMissing, LocalError
 from penstock.journal import Journal, JournalWriter
 from penstock.journal.ports import LogReader
 from penstock.journal.retention import trim
 from penstock.serving.remote import RemoteReader
+from tests.archive.logs import SMALL
+from tests.journal.clocks import write_at, wrong_starts
 from tests.journal.logs import SOURCE, append, write
 from tests.journal.offers import check_offered
 
@@ -27,6 +30,23 @@ def test_it_shows_what_the_files_show(folder: Path, server: Served) -> None:
     assert there.gaps(0, 5) == [] == there.damage()
     assert there.locate(60) == here.locate(60)
     assert there.split(5, 9_500, max_rows=100) == here.split(5, 9_500, max_rows=100)
+
+
+@pytest.mark.parametrize("files", [0, 5])
+def test_a_start_at_a_time_is_that_of_a_linear_search(tmp_path: Path, files: int) -> None:
+    # THREATS 114: the collector's clock goes back, jumps ahead, and goes back again.
+    moves = {10: -1800, 20: 3600, 21: -3600, 30: -90}
+    write_at(tmp_path, [(moves.get(number, 10), 2) for number in range(40)])
+    for _ in range(files):
+        assert seal(tmp_path, SOURCE, SMALL, force=True)
+    with serving(tmp_path) as served:
+        there = Journal(served.url).reader(SOURCE)
+        assert not list(wrong_starts(there))
+        # What is told of segments without that question need not have times, and is not changed by it.
+        assert [(each.first, each.end) for each in there.segments()] == [
+            (each.first, each.end) for each in there.segments(timed=True)
+        ]
+        assert all(each.times is not None for each in there.segments(timed=True))
 
 
 def test_it_lists_the_logs(folder: Path) -> None:

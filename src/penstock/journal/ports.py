@@ -45,8 +45,8 @@ class LogReader(Protocol):
     def locate(self, position: int) -> tuple[int, int]:
         """Return the first and the end position of the batch that contains a row."""
 
-    def segments(self) -> list[Extent]:
-        """Return the rows and bytes of each segment, in order."""
+    def segments(self, *, timed: bool = False) -> list[Extent]:
+        """Return the rows and bytes of each segment, in order; with `timed` also their times, even if it takes long."""
 
     def bytes_between(self, start: int, end: int) -> int:
         """Estimate the bytes of the rows between two positions."""

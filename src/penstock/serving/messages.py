@@ -96,6 +96,8 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The log that is meant; another one of this name is an error."""
     segments: Position | None = None
     """The segments that end after this position."""
+    timed: bool = False
+    """With the times of their rows."""
     gaps: tuple[Position | None, Position | None] | None = None
     """The losses in a range."""
     damage: tuple[Position | None, Position | None, bool] | None = None
@@ -113,7 +115,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     first: int
     end: int
     segments: list[tuple[int, int, int, Span | None]] | None = None
-    """First position, end position, bytes, and the times of the first and the last row if known."""
+    """First position, end position, bytes, and the times of the earliest and the latest row if known."""
     gaps: list[Gap] | None = None
     damage: list[Span] | None = None
     batch: Span | None = None

@@ -113,8 +113,14 @@ class RemoteReader:
         assert batch is not None
         return batch
 
-    def segments(self) -> list[Extent]:
-        """Return the rows and bytes of each segment, in order; the collector is asked for new ones only."""
+    def segments(self, *, timed: bool = False) -> list[Extent]:
+        """Return the rows and bytes of each segment, in order; the collector is asked for new ones only.
+
+        With `timed` it is asked for all of them, with their times.
+        """
+        if timed:
+            found = self._describe(segments=self.first, timed=True).segments or []
+            return [Extent(*each) for each in found]
         if not self._extents or self._extents[-1].end < self.end:
             known = self._extents[:-1]
             found = self._describe(segments=known[-1].end if known else 0).segments or []

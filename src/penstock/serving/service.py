@@ -246,7 +246,7 @@ class Routes:
                 if asked.segments is None
                 else [
                     (each.first, each.end, each.size, each.times)
-                    for each in reader.segments()
+                    for each in reader.segments(timed=asked.timed)
                     if each.end > asked.segments
                 ],
                 gaps=None if asked.gaps is None else reader.gaps(*asked.gaps),
