@@ -13,7 +13,19 @@ from hypothesis import strategies as st
 from penstock import JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
 from penstock.journal import JournalReader, JournalWriter, retention
 from penstock.journal.layout import COMMITTED, segment_position
-from penstock.journal.retention import Committed, commit, commits, cursors, drop, forget, readers, trim
+from penstock.journal.retention import (
+    Committed,
+    commit,
+    commits,
+    cursors,
+    cursors_of,
+    deletable,
+    delete,
+    drop,
+    forget,
+    readers,
+    trim,
+)
 from tests.journal.logs import SOURCE, append, numbers, segment, uuid, write
 
 
@@ -43,6 +55,7 @@ def test_commits_are_kept_by_name(log: Path) -> None:
     assert cursor.time is not None and abs(cursor.time - datetime.now(UTC)) < timedelta(minutes=1)
     assert msgspec.json.decode((log / COMMITTED / "a").read_bytes(), type=Committed) == cursor
     assert readers(log) == ["a", "b"]
+    assert cursors_of(log, "a") == {"a": cursor} and cursors_of(log, "absent") == {}
     assert forget(log, "a") == {"a": cursor}
     assert forget(log, "a") == {}
     assert commits(log) == {"b": 0}
@@ -172,6 +185,35 @@ def test_the_slowest_reader_rules(folder: Path) -> None:
     assert trim(folder, 40, reader="fast", retain_bytes=0) == 10
     forget(folder, "slow")
     assert trim(folder, 40, reader="fast", retain_bytes=0) == 40
+
+
+def test_what_is_deleted_is_what_was_planned(folder: Path) -> None:
+    for position in (0, 4, 5, 19, 50, 10**6):
+        plan = deletable(folder, position)
+        before = firsts(folder)
+        assert delete(folder, position, force=False) == plan
+        assert [each.first for each in plan] == [first for first in before if first not in firsts(folder)]
+        assert all(each.end <= position for each in plan)
+    assert firsts(folder) == [45]
+
+
+def test_rows_that_a_reader_needs_are_deleted_by_force_alone(folder: Path) -> None:
+    commit(folder, "slow", 7)
+    commit(folder, "fast", 40)
+    with pytest.raises(LocalError, match="readers have not committed the rows below 30: slow at 7"):
+        delete(folder, 30, force=False)
+    assert firsts(folder)[0] == 0
+    delete(folder, 7, force=False)
+    assert firsts(folder)[0] == 5
+    delete(folder, 30, force=True)
+    assert firsts(folder)[0] == 30
+
+
+@pytest.mark.parametrize("position", [-1, True, 5.0, "5", None])
+def test_a_place_to_delete_to_is_a_position(folder: Path, position: Any) -> None:
+    with pytest.raises(LocalError, match="the position is "):
+        delete(folder, position, force=True)
+    assert firsts(folder)[0] == 0
 
 
 def test_a_log_without_segments_has_nothing_to_trim(tmp_path: Path) -> None:

@@ -7,14 +7,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import JournalError, JournalMissing
-from .layout import SEALED, is_served, log_folder, source_of
+from .layout import SEALED, Extent, is_served, log_folder, source_of
 from .opening import open_log
 from .ports import LogReader
-from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, Committed, commit, forget, readers, trim
-from .sealed import load_sealed
+from .retention import (
+    DEFAULT_READER,
+    DEFAULT_RETAIN_BYTES,
+    Committed,
+    commit,
+    cursors_of,
+    deletable,
+    delete,
+    forget,
+    readers,
+    trim,
+)
 from .served import served_journal
 from .storage import LogFolder, list_sources, resolve
-from .trimming import delete_free
 
 if TYPE_CHECKING:
     # Imported where they are used: Spark starts a process for each query, which only reads.
@@ -125,19 +134,26 @@ class Journal:
         folder = log_folder(self.path, source)
         return trim(folder, position, reader=reader, retain_rows=retain_rows, retain_bytes=retain_bytes)
 
-    def delete(self, source: str, position: int) -> int:
-        """Delete the segments below a position, although readers may need them; the last segment stays.
+    def delete(self, source: str, position: int, *, force: bool = True) -> int:
+        """Delete the segments below a position; the last segment stays.
 
         In a log with cold storage, segments stay until they are sealed, and sealed rows stay.
+
+        Args:
+            source: The log.
+            position: Keep rows from here on.
+            force: Delete rows although readers have not committed them. Otherwise this is a `LocalError`.
 
         Returns:
             The position of the first remaining row.
 
         """
-        folder = log_folder(self.path, source)
-        sealed = load_sealed(folder)
-        delete_free(folder, position if sealed is None else min(position, sealed.end), 0, 0)
+        delete(log_folder(self.path, source), position, force=force)
         return self.reader(source).first
+
+    def deletable(self, source: str, position: int) -> list[Extent]:
+        """Return the rows and bytes of the segments that `delete` would delete; nothing is changed."""
+        return deletable(log_folder(self.path, source), position)
 
     def seek(self, source: str, reader: str, position: int) -> int:
         """Set the position of a reader that belongs to no query, forward or back; it is created if necessary.
@@ -171,6 +187,13 @@ class Journal:
     def readers(self, source: str) -> list[str]:
         """Return the names of the readers that commit positions in the log `source`, in order."""
         return readers(log_folder(self.path, source))
+
+    def cursors(self, source: str, reader: str) -> dict[str, Committed | None]:
+        """Return the content of each cursor of a reader in the log `source`, by the cursor's name.
+
+        The content of a damaged one is None; without cursors, there is no such reader.
+        """
+        return cursors_of(log_folder(self.path, source), reader)
 
     def forget(self, source: str, reader: str) -> dict[str, Committed | None]:
         """Remove a reader that will not return, so that it holds nothing back.

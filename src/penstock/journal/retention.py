@@ -28,10 +28,10 @@ from .damage import Promise
 from .disk import disk_errors, make_folder, read_file, replace_file
 from .identity import Identity, locked
 from .index import Index
-from .layout import COMMITTED, check_name
+from .layout import COMMITTED, Extent, check_name
 from .sealed import load_sealed
 from .storage import LogFolder
-from .trimming import delete_free
+from .trimming import delete_free, free_segments
 
 __all__ = [
     "DEFAULT_READER",
@@ -41,7 +41,10 @@ __all__ = [
     "commit",
     "commits",
     "cursors",
+    "cursors_of",
     "damaged",
+    "deletable",
+    "delete",
     "drop",
     "durable_end",
     "forget",
@@ -254,18 +257,18 @@ def readers(folder: Path) -> list[str]:
 def forget(folder: Path, reader: str) -> dict[str, Committed | None]:
     """Remove a reader that will not return, so that it holds nothing back, and its name is free.
 
-    It returns the content of each of its cursors, by the cursor's name; None for a damaged one.
+    It returns what `cursors_of` has returned.
     """
-    check_name(reader, "reader")
-    dropped: dict[str, Committed | None] = {}
-    for name in _names(folder):
-        if name.partition(_PART)[0] == reader:
-            try:
-                dropped[name] = _read(folder / COMMITTED / name)
-            except JournalCorrupt:
-                dropped[name] = None
-            _remove(folder, name)
+    dropped = cursors_of(folder, reader)
+    for name in dropped:
+        _remove(folder, name)
     return dropped
+
+
+def cursors_of(folder: Path, reader: str) -> dict[str, Committed | None]:
+    """Return the content of each cursor of a reader, by the cursor's name; None for a damaged one."""
+    check_name(reader, "reader")
+    return {name: cursor for name, cursor in _checked(folder) if name.partition(_PART)[0] == reader}
 
 
 def _names(folder: Path) -> list[str]:
@@ -339,6 +342,44 @@ def trim(
             first = delete_free(folder, min(positions.values()), retain_rows, retain_bytes)
         _record(folder, log, reader, position, query, recorded)
     return first
+
+
+def delete(folder: Path, position: int, *, force: bool) -> list[Extent]:
+    """Delete the segments below a position; the last segment stays, and so do those that are to be sealed.
+
+    Args:
+        folder: The log's folder.
+        position: Rows below it are deleted, in whole segments.
+        force: Delete rows although readers have not committed them.
+
+    Returns:
+        What was deleted.
+
+    Raises:
+        LocalError: A reader has not committed rows below the position. Nothing is deleted.
+        JournalError: The disk failed.
+
+    """
+    with locked(folder):
+        free, limit = deletable(folder, position), _deletable_end(folder, position)
+        waiting = {name: at for name, at in commits(folder).items() if at < position}
+        if waiting and not force:
+            listed = ", ".join(f"{name} at {at:,}" for name, at in sorted(waiting.items()))
+            raise LocalError(f"{folder}: readers have not committed the rows below {position:,}: {listed}")
+        delete_free(folder, limit, 0, 0)
+    return free
+
+
+def deletable(folder: Path, position: int) -> list[Extent]:
+    """Return the segments that `delete` deletes, if no reader needs them."""
+    return free_segments(LogFolder.local(folder).segments(), _deletable_end(folder, position))
+
+
+def _deletable_end(folder: Path, position: int) -> int:
+    """Return a position below which segments may be deleted: in a log with cold storage, only sealed ones."""
+    sealed = load_sealed(folder)
+    end = check_count(position, "the position")
+    return end if sealed is None else min(end, sealed.end)
 
 
 def logs(folder: Path) -> set[str]:

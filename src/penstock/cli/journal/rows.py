@@ -14,6 +14,7 @@ from ...errors import LocalError
 from ...payload import Payload
 from ...texts import shown, shown_line
 from ..colors import colored
+from ..confirm import Yes, allow_replacing
 from ..groups import grouped
 from ..output import FORMATS, OutputOptions, json_line, text_fields
 from ..values import offering
@@ -122,6 +123,7 @@ def dump(
         False
     ),
     out: Annotated[Path | None, Option("--out", "-o", help="The file to write; by default standard output.")] = None,
+    yes: Yes = False,
 ) -> None:
     """Print or export a range of rows of a log.
 
@@ -136,6 +138,7 @@ def dump(
     if format in TABLES and not as_json:
         if out is None:
             raise LocalError(f"--format {format} writes a file; name it with --out")
+        allow_replacing(out, yes)
         _write_table(out, format, reader.read(first, stop))
     elif out is not None:
         raise LocalError("--out is for --format arrow or parquet; redirect standard output for the other formats")
