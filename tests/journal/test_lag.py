@@ -2,11 +2,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest import mock
 
+import pytest
+
+from penstock.feeds.board import Board
+from penstock.feeds.status import FeedState, FeedStatus
 from penstock.journal import JournalReader, JournalWriter
 from penstock.journal.lag import lags
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commit, trim
+from penstock.spark import lag as spark_lag
 from tests.journal.logs import SOURCE, append, flip, segment
 
 START = 1_700_000_000
@@ -63,3 +69,24 @@ def test_the_age_of_a_damaged_row_is_unknown(tmp_path: Path) -> None:
     flip(first, first.stat().st_size - 1)
     (spark,) = lags(folder, JournalReader(tmp_path, SOURCE), now)
     assert (spark.rows, spark.seconds) == (4, None)
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_the_three_places_that_show_a_lag_agree(tmp_path: Path, damaged: bool) -> None:
+    # Lists, the progress of Spark's queries, and the status of feeds.
+    folder = write_slowly(tmp_path, 3, 2, 4)
+    if damaged:
+        flip(segment(folder, 3), segment(folder, 3).stat().st_size - 1)
+    for position in range(10):
+        commit(folder, "reader", position, rewind=True)
+        log = JournalReader(tmp_path, SOURCE)
+        (listed,) = lags(folder, log, now)
+        board = Board(clock=lambda: now().timestamp())
+        fields = {"name": "a", "url": "u", "route": "r", "source": SOURCE, "state": FeedState.LIVE}
+        board.publish([FeedStatus(**fields, journal=str(tmp_path), position=log.end)])  # type: ignore[arg-type]
+        shown = board.document().feeds[0].readers["reader"]
+        with mock.patch.object(spark_lag, "datetime", mock.Mock(now=lambda zone: now())):
+            report = spark_lag.report({SOURCE: log}, {SOURCE: position})["lag"]
+        assert (shown.rows, shown.seconds) == (listed.rows, listed.seconds)
+        assert (report["rows"], report["seconds"]) == (listed.rows, listed.seconds)
+        assert (listed.seconds is None) is (damaged and position in (3, 4))

@@ -12,7 +12,7 @@ from ..errors import JournalError
 from .ports import LogReader
 from .retention import Committed, cursors
 
-__all__ = ["Lag", "lags"]
+__all__ = ["Lag", "age", "lags"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,31 @@ def lags(folder: Path, log: LogReader, now: Callable[[], datetime] = lambda: dat
 def _lag(log: LogReader, reader: str, cursor: Committed, now: datetime) -> Lag:
     position = min(cursor.position, log.end)
     rows = log.end - max(position, log.first)
-    seconds = 0.0 if not rows else _age(log, max(position, log.first), now)
+    seconds = age(log, position, now)
     size = log.bytes_between(position, log.end)
     return Lag(reader, cursor.query, cursor.position, log.end, rows, size, seconds, cursor.time)
 
 
-def _age(log: LogReader, position: int, now: datetime) -> float | None:
-    """Return the seconds since a row was appended; None if it is damaged or trimmed."""
+def age(log: LogReader, position: int, now: datetime) -> float | None:
+    """Return how long the first row at or after a position has been in a log, in seconds, to the millisecond.
+
+    This is the lag of a reader that is at the position, wherever it is shown: in lists, in the progress of Spark's
+    queries, and in the status of feeds. Rows that are gone do not count.
+
+    Args:
+        log: A reader of the log.
+        position: The position.
+        now: The current time.
+
+    Returns:
+        0 if there is no such row; None if it cannot be read.
+
+    """
+    at = max(position, log.first)
+    if at >= log.end:
+        return 0.0
     with suppress(JournalError):
-        for batch in log.read(position, position + 1, skip_records=True):
-            age: float = (now - batch["time"][0].as_py()).total_seconds()
-            return max(0.0, age)
+        for batch in log.read(at, at + 1, columns=["time"], skip_records=True):
+            seconds: float = (now - batch["time"][0].as_py()).total_seconds()
+            return round(max(0.0, seconds), 3)
     return None
