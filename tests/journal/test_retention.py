@@ -23,7 +23,6 @@ from penstock.journal.retention import (
     delete,
     drop,
     forget,
-    readers,
     trim,
 )
 from tests.journal.logs import SOURCE, append, numbers, segment, uuid, write
@@ -54,12 +53,12 @@ def test_commits_are_kept_by_name(log: Path) -> None:
     assert (cursor.position, cursor.query, cursor.log) == (5, None, uuid(log))
     assert cursor.time is not None and abs(cursor.time - datetime.now(UTC)) < timedelta(minutes=1)
     assert msgspec.json.decode((log / COMMITTED / "a").read_bytes(), type=Committed) == cursor
-    assert readers(log) == ["a", "b"]
+    assert list(cursors_of(log)) == ["a", "b"]
     assert cursors_of(log, "a") == {"a": cursor} and cursors_of(log, "absent") == {}
     assert forget(log, "a") == {"a": cursor}
     assert forget(log, "a") == {}
     assert commits(log) == {"b": 0}
-    assert readers(log) == ["b"]
+    assert list(cursors_of(log)) == ["b"]
 
 
 def test_a_commit_never_goes_back_unless_asked_to(log: Path) -> None:

@@ -132,7 +132,9 @@ def test_clients_do_what_they_may(tmp_path: Path, allowed: set[Action]) -> None:
         tried: dict[Action, Callable[[], object]] = {
             Action.READ: lambda: Journal(served.url).reader(SOURCE),
             Action.COMMIT: lambda: desk.commit(SOURCE, "a", 5, query=None),
+            Action.SEEK: lambda: desk.seek(SOURCE, "b", 5),
             Action.FORGET: lambda: ask(served, "forget", Named(source=SOURCE, reader="a"), dict),
+            Action.DELETE: lambda: desk.delete(SOURCE, 5, force=False),
         }
         for action, attempt in tried.items():
             if action in allowed:

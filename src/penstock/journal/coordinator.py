@@ -14,7 +14,7 @@ from .counts import check_span, shown_number
 from .disk import make_folder
 from .gaps import Gap
 from .identity import locked
-from .layout import check_name, is_served, log_folder
+from .layout import Extent, check_name, is_served, log_folder
 from .lock import Lock, Owner, owner_of
 from .ports import Coordinator
 from .retention import Committed
@@ -56,9 +56,29 @@ class FolderCoordinator:
         folder = log_folder(self._path, source)
         return retention.trim(folder, position, reader=cursor, query=query, retain_bytes=retain_bytes)
 
+    def seek(self, source: str, reader: str, position: int) -> int:
+        """Set the position of a reader that belongs to no query, forward or back; it is created if necessary."""
+        return retention.commit(log_folder(self._path, source), check_name(reader, "reader"), position, rewind=True)
+
     def drop(self, source: str, cursor: str) -> None:
-        """Remove one cursor of a reader."""
+        """Remove one cursor of a reader; see `penstock.journal.retention.drop`."""
         retention.drop(log_folder(self._path, source), cursor)
+
+    def forget(self, source: str, reader: str) -> dict[str, Committed | None]:
+        """Remove a reader that will not return, so that it holds nothing back."""
+        return retention.forget(log_folder(self._path, source), reader)
+
+    def cursors_of(self, source: str, reader: str | None) -> dict[str, Committed | None]:
+        """Return the content of each cursor of a reader, or of all, by the cursor's name; None for a damaged one."""
+        return retention.cursors_of(log_folder(self._path, source), reader)
+
+    def deletable(self, source: str, position: int) -> list[Extent]:
+        """Return the segments that `delete` deletes, if no reader needs them."""
+        return retention.deletable(log_folder(self._path, source), position)
+
+    def delete(self, source: str, position: int, *, force: bool) -> list[Extent]:
+        """Delete the segments below a position; see `penstock.journal.retention.delete`."""
+        return retention.delete(log_folder(self._path, source), position, force=force)
 
     def hold(self, name: str, owner: Owner | None = None) -> Lock | None:
         """Hold a name for a process, by default this one; return None if another process holds it."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from ..errors import JournalError
 from .ports import LogReader
-from .retention import Committed, cursors
+from .retention import Committed
 
 __all__ = ["Lag", "age", "lags"]
 
@@ -37,24 +36,24 @@ class Lag:
     """When its position was last set; None if that is unknown."""
 
 
-def lags(folder: Path, log: LogReader, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[Lag]:
+def lags(
+    cursors: Mapping[str, Committed], log: LogReader, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> list[Lag]:
     """Return how far each reader of a log is behind its end, in the order of their names.
 
     Args:
-        folder: The log's folder on this machine, with the cursors.
-        log: A reader of it, which is refreshed if a position is beyond its end.
+        cursors: The content of each cursor, by its name.
+        log: A reader of the log, which is refreshed if a position is beyond its end.
         now: Returns the current time.
 
     Raises:
-        JournalCorrupt: A cursor is damaged.
-        JournalError: The disk failed.
+        JournalError: The log cannot be reached.
 
     """
     lowest: dict[str, Committed] = {}
-    found = cursors(folder)
-    if any(cursor.position > log.end for cursor in found.values()):
+    if any(cursor.position > log.end for cursor in cursors.values()):
         log.refresh()
-    for name, cursor in found.items():
+    for name, cursor in cursors.items():
         reader = name.partition("@")[0]
         if reader not in lowest or cursor.position < lowest[reader].position:
             lowest[reader] = cursor

@@ -102,7 +102,10 @@ def log_folder(path: str | os.PathLike[str], source: str) -> Path:
     if text.startswith("file://"):
         text = unquote(text.removeprefix("file://"))
     elif "://" in text:
-        raise LocalError(f"{text} can only be read; to write or trim a journal, use a folder of this machine")
+        raise LocalError(
+            f"{text} is not a folder of this machine, so its files can only be read; do this where the journal is "
+            "collected"
+        )
     return Path(text, source_folder(source))
 
 

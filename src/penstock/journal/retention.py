@@ -51,7 +51,6 @@ __all__ = [
     "last_commit",
     "logs",
     "reader_of",
-    "readers",
     "reset",
     "trim",
 ]
@@ -249,11 +248,6 @@ def beyond(folder: Path, log: str, end: int) -> dict[str, Committed]:
     return {name: cursor for name, cursor in found.items() if cursor.position > end}
 
 
-def readers(folder: Path) -> list[str]:
-    """Return the names of a log's readers, in order, including those with a damaged cursor."""
-    return sorted({name.partition(_PART)[0] for name in _names(folder)})
-
-
 def forget(folder: Path, reader: str) -> dict[str, Committed | None]:
     """Remove a reader that will not return, so that it holds nothing back, and its name is free.
 
@@ -265,10 +259,11 @@ def forget(folder: Path, reader: str) -> dict[str, Committed | None]:
     return dropped
 
 
-def cursors_of(folder: Path, reader: str) -> dict[str, Committed | None]:
-    """Return the content of each cursor of a reader, by the cursor's name; None for a damaged one."""
-    check_name(reader, "reader")
-    return {name: cursor for name, cursor in _checked(folder) if name.partition(_PART)[0] == reader}
+def cursors_of(folder: Path, reader: str | None = None) -> dict[str, Committed | None]:
+    """Return the content of each cursor of a reader, or of all, by the cursor's name; None for a damaged one."""
+    if reader is not None:
+        check_name(reader, "reader")
+    return {name: cursor for name, cursor in _checked(folder) if reader in (None, name.partition(_PART)[0])}
 
 
 def _names(folder: Path) -> list[str]:

@@ -17,12 +17,13 @@ from .index import Index
 from .layout import COMMITTED
 from .losses import is_accepted
 from .mark import Mark
+from .ports import LogReader
 from .recovery import recover
 from .retention import beyond, damaged
 from .storage import LogFolder
 from .survey import survey
 
-__all__ = ["Report", "add_readers", "damaged_bodies", "verify"]
+__all__ = ["Report", "add_readers", "add_rows", "damaged_bodies", "verify"]
 
 
 @dataclass(slots=True)
@@ -161,6 +162,26 @@ def add_readers(report: Report, folder: Path) -> None:
                 f"{folder / COMMITTED / name}: this reader is at position {shown_number(cursor.position)}, but the log "
                 f"ends at {end}; see `penstock journal repair`"
             )
+
+
+def add_rows(report: Report, log: LogReader) -> None:
+    """Add to the report of a log's Arrow segments the rows before them, which are read wherever they are."""
+    below = report.first
+    for extent in log.segments():
+        if extent.first >= below:
+            break
+        rows = 0
+        try:
+            for batch in log.read(extent.first, min(extent.end, below), skip_records=True):
+                rows += batch.num_rows
+        except JournalError as error:
+            report.problems.append(str(error))
+            report.damage.append((extent.first, extent.end))
+        report.segments += 1
+        report.sealed += rows
+        report.rows += rows
+    report.first = log.first
+    report.gaps = merge(report.gaps, log.gaps())
 
 
 def damaged_bodies(log: LogFolder, uuid: str, mark: Mark | None) -> Iterator[tuple[str, Damage]]:

@@ -27,7 +27,7 @@ from ..errors import (
 from ..settings import Settings
 from ..urls import fitting
 from .access import alternatives, target
-from .messages import STANDBY, error_from, refusal_of
+from .messages import NOT_ALLOWED, STANDBY, error_from, refusal_of
 
 __all__ = ["PATIENCE", "Links", "close_links", "links"]
 
@@ -171,6 +171,8 @@ def _refused(url: str, error: PenstockError) -> PenstockError:
         return refusal_of(error.message, url) or JournalError(
             f"{url}: the collector refuses this client ({error.message}); check its credentials"
         )
+    if isinstance(error, Rejected) and NOT_ALLOWED in error.message:
+        return JournalError(f"{url}: {error.message}")
     if isinstance(error, Rejected):
         return JournalError(f"{url}: the request was refused ({error.message}); does it serve a journal, with --serve?")
     assert isinstance(error, ApplicationError)

@@ -25,11 +25,14 @@ from ..journal.lock import Owner
 from ..texts import shown_line
 
 __all__ = [
+    "NOT_ALLOWED",
     "PREFIX",
     "STANDBY",
     "Commit",
+    "Delete",
     "Describe",
     "Description",
+    "File",
     "Hold",
     "LogState",
     "Named",
@@ -46,6 +49,8 @@ __all__ = [
 
 PREFIX: Final = "penstock.journal."
 """The beginning of the reserved routes."""
+NOT_ALLOWED: Final = "is not allowed to this client"
+"""In the refusal of a request."""
 STANDBY: Final = "this collector stands by"
 """In the refusal of a collector whose logs another one continues: readers ask that one, or again later."""
 
@@ -86,6 +91,13 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str
     reader: str | None = None
+
+    @property
+    def named(self) -> str:
+        """The reader; `Invalid` without one."""
+        if self.reader is None:
+            raise Invalid(message="the reader is missing")
+        return self.reader
 
 
 class Describe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -131,6 +143,25 @@ class Read(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     end: Position
     columns: list[str] | None = None
     skip_records: bool = False
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A request for a file of a log."""
+
+    source: str
+    name: str
+    limit: Count | None = None
+    """The bytes that are wanted; None: all that there are now."""
+
+
+class Delete(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Segments to delete."""
+
+    source: str
+    position: int
+    """Those below it."""
+    force: bool = False
+    """Also rows that readers have not committed."""
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

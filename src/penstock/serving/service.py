@@ -23,15 +23,20 @@ from ..errors import Invalid, JournalError, JournalLocked, LocalError, Rejected
 from ..journal.coordinator import FolderCoordinator
 from ..journal.format import SCHEMA
 from ..journal.journal import Journal
+from ..journal.layout import Extent
 from ..journal.ports import LogReader
 from ..journal.reader import JournalReader
 from ..payload import Payload
+from .files import content_of, files_of
 from .frames import pieces
 from .messages import (
+    NOT_ALLOWED,
     PREFIX,
     Commit,
+    Delete,
     Describe,
     Description,
+    File,
     Hold,
     Named,
     Read,
@@ -68,6 +73,10 @@ class Action(StrEnum):
     """Commit a reader's position, which trims the journal, and record rows that were skipped."""
     FORGET = "forget"
     """Remove a reader of somebody else, so that it holds nothing back."""
+    SEEK = "seek"
+    """Set the position of a reader that belongs to no query."""
+    DELETE = "delete"
+    """Delete rows, although readers may need them."""
 
 
 Authorize = Callable[[Connection, Action], bool]
@@ -76,7 +85,7 @@ Authorize = Callable[[Connection, Action], bool]
 
 def read_and_commit(connection: Connection, action: Action) -> bool:
     """Allow everything that a Spark query needs: to read and to commit. The default of `serve_journal`."""
-    return action is not Action.FORGET
+    return action in (Action.READ, Action.COMMIT)
 
 
 def serve_journal(service: Service, path: str | os.PathLike[str], *, authorize: Authorize = read_and_commit) -> None:
@@ -137,14 +146,21 @@ class Routes:
         """Add the routes to a service."""
         self._call(service, "list", None, Action.READ, lambda _: states(self._journal))
         self._call(service, "describe", Describe, Action.READ, self._describe)
-        self._call(service, "readers", Named, Action.READ, lambda asked: self._coordinator.cursors(asked.source))
-        self._call(service, "losses", Named, Action.READ, lambda asked: self._coordinator.recorded(asked.source))
-        self._call(service, "holder", str, Action.READ, self._coordinator.holder)
+        desk = self._coordinator
+        self._call(service, "readers", Named, Action.READ, lambda asked: desk.cursors(asked.source))
+        self._call(service, "cursors", Named, Action.READ, lambda asked: desk.cursors_of(asked.source, asked.reader))
+        self._call(service, "losses", Named, Action.READ, lambda asked: desk.recorded(asked.source))
+        self._call(service, "holder", str, Action.READ, desk.holder)
+        self._call(service, "deletable", Delete, Action.READ, lambda each: desk.deletable(each.source, each.position))
+        self._call(service, "files", Named, Action.READ, lambda asked: files_of(self._journal.path, asked.source))
         self._call(service, "commit", Commit, Action.COMMIT, self._commit)
-        self._call(service, "drop", Named, Action.COMMIT, self._drop)
-        self._call(service, "record", Record, Action.COMMIT, self._record)
-        self._call(service, "forget", Named, Action.FORGET, self._forget)
+        self._call(service, "drop", Named, Action.COMMIT, lambda asked: desk.drop(asked.source, asked.named))
+        self._call(service, "record", Record, Action.COMMIT, lambda asked: desk.record(asked.source, asked.losses))
+        self._call(service, "seek", Commit, Action.SEEK, self._seek)
+        self._call(service, "forget", Named, Action.FORGET, lambda asked: desk.forget(asked.source, asked.named))
+        self._call(service, "delete", Delete, Action.DELETE, self._delete)
         service.stream(f"{PREFIX}read")(self.read)
+        service.stream(f"{PREFIX}file")(self.file)
         service.stream(f"{PREFIX}follow")(self.follow)
         service.stream(f"{PREFIX}hold")(self.hold)
 
@@ -163,13 +179,25 @@ class Routes:
         unknown = set(asked.columns or ()) - set(SCHEMA.names)
         if unknown or asked.columns == []:
             raise Invalid(message=f"the columns of a journal are {', '.join(SCHEMA.names)}")
+        async for part in self._sent(self._parts(asked)):
+            yield part
+
+    async def file(self, request: Payload) -> AsyncIterator[pa.RecordBatch]:
+        """Yield the bytes of a file of a log, as the client's credit allows."""
+        self._check(Action.READ)
+        asked = decode(request.data, File)
+        async for part in self._sent(content_of(self._journal.path, asked.source, asked.name, asked.limit)):
+            yield part
+
+    async def _sent(self, parts: Generator[pa.Buffer, None, None]) -> AsyncIterator[pa.RecordBatch]:
+        """Yield parts as items; `Rejected` if too many are sent at once."""
         if self._capacity.reads >= MAX_READS:
             # Clients of ours try again after this text.
             raise Rejected(message=f"max_streams ({MAX_READS}) of this server's journals are open")
         self._capacity.reads += 1
         try:
-            async with aclosing(self._read_ahead(self._parts(asked))) as parts:
-                async for part in parts:
+            async with aclosing(self._read_ahead(parts)) as ahead:
+                async for part in ahead:
                     yield pieces(part)
         finally:
             self._capacity.reads -= 1
@@ -223,7 +251,7 @@ class Routes:
     def _check(self, action: Action) -> None:
         connection = current_connection()
         if not self._authorize(connection, action):
-            raise Rejected(message=f"{action} is not allowed to this client; ask who runs the collector")
+            raise Rejected(message=f"{action} {NOT_ALLOWED}; ask who runs the collector, or show the operator's token")
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Return the result of work that may wait for the disk; errors of the journal are sent to the client."""
@@ -263,18 +291,11 @@ class Routes:
             return self._coordinator.commit(source, cursor, position, query=asked.query)
         return self._coordinator.trim(source, cursor, position, query=asked.query, retain_bytes=asked.retain_bytes)
 
-    def _drop(self, asked: Named) -> None:
-        if asked.reader is None:
-            raise LocalError("the reader is missing")
-        self._coordinator.drop(asked.source, asked.reader)
+    def _seek(self, asked: Commit) -> int:
+        return self._coordinator.seek(asked.source, asked.cursor, asked.position)
 
-    def _record(self, asked: Record) -> None:
-        self._coordinator.record(asked.source, asked.losses)
-
-    def _forget(self, asked: Named) -> Any:
-        if asked.reader is None:
-            raise LocalError("the reader is missing")
-        return self._journal.forget(asked.source, asked.reader)
+    def _delete(self, asked: Delete) -> list[Extent]:
+        return self._coordinator.delete(asked.source, asked.position, force=asked.force)
 
 
 def _check_parts(reader: LogReader, first: int, end: int, max_rows: int | None, max_bytes: int | None) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsJson", "Folder", "Source", "for_each_log", "limited_position", "one_log", "position_of", "selected_logs"]
 
-Folder = Annotated[str, Argument(help="The journal: a folder, or a URI such as s3://…")]
+Folder = Annotated[str, Argument(help="The journal: a folder, a URI such as s3://…, or a collector's URL.")]
 Source = Annotated[str | None, Option("--source", help="One log of the journal; all logs by default.")]
 AsJson = Annotated[bool, Option("--json", help="Print a JSON object for each log.")]
 
