@@ -5,20 +5,23 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from penstock import Payload, Service
 from penstock.archive import seal
 from penstock.errors import DataLost, JournalCorrupt, JournalMismatch, JournalMissing, LocalError
 from penstock.journal import Journal, JournalWriter
 from penstock.journal.ports import LogReader
 from penstock.journal.retention import trim
+from penstock.serving.messages import LogState
 from penstock.serving.remote import RemoteReader
 from tests.archive.logs import SMALL
 from tests.journal.clocks import write_at, wrong_starts
 from tests.journal.logs import SOURCE, append, write
 from tests.journal.offers import check_offered
 
-from .served import Served, serving, until
+from .served import Served, served_by, serving, until
 
 
 def test_it_shows_what_the_files_show(folder: Path, server: Served) -> None:
@@ -53,6 +56,19 @@ def test_it_lists_the_logs(folder: Path) -> None:
     with serving(folder) as served:
         assert Journal(served.url).sources() == [SOURCE]
         assert not Journal(served.url).is_awaited(SOURCE)
+
+
+def test_names_that_could_not_be_those_of_logs_are_left_out(tmp_path: Path) -> None:
+    # They would be printed, and would lead out of the folder of a copy.
+    service = Service()
+
+    async def states(request: Payload) -> bytes:
+        names = ["good", "\x1b[2J", "../evil", "", "x" * 200]
+        return msgspec.json.encode([LogState(name, "u", 0, 5) for name in names])
+
+    service.call("penstock.journal.list")(states)
+    with served_by(service) as url:
+        assert Journal(url).sources() == ["good"]
 
 
 def test_it_has_all_methods_of_a_reader() -> None:

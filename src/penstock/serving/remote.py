@@ -12,7 +12,7 @@ from ..errors import JournalCorrupt, JournalMismatch
 from ..journal.bounds import lost_rows
 from ..journal.counts import check_span
 from ..journal.gaps import Gap
-from ..journal.layout import Extent, bytes_between
+from ..journal.layout import Extent, bytes_between, is_source
 from .collectors import Collectors
 from .messages import Describe, Description, LogState
 from .mirror import Mirror
@@ -38,7 +38,9 @@ class RemoteJournal:
 
     def sources(self) -> list[str]:
         """Return the names of the logs, in order; `JournalError` if a collector cannot be reached."""
-        return sorted(source for source, state in self.mirror.states().items() if not state.awaited)
+        states = self.mirror.states().items()
+        # Names are printed, and become folders of copies.
+        return sorted(source for source, state in states if not state.awaited and is_source(source))
 
     def is_awaited(self, source: str) -> bool:
         """Return True if the log `source` has a collector that has received nothing yet."""

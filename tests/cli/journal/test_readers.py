@@ -95,6 +95,14 @@ def test_lists_continue_after_a_log_that_fails(penstock: Penstock, read_journal:
     assert "is not a reader's cursor" in result.err
 
 
+@pytest.mark.parametrize("verb", ["lag", "readers"])
+def test_names_that_control_a_terminal_are_escaped(penstock: Penstock, read_journal: Path, verb: str) -> None:
+    folder = log_folder(read_journal, "b") / COMMITTED
+    (folder / "evil\x1b[2J").write_bytes((folder / "spark").read_bytes())
+    first, _ = penstock("journal", verb, str(read_journal), "--source", "b").lines
+    assert first.startswith(b"b: evil\\x1b[2J ")
+
+
 def test_readers_lists_owners(penstock: Penstock, read_journal: Path) -> None:
     commit(log_folder(read_journal, "c"), "table", 5, query="abc1")
     first, *_, last = penstock("journal", "readers", str(read_journal)).out.decode().splitlines()

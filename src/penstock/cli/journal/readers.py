@@ -46,7 +46,7 @@ def _for_each_reader(
     def show(name: str) -> None:
         found = journal.lags(name)
         for each in found:
-            print(json.dumps({"source": name} | fields(each)) if as_json else f"{name}: {line(each)}")
+            print(json.dumps({"source": name} | fields(each)) if as_json else shown_line(f"{name}: {line(each)}"))
         if not found:
             print(json.dumps({"source": name, "reader": None}) if as_json else f"{name}: no readers")
 
