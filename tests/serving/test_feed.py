@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 import penstock
 from penstock import ApplicationError, Invalid, LocalError, Peer, Service
 from penstock.journal import JournalReader, JournalWriter
+from penstock.journal.coordinator import FolderCoordinator
+from penstock.journal.gaps import Gap
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import trim
 from penstock.serving.feed import JournalFeed
@@ -127,6 +130,16 @@ async def test_rows_that_are_gone_end_it_or_are_told(tmp_path: Path) -> None:
         assert found == [[5, 10], *range(10, 20), "the publisher was replaced", 20, 21]
         # Without a place for gaps, there is no item for them.
         assert await numbers(peer, b'{"from": 5, "to": 22, "loss": "skip"}') == list(range(10, 22))
+
+
+async def test_rows_that_a_query_has_skipped_are_no_gap_for_others(tmp_path: Path) -> None:
+    write(tmp_path, 30)
+    skipped = Gap(20, datetime(2026, 1, 1, tzinfo=UTC), "skipped by query q", lost=(15, 20), query="q")
+    FolderCoordinator(str(tmp_path)).record(SOURCE, [skipped])
+    async with subscribed(tmp_path) as peer:
+        request = b'{"from": 0, "to": 30, "metadata": "position"}'
+        async with peer.stream("logs.all", request) as items:
+            assert [json.loads(item.metadata or b"").get("position") async for item in items] == [*range(30)]
 
 
 async def test_rows_that_are_trimmed_while_they_are_read_are_told_too(

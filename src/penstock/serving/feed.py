@@ -105,7 +105,8 @@ class JournalFeed:
             stop = min(view.stop, view.position + CHUNK_ROWS)
             items: list[Any] = []
             if asked.tells_gaps:
-                gaps = reader.gaps(view.position, stop)
+                # Rows that a query has skipped are there for others.
+                gaps = [gap for gap in reader.gaps(view.position, stop) if gap.query is None]
                 items += [gap_item(asked, gap) for gap in gaps if gap.position == view.position]
                 stop = min((gap.position for gap in gaps if gap.position > view.position), default=stop)
             try:
