@@ -20,10 +20,14 @@ class History:
 
     def add(self, time: float, position: int) -> None:
         """Note the position of the log at a time in seconds. Positions that do not grow only renew the last time."""
-        self._seen = max(time, self._seen)
         if not self._samples or position > self._samples[-1][1]:
             # The clock may be set back.
             self._samples.append((max(time, self._samples[-1][0]) if self._samples else time, position))
+        self.renew(time)
+
+    def renew(self, time: float) -> None:
+        """Note that the log has no more rows than before at a time in seconds."""
+        self._seen = max(time, self._seen)
         # The last sample at or before the beginning stays: from there on, nothing was added until the next one.
         while len(self._samples) > 1 and self._samples[1][0] <= self._seen - RATE_SECONDS:
             self._samples.popleft()

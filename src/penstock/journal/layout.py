@@ -109,8 +109,8 @@ def log_folder(path: str | os.PathLike[str], source: str) -> Path:
         text = unquote(text.removeprefix("file://"))
     elif "://" in text:
         raise LocalError(
-            f"{text} is not a folder of this machine, so its files can only be read; do this where the journal is "
-            "collected"
+            f"the files of {text} can only be read from here; to write, seal or repair a journal, use a folder of this "
+            "machine"
         )
     return Path(text, source_folder(source))
 

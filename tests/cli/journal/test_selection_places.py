@@ -214,7 +214,9 @@ def test_work_on_files_says_where_to_do_it(penstock: Penstock, place: Place, ver
         assert result.code == 0
         return
     assert result.code == 2
-    assert f"{place.path} is not a folder of this machine, so its files can only be read; do this where" in result.err
+    assert (
+        f"the files of {place.path} can only be read from here; to write, seal or repair a journal, use" in result.err
+    )
     assert_one_line(result)
 
 
