@@ -92,7 +92,7 @@ def _reader_fields(reader: Lag) -> dict[str, Any]:
 
 def _reader_line(reader: Lag) -> str:
     owner = f"query {reader.query}" if reader.query else "no query"
-    return f"{reader.reader} at {reader.position:,}, {owner}, committed {_committed(reader) or 'never'}"
+    return f"{reader.reader} at {reader.position:,}, {owner}, committed {_committed(reader) or 'at an unknown time'}"
 
 
 def _committed(reader: Lag) -> str | None:
