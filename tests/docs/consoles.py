@@ -19,6 +19,7 @@ class Console:
     Attributes:
         publisher: Whether a service with `flights` and other routes runs at the first port.
         audited: Whether that service keeps digests of what it sends.
+        journal: Whether a journal with the log `flights` is served at the second port.
         certificates: Whether the folder has server.pem, server.key and ca.pem.
         pages: Files to make of the page's own Python blocks: their names, and how many blocks.
         swaps: Text of the page, and what stands for it here: `{0}` is the first free port.
@@ -28,6 +29,7 @@ class Console:
 
     publisher: bool = False
     audited: bool = False
+    journal: bool = False
     certificates: bool = False
     pages: dict[str, int] = field(default_factory=dict)
     swaps: dict[str, str] = field(default_factory=dict)
@@ -77,7 +79,14 @@ CONSOLES = {
         skipped={"penstock collect": "its route is not in the example", "penstock decode": ELSEWHERE},
     ),
     "docs/how-to/share-journals.md": Console(
-        publisher=True, skipped={"penstock collect": ENDLESS, "penstock stream": ENDLESS}
+        publisher=True,
+        journal=True,
+        swaps={
+            "rsocket+tls://collector:7879": "rsocket+tcp://127.0.0.1:{1}",
+            "/mnt/backup": "backup",
+            "localhost:7878": "127.0.0.1:{0}",
+        },
+        skipped={"penstock collect": ENDLESS, "penstock stream": ENDLESS, "--follow": ENDLESS},
     ),
     "docs/how-to/spark.md": Console(publisher=True, skipped={"penstock collect --listen": ENDLESS}),
     "docs/how-to/tls.md": Console(

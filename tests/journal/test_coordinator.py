@@ -32,8 +32,10 @@ def test_positions_are_committed_and_rewound(tmp_path: Path) -> None:
     assert {name: cursor.position for name, cursor in desk.cursors(SOURCE).items()} == {"a": 8}
     with pytest.raises(JournalMismatch, match="belongs to query q"):
         desk.commit(SOURCE, "a", 9, query="another")
-    desk.drop(SOURCE, "a")
-    assert not desk.cursors(SOURCE)
+    desk.commit(SOURCE, "b", 3, query=None)
+    for name in ("a", "b"):
+        desk.drop(SOURCE, name)
+    assert set(desk.cursors(SOURCE)) == {"a"}
 
 
 def test_a_name_is_held_once_and_its_holder_is_known(tmp_path: Path) -> None:

@@ -23,8 +23,10 @@ from . import (
     isolating,
     planning,
     proxying,
+    reading,
     rolling,
     sealing,
+    starting,
     taking_turns,
 )
 
@@ -53,6 +55,8 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "closed transports": isolating.closed_transports,
     "queries": planning.queries,
     "absent collectors": absence.absent_collectors,
+    "readers": reading.readers,
+    "starts": starting.starts,
     "troubled links": crossing.troubled_links,
     "slow links": crossing.slow_links,
     "links that break again and again": crossing.worn_links,

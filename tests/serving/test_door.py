@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import penstock
-from penstock import Bearer, LocalError, Metadata, Payload, SetupRejected, Simple
+from penstock import Bearer, LocalError, Metadata, Payload, Rejected, SetupRejected, Simple
 from penstock.serving.door import check_exposure, environment_token, journal_server
 from penstock.serving.journals import ServedJournals
 from tests.journal.logs import write
@@ -62,6 +63,29 @@ async def test_a_token_is_asked_for(tmp_path: Path, setup: Payload, admitted: bo
         else:
             with pytest.raises(SetupRejected, match="missing or wrong"):
                 await peer.call("penstock.journal.list")
+
+
+@pytest.mark.parametrize(
+    ("shown", "admitted", "may"), [("reader", True, False), ("0perator", True, True), ("other", False, False)]
+)
+async def test_operators_show_a_token_of_their_own(tmp_path: Path, shown: str, admitted: bool, may: bool) -> None:
+    write(tmp_path, 10)
+    url = f"rsocket+memory://{tmp_path.name}"
+    tokens: dict[str, Any] = {"token": lambda: "reader", "operator": lambda: "0perator"}
+    async with (
+        journal_server(ServedJournals({"j": str(tmp_path)}), url, **tokens),
+        penstock.connect(url, setup=Payload(b"", Metadata(auth=Bearer(shown)).encode())) as peer,
+    ):
+        request = b'{"source": "s", "cursor": "export", "position": 5}'
+        if not admitted:
+            with pytest.raises(SetupRejected, match="missing or wrong"):
+                await peer.call("penstock.journal.seek", request)
+        elif may:
+            assert (await peer.call("penstock.journal.seek", request)).data == b"5"
+        else:
+            with pytest.raises(Rejected, match="seek is not allowed to this client"):
+                await peer.call("penstock.journal.seek", request)
+            assert (await peer.call("penstock.journal.commit", request)).data == b"5"
 
 
 async def test_without_a_token_everybody_on_this_machine_may_read(tmp_path: Path) -> None:

@@ -38,18 +38,18 @@ def test_another_log_of_this_name_is_refused(folder: Path, server: Served) -> No
 
 def test_what_is_no_request_is_refused(server: Served) -> None:
     for question in ({"source": 5}, [], Named(source="../../etc")):
-        with pytest.raises(JournalError, match=r"not a request|cannot name"):
+        with pytest.raises(LocalError, match=r"not a request|cannot name"):
             ask(server, "describe", question, Description)
 
 
 def test_a_question_may_not_be_too_large(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = Journal(server.url).reader(SOURCE)
-    with pytest.raises(JournalError, match="the columns of a journal are position, time"):
+    with pytest.raises(LocalError, match="the columns of a journal are position, time"):
         list(reader.read(0, 10, columns=["secret"]))
-    with pytest.raises(JournalError, match="at most 100,000 parts"):
+    with pytest.raises(LocalError, match="at most 100,000 parts"):
         ask(server, "describe", Describe(source=SOURCE, split=(0, 1_000_000, 1, None)), Description)
     monkeypatch.setattr(service, "MAX_PARTS", 100)
-    with pytest.raises(JournalError, match="at most 100 parts"):
+    with pytest.raises(LocalError, match="at most 100 parts"):
         ask(server, "describe", Describe(source=SOURCE, split=(0, 9_000, None, 1)), Description)
 
 
@@ -132,7 +132,9 @@ def test_clients_do_what_they_may(tmp_path: Path, allowed: set[Action]) -> None:
         tried: dict[Action, Callable[[], object]] = {
             Action.READ: lambda: Journal(served.url).reader(SOURCE),
             Action.COMMIT: lambda: desk.commit(SOURCE, "a", 5, query=None),
+            Action.SEEK: lambda: desk.seek(SOURCE, "b", 5),
             Action.FORGET: lambda: ask(served, "forget", Named(source=SOURCE, reader="a"), dict),
+            Action.DELETE: lambda: desk.delete(SOURCE, 5, force=False),
         }
         for action, attempt in tried.items():
             if action in allowed:

@@ -75,11 +75,13 @@ def test_damage_counts_as_received_since(tmp_path: Path) -> None:
 
 
 def test_damaged_segments_count_as_received_since(tmp_path: Path) -> None:
-    reader = collect(tmp_path, 1, 2, 3, 4)
-    for path in segments(tmp_path, "a")[1:3]:
-        damage(path, b"item")
-    assert first_since(reader, second(2)) == 10
-    assert first_since(reader, second(4)) == 10
+    # The time of a batch is in its header.
+    for part, found in ((b"item", 30), (b'"time":', 10)):
+        reader = collect(tmp_path / part.hex(), 1, 2, 3, 4)
+        for path in segments(tmp_path / part.hex(), "a")[1:3]:
+            damage(path, part)
+        assert first_since(reader, second(2)) == 10
+        assert first_since(reader, second(4)) == found
 
 
 # Queries that begin at "latest".
@@ -265,6 +267,23 @@ def test_a_batch_is_what_was_received_between_two_times(tmp_path: Path) -> None:
         datasource(tmp_path, startingTimestamp=second(2).isoformat(), endingTimestamp=second(1).isoformat()).reader(
             COLUMNS
         ).partitions()
+
+
+def test_places_in_time_skip_nothing_when_the_clock_was_set_back(tmp_path: Path) -> None:
+    # THREATS 114: rows 0 to 9 came at 10 s, 10 to 19 at 20 s, then the clock was set back by 15 s.
+    collect(tmp_path, 10, 20, 5, 15, 25)
+    for since, until, rows in (
+        (10, 21, range(40)),
+        (16, 21, range(10, 40)),
+        (6, 11, range(10)),
+        (21, 30, range(40, 50)),
+    ):
+        start, end = second(since).isoformat(), second(until).isoformat()
+        batch = datasource(tmp_path, startingTimestamp=start, endingTimestamp=end)
+        assert read_batch(batch.reader(COLUMNS))["position"].to_pylist() == [*rows]
+    # So does the latest position of a source that was not there when the query started.
+    first = driver(tmp_path).advance(Offset(second(16).isoformat()), NO_LIMITS)
+    assert numbers(first) == ({"a": 10}, {"a": 50})
 
 
 @pytest.mark.parametrize(

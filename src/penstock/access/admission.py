@@ -11,26 +11,32 @@ from ..errors import FrameError, SetupRejected
 if TYPE_CHECKING:
     from .. import Bearer, Setup, Simple
 
-__all__ = ["require"]
+__all__ = ["require", "shows"]
 
 
 def require(credentials: Bearer | Simple) -> Callable[[Setup], None]:
-    """Return an acceptor that admits a client if its set-up shows these credentials, and otherwise rejects it.
+    """Return an acceptor that admits a client if its set-up shows these credentials, and otherwise rejects it."""
+
+    def accept(setup: Setup) -> None:
+        if not shows(setup, credentials):
+            raise SetupRejected("the credentials in the set-up are missing or wrong")
+
+    return accept
+
+
+def shows(setup: Setup, credentials: Bearer | Simple) -> bool:
+    """Return True if the set-up of a client shows these credentials.
 
     They are compared in constant time. Malformed metadata shows none, and nobody shows an empty token.
     """
     from .. import Bearer, Metadata, Simple
 
-    wanted = Metadata(auth=credentials).encode()
-    usable = credentials != Bearer("")
-
-    def accept(setup: Setup) -> None:
-        try:
-            shown = Metadata.decode(setup.payload.metadata).auth
-        except FrameError:
-            shown = None
-        same = isinstance(shown, Bearer | Simple) and hmac.compare_digest(Metadata(auth=shown).encode(), wanted)
-        if not (same and usable):
-            raise SetupRejected("the credentials in the set-up are missing or wrong")
-
-    return accept
+    try:
+        shown = Metadata.decode(setup.payload.metadata).auth
+    except FrameError:
+        return False
+    return (
+        isinstance(shown, Bearer | Simple)
+        and credentials != Bearer("")
+        and hmac.compare_digest(Metadata(auth=shown).encode(), Metadata(auth=credentials).encode())
+    )

@@ -132,6 +132,7 @@ def _print(source: str, found: Audit, as_json: bool) -> None:
         "rows": found.rows,
         "compared": found.compared,
         "unknown": found.unknown,
+        "partial": found.partial,
         "waiting": found.waiting,
         "differing": found.differing,
         "surplus": found.surplus,

@@ -19,6 +19,7 @@ from ..texts import shown_json
 from .arguments import Credit, Route, Url
 from .benchtable import progress, table
 from .bodies import bodies_of
+from .confirm import Yes, allow_replacing
 from .connect_options import ConnectOptions
 from .connection import log, with_peers
 from .exits import CANCELED, FAILED
@@ -117,6 +118,7 @@ def bench(
     html: Annotated[
         Path | None, Option("--html", metavar="FILE", help="Also write a report with charts to this file.")
     ] = None,
+    yes: Yes = False,
 ) -> None:
     """Send many requests, and print latencies and throughput. Ctrl-C prints what was measured so far.
 
@@ -128,6 +130,8 @@ def bench(
     """
     if html is not None and not html.absolute().parent.is_dir():
         raise LocalError(f"there is no folder {str(html.absolute().parent)!r} for --html")
+    if html is not None:
+        allow_replacing(html, yes)
     paces = load.paces()
     request_route, payload = request.request(url, route, options.settings(url))
     send = load.send(request_route, bodies_of(url).outgoing(payload))

@@ -241,10 +241,12 @@ async def _collect(
     async with AsyncExitStack() as serving:
         told: list[Callable[[str], None]] = []
         if options.serve:
-            from ..serving.door import environment_token
+            from ..serving.door import OPERATOR_TOKEN, environment_token
             from ..serving.host import Host, Listening
 
-            where = Listening(urls=tuple(options.serve), token=environment_token())
+            where = Listening(
+                urls=tuple(options.serve), token=environment_token(), operator=environment_token(OPERATOR_TOKEN)
+            )
             host = await serving.enter_async_context(Host({"journal": str(journal)}, where))
             told.append(host.journals.stand_by)
             for url in host.urls:

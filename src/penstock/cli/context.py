@@ -11,7 +11,9 @@ from rich.table import Table
 from typer import Argument, Option
 
 from ..errors import LocalError
+from ..texts import shown_line
 from ..urls import parse_url
+from .confirm import Yes, confirm
 from .connect_options import SessionOptions
 from .contexts import Contexts, Saved, check_name, load, save
 from .credentials import check_form
@@ -126,13 +128,13 @@ def show(
 
 
 @app.command("rm")
-def remove(name: Name) -> None:
-    """Remove a context.
+def remove(name: Name, yes: Yes = False) -> None:
+    """Remove a context. On a terminal it asks first.
 
     Example: penstock context rm prod
     """
     contexts = load()
-    contexts.find(name)
+    confirm(f"Remove the context {name}, {shown_line(contexts.find(name).url)}?", yes)
     del contexts.contexts[name]
     if contexts.current == name:
         contexts.current = ""

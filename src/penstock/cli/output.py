@@ -23,7 +23,7 @@ from .values import offering
 if TYPE_CHECKING:
     from .connect_options import SessionOptions
 
-__all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "text_fields"]
+__all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "json_line", "text_fields"]
 
 
 class Printer:
@@ -60,15 +60,16 @@ def _safe_line(payload: Payload) -> bytes:
 
 
 def _json_line(payload: Payload) -> bytes:
-    return _line_of(text_fields("data", payload.data) | text_fields("metadata", payload.metadata))
+    return json_line(text_fields("data", payload.data) | text_fields("metadata", payload.metadata))
 
 
 def _composite_json_line(payload: Payload) -> bytes:
     fields = text_fields("data", payload.data) | text_fields("metadata", payload.metadata)
-    return _line_of(fields | composite_fields(payload.metadata))
+    return json_line(fields | composite_fields(payload.metadata))
 
 
-def _line_of(fields: Mapping[str, object]) -> bytes:
+def json_line(fields: Mapping[str, object]) -> bytes:
+    """Return an object as a line of JSON that is safe to print."""
     return shown_json(json.dumps(fields, ensure_ascii=False)).encode() + b"\n"
 
 

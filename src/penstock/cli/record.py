@@ -20,6 +20,7 @@ from ..urls import parse_url
 from .arguments import Credit
 from .bodies import bodies_of
 from .bridge import Log, start_logging
+from .confirm import Yes, allow_replacing
 from .connect_options import ConnectOptions
 from .connection import log
 from .contexts import offered, resolved
@@ -71,6 +72,7 @@ class RecordOptions:
             autocompletion=offered,
         ),
     ] = None
+    yes: Yes = False
     log_form: Log = "text"
 
 
@@ -108,6 +110,7 @@ def record(
         raise LocalError("give either URL and ROUTE, or --listen and --to")
     server = recording.to or url
     assert server is not None
+    allow_replacing(recording.file, recording.yes)
     bridged = _arguments(server, options)
     if url is None:
         _record_clients(recording, server, bridged, options)

@@ -255,8 +255,14 @@ def _age(value: float | None) -> Text:
     return Text(f"{value / 86_400:.0f} d")
 
 
-def _worst(feed: FeedStatus, field: str) -> float | None:
-    return max((getattr(lag, field) for lag in feed.readers.values()), default=None)
+def _rows_behind(feed: FeedStatus) -> int | None:
+    return max((lag.rows for lag in feed.readers.values()), default=None)
+
+
+def _longest_lag(feed: FeedStatus) -> float | None:
+    from ..feeds.status import longest
+
+    return longest(feed.readers.values())
 
 
 def _reasons(feed: FeedStatus) -> Text:
@@ -273,8 +279,8 @@ FEEDS: Final[list[tuple[tuple[str, Callable[[Any], Text], bool], int]]] = [
     (("Feed", lambda feed: Text(shown_line(feed.name)), True), 0),
     (("State", lambda feed: Text(str(feed.state), TONES[feed.state]), True), 0),
     (("Rows/s", lambda feed: _count(feed.rate), False), 0),
-    (("Lag", lambda feed: _count(_worst(feed, "rows")), False), 0),
-    (("Lag time", lambda feed: _age(_worst(feed, "seconds")), False), 60),
+    (("Lag", lambda feed: _count(_rows_behind(feed)), False), 0),
+    (("Lag time", lambda feed: _age(_longest_lag(feed)), False), 60),
     (("Budget left", lambda feed: _size(feed.budget_free), False), 76),
     (("Credit", lambda feed: _count(feed.credit), False), 90),
     (("Gaps", lambda feed: Text(f"{feed.gaps:,}", "red" if feed.gaps else ""), False), 76),

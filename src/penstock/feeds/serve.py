@@ -20,6 +20,8 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cert: str | None = None
     key: str | None = None
     token: Text | None = None
+    operator_token: Text | None = None
+    """What those must show who also set and remove readers, and delete rows."""
     address: str | None = None
     """The URL by which readers reach the collector, if that is not the first address."""
     journals: dict[str, str] = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import LocalError
-from ..serving.door import check_exposure, environment_token
+from ..serving.door import OPERATOR_TOKEN, check_exposure, environment_token
 from ..serving.host import Host, Listening, check
 from ..serving.journals import journal_names
 from .status import ServedStatus
@@ -37,13 +37,14 @@ def _listening(serve: Serve, folder: Path) -> Listening:
         folder: The folder that a relative path of the token starts from.
 
     """
-    token = serve.token
+    token, operator = serve.token, serve.operator_token
     return Listening(
         urls=(serve.url,) if isinstance(serve.url, str) else serve.url,
         cafile=serve.cafile,
         cert=serve.cert,
         key=serve.key,
         token=environment_token() if token is None else lambda: resolve(token, folder),
+        operator=environment_token(OPERATOR_TOKEN) if operator is None else lambda: resolve(operator, folder),
         address=serve.address,
     )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -16,6 +17,7 @@ __all__ = [
     "NO_ROOM",
     "converted",
     "disk_errors",
+    "locking",
     "make_folder",
     "open_private",
     "read_file",
@@ -72,6 +74,18 @@ def read_file(path: Path, limit: int) -> bytes | None:
         return None
     except OSError as error:
         raise converted(error, path, "be read") from error
+
+
+@contextmanager
+def locking(fd: int) -> Iterator[None]:
+    """Keep other processes and threads that lock this file waiting inside the block; the file is closed after it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        # A child process may have inherited the file: closing it here would not be enough.
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)
 
 
 def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:

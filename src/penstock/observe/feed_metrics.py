@@ -86,5 +86,6 @@ def _lags(feeds: list[FeedStatus]) -> Iterator[Metric]:
     for feed in feeds:
         for reader, lag in feed.readers.items():
             rows.add_metric([feed.name, reader], lag.rows)
-            seconds.add_metric([feed.name, reader], lag.seconds)
+            if lag.seconds is not None:
+                seconds.add_metric([feed.name, reader], lag.seconds)
     yield from (rows, seconds)

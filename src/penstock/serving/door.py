@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ..access.admission import require
+from ..access.admission import require, shows
 from ..access.listening import ENCRYPTED
 from ..access.references import resolved
 from ..aio.server import Server, serve
@@ -20,12 +20,14 @@ from ..settings import Settings
 from ..urls import Url, fitting, parse_url
 from .journals import ServedJournals
 
-__all__ = ["TOKEN", "Token", "check_exposure", "environment_token", "is_local", "journal_server"]
+__all__ = ["OPERATOR_TOKEN", "TOKEN", "Token", "check_exposure", "environment_token", "is_local", "journal_server"]
 
 logger = logging.getLogger("penstock.serving")
 
 TOKEN: Final = "PENSTOCK_SERVE_TOKEN"
 """The environment variable with the token that clients must show."""
+OPERATOR_TOKEN: Final = "PENSTOCK_SERVE_OPERATOR_TOKEN"
+"""The same for those who may also set and remove readers, and delete rows."""
 SETTINGS: Final = Settings(close_grace=1.0)
 """Readers follow a journal without an end, and continue elsewhere where they were cut off."""
 
@@ -33,29 +35,34 @@ Token = Callable[[], str]
 """Returns the token that clients must show. It may read a file; `LocalError` if it cannot."""
 
 
-def environment_token() -> Token | None:
-    """Return the token that the environment names; None if it names none."""
-    return (lambda: resolved(f"env:{TOKEN}")) if os.environ.get(TOKEN) else None
+def environment_token(name: str = TOKEN) -> Token | None:
+    """Return the token in a variable of the environment; None if there is none."""
+    return (lambda: resolved(f"env:{name}")) if os.environ.get(name) else None
 
 
-def journal_server(journals: ServedJournals, *urls: str, token: Token | None = None) -> Server:
+def journal_server(
+    journals: ServedJournals, *urls: str, token: Token | None = None, operator: Token | None = None
+) -> Server:
     """Return a server for journals, to be entered or awaited like that of :func:`penstock.serve`.
 
     Args:
         journals: The journals.
         urls: The addresses to listen on.
         token: Returns the token that clients must show, for each of them anew; None: they need not show any.
+        operator: Returns the token of those who may also set and remove readers, and delete rows; None: nobody may.
 
     Raises:
         LocalError: An address can be reached from other machines, and nothing is asked of their clients.
 
     """
+    from .. import Bearer
+
     check_exposure(urls, token)
 
     async def accept(setup: Setup) -> Admitted:
+        if operator is not None and shows(setup, Bearer(await asyncio.to_thread(_current, operator))):
+            return journals.admit(setup.payload.data, operator=True)
         if token is not None:
-            from .. import Bearer
-
             require(Bearer(await asyncio.to_thread(_current, token)))(setup)
         return journals.admit(setup.payload.data)
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from ..aio.setup import current_connection
 from ..errors import ApplicationError, DataLost, Invalid, JournalError, LocalError
+from ..journal.counts import shown_number
 from ..journal.gaps import Gap
 from ..journal.journal import Journal
 from ..journal.layout import check_name
@@ -104,7 +105,8 @@ class JournalFeed:
             stop = min(view.stop, view.position + CHUNK_ROWS)
             items: list[Any] = []
             if asked.tells_gaps:
-                gaps = reader.gaps(view.position, stop)
+                # Rows that a query has skipped are there for others.
+                gaps = [gap for gap in reader.gaps(view.position, stop) if gap.query is None]
                 items += [gap_item(asked, gap) for gap in gaps if gap.position == view.position]
                 stop = min((gap.position for gap in gaps if gap.position > view.position), default=stop)
             try:
@@ -183,4 +185,11 @@ def _start(asked: Subscription, reader: LogReader) -> int:
         return reader.end
     if asked.start == EARLIEST:
         return reader.first
-    return asked.start if isinstance(asked.start, int) else first_since(reader, asked.since())
+    if not isinstance(asked.start, int):
+        return first_since(reader, asked.since())
+    if asked.start > reader.end:
+        raise LocalError(
+            f"there is no position {shown_number(asked.start)} to start at: the log of {reader.source!r} ends at "
+            f"{reader.end}; start there, or at new for new items"
+        )
+    return asked.start

@@ -37,6 +37,8 @@ class Listening:
     """A file with its key, if that is not in the same file."""
     token: Token | None = None
     """Returns the token that clients must show; None: they need not show any."""
+    operator: Token | None = None
+    """Returns the token of those who may also set and remove readers, and delete rows; None: nobody may."""
     address: str | None = None
     """The URL by which clients reach it, if that is not the first address."""
 
@@ -54,8 +56,9 @@ def check(where: Listening) -> list[str]:
         require_bytes(url)
     address_of(where.urls[0], where.address)
     urls = server_tls(where.urls, where.cafile, where.cert, where.key)
-    if where.token is not None and not where.token():
-        raise LocalError("the token that clients must show is empty")
+    for token in (where.token, where.operator):
+        if token is not None and not token():
+            raise LocalError("the token that clients must show is empty")
     return urls
 
 
@@ -101,7 +104,7 @@ class Host:
 
     async def __aenter__(self) -> Host:
         where = self._listening
-        self._server = await journal_server(self._journals, *check(where), token=where.token)
+        self._server = await journal_server(self._journals, *check(where), token=where.token, operator=where.operator)
         self._announcements = Announcements(address_of(self._server.urls[0], where.address))
         self._announcing = asyncio.create_task(self._announce(self._announcements))
         return self

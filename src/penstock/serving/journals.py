@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -19,11 +20,19 @@ from ..errors import ApplicationError, LocalError, SetupRejected
 from ..journal.layout import check_name
 from .access import JOURNAL, Selection
 from .messages import STANDBY
-from .service import Authorize, Capacity, Routes, read_and_commit
+from .service import Action, Authorize, Capacity, Routes, read_and_commit
 
 __all__ = ["ServedJournals", "journal_names"]
 
+OPERATOR: Final = "operator"
+"""The principal of clients that have shown the operator's token."""
+
 logger = logging.getLogger("penstock.serving")
+
+
+def by_role(connection: Connection, action: Action) -> bool:
+    """Allow everything to operators, and to others what a Spark query needs."""
+    return connection.principal == OPERATOR or read_and_commit(connection, action)
 
 
 @dataclass(eq=False)
@@ -43,14 +52,14 @@ class ServedJournals:
 
     Args:
         folders: The folder of each journal, by name.
-        authorize: Decides what a client may do.
+        authorize: Decides what a client may do; by default operators may do everything, and others read and commit.
 
     Raises:
         LocalError: A journal is not a folder of this machine.
 
     """
 
-    def __init__(self, folders: Mapping[str, str], *, authorize: Authorize = read_and_commit) -> None:
+    def __init__(self, folders: Mapping[str, str], *, authorize: Authorize = by_role) -> None:
         self._authorize = authorize
         self._capacity = Capacity()
         self._journals = {name: self._served(name, folder) for name, folder in folders.items()}
@@ -92,13 +101,16 @@ class ServedJournals:
                 self._leaving.add(task)
                 task.add_done_callback(self._leaving.discard)
 
-    def admit(self, data: bytes) -> Admitted:
-        """Return the service of the journal that a client's set-up names; `SetupRejected` if there is none."""
+    def admit(self, data: bytes, *, operator: bool = False) -> Admitted:
+        """Return the service of the journal that a client's set-up names; `SetupRejected` if there is none.
+
+        An `operator` may do everything.
+        """
         self._check_standby()
         name = self._named(data)
         served = self._journals.get(name or "")
         if served is not None:
-            return Admitted(served, served.service)
+            return Admitted(served, served.service, OPERATOR if operator else "")
         what = f"the journal {name!r} is not served here" if name else "the URL names no journal"
         raise SetupRejected(
             f"JournalMissing: {what}; those that are: {', '.join(sorted(self._journals)) or 'none'}; the option "

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from ..errors import DataLost, JournalError
+from ..journal.counts import check_span
 from ..journal.index import Stored
 from ..journal.ports import LogReader
 from ..journal.reader import JournalReader
@@ -43,6 +44,7 @@ def chunks(
         skip_records: As for `JournalReader.read`, which also describes the errors.
 
     """
+    check_span(f"source {hot.source!r}", start, end)
     at = min(max(start, hot.first), end)
     if start < at:
         yield from _rows(whole(), start, at, start, columns, skip_records)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, contextmanager
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -22,11 +23,28 @@ from ..errors import Invalid, JournalError, JournalLocked, LocalError, Rejected
 from ..journal.coordinator import FolderCoordinator
 from ..journal.format import SCHEMA
 from ..journal.journal import Journal
+from ..journal.layout import Extent
 from ..journal.ports import LogReader
 from ..journal.reader import JournalReader
 from ..payload import Payload
+from .files import content_of, files_of
 from .frames import pieces
-from .messages import PREFIX, Commit, Describe, Description, Hold, Named, Read, Record, decode, failure
+from .messages import (
+    NOT_ALLOWED,
+    PREFIX,
+    Commit,
+    Delete,
+    Describe,
+    Description,
+    File,
+    Hold,
+    Named,
+    Read,
+    Record,
+    check_owner,
+    decode,
+    failure,
+)
 from .ranges import chunks
 from .readers import Readers
 from .watch import Watch, states
@@ -38,6 +56,8 @@ THREADS: Final = 4
 
 MAX_READS: Final = 128
 """Ranges that are sent at once: each holds two chunks, also if its client takes nothing."""
+MAX_HOLDS: Final = 1_000
+"""Names of readers that are held at once, half of them for one client: each is a file that is open."""
 MAX_PARTS: Final = 100_000
 """Parts of a range in one answer."""
 
@@ -53,6 +73,10 @@ class Action(StrEnum):
     """Commit a reader's position, which trims the journal, and record rows that were skipped."""
     FORGET = "forget"
     """Remove a reader of somebody else, so that it holds nothing back."""
+    SEEK = "seek"
+    """Set the position of a reader that belongs to no query."""
+    DELETE = "delete"
+    """Delete rows, although readers may need them."""
 
 
 Authorize = Callable[[Connection, Action], bool]
@@ -61,7 +85,7 @@ Authorize = Callable[[Connection, Action], bool]
 
 def read_and_commit(connection: Connection, action: Action) -> bool:
     """Allow everything that a Spark query needs: to read and to commit. The default of `serve_journal`."""
-    return action is not Action.FORGET
+    return action in (Action.READ, Action.COMMIT)
 
 
 def serve_journal(service: Service, path: str | os.PathLike[str], *, authorize: Authorize = read_and_commit) -> None:
@@ -85,6 +109,23 @@ class Capacity:
     def __init__(self) -> None:
         self.threads = ThreadPoolExecutor(THREADS, "penstock-journal")
         self.reads = 0
+        self.holds: Counter[str] = Counter()
+
+    @contextmanager
+    def hold(self, client: str) -> Iterator[None]:
+        """Count a name that a client holds during a block; `Rejected` if there are too many."""
+        own, total = self.holds[client], self.holds.total()
+        if total >= MAX_HOLDS or own >= MAX_HOLDS // 2:
+            raise Rejected(
+                message=f"{own} names of readers are held for this client, and {total} for all; the limit is "
+                f"{MAX_HOLDS}, half of it for a client"
+            )
+        self.holds[client] += 1
+        try:
+            yield
+        finally:
+            self.holds[client] -= 1
+            self.holds += Counter()
 
 
 class Routes:
@@ -105,14 +146,21 @@ class Routes:
         """Add the routes to a service."""
         self._call(service, "list", None, Action.READ, lambda _: states(self._journal))
         self._call(service, "describe", Describe, Action.READ, self._describe)
-        self._call(service, "readers", Named, Action.READ, lambda asked: self._coordinator.cursors(asked.source))
-        self._call(service, "losses", Named, Action.READ, lambda asked: self._coordinator.recorded(asked.source))
-        self._call(service, "holder", str, Action.READ, self._coordinator.holder)
+        desk = self._coordinator
+        self._call(service, "readers", Named, Action.READ, lambda asked: desk.cursors(asked.source))
+        self._call(service, "cursors", Named, Action.READ, lambda asked: desk.cursors_of(asked.source, asked.reader))
+        self._call(service, "losses", Named, Action.READ, lambda asked: desk.recorded(asked.source))
+        self._call(service, "holder", str, Action.READ, desk.holder)
+        self._call(service, "deletable", Delete, Action.READ, lambda each: desk.deletable(each.source, each.position))
+        self._call(service, "files", Named, Action.READ, lambda asked: files_of(self._journal.path, asked.source))
         self._call(service, "commit", Commit, Action.COMMIT, self._commit)
-        self._call(service, "drop", Named, Action.COMMIT, self._drop)
-        self._call(service, "record", Record, Action.COMMIT, self._record)
-        self._call(service, "forget", Named, Action.FORGET, self._forget)
+        self._call(service, "drop", Named, Action.COMMIT, lambda asked: desk.drop(asked.source, asked.named))
+        self._call(service, "record", Record, Action.COMMIT, lambda asked: desk.record(asked.source, asked.losses))
+        self._call(service, "seek", Commit, Action.SEEK, self._seek)
+        self._call(service, "forget", Named, Action.FORGET, lambda asked: desk.forget(asked.source, asked.named))
+        self._call(service, "delete", Delete, Action.DELETE, self._delete)
         service.stream(f"{PREFIX}read")(self.read)
+        service.stream(f"{PREFIX}file")(self.file)
         service.stream(f"{PREFIX}follow")(self.follow)
         service.stream(f"{PREFIX}hold")(self.hold)
 
@@ -131,13 +179,25 @@ class Routes:
         unknown = set(asked.columns or ()) - set(SCHEMA.names)
         if unknown or asked.columns == []:
             raise Invalid(message=f"the columns of a journal are {', '.join(SCHEMA.names)}")
+        async for part in self._sent(self._parts(asked)):
+            yield part
+
+    async def file(self, request: Payload) -> AsyncIterator[pa.RecordBatch]:
+        """Yield the bytes of a file of a log, as the client's credit allows."""
+        self._check(Action.READ)
+        asked = decode(request.data, File)
+        async for part in self._sent(content_of(self._journal.path, asked.source, asked.name, asked.limit)):
+            yield part
+
+    async def _sent(self, parts: Generator[pa.Buffer, None, None]) -> AsyncIterator[pa.RecordBatch]:
+        """Yield parts as items; `Rejected` if too many are sent at once."""
         if self._capacity.reads >= MAX_READS:
             # Clients of ours try again after this text.
             raise Rejected(message=f"max_streams ({MAX_READS}) of this server's journals are open")
         self._capacity.reads += 1
         try:
-            async with aclosing(self._read_ahead(self._parts(asked))) as parts:
-                async for part in parts:
+            async with aclosing(self._read_ahead(parts)) as ahead:
+                async for part in ahead:
                     yield pieces(part)
         finally:
             self._capacity.reads -= 1
@@ -172,8 +232,9 @@ class Routes:
         """Hold a reader's name for a client until it cancels, or is gone. The first item says that it is held."""
         self._check(Action.COMMIT)
         asked = decode(request.data, Hold)
+        check_owner(asked.owner)
         # The client may be gone before the thread has the lock.
-        with ExitStack() as locks:
+        with self._capacity.hold(current_connection().counted_as), ExitStack() as locks:
             if not await self._in_thread(lambda: self._take(asked, locks)):
                 raise failure(JournalLocked(f"another process reads as {asked.name!r}"))
             yield b"held"
@@ -183,12 +244,14 @@ class Routes:
         lock = self._coordinator.hold(asked.name, asked.owner)
         if lock is not None:
             locks.callback(lock.close)
+            # Names come from clients: a file for each of them would stay for ever.
+            locks.callback(lock.remove)
         return lock is not None
 
     def _check(self, action: Action) -> None:
         connection = current_connection()
         if not self._authorize(connection, action):
-            raise Rejected(message=f"{action} is not allowed to this client; ask who runs the collector")
+            raise Rejected(message=f"{action} {NOT_ALLOWED}; ask who runs the collector, or show the operator's token")
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Return the result of work that may wait for the disk; errors of the journal are sent to the client."""
@@ -211,7 +274,7 @@ class Routes:
                 if asked.segments is None
                 else [
                     (each.first, each.end, each.size, each.times)
-                    for each in reader.segments()
+                    for each in reader.segments(timed=asked.timed)
                     if each.end > asked.segments
                 ],
                 gaps=None if asked.gaps is None else reader.gaps(*asked.gaps),
@@ -228,21 +291,11 @@ class Routes:
             return self._coordinator.commit(source, cursor, position, query=asked.query)
         return self._coordinator.trim(source, cursor, position, query=asked.query, retain_bytes=asked.retain_bytes)
 
-    def _drop(self, asked: Named) -> None:
-        if asked.reader is None:
-            raise LocalError("the reader is missing")
-        cursor = self._coordinator.cursors(asked.source).get(asked.reader)
-        # A cursor that belongs to a query is removed by `forget` alone.
-        if cursor is not None and cursor.query is None:
-            self._coordinator.drop(asked.source, asked.reader)
+    def _seek(self, asked: Commit) -> int:
+        return self._coordinator.seek(asked.source, asked.cursor, asked.position)
 
-    def _record(self, asked: Record) -> None:
-        self._coordinator.record(asked.source, asked.losses)
-
-    def _forget(self, asked: Named) -> Any:
-        if asked.reader is None:
-            raise LocalError("the reader is missing")
-        return self._journal.forget(asked.source, asked.reader)
+    def _delete(self, asked: Delete) -> list[Extent]:
+        return self._coordinator.delete(asked.source, asked.position, force=asked.force)
 
 
 def _check_parts(reader: LogReader, first: int, end: int, max_rows: int | None, max_bytes: int | None) -> None:

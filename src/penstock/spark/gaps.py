@@ -20,7 +20,8 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 
 from ..errors import JournalError
 from ..journal.gaps import Gap
-from .offsets import VERSION, foreign, is_source, same_logs
+from ..journal.layout import is_source
+from .offsets import VERSION, foreign, same_logs
 from .options import SourceOptions
 from .places import is_time
 from .polling import Poll

@@ -33,7 +33,9 @@ function age(value) {
 }
 
 function worst(feed, field) {
-  const lags = Object.values(feed.readers).map((lag) => lag[field]);
+  const lags = Object.values(feed.readers)
+    .map((lag) => lag[field])
+    .filter((lag) => lag !== null);
   return lags.length ? Math.max(...lags) : null;
 }
 
