@@ -156,8 +156,10 @@ class StreamTable:
     def may_be_theirs(self, stream_id: int) -> bool:
         """Return whether the peer may open a stream with that id; its ids have their own parity or sign."""
         if self._own_ids:
+            # ReactiveSocket 0.0: 64 bits and the sign.
             return stream_id < 0
-        return stream_id > 0 and (stream_id ^ self._first_id) & 1 == 1
+        number = stream_id
+        return number > 0 and (number ^ self._first_id) & 1 == 1
 
     def follow(self, stream_id: int) -> None:
         """Give this side the ids of the other parity, if it has not opened a stream yet; `stream_id` is the peer's."""

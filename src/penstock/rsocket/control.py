@@ -169,7 +169,7 @@ class Control:
             raise LimitExceeded(f"a KEEPALIVE with {len(frame.data)} bytes exceeds max_keepalive_bytes ({limit})")
         replay = self._outbound.replay
         if replay is not None:
-            if frame.position > replay.end:
+            if not 0 <= frame.position <= replay.end:
                 raise ProtocolError(f"KEEPALIVE confirms position {frame.position}; the last one is {replay.end}")
             replay.trim(frame.position)
         answer = self.keepalive.answer(frame, self._life.position())

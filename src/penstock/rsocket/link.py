@@ -278,6 +278,9 @@ class Link:
         # RSocket 1.0, Resuming Operation: both sides must still have what the other has not received.
         if frame.first_available_client_position > self._life.received:
             raise ResumeRejected("the client no longer has data that this server has not received")
+        # ReactiveSocket 0.2, RESUME Frame: positions are signed, and MUST be >= 0.
+        if frame.first_available_client_position < 0:
+            raise ResumeRejected("a position must not be negative")
         resend = self._unreceived(frame.last_received_server_position)
         self._suspend()
         self._outbound.outbox.write(self._codec.frame(ResumeOkFrame(self._life.received)))

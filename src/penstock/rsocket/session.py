@@ -312,7 +312,7 @@ class RSocketSession:
             raise SessionClosed("the connection is closing")
         if stream_id and not self._own_ids:
             raise UnsupportedKind(f"{self._dialect.name} cannot push metadata to a stream, only to the connection")
-        self._outbound.control(Frame(_METADATA_PUSH, stream_id, 0, 0, metadata))
+        self._outbound.control(Frame(_METADATA_PUSH, abs(stream_id), 0, 0, metadata))
 
     def confirm(self) -> None:
         """Request a confirmation that the server has accepted the set-up; `Established` or `Closed` follows."""
