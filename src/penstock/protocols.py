@@ -307,6 +307,7 @@ def detectors(
     logs: SessionLogs | None = None,
     *,
     messages: bool = False,
+    exclusive: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> Callable[[], Detector]:
     """Return a function that creates a detector for each new link of one server.
@@ -318,6 +319,8 @@ def detectors(
         settings: Limits and timeouts.
         logs: The logs of sessions on disk; None to keep sessions in memory only.
         messages: The transport carries messages, which sessions read and write with a length prefix.
+        exclusive: The transport has named the protocol, so that no other client gets this far, and any bytes may be
+            answered.
         options: The options of the URL.
 
     Raises:
@@ -325,7 +328,7 @@ def detectors(
 
     """
     make: Callable[[ServerStart], Callable[[], Detector]] = _load(spec_of(protocol).detectors)
-    return make(ServerStart(protocol, settings, logs, messages, options or {}))
+    return make(ServerStart(protocol, settings, logs, messages, exclusive, options or {}))
 
 
 def connection_settings(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:

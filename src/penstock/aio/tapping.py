@@ -328,6 +328,8 @@ def cause_of(error: Exception | None) -> RefusalCause:
         return RefusalCause.INVALID
     if error.closing:
         return RefusalCause.CLOSING
+    if error.undecided:
+        return RefusalCause.TIMEOUT
     return RefusalCause.CLIENT_LIMIT if error.temporary else RefusalCause.REJECTED
 
 

@@ -348,7 +348,9 @@ class RiverSession:
                 self._finish(None)
             return
         if isinstance(error, SetupRejected) and not self._is_client:
-            self._handshake.refuse(error)
+            # River, Handshake: a rejection would end the client's session. Without an answer, it tries again.
+            if not error.undecided:
+                self._handshake.refuse(error)
         elif not isinstance(error, SetupRejected | LimitExceeded):
             self._say_goodbye()
         self._finish(error)

@@ -137,7 +137,7 @@ class Link:
             self._control.abort(error, error.code if isinstance(error.code, int) else Code.INVALID_SETUP)
         except (ProtocolError, LimitExceeded, ResumeRejected) as error:
             # THREATS 2: bytes that do not begin with a frame end the session.
-            self._control.abort(error, Code.CONNECTION_ERROR)
+            self._control.abort(error, Code.CONNECTION_ERROR if self._life.state != NEW else Code.INVALID_SETUP)
         if (self._deframer.size or self.unfinished.held) and self._life.state != CLOSED:
             self.unfinished.update(self._deframer.held, now)
         self._after()
