@@ -143,7 +143,8 @@ class Control:
     def frame(self, frame: Frame, now: float) -> SetupRejected | None:
         """Handle a frame of stream 0; return the error if the server rejects the set-up with it.
 
-        Raises LimitExceeded if a frame is too long or there are too many, and ProtocolError for an invalid position.
+        Raises LimitExceeded if a frame is too long or there are too many, and ProtocolError for an invalid position or
+        RESUME.
         """
         if isinstance(frame, ErrorFrame):
             return self._error(frame, now)
@@ -158,6 +159,10 @@ class Control:
             self._events.append(LeaseGranted(lease.requests, lease.ttl, frame.metadata))
         elif frame.type == FrameType.METADATA_PUSH and frame.metadata is not None:
             self._inbound.pushed(0, frame.metadata)
+        elif frame.type == FrameType.RESUME and not self._life.is_client:
+            # RSocket 1.0 and ReactiveSocket 0.2, Resume Operation: it SHOULD be answered with ERROR[CONNECTION_ERROR].
+            # A client that waits for RESUME_OK would wait forever.
+            raise ProtocolError("RESUME came on a connection that is already established")
         else:
             # RSocket 1.0, Handling the Unexpected 9: another SETUP, and all other frames that are invalid here.
             self._strays.ignored(frame, now)

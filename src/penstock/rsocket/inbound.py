@@ -140,6 +140,18 @@ class Inbound:
         stream.granted -= count
         self._events.append(run_received(stream_id, run))
 
+    def ignores(self, type: int, stream_id: int) -> bool:
+        """Return whether a frame of a stream is ignored because of its stream, whatever its fields are."""
+        requests = type <= _REQUEST_CHANNEL or type == _REQUEST_SUB
+        if self.first_draft and (requests or type <= _CANCEL):
+            stream_id = -stream_id
+        known = self._streams.get(stream_id) is not None or stream_id in self._partials
+        if requests:
+            # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
+            begun = self.drafts and stream_id in self._partials
+            return (known and not begun) or not self._streams.may_be_theirs(stream_id)
+        return not known
+
     def metadata_excess(self, size: int) -> LimitExceeded:
         """Return the error for an item or a push with metadata of `size` bytes."""
         return LimitExceeded(f"metadata of {size} bytes exceeds max_metadata_bytes ({self._max_metadata_bytes})")

@@ -84,6 +84,15 @@ def test_stream_ids_have_64_bits(wire: Wire, stream_id: int) -> None:
         assert wire.v00.decode(written, 4, len(written)).stream_id == stream_id
 
 
+def test_types_are_read_from_headers(wire: Wire) -> None:
+    types = wire.frames.FrameType
+    for frame in (wire.frames.Frame(types.REQUEST_SUB, 7, 0, 5), wire.frames.Frame(types.PAYLOAD, 7)):
+        assert wire.v00.type(b"!" + wire.v00.encode(frame), 1) == frame.type
+    assert wire.v00.type(bytes.fromhex("00 00 0077 0000000000000001"), 0) == 0x10077
+    with pytest.raises(wire.errors.LocalError):
+        wire.v00.type(b"\0\0\0", 0)
+
+
 @pytest.mark.parametrize("stream_id", [2**64, -(2**64), 2**80])
 def test_longer_stream_ids_are_refused(wire: Wire, stream_id: int) -> None:
     with pytest.raises(wire.errors.LocalError, match="stream id"):

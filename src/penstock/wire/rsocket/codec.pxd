@@ -29,6 +29,7 @@ cdef class Codec:
     )
     cpdef Frame decode(self, bytes buffer, Py_ssize_t start, Py_ssize_t end)
     cpdef object stream_id(self, bytes buffer, Py_ssize_t start)
+    cpdef int type(self, bytes buffer, Py_ssize_t start) except -1
     cpdef bytes encode(self, Frame frame)
     cpdef bytes frame(self, Frame frame)
     cpdef bytes payload_frame(self, stream_id, int flags, bytes metadata, bytes data)

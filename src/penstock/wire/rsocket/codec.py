@@ -34,6 +34,7 @@ PAYLOAD = int(FrameType.PAYLOAD)
 # The offsets of a run are allocated for the number of items that its first item suggests, plus these.
 SPARE_ITEMS = 16
 
+TYPES = (1 << 6) - 1
 GREATEST_63 = (1 << 63) - 1
 # KEEPALIVE Frame: the header, and a position, whose top bit is 0.
 KEEPALIVE_BYTES = HEADER_BYTES + 8
@@ -137,6 +138,15 @@ class Codec:
         if not 0 <= start <= len(buffer) - self.header_bytes:
             raise LocalError(f"cannot read a frame header at index {start} of {len(buffer)} bytes")
         return u32(buffer, start) & GREATEST_31
+
+    def type(self, buffer: bytes, start: int) -> int:
+        """Return the type of the frame whose body starts at index `start` with a complete header.
+
+        Raises:
+            LocalError: The buffer is too short.
+
+        """
+        return u32(buffer, start + 2) >> TYPE_SHIFT & TYPES
 
     def encode(self, frame: Frame) -> bytes:
         """Return the body of `frame`.

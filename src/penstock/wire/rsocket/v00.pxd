@@ -23,6 +23,9 @@ cdef class ReactiveSocketV00(Codec):
     @cython.locals(p="const unsigned char*")
     cpdef object stream_id(self, bytes buffer, Py_ssize_t start)
 
+    @cython.locals(number=int)
+    cpdef int type(self, bytes buffer, Py_ssize_t start) except -1
+
     cpdef bytes payload_frame(self, stream_id, int flags, bytes metadata, bytes data)
 
     @cython.locals(number=int, head=bytes)

@@ -10,11 +10,21 @@ from array import array
 
 from ...errors import FrameError, LocalError
 from ...payload import PayloadRun
-from ..fields import GREATEST_31, check
+from ..fields import GREATEST_31, check, u32
 from ..framing import Deframer
 from .codec import PIECE_BYTES, Codec
 from .frames import COMPLETE, NEXT, Frame, FrameType, RequestNFrame
-from .v00_layouts import FOREIGN, HEADER_BYTES, NUMBERS, REACTIVESOCKET_V00, VERSION, name_of, read_frame, write_frame
+from .v00_layouts import (
+    FOREIGN,
+    HEADER_BYTES,
+    NUMBERS,
+    REACTIVESOCKET_V00,
+    TYPES,
+    VERSION,
+    name_of,
+    read_frame,
+    write_frame,
+)
 
 __all__ = ["FOREIGN", "REACTIVESOCKET_V00", "ReactiveSocketV00", "name_of"]
 
@@ -82,6 +92,11 @@ class ReactiveSocketV00(Codec):
             raise LocalError(f"cannot read a frame header at index {start} of {len(buffer)} bytes")
         p = buffer
         return _long(p, start + 4)
+
+    def type(self, buffer: bytes, start: int) -> int:
+        """Return the type of the frame that starts at index `start`; see :meth:`Codec.type`."""
+        number = u32(buffer, start) & 0xFFFF
+        return TYPES.get(number, FOREIGN | number)
 
     def encode(self, frame: Frame) -> bytes:
         """Return the body of `frame`; see :meth:`Codec.encode`."""

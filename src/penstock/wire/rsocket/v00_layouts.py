@@ -21,6 +21,7 @@ __all__ = [
     "HEADER_BYTES",
     "NUMBERS",
     "REACTIVESOCKET_V00",
+    "TYPES",
     "VERSION",
     "name_of",
     "read_frame",
