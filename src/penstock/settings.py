@@ -287,9 +287,10 @@ class Settings:
                     f"Settings.{name} is {getattr(self, name)}; it must be between 0.001 and 2147483 seconds"
                 )
         for name in ("metadata_mime", "data_mime"):
-            # RSocket 1.0, SETUP: ASCII, after a length of 8 bits.
-            if not (mime := getattr(self, name)).isascii() or len(mime) > 255:
-                raise LocalError(f"Settings.{name} is {mime[:40]!r}; it must be at most 255 ASCII characters")
+            # RSocket 1.0, SETUP: ASCII, after a length of 8 bits, and not null terminated.
+            mime = getattr(self, name)
+            if not mime.isascii() or not mime.isprintable() or len(mime) > 255:
+                raise LocalError(f"Settings.{name} is {mime[:40]!r}; it must be at most 255 printable ASCII characters")
         for route, size in self.element_sizes:
             if not 1 <= size <= self.max_frame_bytes:
                 raise LocalError(

@@ -100,7 +100,7 @@ class RSocketDetector(Detector):
 
     def _answer(self, dialect: Dialect, code: Code, text: str) -> None:
         """Answer the first frame with an error before the link is closed."""
-        frame = dialect.close_error(code, text)
+        frame = dialect.close_error(code, text.encode())
         if frame is not None:
             self.farewell = dialect.codec().frame(frame)
 

@@ -9,6 +9,7 @@ from ..core.timers import Timer
 from ..errors import LimitExceeded, LocalError, PeerClosed, ProtocolError, SessionError, SetupRejected, UnsupportedKind
 from ..events import Draining, Established, LeaseGranted
 from ..payload import Payload
+from ..texts import cut
 from ..wire.rsocket.frames import LEASE, RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame, SetupFrame
 from .codes import SETUP_CODES, Code, name_of, text_of
 from .extensions.metadata import Router
@@ -207,7 +208,8 @@ class Control:
     def abort(self, error: Exception, code: int) -> None:
         """End the session, and send the reason to the peer unless it is an internal error."""
         public = isinstance(error, SessionError) and not isinstance(error, LocalError)
-        frame = self._dialect.close_error(code, str(error) if public else "this side ended the connection")
+        text = str(error) if public else "this side ended the connection"
+        frame = self._dialect.close_error(code, cut(text.encode(errors="replace"), self._settings.fragment_bytes))
         if frame is not None:
             self._outbound.outbox.write(self._outbound.codec.frame(frame))
         self._life.finish(error)
@@ -223,7 +225,7 @@ class Control:
             frame = None
             # ReactiveSocket 0.0, Setup Error Frame: only servers send it.
             if self._dialect.keepalive or not self._life.is_client:
-                frame = self._dialect.close_error(Code.CONNECTION_CLOSE, "all streams are done")
+                frame = self._dialect.close_error(Code.CONNECTION_CLOSE, b"all streams are done")
             if frame is not None:
                 self._outbound.control(frame)
             if frame is None or self._life.is_client or not self._outbound.linked:
