@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from .errors import LocalError
+from .functions import check_plain
 from .leases import LeasePolicy
 from .networks import networks
 
@@ -307,6 +308,8 @@ class Settings:
                 raise LocalError(f"Settings.origins has {origin!r}; write https://host, with no path, or *")
         for header in self.headers:
             _check_header(header)
+        if not isinstance(self.lease, bool):
+            check_plain(self.lease.grant, "the method grant of Settings.lease")
 
 
 def _check_header(header: object) -> None:
