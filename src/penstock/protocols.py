@@ -54,6 +54,7 @@ FEATURES: Final = {
     "metadata_mime": "has no MIME type for metadata",
     "client_ids": "has no odd and even stream ids",
     "lenient": "has no PAYLOAD frames",
+    "strict": "has no strict set-ups",
     "length_counts_itself": "has no 24-bit length",
 }
 """Settings that only some protocols support, and what the others lack. A session with such a setting is an error. See
@@ -164,6 +165,7 @@ _REACTIVESOCKET_0_2: Final = replace(
     metadata_mime="text/plain",
     request_mime="",
     carrier="",
+    supports=_RSOCKET.supports | {"strict"},
     served=frozenset(),
 )
 _REACTIVESOCKET_0_0: Final = replace(

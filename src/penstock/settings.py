@@ -245,6 +245,9 @@ class Settings:
     lenient: bool = False
     """Read a PAYLOAD that has data but neither of its flags as an item, as peers of 2016 send it. A client of
     reactivesocket-0.2 requests one item with a stream and the others separately, as peers of 2017 expect it."""
+    strict: bool = False
+    """A client of reactivesocket-0.2 asks the server to reject its set-up unless it understands all of it (the S flag);
+    `Setup.strict` tells the server's acceptor."""
     length_counts_itself: bool = False
     """The 24-bit length before each frame includes its own three bytes, as some peers of 2017 send and expect it, over
     TCP, TLS and Unix. Their sessions are not resumed."""

@@ -2,7 +2,7 @@ import cython
 
 
 cdef list ENDS, STARTS
-cdef int COMPLETE, FAIL
+cdef int COMPLETE, FAIL, OPEN, DONE
 
 
 # `id` is an integer, so a stream takes no part in garbage collection.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..kinds import Kind
-from .halves import DONE, INITIAL, TERMINAL, Signal
+from .halves import DONE, INITIAL, OPEN, TERMINAL, Signal
 
 __all__ = ["MAX_STREAM_ID", "Stream", "StreamTable"]
 
@@ -66,6 +66,15 @@ class Stream:
     def over(self) -> bool:
         """Whether both halves are done."""
         return self.inbound == DONE and self.outbound == DONE
+
+    @property
+    def only_canceled(self) -> bool:
+        """Whether this side may end the stream by CANCEL, but not by ERROR.
+
+        RSocket 1.0, Request Stream: a requester whose half has ended can only cancel. ReactiveSocket 0.2, Request
+        Channel: no requester sends ERROR.
+        """
+        return self.ours and (self.outbound != OPEN or not self.half_close)
 
     def end(self, signal: int, from_us: bool) -> bool:
         """End the halves that `signal` ends; return True if both are done."""

@@ -270,8 +270,7 @@ class RSocketSession:
         stream = self._streams.get(stream_id)
         if stream is None:
             return
-        if stream.outbound != OPEN and stream.ours:
-            # RSocket 1.0, Request Stream: a requester whose half has ended can only cancel.
+        if stream.only_canceled:
             self.cancel(stream_id)
             return
         code, data, metadata = wire_of(error, self._dialect.first_application_code)
