@@ -307,13 +307,25 @@ class Inbound:
             self._reassembly.begin(stream_id, frame, frame.metadata, frame.data, now)
         except LimitExceeded as error:
             self.strays.drop_partial(stream_id, error)
+        else:
+            self._check_metadata(stream_id)
         self.strays.enforce_limits()
+
+    def _check_metadata(self, stream_id: int) -> bool:
+        """Drop an incomplete item as soon as its metadata is too large; return whether it was dropped."""
+        size = self._partials[stream_id].metadata_size
+        if size > self._max_metadata_bytes:
+            self.strays.drop_partial(stream_id, self.metadata_excess(size), Code.INVALID)
+            return True
+        return False
 
     def _continue(self, stream_id: int, frame: Frame, flags: int, now: float) -> None:
         try:
             self._reassembly.add(stream_id, frame.metadata, frame.data)
         except LimitExceeded as error:
             self.strays.drop_partial(stream_id, error)
+            return
+        if self._check_metadata(stream_id):
             return
         if flags & FOLLOWS:
             self.strays.enforce_limits()

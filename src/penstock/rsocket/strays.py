@@ -137,14 +137,14 @@ class Strays:
             return False
         return True
 
-    def drop_partial(self, stream_id: int, error: Exception) -> None:
-        """Drop an unfinished item, and end its stream or reject its request."""
+    def drop_partial(self, stream_id: int, error: Exception, code: int = Code.REJECTED) -> None:
+        """Drop an unfinished item, and end its stream or refuse its request with `code`."""
         self.reassembly.drop(stream_id)
         stream = self._streams.get(stream_id)
         if stream is not None:
             self.refuse(stream, Code.INVALID, error)
         else:
-            self._outbound.error(stream_id, Code.REJECTED, str(error).encode())
+            self._outbound.error(stream_id, code, str(error).encode())
 
     def fail(self, stream: Stream, error: Exception) -> None:
         """End a stream after an error of the peer."""
