@@ -223,7 +223,7 @@ _RIVER: Final = ProtocolSpec(
     supports=SESSIONS
     | frozenset(
         (
-            "handshake_timeout heartbeat_interval heartbeats_until_dead max_held_bytes "
+            "close_subscriptions handshake_timeout heartbeat_interval heartbeats_until_dead max_held_bytes "
             "max_setup_frame_bytes max_unacked session_grace"
         ).split()
     ),

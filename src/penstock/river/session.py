@@ -255,7 +255,7 @@ class RiverSession:
         if self._state == CLOSED:
             self._inbound.remove_stream(stream)
             raise SessionClosed("the connection was closed: too many messages are unacknowledged")
-        if stream.outbound == OPEN:
+        if stream.outbound == OPEN and stream.sends_items:
             # River has no credit for a client's items.
             self._events.append(CreditGranted(stream.number, self.sequence.room))
         return stream.number
