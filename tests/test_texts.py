@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.texts import counted, quoted, shortened, shown, shown_json, shown_line
+from penstock.texts import counted, cut, quoted, shortened, shown, shown_json, shown_line
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 MARKS = "\u061c\u200e\u200f"
@@ -30,6 +30,21 @@ def test_unsafe_characters_are_escaped() -> None:
 def test_escapes_name_the_character() -> None:
     assert shown("a\x1b[2J\x9b\x7f\r\0b") == "a\\x1b[2J\\x9b\\x7f\\x0d\\x00b"
     assert shown("\u2028\u202e\ud800") == "\\u2028\\u202e\\ud800"
+
+
+@given(st.text(), st.integers(0, 40))
+def test_text_is_cut_between_characters(text: str, size: int) -> None:
+    data = text.encode()
+    kept = cut(data, size)
+    assert data.startswith(kept) and len(kept) <= size
+    # No other character would fit.
+    assert kept.decode() == text[: len(kept.decode())]
+    assert len(data) <= size or len(kept + text[len(kept.decode())].encode()) > size
+
+
+@pytest.mark.parametrize("size", range(9))
+def test_other_data_is_cut_at_the_size(size: int) -> None:
+    assert cut(b"\x80" * 8, size) == b"\x80" * size
 
 
 @pytest.mark.parametrize("text", ["one\ttwo\nthr\u00e9e", "\u3000\u00a0", "\U0001f468\u200d\U0001f469", "\u0633\u200c"])

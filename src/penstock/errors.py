@@ -287,6 +287,7 @@ class FrameError(ProtocolError):
 
 _FULL: Final = "the server is full"
 _CLOSES: Final = "the server closes the connection"
+_UNDECIDED: Final = "the acceptor took longer than acceptor_timeout"
 _TEMPORARY: Final = (
     _FULL,
     _CLOSES,
@@ -294,6 +295,7 @@ _TEMPORARY: Final = (
     "no hello",
     # The RSocket family: SETUP did not arrive in time.
     "no whole first frame came within",
+    _UNDECIDED,
 )
 """Parts of the messages of temporary rejections by Penstock, because the protocols have no code for them."""
 
@@ -303,13 +305,23 @@ class SetupRejected(SessionError):
 
     @property
     def temporary(self) -> bool:
-        """True if the server has reached a limit, is closing, or received the set-up too late: a retry may succeed."""
+        """True if the server has reached a limit, is closing, or read or checked it too late: a retry may succeed."""
         return any(sign in self.message for sign in _TEMPORARY)
 
     @property
     def closing(self) -> bool:
         """True if the server accepts no sessions because it is closing. No request of the session was processed."""
         return _CLOSES in self.message
+
+    @property
+    def undecided(self) -> bool:
+        """True if the server has not decided about the set-up in time."""
+        return _UNDECIDED in self.message
+
+    @classmethod
+    def late(cls, timeout: float, code: int | str | None = None) -> SetupRejected:
+        """Return the rejection of a server whose acceptor has not decided within `timeout` seconds."""
+        return cls(f"{_UNDECIDED} ({timeout:g} s)", code)
 
     @classmethod
     def closes(cls, code: int | str | None = None) -> SetupRejected:

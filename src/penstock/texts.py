@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["counted", "quoted", "shortened", "shown", "shown_json", "shown_line"]
+__all__ = ["counted", "cut", "quoted", "shortened", "shown", "shown_json", "shown_line"]
 
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal or hide a part of a line (THREATS 18).
@@ -15,11 +15,24 @@ direction. Surrogates are included because no terminal's encoding supports them.
 """
 LINE_CHARACTERS: Final = 60
 """Maximum characters of a peer's text in one line of a dump."""
+CHARACTER_BYTES: Final = 4
+"""The longest character in UTF-8."""
 
 
 def counted(number: int, what: str) -> str:
     """Return a number of things: "1 feed", "2 feeds"."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def cut(text: bytes, size: int) -> bytes:
+    """Return at most `size` bytes of `text`. If it is UTF-8, it is cut between two characters."""
+    if len(text) <= size:
+        return text
+    # All bytes of a character but the first one begin with the bits 10.
+    for end in range(size, max(size - CHARACTER_BYTES, -1), -1):
+        if text[end] & 0xC0 != 0x80:
+            return text[:end]
+    return text[:size]
 
 
 def shown(text: str) -> str:

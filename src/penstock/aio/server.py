@@ -250,8 +250,14 @@ class Server:
         try:
             self._open_folder()
             for url in self._urls:
-                messages = transports.carries_messages(url)
-                make = detectors(url.protocol, self._settings, self._folder, messages=messages, options=url.options)
+                make = detectors(
+                    url.protocol,
+                    self._settings,
+                    self._folder,
+                    messages=transports.carries_messages(url),
+                    exclusive=transports.names_protocol(url),
+                    options=url.options,
+                )
                 listener = await self._listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
                 self._listeners.append(listener)
         except BaseException:

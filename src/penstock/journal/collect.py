@@ -39,6 +39,7 @@ from ..errors import (
     ResumeRejected,
     SetupRejected,
 )
+from ..functions import check_plain
 from ..payload import Payload
 from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
@@ -123,6 +124,8 @@ class Collector:
         # If sessions cannot outlive their links, each broken link leaves a gap.
         self._settings = replace(settings, resume=spec_of(parse_url(url).protocol).resumes)
         self._again, self._slowed, self._settled = again, False, 0.0
+        if on_batch is not None:
+            check_plain(on_batch, "on_batch")
         self._backoff, self._on_batch = backoff or resuming(), on_batch
         self._committer, self._rhythm, self._renewal = committer, Rhythm(linger, committer), Renewal()
         self._place = Place(

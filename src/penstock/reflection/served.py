@@ -64,9 +64,9 @@ class Reflecting(Service):
         """Return the kind of a route's handler other than FIRE."""
         return Kind.CALL if route == ROUTE else self._service.kind_of(route)
 
-    def pushed(self, metadata: bytes) -> None:
+    def pushed(self, metadata: bytes) -> Any:
         """Pass pushed metadata to the push handler."""
-        self._service.pushed(metadata)
+        return self._service.pushed(metadata)
 
     def routes(self) -> list[tuple[Kind, str]]:
         """Return the kind and route of each handler, sorted."""

@@ -20,6 +20,7 @@ from ..aio.setup import current_connection
 from ..aio.threads import ended
 from ..connection import Connection
 from ..errors import Invalid, JournalError, JournalLocked, LocalError, Rejected
+from ..functions import check_plain
 from ..journal.coordinator import FolderCoordinator
 from ..journal.format import SCHEMA
 from ..journal.journal import Journal
@@ -134,6 +135,8 @@ class Routes:
     def __init__(self, path: str | os.PathLike[str], authorize: Authorize, capacity: Capacity) -> None:
         if "://" in os.fspath(path):
             raise LocalError(f"{path} is not a folder of this machine; serve the journal where it is written")
+        # A coroutine would be true, and allow everything.
+        check_plain(authorize, "authorize")
         self._journal = journal = Journal(path)
         self._authorize = authorize
         self._coordinator = FolderCoordinator(journal.path)
