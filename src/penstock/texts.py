@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["counted", "quoted", "shortened", "shown", "shown_json", "shown_line"]
+__all__ = ["WORDING", "counted", "quoted", "shortened", "shown", "shown_json", "shown_line"]
 
-_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS: Final = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_UNSAFE: Final = re.compile(rf"[\x00-\x08\x0b-\x1f{_CONTROLS}]")
 """Characters that control a terminal or hide a part of a line (THREATS 18).
 
 Control characters except tab and line feed, line and paragraph separators, and characters that change the text
 direction. Surrogates are included because no terminal's encoding supports them.
 """
+WORDING: Final = rf"^[^\x00-\x1f{_CONTROLS}]*\Z"
+"""A pattern for texts that are shown in a line as they are."""
 LINE_CHARACTERS: Final = 60
 """Maximum characters of a peer's text in one line of a dump."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock import LocalError
 from penstock.reflection.commands import as_command, as_python
 
 URL = "rsocket+tcp://localhost:7878"
@@ -97,3 +98,14 @@ def test_programs_are_valid(kind: str, data: str, settings: dict[str, str]) -> N
 )
 def test_programs_have_values_where_people_write_json(url: str, settings: dict[str, str], typed: bool) -> None:
     assert ("penstock.typed" in as_python(url, "r", "call", "[1]", settings=settings)) is typed
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["", "Call", "call ", "call; touch x #", "call('x'); __import__('os').system('x'); await peer.call", "call\x1b[8m"],
+)
+def test_another_kind_is_refused(kind: str) -> None:
+    # It is the name of a verb and of a method, and no quotes would make it one.
+    for write in (as_command, as_python):
+        with pytest.raises(LocalError, match="kinds are call, fire, stream, upload, channel"):
+            write(URL, "r", kind)

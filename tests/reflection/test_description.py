@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from penstock import Description, NotDescribed
+from penstock.kinds import KIND_NAMES
 from penstock.reflection.description import MAX_BYTES, Described, Why, read
 from penstock.schema.formats import FORMATS
 
@@ -43,3 +45,48 @@ def test_refuses_everything_else(data: bytes) -> None:
     with pytest.raises(NotDescribed) as caught:
         read(data)
     assert caught.value.why is Why.FOREIGN
+
+
+def described(**fields: object) -> bytes:
+    """Return a description of one route with an error, and with these fields of it."""
+    error = {key.removeprefix("error_"): fields.pop(key) for key in list(fields) if key.startswith("error_")}
+    route = {"route": "a", "kind": "call", "encodings": ["application/json"], "errors": [{"code": "BAD"} | error]}
+    return msgspec.json.encode({"version": 1, "routes": [route | fields]})
+
+
+# THREATS 109
+@pytest.mark.parametrize("field", ["kind", "error_code", "error_name", "encodings"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "call; touch x #\n", "call('x'); __import__('os').system('x'); await peer.call\t", "call\x1b]52;c;cm0K\x07",
+        "call\u202e", "call\x9b31m", "$(touch x)\r", "<b>\u2028", "a\0b", "x\n", "application/json\n", "e" * 257,
+    ],
+)  # fmt: skip
+def test_refuses_other_texts_than_those_of_a_type(field: str, text: str) -> None:
+    with pytest.raises(NotDescribed) as caught:
+        read(described(**{field: [text] if field == "encodings" else text}))
+    assert caught.value.why is Why.FOREIGN
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "Call"}, {"kind": ""}, {"kind": "call "}, {"kind": "rpc"}, {"kind": 1}, {"kind": None},
+        {"encodings": ["json"]}, {"encodings": ["a/b/c"]}, {"encodings": ["a b/c"]}, {"encodings": ["a/b;c"]},
+        {"encodings": ["a/$(b)"]}, {"encodings": ["\u00e9/b"]}, {"error_name": "A B"}, {"error_name": "A.B"},
+    ],
+)  # fmt: skip
+def test_refuses_other_words_than_those_of_a_type(fields: dict[str, object]) -> None:
+    with pytest.raises(NotDescribed):
+        read(described(**fields))
+
+
+@pytest.mark.parametrize("kind", KIND_NAMES)
+def test_takes_what_penstock_says(kind: str) -> None:
+    mimes = ["application/vnd.river+json", "text/plain; charset=utf-8"]
+    [route] = read(
+        described(kind=kind, encodings=mimes, error_code="no such symbol: \u00e9", error_name="Fehlt\u00e9")
+    ).routes
+    assert (route.kind, route.encodings) == (kind, mimes)
+    assert (route.errors[0].code, route.errors[0].name) == ("no such symbol: \u00e9", "Fehlt\u00e9")

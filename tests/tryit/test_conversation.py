@@ -112,3 +112,9 @@ async def test_tells_what_the_server_offers() -> None:
     told = talk.messages[-1]
     assert (told["state"], told["url"]) == ("connected", URL)
     assert len(told["description"].routes) == len(told["signatures"]) == len(KINDS)
+
+
+async def test_what_is_copied_has_a_known_kind() -> None:
+    talk = Talk(None)
+    await talk.say(op="copy", kind="call; touch x #", route="a")
+    assert talk.messages[-1]["type"] == "refused" and "there is no kind" in talk.messages[-1]["message"]

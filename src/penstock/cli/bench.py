@@ -14,7 +14,7 @@ import typer
 from typer import Option
 
 from ..errors import LocalError
-from ..kinds import Kind
+from ..kinds import KIND_NAMES, Kind
 from ..texts import shown_json
 from .arguments import Credit, Route, Url
 from .benchtable import progress, table
@@ -39,7 +39,6 @@ __all__ = ["bench"]
 
 FIRE: Final = Kind.FIRE.name.lower()
 FIRED: Final = "a fire ends when it is written; the server may not have received it, or not have handled it"
-KINDS: Final = tuple(kind.name.lower() for kind in Kind)
 SECONDS: Final = 10.0
 """The duration of a round without --duration and --count."""
 MAX_IN_FLIGHT: Final = 100_000
@@ -52,7 +51,8 @@ class LoadOptions:
     """The kind of request, how many of them, and for how long."""
 
     kind: Annotated[
-        str, Option("--kind", help=f"The kind of request: {', '.join(KINDS)}.", autocompletion=offering(*KINDS))
+        str,
+        Option("--kind", help=f"The kind of request: {', '.join(KIND_NAMES)}.", autocompletion=offering(*KIND_NAMES)),
     ] = "call"
     in_flight: Annotated[
         str, Option("--in-flight", metavar="N[,N…]", help="Requests in flight, over all connections; one round each.")
@@ -92,8 +92,8 @@ class LoadOptions:
         """Return the function that sends a request."""
         from ..load.requests import Load, sender
 
-        if self.kind not in KINDS:
-            raise LocalError(f"--kind {self.kind!r} is unknown; use one of: {', '.join(KINDS)}")
+        if self.kind not in KIND_NAMES:
+            raise LocalError(f"--kind {self.kind!r} is unknown; use one of: {', '.join(KIND_NAMES)}")
         kind = Kind[self.kind.upper()]
         return sender(
             Load(kind=kind, route=route, payload=request, items=self.items, take=self.take, credit=self.credit)

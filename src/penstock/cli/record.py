@@ -15,6 +15,7 @@ from typer import Argument, Option
 
 from ..access.listening import server_tls
 from ..errors import ApplicationError, ConnectError, LinkLost, LocalError, Rejected
+from ..kinds import KIND_NAMES
 from ..texts import counted
 from ..urls import parse_url
 from .arguments import Credit
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["record"]
 
-KINDS: Final = ("call", "stream", "fire", "upload", "channel")
 CODEC: Final = "codec"
 
 Use = Callable[["Peer", str, "Payload"], Awaitable[None]]
@@ -50,7 +50,8 @@ class RecordOptions:
 
     file: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The file to write.")]
     kind: Annotated[
-        str, Option("--kind", help=f"The kind of request: {', '.join(KINDS)}.", autocompletion=offering(*KINDS))
+        str,
+        Option("--kind", help=f"The kind of request: {', '.join(KIND_NAMES)}.", autocompletion=offering(*KIND_NAMES)),
     ] = "stream"
     items: Annotated[
         str, Option("--items", metavar="ITEMS", help="The items of an upload or channel: text, @FILE, or -.")
@@ -102,8 +103,8 @@ def record(
     from ..aio.loop import run
     from ..recording.recorder import Recorder
 
-    if recording.kind not in KINDS:
-        raise LocalError(f"--kind {recording.kind!r} is unknown; use one of: {', '.join(KINDS)}")
+    if recording.kind not in KIND_NAMES:
+        raise LocalError(f"--kind {recording.kind!r} is unknown; use one of: {', '.join(KIND_NAMES)}")
     if bool(recording.listen) == bool(url) or bool(recording.listen) != bool(recording.to):
         raise LocalError("give either URL and ROUTE, or --listen and --to")
     server = recording.to or url

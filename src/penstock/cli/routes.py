@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
+from ..kinds import KIND_NAMES
+
 __all__ = ["SWITCH", "offered_routes", "routes_at"]
 
 SWITCH: Final = "PENSTOCK_COMPLETE_ROUTES"
@@ -26,8 +28,6 @@ MAX_FILES: Final = 64
 MAX_BYTES: Final = 1_000_000
 
 EMPTY: Final[Mapping[str, Any]] = {}
-KINDS: Final = ("call", "stream", "fire", "upload", "channel")
-"""Verbs that make requests, which are offered routes of their kind only."""
 
 
 class _Remembered(msgspec.Struct):
@@ -47,7 +47,7 @@ def offered_routes(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 
     """
     given = ctx.params.get("url") or next((word for word in args if "://" in word), "")
-    return routes_at(given, incomplete, ctx.info_name if ctx.info_name in KINDS else None, ctx.params)
+    return routes_at(given, incomplete, ctx.info_name if ctx.info_name in KIND_NAMES else None, ctx.params)
 
 
 def routes_at(url: str, prefix: str = "", kind: str | None = None, params: Mapping[str, Any] = EMPTY) -> list[str]:

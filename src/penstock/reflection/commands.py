@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from ..errors import LocalError
+from ..kinds import KIND_NAMES
 from ..protocols import connection_settings
 from ..schema.formats import MSGPACK, format_of
 from ..settings import DEFAULT_SETTINGS
@@ -31,7 +33,11 @@ def as_command(
         items: The items after the request, for uploads and channels.
         options: Further words of the command, not quoted.
 
+    Raises:
+        LocalError: There is no such kind.
+
     """
+    _check_kind(kind)
     sends = kind in WITH_ITEMS
     # A line is an item: others are written as JSON.
     objects = any("\n" in item or "\r" in item or not item for item in items)
@@ -64,7 +70,11 @@ def as_python(
         items: The items after the request.
         settings: Settings that are not the default.
 
+    Raises:
+        LocalError: There is no such kind.
+
     """
+    _check_kind(kind)
     values = [*([data] if data else []), *items]
     typed = bool(values) and _is_typed(url, settings or {}) and _is_json(values)
     read = _literal if typed else repr
@@ -88,6 +98,12 @@ def as_python(
         body += [f"        response = await {call}", f"        print({shown})"]
     head = ["import asyncio", "", "import penstock", "", "", "async def main() -> None:"]
     return "\n".join([*head, *body, "", "", "asyncio.run(main())", ""])
+
+
+def _check_kind(kind: str) -> None:
+    """Raise LocalError for another kind: it becomes the name of a verb and of a method, which cannot be quoted."""
+    if kind not in KIND_NAMES:
+        raise LocalError(f"there is no kind {kind!r}; kinds are {', '.join(KIND_NAMES)}")
 
 
 def _is_typed(url: str, settings: dict[str, Any]) -> bool:

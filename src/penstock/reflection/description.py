@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
 from ..errors import Mismatch, PenstockError
+from ..kinds import KindName
 from ..schema.formats import CBOR, JSON, MSGPACK, Format
+from ..texts import WORDING
 
-__all__ = ["ROUTE", "VERSION", "Described", "DescribedError", "Description", "NotDescribed", "Why", "read"]
+__all__ = [
+    "ROUTE",
+    "VERSION",
+    "ClassName",
+    "Code",
+    "Described",
+    "DescribedError",
+    "Description",
+    "MimeType",
+    "NotDescribed",
+    "Why",
+    "is_valid",
+    "read",
+]
 
 ROUTE: Final = "penstock.describe"
 """The reserved route: a call without data."""
@@ -18,6 +33,13 @@ VERSION: Final = 1
 """The version of the document. Fields may be added to it; a reader ignores those that it does not know."""
 MAX_BYTES: Final = 4 * 1024 * 1024
 """The largest description that is read. Those that Penstock writes are smaller."""
+
+TOKEN: Final = r"[\w!#$&^.+-]+"
+MIME: Final = rf"(?a)^{TOKEN}/{TOKEN}( *; *{TOKEN}={TOKEN})*\Z"
+MimeType: TypeAlias = Annotated[str, msgspec.Meta(max_length=255, pattern=MIME)]
+"""RFC 6838, 4.2: a type, a subtype, and parameters whose values need no quotes."""
+Code: TypeAlias = Annotated[str, msgspec.Meta(max_length=256, pattern=WORDING)]
+ClassName: TypeAlias = Annotated[str, msgspec.Meta(max_length=256, pattern=r"^([^\W\d]\w*)?\Z")]
 
 
 class Why(Enum):
@@ -57,10 +79,10 @@ class DescribedError(msgspec.Struct, omit_defaults=True):
 
     """
 
-    code: str
+    code: Code
     description: str = ""
     extras: dict[str, Any] | None = None
-    name: str = ""
+    name: ClassName = ""
 
 
 class Described(msgspec.Struct, omit_defaults=True):
@@ -80,13 +102,13 @@ class Described(msgspec.Struct, omit_defaults=True):
     """
 
     route: str
-    kind: str
+    kind: KindName
     description: str = ""
     request: dict[str, Any] | None = None
     items: dict[str, Any] | None = None
     response: dict[str, Any] | None = None
     errors: list[DescribedError] = msgspec.field(default_factory=list)
-    encodings: list[str] = msgspec.field(default_factory=list)
+    encodings: list[MimeType] = msgspec.field(default_factory=list)
     raw: bool = False
 
 
@@ -141,6 +163,15 @@ def read(data: bytes) -> Description:
     if description.version != VERSION:
         raise _foreign(f"its description has version {description.version}, and this Penstock reads {VERSION}")
     return description
+
+
+def is_valid(text: str, wanted: Any) -> bool:
+    """Return True if a text is valid where a description has `wanted`: a code, a MIME type or the name of a class."""
+    try:
+        msgspec.convert(text, wanted)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _is_variable(segment: str) -> bool:

@@ -12,7 +12,7 @@ from ..errors import LocalError, Mismatch
 from .converter import Converter
 from .export import OTHERS
 from .formats import JSON
-from .named import RESERVED
+from .named import is_code
 from .naming import Names, camel
 from .nodes import ANY, NONE, Node
 from .shapes import Shapes
@@ -226,4 +226,4 @@ def _own_errors(schema: Any, levels: int = MAX_UNIONS) -> list[Mapping[str, Any]
     properties = schema.get("properties")
     code = properties.get("code") if isinstance(properties, Mapping) else None
     word = code.get("const") if isinstance(code, Mapping) else None
-    return [*found, schema] if isinstance(word, str) and word and word not in RESERVED else found
+    return [*found, schema] if isinstance(word, str) and is_code(word) else found

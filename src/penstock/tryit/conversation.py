@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import PenstockError
+from ..kinds import KIND_NAMES
 from ..reflection.commands import as_command, as_python
 from ..reflection.notation import signature
 from .running import Report, Running, Start
@@ -20,7 +21,6 @@ __all__ = ["Conversation", "Place"]
 
 MAX_RUNNING: Final = 16
 """Requests of one page at once."""
-KINDS: Final = ("call", "fire", "stream", "upload", "channel")
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ class Conversation:
     async def _start(self, message: _Message) -> None:
         peer = self._target.peer
         problem = ""
-        if message.kind not in KINDS:
+        if message.kind not in KIND_NAMES:
             problem = f"there is no kind {message.kind!r}"
         elif peer is None or self._target.state is not State.CONNECTED:
             problem = f"there is no connection to {self._place.url}; {self._target.problem or 'wait for it'}"
