@@ -159,7 +159,7 @@ def _print_route(route: Described, description: Description, example: str) -> No
         console.print(Text("\ndata: bytes as they are; the handler has no types"))
     console.print(Text("\nexample:", style="dim"))
     # Not wrapped: it is there to be copied.
-    console.print(Text(shown(example)), soft_wrap=True)
+    console.print(Text(example), soft_wrap=True)
 
 
 def _print_types(console: Console, definitions: Mapping[str, Any]) -> None:
@@ -179,7 +179,7 @@ def _mime(route: Described) -> list[str]:
 
 
 def _example(address: str, route: Described, table: Mapping[str, Any], words: list[str]) -> str:
-    """Return a command that makes a request of this route, with these options."""
+    """Return a command that makes a request of this route, with these options, or why there is none."""
     from ..reflection.commands import as_command
     from ..reflection.examples import example
 
@@ -189,4 +189,7 @@ def _example(address: str, route: Described, table: Mapping[str, Any], words: li
     sends = route.kind in ("upload", "channel")
     items = [text(route.items) or "item"] * 2 if sends else []
     more = ["--take", "5"] if route.kind == "stream" else []
-    return as_command(address, route.route, route.kind, text(route.request), items, [*words, *more])
+    try:
+        return as_command(address, route.route, route.kind, text(route.request), items, [*words, *more])
+    except LocalError as error:
+        return f"none: {error}"

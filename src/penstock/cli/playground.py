@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ from typer import Argument
 
 from ..errors import ConnectError
 from ..protocols import EXAMPLE_URL, EXAMPLE_URLS, spec_of
+from ..texts import shell_word
 from ..urls import Url, parse_url
 from .groups import grouped
 from .places import command
@@ -98,7 +98,7 @@ def _commands(urls: Sequence[Url]) -> list[str]:
 def _reachable(url: Url) -> str:
     """Return the URL for a client on this machine, quoted for a shell."""
     # A server on all addresses has no name of its own.
-    return shlex.quote(str(replace(url, host="localhost") if url.host in ALL_ADDRESSES else url))
+    return shell_word(str(replace(url, host="localhost") if url.host in ALL_ADDRESSES else url))
 
 
 def _fitting(url: Url) -> tuple[str, ...]:

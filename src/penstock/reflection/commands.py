@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any, Final
 
-from ..errors import LocalError
+from ..errors import LocalError, Mismatch
 from ..kinds import KIND_NAMES
 from ..protocols import connection_settings
-from ..schema.formats import MSGPACK, format_of
+from ..schema.formats import JSON, MSGPACK, format_of
 from ..settings import DEFAULT_SETTINGS
+from ..texts import shell_line, shell_word
 from ..urls import parse_url
 
 __all__ = ["as_command", "as_python"]
@@ -23,7 +24,7 @@ WITH_ITEMS: Final = ("upload", "channel")
 def as_command(
     url: str, route: str, kind: str, data: str = "", items: Sequence[str] = (), options: Sequence[str] = ()
 ) -> str:
-    """Return a request as a command, quoted for a POSIX shell.
+    """Return a request as a command to paste into bash or zsh. It has no control characters.
 
     Args:
         url: The server.
@@ -34,7 +35,7 @@ def as_command(
         options: Further words of the command, not quoted.
 
     Raises:
-        LocalError: There is no such kind.
+        LocalError: There is no such kind, or a text cannot be an argument of a command.
 
     """
     _check_kind(kind)
@@ -42,17 +43,17 @@ def as_command(
     # A line is an item: others are written as JSON.
     objects = any("\n" in item or "\r" in item or not item for item in items)
     more = [*options, *(["--json-items"] if objects else [])]
-    before, given = "", shlex.quote(data)
+    before, given = "", shell_word(data)
     if sends:
         printed = [json.dumps({"data": item}, ensure_ascii=False) if objects else item for item in items]
-        before = f"printf '%s\\n' {shlex.join(printed)} | " if printed else "printf '' | "
+        before = f"printf '%s\\n' {shell_line(printed)} | " if printed else "printf '' | "
     if data.startswith("@") or data == "-":
         # -d would read a file or standard input, which an upload uses for its items.
         printing = f"printf %s {given}"
         before, given = (before, f"@<({printing})") if sends else (f"{printing} | ", "-")
     places = [url, route, *(["-"] if sends else [])]
-    chosen = [*(["-d", given] if data else []), *map(shlex.quote, more)]
-    written = [*map(shlex.quote, places)]
+    chosen = [*(["-d", given] if data else []), *map(shell_word, more)]
+    written = [*map(shell_word, places)]
     words = [*chosen, "--", *written] if route.startswith("-") else [*written, *chosen]
     return before + " ".join(["penstock", kind, *words])
 
@@ -118,14 +119,19 @@ def _is_typed(url: str, settings: dict[str, Any]) -> bool:
 def _is_json(texts: Sequence[str]) -> bool:
     try:
         for text in texts:
-            json.loads(text, parse_constant=_no_constant)
-    except ValueError:
+            JSON.check_depth(text.encode(errors="replace"))
+            json.loads(text, parse_constant=_finite, parse_float=_finite)
+    except (ValueError, Mismatch):
         return False
     return True
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+def _finite(number: str) -> float:
+    """Return a number that Python can also write."""
+    value = float(number)
+    if not isfinite(value):
+        raise ValueError(f"{number} is not finite")
+    return value
 
 
 def _literal(text: str) -> str:

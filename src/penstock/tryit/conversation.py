@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..errors import PenstockError
+from ..errors import LocalError, PenstockError
 from ..kinds import KIND_NAMES
 from ..reflection.commands import as_command, as_python
 from ..reflection.notation import signature
@@ -157,11 +157,14 @@ class Conversation:
     async def _copy(self, message: _Message) -> None:
         place = self._place
         request = (message.route, message.kind, message.data, message.items)
-        await self._report(
-            {
-                "type": "copied",
-                "id": message.id,
-                "command": as_command(place.address or place.url, *request, place.options),
-                "python": as_python(place.url, *request, dict(place.settings)),
-            }
-        )
+        copied: dict[str, Any] = {
+            "type": "copied",
+            "id": message.id,
+            "python": as_python(place.url, *request, dict(place.settings)),
+        }
+        try:
+            copied["command"] = as_command(place.address or place.url, *request, place.options)
+        except LocalError as error:
+            # A program can have texts that a command cannot.
+            copied["refused"] = str(error)
+        await self._report(copied)

@@ -299,6 +299,9 @@ function copy(what) {
 
 async function copied(message) {
   const text = message[copying];
+  complain($("copied"), "");
+  complain($("wrong"), text === undefined ? message.refused : "");
+  if (text === undefined) return;
   try {
     await navigator.clipboard.writeText(text);
     $("copied").textContent = "copied";
