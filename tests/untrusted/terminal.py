@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["PASTE", "SHELLS", "Terminal", "needed", "running", "shell"]
+__all__ = ["PASTE", "SHELLS", "Terminal", "install", "needed", "running", "shell"]
 
 SECONDS = 60.0
 """How long a busy machine may take to answer."""
@@ -28,6 +28,13 @@ SHELLS = {
 }
 # The terminal sends signals to the program, as to every program that somebody starts in one.
 START = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+
+
+def install(program: str, folder: Path) -> None:
+    """Make the source of a program the `penstock` of commands in `folder`."""
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / "penstock").write_text(program)
+    (folder / "bin" / "penstock").chmod(0o755)
 
 
 def needed(shell: str) -> None:
@@ -96,10 +103,10 @@ class Terminal:
 
 @contextmanager
 def running(command: list[str], folder: Path, **variables: str) -> Iterator[Terminal]:
-    """Run a command on a terminal of its own, with `folder` as its home and first in its path."""
+    """Run a command on a terminal of its own, with `folder` as its home and that of its programs."""
     master, other = os.openpty()
     environment = {
-        **os.environ, "HOME": str(folder), "PATH": f"{folder}:{os.environ['PATH']}", "TERM": "xterm",
+        **os.environ, "HOME": str(folder), "PATH": f"{folder}/bin:{os.environ['PATH']}", "TERM": "xterm",
         "XDG_CONFIG_HOME": str(folder), "XDG_CACHE_HOME": str(folder), "XDG_DATA_HOME": str(folder),
         "LC_ALL": "C.UTF-8",
     }  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 from penstock.reflection.commands import as_command
 from penstock.texts import shell_line
 
-from .terminal import PASTE, Terminal, shell
+from .terminal import PASTE, Terminal, install, shell
 
 URL = "rsocket+tcp://localhost:7878"
 CONTROLS = [chr(code) for code in (*range(1, 0x20), *range(0x7F, 0xA0))]
@@ -43,8 +43,7 @@ mv words.part words
 @contextmanager
 def pasting(name: str, folder: Path) -> Iterator[Terminal]:
     """A shell with a program that writes down which words it was given, and what it could read."""
-    (folder / "penstock").write_text(PROGRAM)
-    (folder / "penstock").chmod(0o755)
+    install(PROGRAM, folder)
     with shell(name, folder) as terminal:
         yield terminal
 

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from ..errors import LocalError
 from ..urls import parse_url
 from .connect_options import SessionOptions
-from .contexts import Contexts, Saved, check_name, load, save
+from .contexts import Contexts, Saved, check_name, load, offered_names, save
 from .credentials import check_form
 from .groups import grouped
 from .repeated import is_given, without_secret
@@ -26,7 +26,7 @@ app = typer.Typer(
 
 UNSAVED: Final = frozenset({"name", "server", "saved_context"})
 
-Name = Annotated[str, Argument(help="The name of a context.", autocompletion=lambda: list(load().contexts))]
+Name = Annotated[str, Argument(help="The name of a context.", autocompletion=offered_names)]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
@@ -66,9 +66,7 @@ def add(
 
 @app.command("use")
 def use(
-    name: Annotated[
-        str, Argument(help="The name of a context; - for none.", autocompletion=lambda: [*load().contexts])
-    ],
+    name: Annotated[str, Argument(help="The name of a context; - for none.", autocompletion=offered_names)],
 ) -> None:
     """Choose the context of verbs that are given no URL.
 
@@ -104,7 +102,7 @@ def ls(as_json: AsJson = False) -> None:
 @app.command("show")
 def show(
     name: Annotated[
-        str | None, Argument(help="A context; by default the current one.", autocompletion=lambda: [*load().contexts])
+        str | None, Argument(help="A context; by default the current one.", autocompletion=offered_names)
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -15,6 +15,7 @@ import typer
 
 from ..errors import LocalError
 from .places import configuration
+from .values import completable
 
 __all__ = [
     "ADDRESS",
@@ -25,6 +26,7 @@ __all__ = [
     "load",
     "needs_url",
     "offered",
+    "offered_names",
     "resolved",
     "save",
     "with_context",
@@ -130,8 +132,13 @@ def resolved(context: typer.Context, value: str | None) -> str | None:
 
 def offered() -> list[str]:
     """Return the candidates for a URL."""
+    return completable(f"{MARK}{name}" for name in offered_names())
+
+
+def offered_names() -> list[str]:
+    """Return the candidates for the name of a context."""
     with suppress(LocalError):
-        return [f"{MARK}{name}" for name in load().contexts]
+        return completable(load().contexts)
     return []
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from ..kinds import KIND_NAMES
+from .values import completable
 
 __all__ = ["SWITCH", "offered_routes", "routes_at"]
 
@@ -24,6 +25,9 @@ SECONDS: Final = 0.5
 FRESH_SECONDS: Final = 30.0
 FAILED_SECONDS: Final = 5.0
 """How long it is remembered that a server has not answered: each press of the key would wait for it again."""
+MAX_ROUTES: Final = 2_000
+"""More would be of no use to a person, and take long in a shell."""
+MAX_CHARACTERS: Final = 100
 MAX_FILES: Final = 64
 MAX_BYTES: Final = 1_000_000
 
@@ -71,8 +75,8 @@ def routes_at(url: str, prefix: str = "", kind: str | None = None, params: Mappi
             _remember(file, known)
         found = known.routes or []
         names = {route for each, route in found if route.startswith(prefix) and kind in (None, each)}
-        # A control character would be typed into the shell.
-        return sorted(name for name in names if name.isprintable())
+        # Shells read a brace that is typed as the beginning of an expansion, and complete what is after it.
+        return [] if "{" in prefix else completable(sorted(names))
     return []
 
 
@@ -98,7 +102,11 @@ def _asked(url: str, used: Mapping[str, Any]) -> list[tuple[str, str]] | None:
 
     async def ask() -> list[tuple[str, str]]:
         async with asyncio.timeout(SECONDS):
-            return [(each.kind, each.route) for each in (await fetch(url, options, used.get("auth"))).routes]
+            routes = (await fetch(url, options, used.get("auth"))).routes
+            short: list[tuple[str, str]] = [
+                (each.kind, each.route) for each in routes if len(each.route) <= MAX_CHARACTERS
+            ]
+            return short[:MAX_ROUTES]
 
     try:
         return asyncio.run(ask())
