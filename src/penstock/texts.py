@@ -1,4 +1,4 @@
-"""Texts of peers, escaped for where they come out: a terminal, JSON or a shell; and numbers of things."""
+"""Texts of peers, escaped for where they come out: a terminal, JSON, a shell or a page; and numbers of things."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from typing import Final
 
 from .errors import LocalError
 
-__all__ = ["WORDING", "counted", "quoted", "shell_line", "shell_word", "shortened", "shown", "shown_json", "shown_line"]
+__all__ = [
+    "WORDING",
+    "counted",
+    "page_text",
+    "quoted",
+    "shell_line",
+    "shell_word",
+    "shortened",
+    "shown",
+    "shown_json",
+    "shown_line",
+]
 
 _CONTROLS: Final = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _UNSAFE: Final = re.compile(rf"[\x00-\x08\x0b-\x1f{_CONTROLS}]")
@@ -46,6 +57,13 @@ def shown_line(text: str) -> str:
 def shown_json(text: str) -> str:
     """Return the JSON `text` with unsafe characters escaped; its value is unchanged."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def page_text(text: str) -> str:
+    """Return `text` as the text of an element, or the value of an attribute in quotes, of an HTML page."""
+    from html import escape
+
+    return escape(shown_line(text))
 
 
 def shell_word(text: str) -> str:

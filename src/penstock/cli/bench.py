@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -15,12 +14,13 @@ from typer import Option
 
 from ..errors import LocalError
 from ..kinds import KIND_NAMES, Kind
-from ..texts import shown_json
+from ..texts import shown_line
 from .arguments import Credit, Route, Url
 from .benchtable import progress, table
 from .bodies import bodies_of
 from .connect_options import ConnectOptions
-from .connection import log, with_peers
+from .connection import with_peers
+from .console import note, say, say_json
 from .exits import CANCELED, FAILED
 from .groups import grouped
 from .request_options import RequestOptions
@@ -177,8 +177,10 @@ class _Bench:
 
 async def _watch(one: Round, title: str, status: Status | None) -> None:
     """Show the progress of a round until this task is canceled."""
+    from rich.text import Text
+
     while status is not None:
-        status.update(f"{title}: {progress(one.measured, one.elapsed())}")
+        status.update(Text(shown_line(f"{title}: {progress(one.measured, one.elapsed())}")))
         await asyncio.sleep(REFRESH_SECONDS)
 
 
@@ -193,9 +195,10 @@ def _status() -> AbstractContextManager[Status | None]:
 
 def _print(results: list[Measured], title: str, as_json: bool, notes: list[str]) -> None:
     if as_json:
-        print(shown_json(json.dumps({"title": title, "rounds": [each.as_json() for each in results]})))
+        say_json({"title": title, "rounds": [each.as_json() for each in results]})
     else:
-        print("\n".join([*table(results), *notes]), flush=True)
+        for line in [*table(results), *notes]:
+            say(line)
 
 
 def _write(path: Path, results: list[Measured], title: str) -> None:
@@ -205,7 +208,7 @@ def _write(path: Path, results: list[Measured], title: str) -> None:
         path.write_text(report(results, title), encoding="utf-8")
     except OSError as error:
         raise LocalError(f"cannot write {str(path)!r}: {error.strerror}") from error
-    log(f"report in {path}")
+    note(f"report in {path}")
 
 
 def _numbers(text: str) -> list[int]:

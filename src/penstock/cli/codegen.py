@@ -10,9 +10,9 @@ from typer import Argument, BadParameter, Option
 
 from ..errors import LocalError
 from .connect_options import SessionOptions
+from .console import complain
 from .contexts import resolved
 from .groups import grouped
-from .output import complain
 from .schemas import read_source
 from .values import offering
 

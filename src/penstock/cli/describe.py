@@ -12,9 +12,10 @@ import typer
 from typer import Argument, Option
 
 from ..errors import LocalError
-from ..texts import counted, shown, shown_json, shown_line
+from ..texts import counted, shown, shown_line
 from .arguments import Url
 from .connect_options import ConnectOptions
+from .console import say_json
 from .groups import grouped
 from .repeated import address_of, repeated
 from .routes import offered_routes
@@ -98,7 +99,7 @@ def _print_json(description: Description, chosen: list[Described] | None) -> Non
         description = msgspec.structs.replace(
             description, routes=chosen, definitions=used(built, description.definitions)
         )
-    print(shown_json(json.dumps(msgspec.to_builtins(description), indent=2, ensure_ascii=False)))
+    say_json(msgspec.to_builtins(description), indent=2)
 
 
 def _console() -> Console:
@@ -130,7 +131,7 @@ def _print_table(description: Description) -> None:
     with console.capture() as captured:
         console.print(table if description.routes else Text("the service has no handlers"))
     # Rich fills each row with spaces.
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
     if not description.complete:
         console.print(Text("the description is too long to be complete; types, texts or routes are missing"))
     elif description.routes:

@@ -12,8 +12,8 @@ import typer
 from typer import Option
 
 from ..errors import LocalError, StoreError
+from .console import LOGS, complain, say
 from .exits import CANCELED, WRONG_USE
-from .output import complain
 from .values import offering
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FeedsOptions", "address_of"]
 
-LOGS: Final = ("text", "json")
 MAX_WORKERS: Final = 256
 MAX_PORT: Final = 65_535
 
@@ -105,9 +104,9 @@ def _check(file: FeedsFile, serve: Serve | None) -> None:
         except LocalError as error:
             problems.append(f"{file.path}: feed {name!r}: {error}")
         else:
-            print(f"{name}: {config.route} from {config.url} into {config.journal}, log {config.source_of(name)}")
+            say(f"{name}: {config.route} from {config.url} into {config.journal}, log {config.source_of(name)}")
     for name in sorted(file.disabled):
-        print(f"{name}: not enabled")
+        say(f"{name}: not enabled")
     if file.group is not None and file.feeds:
         problems += _check_group(file)
     if serve is not None:
@@ -127,7 +126,7 @@ def _check_group(file: FeedsFile) -> list[str]:
         member = membership(file)
     except (LocalError, StoreError) as error:
         return [str(error)]
-    print(f"group {member.name}: in {member.store}")
+    say(f"group {member.name}: in {member.store}")
     return []
 
 
@@ -140,5 +139,5 @@ def _check_serving(file: FeedsFile, serve: Serve) -> list[str]:
     except LocalError as error:
         return [str(error)]
     for name, folder in folders.items():
-        print(f"{folder}: served as {name}")
+        say(f"{folder}: served as {name}")
     return []

@@ -13,6 +13,7 @@ from ..errors import ConnectError
 from ..protocols import EXAMPLE_URL, EXAMPLE_URLS, spec_of
 from ..texts import shell_word
 from ..urls import Url, parse_url
+from .console import say
 from .groups import grouped
 from .places import command
 from .serve import ServeOptions, run_server
@@ -77,14 +78,17 @@ def _addresses() -> list[str]:
 
 
 def _announce(service: Service, shown: Sequence[str]) -> None:
-    print("\nroutes:")
+    say("")
+    say("routes:")
     for kind, route in service.routes():
         handler = service.find(kind, route)
-        print(f"  {kind.name.lower():8} {route:14} {handler.types.description if handler else ''}".rstrip())
-    print("\nin another terminal:")
+        say(f"  {kind.name.lower():8} {route:14} {handler.types.description if handler else ''}".rstrip())
+    say("")
+    say("in another terminal:")
     for each in _commands([parse_url(url) for url in shown]):
-        print(f"  {each.replace('penstock ', f'{command()} ')}")
-    print("\nCtrl-C stops it", flush=True)
+        say(f"  {each.replace('penstock ', f'{command()} ')}")
+    say("")
+    say("Ctrl-C stops it")
 
 
 def _commands(urls: Sequence[Url]) -> list[str]:

@@ -20,9 +20,9 @@ from ..texts import counted
 from ..urls import parse_url
 from .arguments import Credit
 from .bodies import bodies_of
-from .bridge import Log, start_logging
+from .bridge import Log
 from .connect_options import ConnectOptions
-from .connection import log
+from .console import SERVING, note, say, start_logging
 from .contexts import offered, resolved
 from .exits import CANCELED
 from .groups import grouped
@@ -136,7 +136,7 @@ def _record_clients(recording: RecordOptions, server: str, bridged: dict[str, An
 
     if options.timeout is not None:
         raise LocalError("--timeout limits one request; a recording of clients ends with Ctrl-C")
-    start_logging(recording.log_form)
+    start_logging(SERVING, recording.log_form)
     with Recorder(recording.file, server) as recorder:
         run(_proxy(recorder, server_tls(recording.listen, None, None, None), bridged))
         _report(recorder, recording.file)
@@ -184,7 +184,7 @@ async def _proxy(recorder: Recorder, urls: list[str], bridged: dict[str, Any]) -
     stopped = stop_signal()
     async with _bridge(recorder, urls, bridged) as server:
         for url in server.urls:
-            print(f"listening on {url}", flush=True)
+            say(f"listening on {url}")
         await stopped
 
 
@@ -239,4 +239,4 @@ def _bridge(recorder: Recorder, urls: list[str], bridged: dict[str, Any], **more
 
 
 def _report(recorder: Recorder, path: Path) -> None:
-    log(f"recorded {counted(recorder.streams, 'request')}, {counted(recorder.events, 'event')} in {path}")
+    note(f"recorded {counted(recorder.streams, 'request')}, {counted(recorder.events, 'event')} in {path}")

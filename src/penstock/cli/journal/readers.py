@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from ...errors import LocalError
+from ..console import say, say_json
 from .selection import AsJson, Folder, Source, for_each_log, position_of, selected_logs
 
 if TYPE_CHECKING:
@@ -42,9 +42,12 @@ def _for_each_reader(
     def show(name: str) -> None:
         found = journal.lags(name)
         for each in found:
-            print(json.dumps(fields(name, each)) if as_json else f"{name}: {line(each)}")
+            if as_json:
+                say_json(fields(name, each))
+            else:
+                say(f"{name}: {line(each)}")
         if not found and not as_json:
-            print(f"{name}: no readers")
+            say(f"{name}: no readers")
 
     for_each_log(names, show)
 
@@ -118,9 +121,9 @@ def seek(
             )
         recorded = journal.seek(name, reader, position)
         if as_json:
-            print(json.dumps({"source": name, "reader": reader, "position": recorded}))
+            say_json({"source": name, "reader": reader, "position": recorded})
         else:
-            print(f"{name}: reader {reader} is at {recorded:,}")
+            say(f"{name}: reader {reader} is at {recorded:,}")
 
 
 def forget(
@@ -147,7 +150,7 @@ def forget(
         # As for retention, a reader's position is the lowest of its cursors.
         position = min((cursor.position for cursor in cursors.values() if cursor), default=None)
         if as_json:
-            print(json.dumps({"source": name, "reader": reader, "position": position, "cursors": list(cursors)}))
+            say_json({"source": name, "reader": reader, "position": position, "cursors": list(cursors)})
         else:
             last = "whose position was damaged" if position is None else f"which had committed position {position:,}"
-            print(f"{name}: removed reader {reader}, {last}")
+            say(f"{name}: removed reader {reader}, {last}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typer import Option
 
 from ...errors import LocalError
 from ...payload import Payload
-from ...texts import shown_json
+from ..console import say_json
 from ..groups import grouped
 from ..output import FORMATS, OutputOptions, Printer, text_fields
 from ..values import offering
@@ -121,7 +120,7 @@ def _print_objects(batch: pa.RecordBatch) -> None:
     for position, at, stream, data, metadata in zip(*columns, strict=True):
         fields: dict[str, Any] = {"position": position, "time": at.isoformat(), "stream": stream}
         fields |= text_fields("data", data) | text_fields("metadata", metadata)
-        print(shown_json(json.dumps(fields, ensure_ascii=False)))
+        say_json(fields, flush=False)
 
 
 def _write_table(path: Path, format: str, batches: Iterator[pa.RecordBatch]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from ...errors import JournalError, LocalError
+from ..console import say, say_json
 from .selection import AsJson, Folder, Source, for_each_log, position_of, selected_logs
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ def trim(
             raise position
         first = journal.delete(name, position)
         if as_json:
-            print(json.dumps({"source": name, "position": position, "first": first}))
+            say_json({"source": name, "position": position, "first": first})
         else:
-            print(f"{name}: the first row is at {first:,}")
+            say(f"{name}: the first row is at {first:,}")
 
     for_each_log(names, trim_one)
 
@@ -105,12 +105,12 @@ def seal(
         while (sealed := seal_one(journal.path, name, options, force=force)) is not None:
             count += 1
             if as_json:
-                print(json.dumps(dataclasses.asdict(sealed)))
+                say_json(dataclasses.asdict(sealed))
             else:
                 share = 100 * sealed.size / max(1, sealed.raw_bytes)
-                print(f"{name}: sealed {sealed.first:,} to {sealed.end:,}, {sealed.size:,} bytes ({share:.0f} %)")
+                say(f"{name}: sealed {sealed.first:,} to {sealed.end:,}, {sealed.size:,} bytes ({share:.0f} %)")
         if not count and not as_json:
-            print(f"{name}: nothing to seal" + ("" if force else "; --force also seals what is small and recent"))
+            say(f"{name}: nothing to seal" + ("" if force else "; --force also seals what is small and recent"))
 
     for_each_log(names, seal_log)
 
@@ -132,8 +132,8 @@ def cp(
     def copy(name: str) -> None:
         copied = journal.copy(name, target)
         if as_json:
-            print(json.dumps({"source": name, "first": copied.first, "end": copied.end, "copied": copied.size}))
+            say_json({"source": name, "first": copied.first, "end": copied.end, "copied": copied.size})
         else:
-            print(f"{name}: copied {copied.size:,} bytes; the copy holds {copied.first:,} to {copied.end:,}")
+            say(f"{name}: copied {copied.size:,} bytes; the copy holds {copied.first:,} to {copied.end:,}")
 
     for_each_log(names, copy)
