@@ -90,3 +90,40 @@ def test_takes_what_penstock_says(kind: str) -> None:
     ).routes
     assert (route.kind, route.encodings) == (kind, mimes)
     assert (route.errors[0].code, route.errors[0].name) == ("no such symbol: \u00e9", "Fehlt\u00e9")
+
+
+def test_a_schema_gets_its_form_or_is_left_out() -> None:
+    request = {"properties": "abc", "title": "A"}
+    description = read(described(request=request, items={"$ref": "#/$defs/A"}, error_extras={"type": 5}))
+    [route] = description.routes
+    assert (route.request, route.items, route.errors[0].extras) == ({"title": "A"}, {"$ref": "#/$defs/A"}, {})
+    assert not description.complete
+    table = {"A": {"type": "string"}, "B": True, "C": False, "D": 5}
+    description = read(msgspec.json.encode({"version": 1, "$defs": table}))
+    assert description.definitions == {"A": {"type": "string"}, "B": {}, "C": {"not": {}}} and not description.complete
+
+
+# THREATS 110
+def test_what_is_too_large_is_refused_or_left_out() -> None:
+    many = read(described(request={"enum": [0] * 200_000}))
+    assert many.routes[0].request is None and not many.complete
+    for text in (
+        described(route="a" * 1_025),
+        described(description="a" * 65_537),
+        described(error_description="a" * 65_537),
+        msgspec.json.encode({"version": 1, "$defs": {"a" * 1_025: {}}}),
+        msgspec.json.encode({"version": 1, "software": "a" * 1_025}),
+        msgspec.json.encode({"version": 1, "routes": [{"route": "a", "kind": "call"}] * 50_001}),
+        msgspec.json.encode({"version": 1, "routes": [{"route": "a", "kind": "call", "encodings": ["a/b"] * 101}]}),
+        b'{"version": 1, "more": [' + b"{}," * 1_000_000 + b"{}]}",
+    ):
+        with pytest.raises(NotDescribed):
+            read(text)
+
+
+def test_values_that_json_does_not_have_are_left_out() -> None:
+    for form in FORMATS[1:]:
+        schema = {"default": b"a", "const": {"b": b"c"}, "title": "A"}
+        document = {"version": 1, "routes": [{"route": "a", "kind": "call", "request": schema}]}
+        description = read(form.encode(document))
+        assert description.routes[0].request == {"const": {}, "title": "A"} and not description.complete

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import typer
 from typer import Argument, Option
 
 from ..errors import LocalError
+from ..kinds import KIND_NAMES
 from ..texts import counted, shown, shown_line
 from .arguments import Url
 from .connect_options import ConnectOptions
@@ -31,6 +32,13 @@ WIDTH = 120
 """The width of output that is not a terminal."""
 UNREPEATED = ("saved_context", "debug", "show_secrets", "stats", "timeout", "retry")
 """Options that an example does not repeat."""
+MAX_SHOWN: Final = 1_000
+"""Routes of a table, and definitions of a route."""
+MAX_PARTS: Final = 100_000
+"""Types that are written in all rows."""
+MAX_ABOUT: Final = 500
+MAX_NEAR: Final = 100
+"""Characters of a name that may have been misspelled."""
 
 
 @grouped
@@ -76,7 +84,7 @@ def describe(
         _print_table(description)
     else:
         words = repeated(context, options, auth, skip=UNREPEATED)
-        for each in chosen:
+        for each in chosen[: len(KIND_NAMES)]:
             mime = [] if options.data_mime else _mime(each)
             example = _example(address_of(context, url), each, description.definitions, [*words, *mime])
             _print_route(each, description, example)
@@ -85,8 +93,8 @@ def describe(
 def _unknown(route: str, description: Description) -> str:
     from difflib import get_close_matches
 
-    known = [each.route for each in description.routes]
-    near = get_close_matches(route, known, n=1)
+    known = [each.route for each in description.routes if len(each.route) <= MAX_NEAR][:MAX_SHOWN]
+    near = get_close_matches(route[:MAX_NEAR], known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known[:20]) or 'none'}"
     return f"the server has no route {route!r}; {hint}"
 
@@ -115,16 +123,18 @@ def _print_table(description: Description) -> None:
     from rich.text import Text
 
     from ..reflection.notation import signature
+    from ..schema.budget import Budget
 
     console = _console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("KIND", style="cyan", no_wrap=True)
     table.add_column("ROUTE AND TYPES", overflow="fold", ratio=3)
     table.add_column("ABOUT", overflow="fold", ratio=2)
-    for each in description.routes:
-        line = Text(shown_line(signature(each, description.definitions)))
+    budget = Budget(MAX_PARTS, "the table")
+    for each in description.routes[:MAX_SHOWN]:
+        line = Text(shown_line(signature(each, description.definitions, budget=budget)))
         line.stylize("bold", 0, len(shown_line(each.route)))
-        about = shown_line(each.description.partition("\n\n")[0].replace("\n", " "))
+        about = shown_line(each.description[:MAX_ABOUT].partition("\n\n")[0].replace("\n", " "))
         table.add_row(each.kind, line, Text(about))
     if description.software:
         console.print(Text(shown_line(description.software)), style="bold")
@@ -132,8 +142,10 @@ def _print_table(description: Description) -> None:
         console.print(table if description.routes else Text("the service has no handlers"))
     # Rich fills each row with spaces.
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    if len(description.routes) > MAX_SHOWN:
+        console.print(Text(f"and {counted(len(description.routes) - MAX_SHOWN, 'more route')}; --json prints all"))
     if not description.complete:
-        console.print(Text("the description is too long to be complete; types, texts or routes are missing"))
+        console.print(Text("the description is not complete: types, texts or routes are missing"))
     elif description.routes:
         console.print(Text(f"{counted(len(description.routes), 'route')}; add a route for its types and an example"))
 
@@ -167,10 +179,18 @@ def _print_types(console: Console, definitions: Mapping[str, Any]) -> None:
     from rich.text import Text
 
     from ..reflection.notation import field_lines
+    from ..schema.budget import Budget
 
+    budget = Budget(MAX_PARTS, "the types")
+    left = MAX_SHOWN
     for name, schema in definitions.items():
+        lines = field_lines(schema, budget)[:left]
+        left -= len(lines) + 1
+        if left < 0:
+            console.print(Text("\n…"))
+            break
         console.print(Text(f"\n{shown_line(name)}", style="bold"))
-        for line in field_lines(schema):
+        for line in lines:
             console.print(Text(f"  {shown_line(line)}"))
 
 

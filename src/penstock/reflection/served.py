@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -18,6 +19,7 @@ from ..payload import Payload
 from ..protocols import data_mime, spec_of
 from ..schema.formats import JSON, format_of
 from ..schema.named import TypedError
+from ..schema.wellformed import MAX_NAME
 from .definitions import Definitions
 from .description import (
     ROUTE,
@@ -28,7 +30,9 @@ from .description import (
     DescribedError,
     Description,
     MimeType,
+    NotDescribed,
     is_valid,
+    read,
 )
 
 __all__ = ["Reflecting", "description_of"]
@@ -155,11 +159,16 @@ def _error(error: Any, definitions: Definitions) -> DescribedError:
 
 
 def _bounded(description: Description) -> Description:
-    """Return a description that is not too long: without schemas and texts, or without some of the routes."""
-    if len(msgspec.json.encode(description)) <= MAX_BYTES:
-        return description
+    """Return a description that every reader takes: without schemas and texts, or without some of the routes."""
+    data = msgspec.json.encode(description)
+    with suppress(NotDescribed):
+        if len(data) <= MAX_BYTES:
+            read(data)
+            return description
     kept, size = [], 0
     for each in description.routes:
+        if len(each.route) > MAX_NAME:
+            continue
         bare = Described(each.route, each.kind, raw=each.raw)
         size += len(msgspec.json.encode(bare)) + 1
         if size > MAX_BYTES - 1024:

@@ -6,6 +6,7 @@ import math
 import re
 from typing import Any, Final
 
+from .expressions import is_safe, parsed
 from .layout import alias, call
 from .naming import Names, camel, docstring, literal
 from .nodes import ANY, NONE, Array, Choice, Field, Node, Record, Reference, Scalar, Struct, Tuple, Union
@@ -251,15 +252,19 @@ def _annotated(expression: str, limits: tuple[tuple[str, Any], ...], integer: bo
 
 def _limit(keyword: str, value: Any, integer: bool) -> str:
     if keyword == "pattern":
-        try:
-            re.compile(value)
-        except (re.error, RecursionError, OverflowError):
-            return ""
-        return literal(value)
+        return literal(value) if _is_checked(value) else ""
     if integer or (keyword[:3] in ("min", "max") and keyword not in ("minimum", "maximum")):
         return repr(int(value)) if value == int(value) and int(value) in INT64 else ""
     positive = keyword != "multipleOf" or value > 0
     return repr(value) if math.isfinite(value) and positive and (type(value) is float or value in INT64) else ""
+
+
+def _is_checked(pattern: str) -> bool:
+    """Return True for a pattern that Python reads, and that no text of a peer makes slow."""
+    try:
+        return is_safe(parsed(pattern))
+    except ValueError:
+        return False
 
 
 def _constant(node: Node) -> bool:

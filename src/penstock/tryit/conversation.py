@@ -13,6 +13,7 @@ from ..errors import LocalError, PenstockError
 from ..kinds import KIND_NAMES
 from ..reflection.commands import as_command, as_python
 from ..reflection.notation import signature
+from ..schema.budget import Budget
 from .running import Report, Running, Start
 from .target import State, Target
 from .texts import Texts
@@ -21,6 +22,8 @@ __all__ = ["Conversation", "Place"]
 
 MAX_RUNNING: Final = 16
 """Requests of one page at once."""
+MAX_PARTS: Final = 100_000
+"""Types that are written in all signatures."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -89,6 +92,7 @@ class Conversation:
         described = target.description
         routes = [] if described is None else described.routes
         table = {} if described is None else described.definitions
+        budget = Budget(MAX_PARTS, "the signatures")
         await self._report(
             {
                 "type": "target",
@@ -97,7 +101,7 @@ class Conversation:
                 "problem": target.problem,
                 "undescribed": target.undescribed,
                 "description": described,
-                "signatures": [signature(each, table) for each in routes],
+                "signatures": [signature(each, table, budget=budget) for each in routes],
             }
         )
 
