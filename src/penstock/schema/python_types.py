@@ -181,7 +181,7 @@ class PythonTypes:
         structs = [one.struct for one in nodes if isinstance(one, Reference)]
         if category == "object" and len(structs) == len(nodes):
             tags = {one.tag for one in structs}
-            if len(tags) == 1 and "" not in tags and len({one.tag_value() for one in structs}) == len(structs):
+            if len(tags) == 1 and None not in tags and len({one.tag_value() for one in structs}) == len(structs):
                 return " | ".join(self._reference(one) for one in structs)
         if category == "array" and all(isinstance(one, Array) for one in nodes):
             return f"list[{self._union(tuple(one.item for one in nodes if isinstance(one, Array)), place)}]"
@@ -207,7 +207,7 @@ class PythonTypes:
 
     def _class(self, struct: Struct, fields: list[tuple[Field, str]]) -> list[str]:
         options = ["msgspec.Struct", "kw_only=True"]
-        if struct.tag:
+        if struct.tag is not None:
             options += [f"tag_field={literal(struct.tag)}", f"tag={literal(struct.tag_value())}"]
         lines = call(f"class {struct.name}", options, ":", "")
         lines += docstring(struct.description, "    ")

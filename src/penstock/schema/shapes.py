@@ -259,6 +259,8 @@ class Shapes:
                 "" if isinstance(node, Reference) else _text(isinstance(each, Mapping) and each.get("description"))
             )
             struct.fields.append(Field(name, node, needed, described, default))
+        # Of those that have no schema, only the names are known.
+        struct.fields.extend(Field(name, ANY, True) for name in schema.get("required", ()) if name not in properties)
         if isinstance(others, Mapping) and others:
             struct.others = self._read(others, (*words, "Value"), root, f"{place}/*")
         return found
@@ -362,5 +364,6 @@ def _constants_of(struct: Struct) -> dict[str, Any]:
     return {
         field.key: field.node.values[0]
         for field in struct.fields
-        if field.required and isinstance(field.node, Choice) and len(field.node.values) == 1
+        # msgspec has no tag of an empty name.
+        if field.key and field.required and isinstance(field.node, Choice) and len(field.node.values) == 1
     }
