@@ -281,7 +281,7 @@ def test_a_property_without_a_name_is_a_field() -> None:
     source = generate_python({"services": {"shop": {"procedures": {"buy": procedure}}}}, losses)
     assert losses == []
     module: dict[str, Any] = {"__name__": "generated"}
-    exec(compile(source, "generated.py", "exec"), module)  # noqa: S102
+    exec(compile(source, "generated.py", "exec"), module)
     made = msgspec.json.decode(b'{"": "x", "a": 1}', type=module["ShopBuyInit"])
     assert msgspec.json.decode(msgspec.json.encode(made)) == {"": "x", "a": 1}
     assert source.count('name=""') == 1 and "extras: ShopBuyInit" in source
