@@ -38,6 +38,7 @@ FOLDERS = FAMILIES | {
     "bridging",
     "recording",
     "mocking",
+    "pages",
 }
 EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 
@@ -88,8 +89,12 @@ RULES = {
     ),
     # Services that describe themselves, and the clients that ask them.
     "reflection": Rule(ours={"top", "protocols", "urls", "schema", "aio"}),
+    # What the pages of commands share.
+    "pages": Rule(ours={"top"}),
     # The page on which people try a service.
-    "tryit": Rule(ours={"top", "protocols", "urls", "aio", "schema", "reflection"}, theirs_lazily={"websockets"}),
+    "tryit": Rule(
+        ours={"top", "protocols", "urls", "aio", "schema", "reflection", "pages"}, theirs_lazily={"websockets"}
+    ),
     # Options of commands and of Spark describe peers in the same way.
     "access": Rule(ours={"top"}),
     "access.listening": Rule(ours={"top", "urls", "access"}),
@@ -117,7 +122,7 @@ RULES = {
         theirs={"pyarrow", "xxhash"},
     ),
     "feeds": Rule(
-        ours={"top", "protocols", "urls", "aio", "journal", "archive", "observe.logs", "serving", "access"},
+        ours={"top", "protocols", "urls", "aio", "journal", "archive", "observe.logs", "pages", "serving", "access"},
         lazily={"public", "observe.feed_metrics", "observe.item_traces", "replica"},
         theirs_lazily={"pyarrow"},
     ),

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from ..replica.group import Membership
 
 SHARED: Final = "quiet cafile cert key options".split()
-OF_A_FILE: Final = frozenset([*SHARED, *"config check workers http log serve".split()])
+OF_A_FILE: Final = frozenset([*SHARED, *"config check workers http http_name log serve".split()])
 """The options of --config."""
 OF_LISTENING: Final = frozenset([*SHARED, *"listen receive stage_bytes journal budget auth set".split()])
 """The options of --listen."""
-OF_OTHERS: Final = frozenset("check workers http log receive stage_bytes".split())
+OF_OTHERS: Final = frozenset("check workers http http_name log receive stage_bytes".split())
 """Options that a single stream does not have."""
 REPORT_SECONDS: Final = 2.0
 UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -44,6 +44,10 @@ class FeedsOptions:
         str | None,
         Option("--http", metavar="[HOST:]PORT", help="With --config: serve status, metrics and health; see top."),
     ] = None
+    http_name: Annotated[
+        list[str],
+        Option("--http-name", metavar="NAME", help="With --http: a name of this server; repeatable."),
+    ] = field(default_factory=list)
     log: Annotated[
         str, Option("--log", help="With --config: the form of logs, text or json.", autocompletion=offering(*LOGS))
     ] = "text"
@@ -61,6 +65,8 @@ class FeedsOptions:
         if self.log not in LOGS:
             raise LocalError(f"--log {self.log!r} is not known; use text or json")
         place = None if self.http is None else address_of(self.http)
+        if self.http_name and place is None:
+            raise LocalError("--http-name is a name of the server of --http; use both")
         file = load(self.config)
         table = _serve(file, serve)
         if self.check:
@@ -70,7 +76,9 @@ class FeedsOptions:
             raise LocalError("; ".join(file.problems.values()))
         from ..feeds.command import collect_feeds
 
-        if collect_feeds(file, workers=self.workers, http=place, log=self.log, serve=table) == signal.SIGINT:
+        names = self.http_name
+        stopped = collect_feeds(file, workers=self.workers, http=place, names=names, log=self.log, serve=table)
+        if stopped == signal.SIGINT:
             raise typer.Exit(CANCELED)
 
 
