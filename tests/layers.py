@@ -79,7 +79,7 @@ RULES = {
     "transports.quic": Rule(ours={"top", "protocols", "core"}, theirs={"aioquic"}),
     "transports.websocket": Rule(ours={"top", "protocols", "wire.framing", "core"}, theirs={"websockets"}),
     # A server's sessions on disk. Separate from `aio`, which uses no files, and `journal`, which needs pyarrow.
-    "store": Rule(ours={"top"}),
+    "store": Rule(ours={"top", "access.private"}),
     # Schemas of data do not depend on a protocol or on asyncio; aio and cli use them.
     "schema": Rule(ours={"top", "protocols", "cbor"}, theirs_lazily={"cbor2", "jsonschema_rs", "pydantic"}),
     "aio": Rule(
@@ -111,7 +111,7 @@ RULES = {
     "objects.foreign": Rule(ours={"top"}, theirs={"pyarrow"}),
     # Cold storage of logs. The journal uses it inside functions, where a log has cold storage.
     "archive": Rule(ours={"top", "journal", "objects"}, theirs={"pyarrow", "xxhash"}),
-    "journal": Rule(ours={"top", "wire", "store"}, theirs={"pyarrow", "xxhash"}),
+    "journal": Rule(ours={"top", "wire", "store", "access.private"}, theirs={"pyarrow", "xxhash"}),
     # Cold storage and journals of collectors are reached where they are needed.
     "journal.journal": Rule(ours={"top"}, lazily={"archive", "objects"}),
     "journal.opening": Rule(ours={"top", "journal"}, lazily={"archive"}),
@@ -172,7 +172,7 @@ RULES = {
     # One server in front of another.
     "bridging": Rule(ours={"top", "protocols", "urls", "aio", "schema.named", "observe.carriers"}, lazily={"public"}),
     # What has passed through a bridge, in a file.
-    "recording": Rule(ours={"top", "aio", "bridging"}),
+    "recording": Rule(ours={"top", "aio", "bridging", "access.private"}),
     # Services of made-up values.
     "mocking": Rule(ours={"top", "schema", "aio"}),
     # Many requests, and what they take.

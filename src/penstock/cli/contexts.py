@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 import typer
 
+from ..access.private import replacing
 from ..errors import LocalError
 from .places import configuration
 from .values import completable
@@ -98,13 +99,10 @@ def save(contexts: Contexts) -> None:
     path = _file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(f".{os.getpid()}")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(contexts)) + b"\n")
-        new.replace(path)
     except OSError as error:
-        raise LocalError(f"cannot write the contexts to {str(path)!r}: {error.strerror}") from error
+        raise LocalError(f"cannot write {str(path)!r}: {error.strerror}") from error
+    with replacing(path) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(contexts)) + b"\n")
 
 
 def check_name(name: str) -> None:

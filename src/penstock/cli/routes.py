@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
+from ..access.private import replacing
+from ..errors import LocalError
 from ..kinds import KIND_NAMES
 from .values import completable
 
@@ -136,13 +138,12 @@ def _remembered(file: Path) -> _Remembered | None:
 
 
 def _remember(file: Path, known: _Remembered) -> None:
-    with suppress(OSError):
+    with suppress(OSError, LocalError):
         folder = file.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
         for old in files[: max(0, len(files) - MAX_FILES + 1)]:
             old.unlink(missing_ok=True)
-        # Renamed, because another shell may read it.
-        part = folder / f"{os.getpid()}.part"
-        part.write_bytes(msgspec.json.encode(known))
-        part.replace(file)
+        # All at once, because another shell may read it.
+        with replacing(file) as new:
+            new.write(msgspec.json.encode(known))
