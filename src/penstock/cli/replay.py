@@ -170,7 +170,8 @@ async def _items(recording: Recording, chosen: Interaction, speed: float, loop: 
     while True:
         async for event in paced_events(_only(recording.events(chosen), wanted), speed):
             yield event.payload
-        if not loop:
+        # Without items, a loop would never rest.
+        if not loop or not chosen.sent + chosen.items:
             return
 
 

@@ -19,7 +19,7 @@ import msgspec
 
 from ..errors import ConnectError
 from ..pages.guard import HEADERS, is_meant, texts_script
-from ..texts import shortened
+from ..texts import shortened, shown_json
 from .board import Board
 from .status import Document
 
@@ -189,7 +189,9 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/readyz":
             return _verdict(self.server.board.document().ready, "not all feeds have been started")
         if path == "/status":
-            return Answer(HTTPStatus.OK, "application/json", msgspec.json.encode(self.server.board.document()))
+            document = msgspec.json.encode(self.server.board.document()).decode()
+            # Whoever prints it may do so in a terminal.
+            return Answer(HTTPStatus.OK, "application/json", shown_json(document).encode())
         if path == "/metrics":
             if self.server.exposition is None:
                 return _text(HTTPStatus.NOT_IMPLEMENTED, "metrics need a package; run: pip install 'penstock[metrics]'")
