@@ -236,8 +236,8 @@ class Settings:
     """Items of a River session that have not been requested, and requests of a River client that has not answered the
     server's first heartbeat; beyond it, reading stops."""
     close_subscriptions: bool = False
-    """A River client ends a subscription with ControlClose, as the specification says. The reference opens subscriptions
-    with the closed bit and cancels them, because its servers continue after a ControlClose."""
+    """A River client ends a subscription with ControlClose, as the specification says. The reference opens
+    subscriptions with the closed bit and cancels them, because its servers continue after a ControlClose."""
     river_v1_1: bool = False
     """Serve River clients of version 1.1 as well."""
 

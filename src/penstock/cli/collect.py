@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import re
 import signal
-import sys
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -26,6 +23,7 @@ from ..texts import counted
 from .arguments import Credit
 from .bodies import bodies_of
 from .connect_options import SessionOptions
+from .console import COLLECTING, note, say, say_json, start_logging
 from .contexts import offered, resolved
 from .credentials import credentials
 from .durable import STOPPED, DurableOptions, collect_in_group
@@ -43,11 +41,11 @@ if TYPE_CHECKING:
     from ..replica.group import Membership
 
 SHARED: Final = "quiet cafile cert key options".split()
-OF_A_FILE: Final = frozenset([*SHARED, *"config check workers http log serve".split()])
+OF_A_FILE: Final = frozenset([*SHARED, *"config check workers http http_name log serve".split()])
 """The options of --config."""
 OF_LISTENING: Final = frozenset([*SHARED, *"listen receive stage_bytes journal budget auth set".split()])
 """The options of --listen."""
-OF_OTHERS: Final = frozenset("check workers http log receive stage_bytes".split())
+OF_OTHERS: Final = frozenset("check workers http http_name log receive stage_bytes".split())
 """Options that a single stream does not have."""
 REPORT_SECONDS: Final = 2.0
 
@@ -198,7 +196,7 @@ def _collect_one(
     from ..journal import Request
     from ..journal.collect import Collector
 
-    logging.basicConfig(format="penstock: %(message)s", handlers=[StandardError()])
+    start_logging(COLLECTING, handler=StandardError())
     settings = options.settings(url)
     request_route, payload = request.request(url, route, settings)
     payload = bodies_of(url).outgoing(payload)
@@ -250,13 +248,13 @@ async def _collect(
             host = await serving.enter_async_context(Host({"journal": str(journal)}, where))
             told.append(host.journals.stand_by)
             for url in host.urls:
-                print(f"serving the journal on {url}", file=sys.stderr, flush=True)
+                note(f"serving the journal on {url}")
         if member is None:
             progress, stopped = await _collected(made(), options.quiet)
         else:
             progress, stopped = await collect_in_group(member, made, partial(_reported, quiet=options.quiet), *told)
         if options.serve and stopped is None:
-            print("the stream is complete; the journal is served until Ctrl-C", file=sys.stderr, flush=True)
+            note("the stream is complete; the journal is served until Ctrl-C")
             await stop_signal()
         return progress, stopped
 
@@ -269,7 +267,7 @@ async def _collected(collector: Collector, quiet: bool) -> tuple[Progress, signa
     try:
         await work
     except asyncio.CancelledError:
-        print(STOPPED, file=sys.stderr)
+        note(STOPPED)
     return collector.progress, stopped.result() if work.cancelled() else None
 
 
@@ -287,13 +285,13 @@ def _print_result(progress: Progress, complete: bool, as_json: bool) -> None:
     """Print what was collected."""
     if as_json:
         fields = {"items": progress.rows, "bytes": progress.size, "gaps": progress.gaps, "position": progress.position}
-        print(json.dumps(fields | {"complete": complete}))
+        say_json(fields | {"complete": complete})
         return
     if progress.already:
-        print(f"the stream is already complete, at {progress.position:,}; use --again to collect it again")
+        say(f"the stream is already complete, at {progress.position:,}; use --again to collect it again")
         return
     gaps = f", {counted(progress.gaps, 'gap')}" if progress.gaps else ""
-    print(f"collected {counted(progress.rows, 'item')}{gaps}; the journal ends at {progress.position:,}")
+    say(f"collected {counted(progress.rows, 'item')}{gaps}; the journal ends at {progress.position:,}")
 
 
 async def _report(collector: Collector) -> None:

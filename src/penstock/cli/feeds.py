@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -12,8 +12,8 @@ import typer
 from typer import Option
 
 from ..errors import LocalError, StoreError
+from .console import LOGS, complain, say
 from .exits import CANCELED, WRONG_USE
-from .output import complain
 from .values import offering
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FeedsOptions", "address_of"]
 
-LOGS: Final = ("text", "json")
 MAX_WORKERS: Final = 256
 MAX_PORT: Final = 65_535
 
@@ -45,6 +44,10 @@ class FeedsOptions:
         str | None,
         Option("--http", metavar="[HOST:]PORT", help="With --config: serve status, metrics and health; see top."),
     ] = None
+    http_name: Annotated[
+        list[str],
+        Option("--http-name", metavar="NAME", help="With --http: a name of this server; repeatable."),
+    ] = field(default_factory=list)
     log: Annotated[
         str, Option("--log", help="With --config: the form of logs, text or json.", autocompletion=offering(*LOGS))
     ] = "text"
@@ -62,6 +65,8 @@ class FeedsOptions:
         if self.log not in LOGS:
             raise LocalError(f"--log {self.log!r} is not known; use text or json")
         place = None if self.http is None else address_of(self.http)
+        if self.http_name and place is None:
+            raise LocalError("--http-name is a name of the server of --http; use both")
         file = load(self.config)
         table = _serve(file, serve)
         if self.check:
@@ -71,7 +76,9 @@ class FeedsOptions:
             raise LocalError("; ".join(file.problems.values()))
         from ..feeds.command import collect_feeds
 
-        if collect_feeds(file, workers=self.workers, http=place, log=self.log, serve=table) == signal.SIGINT:
+        names = self.http_name
+        stopped = collect_feeds(file, workers=self.workers, http=place, names=names, log=self.log, serve=table)
+        if stopped == signal.SIGINT:
             raise typer.Exit(CANCELED)
 
 
@@ -105,9 +112,9 @@ def _check(file: FeedsFile, serve: Serve | None) -> None:
         except LocalError as error:
             problems.append(f"{file.path}: feed {name!r}: {error}")
         else:
-            print(f"{name}: {config.route} from {config.url} into {config.journal}, log {config.source_of(name)}")
+            say(f"{name}: {config.route} from {config.url} into {config.journal}, log {config.source_of(name)}")
     for name in sorted(file.disabled):
-        print(f"{name}: not enabled")
+        say(f"{name}: not enabled")
     if file.group is not None and file.feeds:
         problems += _check_group(file)
     if serve is not None:
@@ -127,7 +134,7 @@ def _check_group(file: FeedsFile) -> list[str]:
         member = membership(file)
     except (LocalError, StoreError) as error:
         return [str(error)]
-    print(f"group {member.name}: in {member.store}")
+    say(f"group {member.name}: in {member.store}")
     return []
 
 
@@ -140,5 +147,5 @@ def _check_serving(file: FeedsFile, serve: Serve) -> list[str]:
     except LocalError as error:
         return [str(error)]
     for name, folder in folders.items():
-        print(f"{folder}: served as {name}")
+        say(f"{folder}: served as {name}")
     return []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import signal
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -15,6 +13,7 @@ from typer import Option
 from ..access.listening import without_files
 from ..errors import LocalError
 from ..urls import parse_url
+from .console import COLLECTING, note, say, start_logging
 from .exits import CANCELED
 from .signals import stop_signal
 
@@ -79,9 +78,9 @@ class Listener:
         """Receive rows until a signal arrives."""
         from ..aio.loop import run
 
-        logging.basicConfig(format="penstock: %(message)s")
+        start_logging(COLLECTING)
         if not self.closed and not all(_is_local(url) for url in self.urls):
-            print("penstock: everybody who can connect may write here; use --auth or --cafile", file=sys.stderr)
+            note("penstock: everybody who can connect may write here; use --auth or --cafile")
         if run(self._serve()) == signal.SIGINT:
             raise typer.Exit(CANCELED)
 
@@ -95,9 +94,9 @@ class Listener:
         accept = self._acceptor()
         async with receiver, serve(receiver.service, *self.urls, settings=self.settings, acceptor=accept) as server:
             for url in server.urls:
-                print(f"listening on {without_files(url)}", flush=True)
+                say(f"listening on {without_files(url)}")
             stopped = await arrived
-        print("stopped; the same command continues from here", file=sys.stderr)
+        note("stopped; the same command continues from here")
         return stopped
 
     def _acceptor(self) -> Acceptor | None:

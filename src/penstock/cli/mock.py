@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from ..access.listening import server_tls
 from ..errors import LocalError
-from .connection import log
+from .console import note
 from .groups import grouped
 from .replay import speed_of
 from .schemas import KIND_OF, procedures_of
@@ -60,7 +60,7 @@ class AnswerOptions:
         if not procedures:
             raise LocalError(f"{source} has no procedures to mock")
         for route, (kind, _) in procedures.items():
-            log(f"{kind.name.lower():8} {route}")
+            note(f"{kind.name.lower():8} {route}")
         options = MockOptions(
             seed=self.seed,
             rate=self.rate or None,

@@ -15,14 +15,15 @@ from typer import Argument, Option
 
 from ..access.listening import server_tls
 from ..errors import ApplicationError, ConnectError, LinkLost, LocalError, Rejected
+from ..kinds import KIND_NAMES
 from ..texts import counted
 from ..urls import parse_url
 from .arguments import Credit
 from .bodies import bodies_of
-from .bridge import Log, start_logging
+from .bridge import Log
 from .confirm import Yes, allow_replacing
 from .connect_options import ConnectOptions
-from .connection import log
+from .console import SERVING, note, say, start_logging
 from .contexts import offered, resolved
 from .exits import CANCELED
 from .groups import grouped
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["record"]
 
-KINDS: Final = ("call", "stream", "fire", "upload", "channel")
 CODEC: Final = "codec"
 
 Use = Callable[["Peer", str, "Payload"], Awaitable[None]]
@@ -51,7 +51,8 @@ class RecordOptions:
 
     file: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The file to write.")]
     kind: Annotated[
-        str, Option("--kind", help=f"The kind of request: {', '.join(KINDS)}.", autocompletion=offering(*KINDS))
+        str,
+        Option("--kind", help=f"The kind of request: {', '.join(KIND_NAMES)}.", autocompletion=offering(*KIND_NAMES)),
     ] = "stream"
     items: Annotated[
         str, Option("--items", metavar="ITEMS", help="The items of an upload or channel: text, @FILE, or -.")
@@ -104,8 +105,8 @@ def record(
     from ..aio.loop import run
     from ..recording.recorder import Recorder
 
-    if recording.kind not in KINDS:
-        raise LocalError(f"--kind {recording.kind!r} is unknown; use one of: {', '.join(KINDS)}")
+    if recording.kind not in KIND_NAMES:
+        raise LocalError(f"--kind {recording.kind!r} is unknown; use one of: {', '.join(KIND_NAMES)}")
     if bool(recording.listen) == bool(url) or bool(recording.listen) != bool(recording.to):
         raise LocalError("give either URL and ROUTE, or --listen and --to")
     server = recording.to or url
@@ -138,7 +139,7 @@ def _record_clients(recording: RecordOptions, server: str, bridged: dict[str, An
 
     if options.timeout is not None:
         raise LocalError("--timeout limits one request; a recording of clients ends with Ctrl-C")
-    start_logging(recording.log_form)
+    start_logging(SERVING, recording.log_form)
     with Recorder(recording.file, server) as recorder:
         run(_proxy(recorder, server_tls(recording.listen, None, None, None), bridged))
         _report(recorder, recording.file)
@@ -186,7 +187,7 @@ async def _proxy(recorder: Recorder, urls: list[str], bridged: dict[str, Any]) -
     stopped = stop_signal()
     async with _bridge(recorder, urls, bridged) as server:
         for url in server.urls:
-            print(f"listening on {url}", flush=True)
+            say(f"listening on {url}")
         await stopped
 
 
@@ -241,4 +242,4 @@ def _bridge(recorder: Recorder, urls: list[str], bridged: dict[str, Any], **more
 
 
 def _report(recorder: Recorder, path: Path) -> None:
-    log(f"recorded {counted(recorder.streams, 'request')}, {counted(recorder.events, 'event')} in {path}")
+    note(f"recorded {counted(recorder.streams, 'request')}, {counted(recorder.events, 'event')} in {path}")

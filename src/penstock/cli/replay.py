@@ -16,7 +16,8 @@ from ..protocols import EXAMPLE_URL
 from ..texts import counted
 from .bodies import bodies_of
 from .connect_options import ConnectOptions
-from .connection import log, print_items, with_peer
+from .connection import print_items, with_peer
+from .console import note, say
 from .contexts import offered, resolved
 from .groups import grouped
 from .output import OutputOptions
@@ -111,7 +112,7 @@ def _serve(recording: Recording, options: ReplayOptions, connecting: ConnectOpti
     from ..aio.loop import run
     from ..recording.replaying import Replay
 
-    log(f"{counted(len(recording.interactions), 'interaction')} of {recording.url}")
+    note(f"{counted(len(recording.interactions), 'interaction')} of {recording.url}")
     made = Replay(recording, speed, options.loop)
     urls = server_tls(options.listen or [EXAMPLE_URL], connecting.cafile, connecting.cert, connecting.key)
     run(listen_until_stopped(made.service, urls))
@@ -124,7 +125,7 @@ async def listen_until_stopped(service: Any, urls: list[str]) -> None:
     stopped = stop_signal()
     async with serve(service, *urls) as server:
         for url in server.urls:
-            print(f"listening on {url}", flush=True)
+            say(f"listening on {url}")
         await stopped
 
 
@@ -169,7 +170,8 @@ async def _items(recording: Recording, chosen: Interaction, speed: float, loop: 
     while True:
         async for event in paced_events(_only(recording.events(chosen), wanted), speed):
             yield event.payload
-        if not loop:
+        # Without items, a loop would never rest.
+        if not loop or not chosen.sent + chosen.items:
             return
 
 

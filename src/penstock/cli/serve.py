@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import logging
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -20,7 +19,8 @@ from typer import Argument, Option
 from ..access.listening import server_tls, without_files
 from ..errors import LocalError
 from .connect_options import Debug, Set, ShowSecrets, Stats
-from .connection import log, summary
+from .connection import summary
+from .console import SERVING, note, say, start_logging
 from .framedump import FrameDump
 from .given import given_settings
 from .groups import grouped
@@ -144,7 +144,7 @@ def run_server(
     from ..aio.loop import run
 
     addresses = server_tls(urls, options.cafile, options.cert, options.key)
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    start_logging(SERVING)
     run(_serve(load(), addresses, options, settings, announce))
 
 
@@ -181,18 +181,18 @@ async def until_stopped(
     counters = Metrics()
     taps: list[Tap] = [counters] if options.metrics or options.stats else []
     if options.debug:
-        taps.append(FrameDump(log, secrets=options.show_secrets, settings=settings))
+        taps.append(FrameDump(note, secrets=options.show_secrets, settings=settings))
     async with listen(taps) as server:
         with _exposed(counters, options.metrics) as metrics_url:
             shown = [without_files(url) if options.cert else url for url in server.urls]
             for url in shown:
-                print(f"listening on {url}", flush=True)
+                say(f"listening on {url}")
             if metrics_url:
-                print(f"metrics on {metrics_url}", flush=True)
+                say(f"metrics on {metrics_url}")
             announce(shown)
             await stopped
     if options.stats:
-        log(summary(counters.snapshot(), monotonic() - began))
+        note(summary(counters.snapshot(), monotonic() - began))
 
 
 def _exposed(counters: Metrics, place: str | None) -> AbstractContextManager[str]:

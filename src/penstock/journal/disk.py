@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
+from ..access.private import open_private
 from ..errors import DiskFull, JournalError
 from ..store.log import sync_folder
 
@@ -118,25 +119,6 @@ def make_folder(folder: Path, *, fsync: bool = True) -> None:
             each.chmod(0o700)
             if fsync:
                 sync_folder(each.parent)
-
-
-def open_private(path: Path, flags: int) -> int:
-    """Open or create a file, for this user only regardless of the umask; an existing one keeps its mode.
-
-    Symbolic links are not followed. The flags are those of `os.open`; with `os.O_EXCL` the file must be new.
-    """
-    flags |= os.O_CLOEXEC | os.O_NOFOLLOW
-    while True:
-        try:
-            fd = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            if flags & os.O_EXCL:
-                raise
-            with suppress(FileNotFoundError):
-                return os.open(path, flags)
-        else:
-            os.fchmod(fd, 0o600)
-            return fd
 
 
 def replace_file(path: Path, data: bytes, *, fsync: bool = True) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
+from ..access.private import open_private
 from ..errors import SessionStoreError
 
 __all__ = ["MAGIC", "TEMPORARY", "Log", "frame", "split", "store_errors", "sync_folder"]
@@ -104,7 +105,7 @@ class Log:
 
         """
         with store_errors(self.path, "be read"):
-            self._fd = os.open(self.path, os.O_RDWR)
+            self._fd = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
             records, self.size = self._split(self.path.read_bytes())
             os.ftruncate(self._fd, self.size)
         return records
@@ -134,7 +135,8 @@ class Log:
         temporary = self.path.with_name(self.path.name + TEMPORARY)
         with store_errors(self.path, "be rewritten"):
             # THREATS 28: only the owner may read the clients' data.
-            fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            temporary.unlink(missing_ok=True)
+            fd = open_private(temporary, os.O_RDWR | os.O_EXCL)
             try:
                 _write(fd, data, 0)
                 os.fsync(fd)
