@@ -92,6 +92,7 @@ RULES = {
     "tryit": Rule(ours={"top", "protocols", "urls", "aio", "schema", "reflection"}, theirs_lazily={"websockets"}),
     # Options of commands and of Spark describe peers in the same way.
     "access": Rule(ours={"top"}),
+    "access.exposure": Rule(ours={"top", "urls", "access"}),
     "access.listening": Rule(ours={"top", "urls", "access"}),
     "access.target": Rule(ours={"top", "protocols", "access"}, lazily={"public", "aio"}),
     "observe": Rule(ours={"top", "aio"}),

@@ -82,18 +82,18 @@ CONSOLES = {
     "docs/how-to/spark.md": Console(publisher=True, skipped={"penstock collect --listen": ENDLESS}),
     "docs/how-to/tls.md": Console(
         certificates=True,
-        swaps={"0.0.0.0:7878": "localhost:{0}", "localhost:7878": "localhost:{0}"},
+        swaps={"localhost:7878": "localhost:{0}"},
         skipped={"penstock call rsocket+tls://example.org": ELSEWHERE},
     ),
     "docs/how-to/transports.md": Console(
         certificates=True,
-        swaps={"127.0.0.1:7878": "127.0.0.1:{0}", "0.0.0.0:7878": "localhost:{1}", "localhost:7878": "localhost:{1}"},
+        swaps={"127.0.0.1:7878": "127.0.0.1:{0}", "localhost:7878": "localhost:{1}"},
         skipped={
             "rsocket+unix": ROOT_ONLY,
         },
     ),
     "docs/how-to/typed.md": Console(pages={"quotes.py": 1}),
-    "docs/how-to/websocket.md": Console(swaps={"0.0.0.0:7878": "127.0.0.1:{0}", "localhost:7878": "127.0.0.1:{0}"}),
+    "docs/how-to/websocket.md": Console(swaps={"localhost:7878": "127.0.0.1:{0}"}),
     "docs/reference/cli.md": Console(
         swaps={"-d 1000000": "-d 1000", "--delay 0.5": "--delay 0.01"},
         publisher=True,
@@ -104,7 +104,7 @@ CONSOLES = {
             "penstock call rsocket+tcp://127.0.0.1:{0} echo -d hello --auth bearer:env:TOKEN": "its output has times",
             "river+tcp": ELSEWHERE,
             "penstock doctor": MACHINE,
-            "rsocket+tcp://:7878": "its ports are the reader's; other pages run it",
+            "penstock serve app:service": "its ports are the reader's; other pages run it",
             "penstock playground": "README.md runs it",
             "penstock top": ENDLESS,
             "penstock journal dump": "the rows are not as old as that",
