@@ -124,6 +124,8 @@ CONSOLES = {
             "penstock describe": "tests/cli/test_describe.py runs it",
             "penstock ui": ENDLESS,
             "penstock record": "tests/cli/test_record.py runs it",
+            "penstock replay": "tests/cli/test_replay.py runs it",
+            "penstock mock": "tests/cli/test_mock.py runs it",
             "penstock bench": "tests/cli/test_bench.py runs it",
             "penstock codegen": "tests/cli/test_codegen.py runs it",
         },
