@@ -1,4 +1,7 @@
-"""The shares of clients in what a process has once for all of them: threads, places, bytes that wait for the disk."""
+"""What clients take up: their shares of what a process has once for all of them, and the bytes that are held for them.
+
+Threads, places and bytes that wait for the disk have shares. Bytes are also in the ledger, like all that is received.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TypeAlias
 
+from ..account import UNLIMITED, Account
 from ..connection import Connection
 from ..errors import Rejected
 
-__all__ = ["Client", "Shares", "client_of"]
+__all__ = ["Client", "Shares", "client_of", "held"]
 
 Client: TypeAlias = Hashable
 """Who takes something: what `client_of` returns."""
@@ -23,6 +27,17 @@ def client_of(connection: Connection) -> Client:
     Where there is neither, each connection is a client.
     """
     return connection.counted_as or connection
+
+
+@contextmanager
+def held(connection: Connection, size: int) -> Iterator[None]:
+    """Count bytes that a handler holds for the client of a connection while a block lasts, in the ledger."""
+    account = Account(UNLIMITED, connection.account)
+    account.book(size)
+    try:
+        yield
+    finally:
+        account.close()
 
 
 class Shares:
@@ -67,8 +82,14 @@ class Shares:
         """Take something at once, and return True; return False if it is above the client's share. See `give_back`."""
         if self._waiting or not self._allows(client, size):
             return False
-        self._add(client, size)
+        self.add(client, size)
         return True
+
+    def add(self, client: Client, size: int = 1) -> None:
+        """Count something that a client has, whatever its share is."""
+        self.used += size
+        self._own[client] += size
+        self.peak = max(self.peak, self.used)
 
     def give_back(self, client: Client, size: int = 1) -> None:
         """Give back what was taken."""
@@ -83,10 +104,9 @@ class Shares:
     def taken(self, client: Client, size: int = 1) -> Iterator[None]:
         """Take something while a block lasts; `Rejected` if it is above the client's share."""
         if not self.take(client, size):
-            # Clients of ours try again after this text.
             raise Rejected(
-                message=f"max_streams ({self.limit}) {self._name} are shared: this client has {self._own[client]}, all "
-                f"others have {self.used - self._own[client]}; try again later"
+                message=f"this client has {self._own[client]} of {self.limit} {self._name}, and all others have "
+                f"{self.used - self._own[client]}: it may not have more than it leaves; try again later"
             )
         try:
             yield
@@ -129,11 +149,6 @@ class Shares:
         free, own = self.limit - self.used - size, self._own[client]
         return free >= 0 and (not own or own + size <= free)
 
-    def _add(self, client: Client, size: int) -> None:
-        self.used += size
-        self._own[client] += size
-        self.peak = max(self.peak, self.used)
-
     def _serve(self) -> None:
         """Give those that wait what they may have, a piece to each client in turn."""
         served = True
@@ -145,7 +160,7 @@ class Shares:
                     self._leave(client, request)
                     served = True
                     if not waiter.done():
-                        self._add(client, size)
+                        self.add(client, size)
                         waiter.set_result(None)
                 elif not self._own[client]:
                     # It has nothing, and needs more than is free: nobody else gets what is given back.

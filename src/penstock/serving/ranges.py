@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from ..errors import DataLost, JournalError
+from ..journal.disk import converted
 from ..journal.index import Stored
 from ..journal.ports import LogReader
 from ..journal.reader import JournalReader
@@ -106,7 +107,7 @@ def _stored(run: list[Stored], begin: int) -> Iterator[pa.Buffer]:
             f"{path}: positions {first} to {end - 1} were trimmed while they were read; start at the earliest position"
         ) from None
     except OSError as error:
-        raise JournalError(f"{path}: cannot be read ({error.strerror}); check the disk and its permissions") from error
+        raise converted(error, path, "be read") from error
 
 
 def _fill(fd: int, view: memoryview, offset: int, path: str) -> None:
