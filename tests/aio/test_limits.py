@@ -338,7 +338,7 @@ def test_principal_has_a_limit_from_all_addresses() -> None:
             counts.admitted(session(name), here, Admitted(principal="bob"))
             continue
         with pytest.raises(
-            SetupRejected, match=r"max_connections_per_address \(2\) are open for principal bob"
+            SetupRejected, match=r"max_connections_per_address \(2\) are open, for principal bob"
         ) as full:
             counts.admitted(session(name), here, Admitted(principal="bob"))
         assert full.value.temporary and here.counted_as == "c"

@@ -152,11 +152,14 @@ class Limits:
         """Return why a new session from `address` is refused; None if it is accepted."""
         if self._linked.total() >= self.settings.max_connections:
             return Refusal(RefusalCause.LIMIT, f"{self._of_all} are open")
-        if self._linked[address] >= self.settings.max_connections_per_address:
-            return Refusal(RefusalCause.CLIENT_LIMIT, f"{self._of_one_client} are open")
-        if self._linked[address] > max(descriptors.spare(), 0):
-            return Refusal(RefusalCause.CLIENT_LIMIT, _of_descriptors())
-        return None
+        reason = self._full_for(address)
+        return Refusal(RefusalCause.CLIENT_LIMIT, reason) if reason else None
+
+    def _full_for(self, client: str) -> str:
+        """Return which limit a client has reached; empty if it may have another session, whose link is there."""
+        if self._linked[client] >= self.settings.max_connections_per_address:
+            return f"{self._of_one_client} are open"
+        return _of_descriptors() if self._linked[client] > max(descriptors.spare(), 0) else ""
 
     def linked(self, session: Session, client: str) -> None:
         """Count the link of `session`, instead of its earlier one, for an address or `Connection.counted_as`."""
@@ -174,9 +177,10 @@ class Limits:
         client = connection.counted_as
         if connection.principal == before or self._clients.get(session, client) == client:
             return
-        if self._linked[client] >= self.settings.max_connections_per_address:
+        reason = self._full_for(client)
+        if reason:
             connection.principal = before
-            raise SetupRejected.full(f"{self._of_one_client} are open for {client}", REJECTED)
+            raise SetupRejected.full(f"{reason}, for {client}", REJECTED)
         self.linked(session, client)
 
     def unlinked(self, session: Session) -> Session | None:
