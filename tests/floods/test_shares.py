@@ -151,13 +151,13 @@ async def reads(attacked: Attacked, stack: AsyncExitStack) -> None:
     """Begin to read many ranges, and go on with none of them."""
     peer = await stack.enter_async_context(attacked.client("greedy"))
     route, data = question("read", source=SOURCE, uuid=attacked.uuid, first=0, end=BATCHES * ROWS)
-    assert await opened(stack, peer, 60, route, lambda _: data) == 0
+    assert await opened(stack, peer, 40, route, lambda _: data) == 0
 
 
 async def subscriptions(attacked: Attacked, stack: AsyncExitStack) -> None:
     """Subscribe to the journal many times, and take one item each."""
     peer = await stack.enter_async_context(attacked.client("greedy"))
-    assert await opened(stack, peer, 60, "feed", lambda _: b"earliest") == 0
+    assert await opened(stack, peer, 24, "feed", lambda _: b"earliest") == 0
 
 
 async def follows(attacked: Attacked, stack: AsyncExitStack) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from ..errors import JournalLocked
+from ..errors import JournalError, JournalLocked
 from . import gaps, retention
 from .disk import make_folder
 from .gaps import Gap
@@ -54,18 +55,30 @@ class FolderCoordinator:
         retention.drop(log_folder(self._path, source), cursor)
 
     def hold(self, name: str, owner: Owner | None = None) -> Lock | None:
-        """Hold a name for a process, by default this one; return None if another process holds it."""
+        """Hold a name for a process, by default this one; return None if another process holds it.
+
+        The name's file is removed with the lock, because clients choose names.
+        """
         retention.reader_of(name)
         path = self._lock(name)
         make_folder(path.parent)
         try:
-            return Lock(path, owner)
+            return Lock(path, owner, temporary=True)
         except JournalLocked:
             return None
 
     def holder(self, name: str) -> Owner | None:
-        """Return the process that holds, or last held, a name; None if unknown."""
+        """Return the process that holds a name, or held it when it was killed; None if unknown."""
         return owner_of(self._lock(name))
+
+    def sweep(self) -> None:
+        """Remove the files of names that nobody holds: those of processes that were killed."""
+        found: list[Path] = []
+        with suppress(OSError):
+            found = list(Path(self._path.removeprefix("file://"), HELD).iterdir())
+        for path in found:
+            with suppress(JournalError):
+                Lock(path, temporary=True).close()
 
     def recorded(self, source: str) -> list[Gap]:
         """Return the losses that were recorded apart from the rows, in order."""

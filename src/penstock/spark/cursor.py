@@ -137,9 +137,10 @@ class Cursor:
                 if self._lock is None and self._is_sibling(self._reader):
                     self._join(part)
                 elif self._lock is None and time.monotonic() > deadline:
+                    holder = self._coordinator.holder(self._reader) or "another process"
                     raise JournalLocked(
-                        f"journal {self._journal}: {self._coordinator.holder(self._reader)} reads it as "
-                        f"{self._reader!r} for another driver; stop it, or give this query a reader name of its own"
+                        f"journal {self._journal}: {holder} reads it as {self._reader!r} for another driver; stop it, "
+                        "or give this query a reader name of its own"
                     )
                 elif self._lock is None:
                     time.sleep(RETRY)
