@@ -13,6 +13,7 @@ from ..aio.dialer import SetupData
 from ..aio.handlers import Next, Request
 from ..aio.server import Server, serve
 from ..aio.setup import Acceptor, current_connection
+from ..aio.shares import Shares, client_of
 from ..connection import Connection
 from ..errors import LocalError, PenstockError, Rejected
 from ..kinds import Kind
@@ -35,7 +36,7 @@ logger = logging.getLogger("penstock.bridge")
 TEXT_MIME: Final = "application/json"
 """The MIME type of the text form of data."""
 MAX_PUSHES: Final = 100
-"""Metadata pushes of all clients that wait for their upstreams."""
+"""Metadata pushes that wait for their upstreams: clients have shares; those above are dropped."""
 
 
 def bridge(
@@ -113,6 +114,7 @@ class _Bridge:
         self._clients: dict[Connection, tuple[Upstream, Forwarder]] = {}
         self._forms = {_data_mime(place): text_form(place.protocol, place.options) for place in places}
         self._pushes: set[asyncio.Task[None]] = set()
+        self._pushing = Shares("pushes that wait", MAX_PUSHES)
         self.service = AnyRoute(kinds.kind_of, self._forward)
         self.service.push(self._pushed)
 
@@ -178,13 +180,15 @@ class _Bridge:
         return Side(client, form)
 
     def _pushed(self, metadata: bytes) -> None:
-        client = self._clients.get(current_connection())
-        if client is None or len(self._pushes) >= MAX_PUSHES:
+        connection = current_connection()
+        client, who = self._clients.get(connection), client_of(connection)
+        if client is None or not self._pushing.take(who):
             self._counters.metadata_dropped += 1
             return
         task = asyncio.ensure_future(client[0].push(metadata))
         self._pushes.add(task)
         task.add_done_callback(self._pushes.discard)
+        task.add_done_callback(lambda _: self._pushing.give_back(who))
 
 
 def _merges_calls(connection: Connection) -> bool:
