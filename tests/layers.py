@@ -98,6 +98,7 @@ RULES = {
     # Options of commands and of Spark describe peers in the same way.
     "access": Rule(ours={"top"}),
     "access.admission": Rule(ours={"top"}, lazily={"public"}),
+    "access.exposure": Rule(ours={"top", "urls", "access"}),
     "access.listening": Rule(ours={"top", "urls", "access"}),
     "access.target": Rule(ours={"top", "protocols", "access"}, lazily={"public", "aio"}),
     "observe": Rule(ours={"top", "aio"}),
@@ -123,7 +124,19 @@ RULES = {
         theirs={"pyarrow", "xxhash"},
     ),
     "feeds": Rule(
-        ours={"top", "protocols", "urls", "aio", "journal", "archive", "observe.logs", "pages", "serving", "access"},
+        ours={
+            "top",
+            "protocols",
+            "urls",
+            "aio",
+            "journal",
+            "archive",
+            "observe.http",
+            "observe.logs",
+            "pages",
+            "serving",
+            "access",
+        },
         lazily={"public", "observe.feed_metrics", "observe.item_traces", "replica"},
         theirs_lazily={"pyarrow"},
     ),

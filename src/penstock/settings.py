@@ -196,8 +196,8 @@ class Settings:
     resume_bytes: int = 64 * MIB
     """Sent output that a session keeps until the peer confirms it; a session cannot be resumed from older output."""
     max_sessions: int = 1_000
-    """Sessions without a link that a server keeps until their clients return, including River's; beyond it, the one
-    that has waited longest is ended."""
+    """Sessions without a link that a server keeps until their clients return, including River's; beyond it, the client
+    that has most of them loses the one that has waited longest."""
     resume_store: str = ""
     """A folder in which a server keeps its sessions on disk, so that clients can resume them after it was killed and
     restarted; all output then waits for the disk. Empty: sessions end with the process."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Argument, Option
 
-from ..access.listening import server_tls
 from ..errors import LocalError
 from ..kinds import Kind
 from ..texts import shown_json
@@ -108,17 +107,18 @@ def bridge(
     The upstream sends items only as clients request them. Each client has its own connection to the upstream. Stop it
     with Ctrl-C or SIGTERM: requests in flight may finish first.
 
-    Example: penstock bridge rsocket+ws://:7878 river+tcp://localhost:7879
+    Example: penstock bridge rsocket+ws://localhost:7878 river+tcp://localhost:7879
 
-    Example: penstock bridge river+ws://:7879/river rsocket+tls://db.example.org:7878 --kind quotes.live=stream
+    Example: penstock bridge river+ws://localhost:7880/river rsocket+tls://db.example.org:7878 --kind quotes.live=stream
     """
     from ..aio.loop import run
     from ..bridging.bridge import bridge as bridged
     from ..bridging.counters import Counters
 
     settings = options.settings()
-    urls = server_tls([listen], options.cafile, options.cert, options.key)
-    arguments = upstream.arguments(to) | {"kinds": _schema_kinds(schema) | _given_kinds(kind)}
+    urls, acceptor = options.door([listen])
+    kinds = _schema_kinds(schema) | _given_kinds(kind)
+    arguments = upstream.arguments(to) | {"kinds": kinds, "acceptor": acceptor}
     start_logging(SERVING, log_form)
     counters = Counters()
     run(

@@ -25,8 +25,8 @@ from .bodies import bodies_of
 from .connect_options import SessionOptions
 from .console import COLLECTING, note, say, say_json, start_logging
 from .contexts import offered, resolved
-from .credentials import credentials
 from .durable import STOPPED, DurableOptions, collect_in_group
+from .entrance import AllowAnonymous, entrance
 from .exits import CANCELED
 from .feeds import FeedsOptions
 from .given import given_settings
@@ -39,8 +39,9 @@ from .signals import stop_signal
 if TYPE_CHECKING:
     from ..journal.collect import Collector, Progress
     from ..replica.group import Membership
+    from ..serving.host import Listening
 
-SHARED: Final = "quiet cafile cert key options".split()
+SHARED: Final = "quiet cafile cert key allow_anonymous options".split()
 OF_A_FILE: Final = frozenset([*SHARED, *"config check workers http http_name log serve".split()])
 """The options of --config."""
 OF_LISTENING: Final = frozenset([*SHARED, *"listen receive stage_bytes journal budget auth set".split()])
@@ -72,6 +73,7 @@ class CollectOptions:
             help="Serve the journal to readers elsewhere, which show the token in PENSTOCK_SERVE_TOKEN; repeatable.",
         ),
     ] = field(default_factory=list)
+    allow_anonymous: AllowAnonymous = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress.")] = False
     as_json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False
 
@@ -127,7 +129,7 @@ def collect(
                 "--config names the streams and journals: use it without URL, ROUTE, --journal and --listen"
             )
         _refuse((given[name] for name in given if name not in OF_A_FILE), "with --config")
-        feeds.run(_serve_table(collecting, options))
+        feeds.run(_serve_table(collecting, options), allow_anonymous=collecting.allow_anonymous)
     elif listening.listen:
         if url is not None or journal is None:
             raise LocalError("--listen needs --journal, and no URL and ROUTE: clients connect to this process")
@@ -138,7 +140,8 @@ def collect(
     elif url is None or route is None or journal is None:
         raise LocalError("give URL, ROUTE and --journal of one stream, or --config FILE for many")
     else:
-        _refuse((given[name] for name in given if name in OF_OTHERS), "without --config and --listen")
+        unused = OF_OTHERS if collecting.serve else OF_OTHERS | {"allow_anonymous"}
+        _refuse((given[name] for name in given if name in unused), "without --config and --listen")
         _collect_one(url, route, journal, request, options, collecting, durable.membership(journal))
 
 
@@ -170,14 +173,14 @@ def _listener(
 ) -> Listener:
     from ..settings import Settings
 
+    urls = server_tls(listening.listen, options.cafile, options.cert, options.key)
     return Listener(
-        urls=server_tls(listening.listen, options.cafile, options.cert, options.key),
+        urls=urls,
         routes=listening.routes(),
         journal=journal,
         budget_bytes=size_of(collecting.budget),
         stage_bytes=size_of(listening.stage_bytes),
-        credentials=None if request.auth is None else credentials(request.auth),
-        closed=request.auth is not None or options.cafile is not None,
+        acceptor=entrance(urls, request.auth, collecting.allow_anonymous),
         settings=Settings(**given_settings(options.set)),
     )
 
@@ -218,7 +221,7 @@ def _collect_one(
         accept_loss=collecting.accept_loss,
         request=Request(route, payload.data, request.lasting_metadata(payload), address),
     )
-    progress, stopped = run(_collect(made, journal, collecting, member))
+    progress, stopped = run(_collect(made, journal, collecting, _readers(collecting), member))
     _print_result(progress, stopped is None, collecting.as_json)
     if stopped == signal.SIGINT:
         raise typer.Exit(CANCELED)
@@ -232,20 +235,37 @@ def size_of(text: str) -> int:
         raise LocalError(f"{text!r} is not valid; {error}") from None
 
 
+def _readers(options: CollectOptions) -> Listening | None:
+    """Return where the journal is served, and to whom; None if it is not. It is checked before anything begins."""
+    if not options.serve:
+        return None
+    from ..serving.door import OPERATOR_TOKEN, environment_token
+    from ..serving.host import Listening, check
+
+    where = Listening(
+        urls=tuple(options.serve),
+        token=environment_token(),
+        operator=environment_token(OPERATOR_TOKEN),
+        allow_anonymous=options.allow_anonymous,
+    )
+    check(where)
+    return where
+
+
 async def _collect(
-    made: Callable[..., Collector], journal: Path, options: CollectOptions, member: Membership | None
+    made: Callable[..., Collector],
+    journal: Path,
+    options: CollectOptions,
+    readers: Listening | None,
+    member: Membership | None,
 ) -> tuple[Progress, signal.Signals | None]:
     """Collect, and serve the journal meanwhile. Return the progress, and the signal that has ended it or None."""
     async with AsyncExitStack() as serving:
         told: list[Callable[[str], None]] = []
-        if options.serve:
-            from ..serving.door import OPERATOR_TOKEN, environment_token
-            from ..serving.host import Host, Listening
+        if readers is not None:
+            from ..serving.host import Host
 
-            where = Listening(
-                urls=tuple(options.serve), token=environment_token(), operator=environment_token(OPERATOR_TOKEN)
-            )
-            host = await serving.enter_async_context(Host({"journal": str(journal)}, where))
+            host = await serving.enter_async_context(Host({"journal": str(journal)}, readers))
             told.append(host.journals.stand_by)
             for url in host.urls:
                 note(f"serving the journal on {url}")
@@ -253,7 +273,7 @@ async def _collect(
             progress, stopped = await _collected(made(), options.quiet)
         else:
             progress, stopped = await collect_in_group(member, made, partial(_reported, quiet=options.quiet), *told)
-        if options.serve and stopped is None:
+        if readers is not None and stopped is None:
             note("the stream is complete; the journal is served until Ctrl-C")
             await stop_signal()
         return progress, stopped

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import msgspec
 import typer
 from typer import Option
 
+from ..access.exposure import check_page
 from ..errors import LocalError, StoreError
 from .console import LOGS, complain, say
 from .exits import CANCELED, WRONG_USE
@@ -52,11 +54,12 @@ class FeedsOptions:
         str, Option("--log", help="With --config: the form of logs, text or json.", autocompletion=offering(*LOGS))
     ] = "text"
 
-    def run(self, serve: Mapping[str, Any] | None = None) -> None:
+    def run(self, serve: Mapping[str, Any] | None = None, *, allow_anonymous: bool = False) -> None:
         """Collect the feeds of the file, or check it.
 
         Args:
             serve: Keys of the table ``[serve]``, if the command line has it instead of the file.
+            allow_anonymous: Other machines may connect to what is served, although it asks for no credentials.
 
         """
         from ..feeds.file import load
@@ -67,13 +70,19 @@ class FeedsOptions:
         place = None if self.http is None else address_of(self.http)
         if self.http_name and place is None:
             raise LocalError("--http-name is a name of the server of --http; use both")
+        if place is not None:
+            check_page("--http", place[0], allowed=allow_anonymous)
         file = load(self.config)
-        table = _serve(file, serve)
+        table = _serve(file, serve, allow_anonymous)
         if self.check:
             _check(file, table)
             return
         if not file.feeds and file.problems:
             raise LocalError("; ".join(file.problems.values()))
+        if table is not None:
+            from ..feeds.serving import check_serving
+
+            check_serving(file, table)
         from ..feeds.command import collect_feeds
 
         names = self.http_name
@@ -90,15 +99,16 @@ def address_of(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _serve(file: FeedsFile, given: Mapping[str, Any] | None) -> Serve | None:
+def _serve(file: FeedsFile, given: Mapping[str, Any] | None, allow_anonymous: bool) -> Serve | None:
     """Return how the journals are served: as the file says, or the command line."""
     from ..feeds.serve import Serve
 
-    if given is None:
-        return file.serve
-    if file.serve is not None:
+    if given is not None and file.serve is not None:
         raise LocalError(f"{file.path} has the table [serve]; give the addresses there, or with --serve, not both")
-    return Serve(**given)
+    table = file.serve if given is None else Serve(**given)
+    if table is None or not allow_anonymous:
+        return table
+    return msgspec.structs.replace(table, allow_anonymous=True)
 
 
 def _check(file: FeedsFile, serve: Serve | None) -> None:

@@ -25,6 +25,7 @@ from .confirm import Yes, allow_replacing
 from .connect_options import ConnectOptions
 from .console import SERVING, note, say, start_logging
 from .contexts import offered, resolved
+from .entrance import AllowAnonymous, entrance
 from .exits import CANCELED
 from .groups import grouped
 from .lines import ItemOptions
@@ -74,6 +75,7 @@ class RecordOptions:
         ),
     ] = None
     yes: Yes = False
+    allow_anonymous: AllowAnonymous = False
     log_form: Log = "text"
 
 
@@ -96,11 +98,12 @@ def record(
 ) -> None:
     """Send a request and record it with its response; or record everything that passes between clients and a server.
 
-    The file can be served again with `penstock replay`. Ctrl-C ends the recording.
+    The file can be served again with `penstock replay`. Ctrl-C ends the recording. With --listen, clients must show
+    what --auth says.
 
     Example: penstock record rsocket+tcp://localhost:7878 quotes.live --take 1000 -o quotes.jsonl
 
-    Example: penstock record --listen rsocket+tcp://:7879 --to rsocket+tcp://localhost:7878 -o session.jsonl
+    Example: penstock record --listen rsocket+tcp://localhost:7879 --to rsocket+tcp://localhost:7878 -o session.jsonl
     """
     from ..aio.loop import run
     from ..recording.recorder import Recorder
@@ -114,7 +117,7 @@ def record(
     allow_replacing(recording.file, recording.yes)
     bridged = _arguments(server, options)
     if url is None:
-        _record_clients(recording, server, bridged, options)
+        _record_clients(recording, server, bridged, request.auth, options)
         return
     if route is None:
         raise LocalError("ROUTE is missing: penstock record URL ROUTE -o FILE")
@@ -132,16 +135,20 @@ def record(
         raise typer.Exit(CANCELED)
 
 
-def _record_clients(recording: RecordOptions, server: str, bridged: dict[str, Any], options: ConnectOptions) -> None:
-    """Record everything that passes between clients and a server."""
+def _record_clients(
+    recording: RecordOptions, server: str, bridged: dict[str, Any], auth: str | None, options: ConnectOptions
+) -> None:
+    """Record everything that passes between a server and clients with the right credentials."""
     from ..aio.loop import run
     from ..recording.recorder import Recorder
 
     if options.timeout is not None:
         raise LocalError("--timeout limits one request; a recording of clients ends with Ctrl-C")
     start_logging(SERVING, recording.log_form)
+    urls = server_tls(recording.listen, None, None, None)
+    admitted = bridged | {"acceptor": entrance(urls, auth, recording.allow_anonymous)}
     with Recorder(recording.file, server) as recorder:
-        run(_proxy(recorder, server_tls(recording.listen, None, None, None), bridged))
+        run(_proxy(recorder, urls, admitted))
         _report(recorder, recording.file)
 
 

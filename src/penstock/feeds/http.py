@@ -8,16 +8,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
-from socket import AF_INET6, SHUT_RDWR
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from ..errors import ConnectError
+from ..observe.http import BoundedServer
 from ..pages.guard import HEADERS, is_meant, texts_script
 from ..texts import shortened, shown_json
 from .board import Board
@@ -27,12 +27,6 @@ __all__ = ["listening"]
 
 logger = logging.getLogger("penstock.feeds")
 
-MAX_REQUESTS: Final = 16
-"""Connections that are kept. Beyond it, the oldest one is closed: idle clients must not keep a probe out."""
-MAX_THREADS: Final = 64
-"""Threads that answer. Those that wait for a disk cannot be ended."""
-REQUEST_SECONDS: Final = 10.0
-"""How long a client may take to send its request, and to read the answer."""
 POLL_SECONDS: Final = 0.1
 """How soon the server notices that it is to stop."""
 PAGE: Final = {"/": "page.html", "/page.js": "page.js", "/page.css": "page.css"}
@@ -87,12 +81,7 @@ def listening(
         server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    # A request in flight must not hold up the end of the process.
-    block_on_close = False
-    request_queue_size = MAX_REQUESTS
-
+class _Server(BoundedServer):
     def __init__(
         self,
         board: Board,
@@ -105,45 +94,10 @@ class _Server(ThreadingHTTPServer):
         self.exposition = exposition
         self.host = host
         self.names = names
-        self._lock = threading.Lock()
-        # In the order of their arrival.
-        self._connections: dict[Any, None] = {}
-        self._answering = 0
-        if ":" in host:
-            self.address_family = AF_INET6
-        super().__init__((host, port), _Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a request in a thread; if there is no place left, close the oldest connection first."""
-        with self._lock:
-            if self._answering >= MAX_THREADS:
-                self.shutdown_request(request)
-                return
-            if len(self._connections) >= MAX_REQUESTS:
-                oldest = next(iter(self._connections))
-                del self._connections[oldest]
-                with suppress(OSError):
-                    # Its thread reads the end, and closes it.
-                    oldest.shutdown(SHUT_RDWR)
-            self._connections[request] = None
-            self._answering += 1
-        super().process_request(request, client_address)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a request, and give its place up."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            with self._lock:
-                self._connections.pop(request, None)
-                self._answering -= 1
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore clients that went away while they were answered."""
+        super().__init__(host, port, _Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    timeout = REQUEST_SECONDS
     server: _Server
     # One request for each connection: an idle client must not keep a thread.
     protocol_version = "HTTP/1.0"

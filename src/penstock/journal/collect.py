@@ -27,8 +27,8 @@ from ..errors import (
     ApplicationError,
     Canceled,
     ConnectError,
-    DiskFull,
     JournalError,
+    JournalUnavailable,
     LimitExceeded,
     LinkError,
     LocalError,
@@ -183,7 +183,7 @@ class Collector:
         while True:
             try:
                 log = FeedLog(self._place)
-            except DiskFull as error:
+            except JournalUnavailable as error:
                 await until_room(self.progress, error)
             else:
                 self.progress.turn(Phase.CONNECTING)

@@ -11,10 +11,11 @@ from pathlib import Path
 from types import TracebackType
 
 from ..access.private import open_private
-from ..errors import DiskFull, JournalError
+from ..errors import DiskFull, JournalError, JournalUnavailable
 from ..store.log import sync_folder
 
 __all__ = [
+    "NO_RESOURCES",
     "NO_ROOM",
     "converted",
     "disk_errors",
@@ -29,10 +30,12 @@ __all__ = [
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 """The numbers of errors that mean that the disk is full."""
+NO_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
+"""The numbers of errors that mean that the process, or the system, has no descriptors or memory at the moment."""
 
 
 class disk_errors:
-    """Convert an `OSError` inside the block: to `DiskFull` if there was no space or quota, otherwise to `JournalError`.
+    """Convert an `OSError` inside the block, as :func:`converted` does.
 
     `action` is what failed at this path, as in "be listed".
     """
@@ -55,11 +58,20 @@ class disk_errors:
 
 
 def converted(error: OSError, path: Path | str, action: str) -> JournalError:
-    """Return the error to raise instead; see `disk_errors`."""
+    """Return the error to raise instead of one of the system.
+
+    It is `DiskFull` if there was no space or quota, and `JournalUnavailable` if there were no descriptors or no memory:
+    the same call may succeed later. Otherwise it is `JournalError`. `action` is what failed, as in "be listed".
+    """
     if error.errno in NO_ROOM:
         return DiskFull(
             f"{path}: cannot {action}: the disk is full; free some space, or let the readers commit, which trims "
             "the journal; no row for which append has returned is lost"
+        )
+    if error.errno in NO_RESOURCES:
+        return JournalUnavailable(
+            f"{path}: cannot {action} at the moment ({error.strerror or error}); nothing was changed; raise the limit "
+            "of open files (ulimit -n), or let this process do less at once"
         )
     return JournalError(
         f"{path}: cannot {action} ({error.strerror or error}); check the path, its permissions and the disk"

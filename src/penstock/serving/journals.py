@@ -19,8 +19,9 @@ from ..connection import Connection
 from ..errors import ApplicationError, LocalError, SetupRejected
 from ..journal.layout import check_name
 from .access import JOURNAL, Selection
+from .capacity import Capacity
 from .messages import STANDBY
-from .service import Action, Authorize, Capacity, Routes, read_and_commit
+from .service import Action, Authorize, Routes, read_and_commit
 
 __all__ = ["ServedJournals", "journal_names"]
 
