@@ -31,7 +31,7 @@ __all__ = ["ROUTE", "Query", "Sent", "State", "audited"]
 ROUTE: Final = "penstock.audit"
 """The reserved route: a call with a `Query` returns a list of `Sent`, both in the connection's encoding, or as JSON."""
 MAX_STREAMS: Final = 1_024
-"""Streams to remember. Beyond it, the client that has most of them loses its oldest; each takes at most about 200 KiB."""
+"""Streams to remember. Beyond it, the client that has most loses its oldest; each takes at most about 200 KiB."""
 MAX_REQUEST_BYTES: Final = 4_096
 """Request data up to this size is remembered, to tell streams of one route apart."""
 MAX_ANSWER_BLOCKS: Final = 65_536
