@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from collections.abc import Callable
@@ -53,10 +52,11 @@ def journal_server(
     from .. import Bearer
 
     async def accept(setup: Setup) -> Admitted:
-        if operator is not None and shows(setup, Bearer(await asyncio.to_thread(_current, operator))):
+        # A token in a file is read from a disk: clients wait for their turns, as for all that is read for them.
+        if operator is not None and shows(setup, Bearer(await journals.in_thread(setup.address, _current, operator))):
             return journals.admit(setup.payload.data, operator=True)
         if token is not None:
-            require(Bearer(await asyncio.to_thread(_current, token)))(setup)
+            require(Bearer(await journals.in_thread(setup.address, _current, token)))(setup)
         return journals.admit(setup.payload.data)
 
     settings = fitting(SETTINGS, *urls, serving=True)
