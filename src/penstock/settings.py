@@ -293,11 +293,8 @@ class Settings:
                 raise LocalError(
                     f"Settings.{name} is {getattr(self, name)}; it must be between 0.001 and 2147483 seconds"
                 )
-        for name in ("metadata_mime", "data_mime"):
-            # RSocket 1.0, SETUP: ASCII, after a length of 8 bits, and not null terminated.
-            mime = getattr(self, name)
-            if not mime.isascii() or not mime.isprintable() or len(mime) > 255:
-                raise LocalError(f"Settings.{name} is {mime[:40]!r}; it must be at most 255 printable ASCII characters")
+        _check_mime("metadata_mime", self.metadata_mime)
+        _check_mime("data_mime", self.data_mime)
         for route, size in self.element_sizes:
             if not 1 <= size <= self.max_frame_bytes:
                 raise LocalError(
@@ -316,6 +313,12 @@ class Settings:
             _check_header(header)
         if not isinstance(self.lease, bool):
             check_plain(self.lease.grant, "the method grant of Settings.lease")
+
+
+def _check_mime(name: str, mime: str) -> None:
+    # RSocket 1.0, SETUP: ASCII, after a length of 8 bits, and not null terminated.
+    if not mime.isascii() or not mime.isprintable() or len(mime) > 255:
+        raise LocalError(f"Settings.{name} is {mime[:40]!r}; it must be at most 255 printable ASCII characters")
 
 
 def _check_header(header: object) -> None:

@@ -24,7 +24,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "bridge": ("bridge", "URL", UPSTREAM),
     "mock": ("mock", "{0}/schema.json", "URL"),
     "playground": ("playground", "URL"),
-    "record": ("record", "--listen", "URL", "--to", UPSTREAM, "-o", "{0}/file"),
+    "record": ("record", "--listen", "URL", "--to", UPSTREAM, "-o", "{0}/file", "--yes"),
     "replay": ("replay", "{0}/recording", "--listen", "URL"),
     "collect --listen": ("collect", "--listen", "URL", "--receive", "in", "-j", "{0}/in"),
     "collect --serve": ("collect", UPSTREAM, "r", "-j", "{0}/j", "--serve", "URL"),

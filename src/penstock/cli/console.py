@@ -13,7 +13,18 @@ from ..errors import LocalError
 from ..observe.logs import JsonLines, TextLines
 from ..texts import shown, shown_json, shown_line
 
-__all__ = ["COLLECTING", "LOGS", "SERVING", "complain", "escape_everything", "note", "say", "say_json", "start_logging"]
+__all__ = [
+    "COLLECTING",
+    "LOGS",
+    "SERVING",
+    "ask",
+    "complain",
+    "escape_everything",
+    "note",
+    "say",
+    "say_json",
+    "start_logging",
+]
 
 LOGS: Final = ("text", "json")
 """The forms of logs."""
@@ -34,6 +45,11 @@ def say_json(value: Any, indent: int | None = None, *, flush: bool = True) -> No
 def note(line: str) -> None:
     """Print a line to standard error: something other than the result."""
     print(shown_line(line), file=sys.stderr, flush=True)
+
+
+def ask(question: str) -> None:
+    """Print a question, which may have lines before it, to standard error."""
+    print(shown(question), end="", file=sys.stderr, flush=True)
 
 
 def complain(message: str) -> None:

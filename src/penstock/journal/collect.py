@@ -118,7 +118,7 @@ class Collector:
         segment_seconds: float = float("inf"),
         setup: bytes | Payload = b"",
     ) -> None:
-        self._window = Window(credit, window_bytes)
+        self.progress, self._window = Progress(), Window(credit, window_bytes)
         self._url, self._route, self._journal, self._ssl, self._setup = url, route, journal, ssl, setup
         self._request = Payload(data, metadata)
         # If sessions cannot outlive their links, each broken link leaves a gap.
@@ -135,7 +135,6 @@ class Collector:
             replica=None if committer is None else committer.replica,
             options={"budget_bytes": budget_bytes, "accept_loss": accept_loss, "segment_seconds": segment_seconds},
         )
-        self.progress = Progress()
 
     async def run(self) -> None:
         """Collect until the publisher completes the stream; return at once if it is complete already.

@@ -18,7 +18,7 @@ from .naming import Names, camel
 from .nodes import ANY, NONE, Node
 from .shapes import Shapes
 
-__all__ = ["Api", "Client", "Error", "Method", "read_api", "read_schema"]
+__all__ = ["MAX_PROCEDURES", "Api", "Client", "Error", "Method", "read_api", "read_schema"]
 
 VERBS: Final = {"rpc": "call", "upload": "upload", "subscription": "stream", "stream": "channel", "fire": "fire"}
 """The method of a peer for each type of procedure."""

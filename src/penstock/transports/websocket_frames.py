@@ -168,8 +168,7 @@ class FrameReader:
                 at = start
                 continue
             if end > size or self.violation is not None:
-                if self.violation is not None and head & OPCODE == Opcode.BINARY:
-                    self._begin_refused(data, start, end, out)
+                self._begin_refused(head, data, start, end, out)
                 # A frame that will be skipped needs only its header.
                 self._need = (start if end - start > self._limit and not head & CONTROL else end) - at
                 break
@@ -257,8 +256,10 @@ class FrameReader:
                 out.append(len(held).to_bytes(self._width, "big"))
             out.append(bytes(held))
 
-    def _begin_refused(self, data: bytes, start: int, end: int, out: list[bytes]) -> None:
+    def _begin_refused(self, head: int, data: bytes, start: int, end: int, out: list[bytes]) -> None:
         """Return the beginning of a message that is refused, if it is the first one and too long."""
+        if self.violation is None or head & OPCODE != Opcode.BINARY:
+            return
         if self._limit == self._max_bytes or self._max_skipped or end - start <= self._limit:
             return
         beginning = data[start : start + BEGINNING_BYTES]

@@ -81,7 +81,7 @@ def test_dump_writes_tables(penstock: Penstock, tmp_path: Path, format: str) -> 
     out = tmp_path / "rows"
     out.write_text("before")
     dump = ("journal", "dump", str(tmp_path / "journal"), "--from", "5", "--format", format)
-    assert penstock(*dump, "--out", str(out)).code == 0
+    assert penstock(*dump, "--out", str(out), "--yes").code == 0
     table = pyarrow.parquet.read_table(out) if format == "parquet" else pa.ipc.open_stream(out.read_bytes()).read_all()
     assert table["position"].to_pylist() == list(range(5, 20))
     # Metadata may contain credentials.

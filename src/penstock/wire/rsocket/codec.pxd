@@ -25,7 +25,7 @@ cdef class Codec:
 
     @cython.locals(
         p="const unsigned char*", word="unsigned int", type=int, frame=Frame, at=Py_ssize_t, size=Py_ssize_t,
-        high=int64_t, count=int64_t,
+        count=int64_t,
     )
     cpdef Frame decode(self, bytes buffer, Py_ssize_t start, Py_ssize_t end)
     cpdef object stream_id(self, bytes buffer, Py_ssize_t start)

@@ -96,17 +96,12 @@ class Codec:
         frame = Frame.__new__(Frame) if type != REQUEST_N else RequestNFrame.__new__(RequestNFrame)
         frame.type = type
         frame.flags = word & FLAGS
-        high = p[start]
-        frame.stream_id = high << 24 | p[start + 1] << 16 | p[start + 2] << 8 | p[start + 3]
+        frame.stream_id = p[start] << 24 | p[start + 1] << 16 | p[start + 2] << 8 | p[start + 3]
         frame.metadata_type = 0
         at = start + HEADER_BYTES
         if type == REQUEST_STREAM or type == REQUEST_CHANNEL or type == REQUEST_N:
             if end - at < 4:
-                raise FrameError(
-                    f"a frame of {end - start} bytes ends within its request-n",
-                    at - start,
-                    ignorable=bool(word & IGNORE),
-                )
+                raise _without_request_n(start, at, end, bool(word & IGNORE))
             count = u32(buffer, at)
             if count > GREATEST_31:
                 count = count - 0x1_0000_0000 if self._forgiving else count & GREATEST_31
@@ -278,6 +273,10 @@ def _keepalive_body(frame: KeepaliveFrame) -> bytes | None:
     if not sound or not 0 <= frame.flags <= FLAGS or frame.position > GREATEST_63:
         return None
     return _KEEPALIVE(0, KEEPALIVE << TYPE_SHIFT | frame.flags, frame.position) + frame.data
+
+
+def _without_request_n(start: int, at: int, end: int, ignorable: bool) -> FrameError:
+    return FrameError(f"a frame of {end - start} bytes ends within its request-n", at - start, ignorable=ignorable)
 
 
 def _metadata_bytes(p: bytes, start: int, at: int, end: int, forgiving: bool) -> int:
