@@ -22,6 +22,8 @@ from tests.disk.together import Promises, again, broken_promises, process, work
 
 STEPS = 400
 """The work has some more."""
+NUMBERS = (errno.EIO, errno.ENOSPC, errno.EMFILE)
+"""The errors of the disk."""
 OPENING_STEPS = 80
 """More than it takes to open all logs."""
 
@@ -87,8 +89,7 @@ def test_power_cut_at_every_step_of_a_recovery_breaks_no_promise(tmp_path: Path)
 def test_error_at_every_step_breaks_no_promise(tmp_path: Path) -> None:
     found = {}
     for step in labs.sample(range(1, steps_of_the_work(tmp_path / "whole") + 1), 60):
-        promises = Promises()
-        number = (errno.EIO, errno.ENOSPC)[step % 2]
+        promises, number = Promises(), NUMBERS[step % len(NUMBERS)]
         journal = labs.fail(partial(work, promises=promises), tmp_path / f"{step}", step, number)
         found[step] = broken_promises(journal, promises)
     assert {step: broken for step, broken in found.items() if broken} == {}

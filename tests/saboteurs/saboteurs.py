@@ -15,10 +15,12 @@ from . import (
     in_limits,
     in_queries,
     in_queue,
+    in_readers,
     in_receiving,
     in_rolling,
     in_scheduler,
     in_sessions,
+    in_starts,
 )
 from .saboteur import Saboteur
 
@@ -33,6 +35,8 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_receiving.SABOTEURS,
     *in_archive.SABOTEURS,
     *in_queries.SABOTEURS,
+    *in_readers.SABOTEURS,
+    *in_starts.SABOTEURS,
     *in_ledger.SABOTEURS,
     *in_limits.SABOTEURS,
     *in_queue.SABOTEURS,
