@@ -17,8 +17,8 @@ from tests.disk import labs, receiving, together
 
 __all__ = ["group_commits", "micro_batches"]
 
-ERRORS = 16
-CUTS_AFTER_ERRORS = 5
+ERRORS = 30
+CUTS_AFTER_ERRORS = 2
 RECOVERIES = 8
 
 
