@@ -42,7 +42,7 @@ LABORATORIES: Final = (
             "tests/replica/test_ownership_takeovers.py",
             "tests/replica/test_restore.py",
         ),
-        {"archive": 40, "archive/sealing.py": 75, "replica": 75, "replica/ownership.py": 85, "replica/group.py": 90},
+        {"archive": 40, "archive/sealing.py": 75, "replica": 75, "replica/ownership.py": 80, "replica/group.py": 90},
     ),
 )
 
