@@ -32,7 +32,7 @@ LABORATORIES: Final = (
     Laboratory(
         ("journal", "receiving"),
         ("tests/disk", "tests/journal/test_damage.py"),
-        {"journal": 50, "journal/redo.py": 90, "journal/replay.py": 90, "receiving": 40, "receiving/log.py": 80},
+        {"journal": 36, "journal/redo.py": 90, "journal/replay.py": 80, "receiving": 40, "receiving/log.py": 80},
     ),
     Laboratory(
         ("archive", "replica"),
