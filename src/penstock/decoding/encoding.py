@@ -40,6 +40,10 @@ class Encoding:
     """Protobuf: the full name of the message."""
     unit: str = "s"
     """JSON, MessagePack, CBOR: the unit of numbers that are timestamps: s, ms, us or ns."""
+    arrays: bool = False
+    """JSON, MessagePack, CBOR: objects are arrays of their members, in the order of the columns."""
+    named_numbers: bool = True
+    """JSON: bare NaN and infinities are numbers."""
 
     @property
     def has_schema(self) -> bool:
@@ -65,7 +69,8 @@ class Encoding:
             module = import_module(f".{self.format}", __package__)
             if self.format == "arrow":
                 return cast("Decoder", module.ArrowDecoder(fields))
-            return cast("Decoder", getattr(module, f"{self.format}_decoder")(fields, self.unit))
+            options = {"arrays": self.arrays} | ({"named_numbers": self.named_numbers} if self.format == "json" else {})
+            return cast("Decoder", getattr(module, f"{self.format}_decoder")(fields, self.unit, **options))
 
     def _with_schema(self) -> AvroSchema | ProtobufSchema:
         if self.format == "avro":
