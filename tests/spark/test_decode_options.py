@@ -27,6 +27,15 @@ def test_options_are_parsed() -> None:
     assert decode(decode="avro", decodeSchema="{}", decodeWriterSchema="[]").encoding().writer_schema == b"[]"
 
 
+def test_forms_of_items_are_options() -> None:
+    plain = decode(decode="json").encoding()
+    assert (plain.named_numbers, plain.arrays) == (True, False)
+    given = decode(decode="json", allowNonNumericNumbers="false", structsAsArrays="True").encoding()
+    assert (given.named_numbers, given.arrays) == (False, True)
+    assert decode(decode="msgpack", structsAsArrays="true").encoding().arrays
+    assert decode(decode="arrow", structsAsArrays="false").encoding() == decode(decode="arrow").encoding()
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
@@ -37,6 +46,12 @@ def test_options_are_parsed() -> None:
         ({"mode": "FAILFAST"}, '"mode" has no effect'),
         ({"decode": "json", "decodeMessage": "a.B"}, '"decodeMessage" is for protobuf, not for json'),
         ({"decode": "json", "decodeWriterSchema": "{}"}, '"decodeWriterSchema" is for avro, not for json'),
+        ({"decode": "cbor", "allowNonNumericNumbers": "true"}, '"allowNonNumericNumbers" is for json, not for cbor'),
+        ({"decode": "json", "allowNonNumericNumbers": "yes"}, "true or false"),
+        (
+            {"decode": "avro", "structsAsArrays": "true"},
+            '"structsAsArrays" is for json, msgpack, cbor, not for avro',
+        ),
         ({"decode": "protobuf", "decodeSchema": "x"}, '"decodeSchemaFile" and "decodeMessage" are missing'),
         ({"decode": "json", "decodeShcema": "a INT"}, 'did you mean "decodeSchema"'),
         ({"decode": "json", "rows": "gaps"}, 'with rows set to "gaps"'),
