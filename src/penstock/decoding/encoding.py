@@ -36,6 +36,8 @@ class Encoding:
     """Avro: the schema of the columns. Protobuf: a descriptor set. Others have none."""
     writer_schema: bytes | None = None
     """Avro: the schema that the items were written with; None: the same."""
+    schema_id: int | None = None
+    """Avro: the number of that schema before each item, in Confluent's wire format; None: nothing is before it."""
     message: str = ""
     """Protobuf: the full name of the message."""
     unit: str = "s"
@@ -76,7 +78,7 @@ class Encoding:
         if self.format == "avro":
             from .avro import AvroSchema
 
-            return AvroSchema(self.schema, self.writer_schema)
+            return AvroSchema(self.schema, self.writer_schema, self.schema_id)
         from .protobuf import ProtobufSchema
 
         return ProtobufSchema(self.schema, self.message)

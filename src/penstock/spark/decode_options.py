@@ -9,7 +9,7 @@ from typing import Final
 from ..decoding.columns import FACTORS
 from ..decoding.encoding import FORMATS, Encoding
 from ..errors import LocalError
-from .given import Given, Plain, as_flag, as_text, one_of
+from .given import Given, Plain, as_count, as_flag, as_text, one_of
 
 __all__ = ["DECODE_OPTIONS", "DecodeOptions", "Mode"]
 
@@ -47,6 +47,8 @@ class DecodeOptions:
     """The field with the time of the event; None: there is no such column."""
     unit: str = "s"
     """The unit of numbers that are times: s, ms, us or ns, since 1970."""
+    schema_id: int | None = None
+    """The number of the Avro schema in Confluent's wire format, before each item; None: nothing is before it."""
     named_numbers: bool | None = None
     """Whether bare NaN and infinities are numbers in JSON; None: they are."""
     arrays: bool = False
@@ -82,6 +84,7 @@ class DecodeOptions:
             format=self.format,
             schema=self.given_schema(),
             writer_schema=None if self.writer_schema is None else self.writer_schema.encode(),
+            schema_id=self.schema_id,
             message=self.message or "",
         )
 
@@ -122,11 +125,13 @@ _PLAIN: Final[Plain] = {
     "mode": ("mode", _mode),
     "event_time": ("eventTime", as_text),
     "unit": ("timestampUnit", _unit),
+    "schema_id": ("decodeSchemaId", as_count),
     "named_numbers": ("allowNonNumericNumbers", as_flag),
     "arrays": ("structsAsArrays", as_flag),
 }
 _ONLY: Final = {
     "writer_schema": ("avro",),
+    "schema_id": ("avro",),
     "message": ("protobuf",),
     "named_numbers": ("json",),
     "arrays": ("json", "msgpack", "cbor"),
