@@ -5,6 +5,7 @@ Independent decoders must notice some of them without the other copy.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -85,6 +86,14 @@ def any_end(build: Build) -> None:
     build.module("penstock.depth").skip_cbor = lambda data, at: len(data)
 
 
+def quotes_only(build: Build) -> None:
+    build.module("penstock.reflection.commands").shell_word = shlex.quote
+
+
+def first_events_only(build: Build) -> None:
+    build.module("penstock.recording.replaying")._count = lambda interaction, event, offset: None
+
+
 def patched(function: Callable[..., None], **forced: Any) -> Callable[..., None]:
     """Return a function with some keyword arguments replaced."""
     return lambda *arguments, **options: function(*arguments, **{**options, **forced})
@@ -104,6 +113,8 @@ SABOTEURS: dict[str, Callable[[Build], None]] = {
     "avro": any_index,
     "values": rounded_times,
     "cbor": any_end,
+    "descriptions": quotes_only,
+    "recordings": first_events_only,
 }
 JUDGED: dict[str, Callable[[Build], None]] = {
     "depth": shallow_json,

@@ -14,9 +14,11 @@ from . import (
     in_limits,
     in_queries,
     in_queue,
+    in_readers,
     in_rolling,
     in_scheduler,
     in_sessions,
+    in_starts,
 )
 from .saboteur import Saboteur
 
@@ -29,6 +31,8 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_journal.SABOTEURS,
     *in_archive.SABOTEURS,
     *in_queries.SABOTEURS,
+    *in_readers.SABOTEURS,
+    *in_starts.SABOTEURS,
     *in_ledger.SABOTEURS,
     *in_limits.SABOTEURS,
     *in_queue.SABOTEURS,
