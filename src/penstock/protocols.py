@@ -82,6 +82,7 @@ class ProtocolSpec:
         supports: The settings that it uses, of those that not all protocols use.
         served: More of these, which only its servers use.
         resumes: With `Settings.resume`, sessions may outlive their links and their client's process.
+        answers: A server answers the set-up of a session before it handles requests, without being asked.
         reconnects: A client starts a new session when its session ends, as far as a retry budget allows.
         string_codes: Error codes are strings; otherwise numbers.
         malformed_code: The error code for a client whose metadata does not match its schema.
@@ -115,6 +116,7 @@ class ProtocolSpec:
     supports: frozenset[str] = frozenset()
     served: frozenset[str] = frozenset()
     resumes: bool = False
+    answers: bool = False
     reconnects: bool = False
     string_codes: bool = False
     # RSocket 1.0, Error Codes: INVALID_SETUP.
@@ -209,6 +211,8 @@ _RIVER: Final = ProtocolSpec(
     content_type="application/river",
     skips_oversized=True,
     options=frozenset({"codec", "server", "client"}),
+    # River, Handshake.
+    answers=True,
     # River, On disconnect: a hard reconnect.
     reconnects=True,
     string_codes=True,
