@@ -119,7 +119,7 @@ RULES = {
     ),
     "feeds": Rule(
         ours={"top", "protocols", "urls", "aio", "journal", "archive", "observe.logs", "serving", "access"},
-        lazily={"public", "observe.feed_metrics", "observe.item_traces", "replica"},
+        lazily={"public", "objects.probe", "observe.feed_metrics", "observe.item_traces", "replica"},
         theirs_lazily={"pyarrow"},
     ),
     # A group's rows in an object store, and who may write them.

@@ -13,10 +13,11 @@ import msgspec
 from ..journal.layout import log_folder
 from ..journal.retention import commits
 from ..journal.sealed import load_sealed, record_sealed
+from ..objects.probe import probe_once
 from .catalog import Catalog
 from .manifest import Manifest, Segment, segment_file
 from .options import SealOptions
-from .stores import journal_store
+from .stores import is_elsewhere, journal_store
 
 __all__ = ["retire"]
 
@@ -57,6 +58,8 @@ def retire(
             segments=[each for each in manifest.segments if each.end > cut],
             pages=[each for each in manifest.pages if each.end > cut],
         )
+        if is_elsewhere(catalog.store, folder.parent):
+            probe_once(catalog.store)
         if not catalog.publish(following):
             # Somebody else has published: this is repeated by the next call.
             return manifest.first

@@ -13,7 +13,6 @@ import time
 import uuid as uuids
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -25,11 +24,12 @@ from ..journal.layout import Extent, log_folder, segment_name
 from ..journal.reader import JournalReader
 from ..journal.sealed import SealedState, check_store, load_sealed, record_sealed, record_store
 from ..journal.trimming import delete_free
+from ..objects.probe import probe_once
 from .catalog import Catalog
 from .manifest import GapFile, Manifest, Segment
 from .options import SealOptions
 from .parquet import Origin, gap_text, origin_of, same_rows, segment_of, write
-from .stores import journal_store
+from .stores import is_elsewhere, journal_store
 
 __all__ = ["Sealed", "due", "seal"]
 
@@ -80,6 +80,7 @@ def seal(
         JournalMissing: There is no such log.
         JournalCorrupt: Rows to be sealed are damaged, or the manifest is. Nothing was removed.
         JournalMismatch: The store holds another log's sealed segments under this name.
+        ConditionIgnored: The store does not decide between two processes that seal.
         StoreError: The store cannot be reached. Call again later.
         DiskFull: There is no space. Call again later.
 
@@ -88,6 +89,9 @@ def seal(
     log = _Log(journal, source, options)
     if log.is_idle(clock(), force=force):
         return None
+    if log.stored_elsewhere:
+        # Of two processes that seal these rows, one must lose.
+        probe_once(log.catalog.store)
     for _ in range(_TRIES):
         manifest = log.newest()
         try:
@@ -137,7 +141,7 @@ class _Log:
         self.folder = log_folder(journal, source)
         self.reader = JournalReader(journal, source)
         store = journal_store(journal, options.store)
-        self.stored_elsewhere = Path(store.uri) != self.folder.parent.absolute()
+        self.stored_elsewhere = is_elsewhere(store, self.folder.parent)
         self._options = options
         if self.stored_elsewhere:
             check_store(self.folder.parent, store.uri)
