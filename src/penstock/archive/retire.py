@@ -10,6 +10,7 @@ from math import inf
 
 import msgspec
 
+from ..journal import asks
 from ..journal.layout import log_folder
 from ..journal.retention import commits
 from ..journal.sealed import load_sealed, record_sealed
@@ -42,6 +43,7 @@ def retire(
 
     Raises:
         JournalCorrupt: The manifest or a reader's cursor is damaged.
+        JournalError: The log belongs to a group whose owner is not here, and only that knows the readers.
         StoreError: The store cannot be reached. Call again later.
 
     """
@@ -50,8 +52,11 @@ def retire(
     manifest = catalog.newest()
     if manifest is None:
         return 0
-    needed = min(commits(folder).values(), default=manifest.end)
-    cut = _cut(catalog.segments(manifest), options, needed, clock())
+    segments, now = catalog.segments(manifest), clock()
+    if _cut(segments, options, manifest.end, now) > manifest.first:
+        # Only the owner of the log's group knows the readers.
+        asks.confirm(folder)
+    cut = _cut(segments, options, min(commits(folder).values(), default=manifest.end), now)
     if cut > manifest.first:
         following = manifest.successor(
             first=cut,

@@ -243,6 +243,7 @@ def _condition(logs: Mapping[str, Part], part: Part) -> Part:
         size=0,
         identity=part.identity if part.identity is not None or before is None else before.identity,
         secret=part.secret if part.secret is not None or before is None else before.secret,
+        readers=part.readers if part.readers is not None or before is None else before.readers,
         before="",
     )
 
@@ -251,7 +252,7 @@ def _all_parts(logs: Mapping[str, Part], updates: Sequence[Update]) -> list[Part
     """Return the parts of a snapshot: first those with rows, in the order of their content."""
     fresh = {update.part.source: update.part for update in updates}
     full = {
-        source: replace(part, identity=logs[source].identity, secret=logs[source].secret)
+        source: replace(part, identity=logs[source].identity, secret=logs[source].secret, readers=logs[source].readers)
         for source, part in fresh.items()
     }
     return [*full.values(), *(part for source, part in logs.items() if source not in fresh)]
