@@ -8,6 +8,7 @@ from typing import Final
 from . import (
     in_archive,
     in_collector,
+    in_groups,
     in_isolation,
     in_journal,
     in_ledger,
@@ -30,6 +31,7 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_isolation.SABOTEURS,
     *in_journal.SABOTEURS,
     *in_archive.SABOTEURS,
+    *in_groups.SABOTEURS,
     *in_queries.SABOTEURS,
     *in_readers.SABOTEURS,
     *in_starts.SABOTEURS,

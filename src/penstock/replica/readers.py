@@ -106,8 +106,10 @@ class ReadersThread:
                 self._warn(error)
                 asks.advanced(folder)
         for done, files in waiting:
-            if done is not None:
-                done.result()
+            if done is not None and done.exception() is not None:
+                # The group is given up or lost. Nobody answers, and those who wait are told so.
+                self._stop.set()
+                return
             for file in files:
                 with suppress(OSError):
                     file.unlink()
