@@ -74,7 +74,7 @@ class World:
             for _ in range(3):
                 append(writer, ROWS)
             self.end = writer.position
-        while seal(self.journal, SOURCE, SealOptions(store=self.store), force=True) is not None:
+        while seal(self.journal, SOURCE, SealOptions(store=self.store, target_bytes=1)) is not None:
             pass
         self.groups[-1].tend(0.0)
 

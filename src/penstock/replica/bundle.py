@@ -154,7 +154,10 @@ def decode_header(data: bytes, name: str) -> tuple[Header, str, int] | None:
         return None
     magic, size, checksum = _LENGTHS.unpack_from(data)
     if magic[:-1] == MAGIC[:-1] and magic != MAGIC:
-        raise _corrupt(name, f"it has format {magic[-1:]!r}, and this version reads format {MAGIC[-1:]!r}")
+        raise _corrupt(
+            name,
+            f"it has format {magic[-1:].decode('latin-1')!r}, and this version reads format {MAGIC[-1:].decode()!r}",
+        )
     if magic != MAGIC or size > MAX_HEADER_BYTES:
         raise _corrupt(name, "it does not begin like one")
     start = _LENGTHS.size + size
