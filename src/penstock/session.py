@@ -342,6 +342,7 @@ class ServerStart:
     settings: Settings
     logs: SessionLogs | None
     messages: bool
+    exclusive: bool
     options: Mapping[str, str]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Any, Never
 
 __all__ = ["RepeatedName", "strict_json"]
@@ -21,7 +22,7 @@ def strict_json(text: str | bytes) -> Any:
 
     """
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_refused)
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_refused, parse_float=_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -34,6 +35,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             f"{next(name for name in names if names.count(name) > 1)!r} is there twice; keep one of them"
         )
     return found
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not isfinite(value):
+        raise ValueError(f"{number} is greater than any number that Python has")
+    return value
 
 
 def _refused(name: str) -> Never:

@@ -104,7 +104,7 @@ def test_names_that_a_reload_makes_unclear_change_nothing(
     ("text", "options", "part"),
     [
         (feed("a", 1, "x/m") + feed("b", 1, "y/m"), ("--serve", "rsocket+tcp://127.0.0.1:0"), "served as 'm'"),
-        (feed("a", 1), ("--serve", "rsocket+tcp://0.0.0.0:0"), "set the variable PENSTOCK_SERVE_TOKEN"),
+        (feed("a", 1), ("--serve", "rsocket+tcp://0.0.0.0:0"), "require a token in the variable PENSTOCK_SERVE_TOKEN"),
         ('[serve]\nurl = "rsocket+tcp://127.0.0.1:0"\n' + feed("a", 1), ("--serve", "rsocket+tcp://:1"), "not both"),
         ('[serve]\nurl = "rsocket+tcp://127.0.0.1:0"\nkey = "k"\n' + feed("a", 1), (), "a key needs its certificate"),
         (feed("a", 1), ("--serve", "river+tcp://127.0.0.1:0"), "carries values"),

@@ -5,6 +5,7 @@ Independent decoders must notice some of them without the other copy.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -70,6 +71,29 @@ def any_index(build: Build) -> None:
     build.module("penstock.decoding.avro_values").Cursor._index = lambda self, count: self._number() % count
 
 
+def rounded_times(build: Build) -> None:
+    for name in ("json", "msgpack"):
+        build.module(f"penstock.values.{name}").has_finer_time = lambda data: False
+    for name in ("msgpack", "cbor"):
+        build.module(f"penstock.values.{name}").contains = lambda words, data: False
+
+
+def open_decimals(build: Build) -> None:
+    build.module("penstock.values.json")._number = lambda value: value
+
+
+def any_end(build: Build) -> None:
+    build.module("penstock.depth").skip_cbor = lambda data, at: len(data)
+
+
+def quotes_only(build: Build) -> None:
+    build.module("penstock.reflection.commands").shell_word = shlex.quote
+
+
+def first_events_only(build: Build) -> None:
+    build.module("penstock.recording.replaying")._count = lambda interaction, event, offset: None
+
+
 def patched(function: Callable[..., None], **forced: Any) -> Callable[..., None]:
     """Return a function with some keyword arguments replaced."""
     return lambda *arguments, **options: function(*arguments, **{**options, **forced})
@@ -87,12 +111,17 @@ SABOTEURS: dict[str, Callable[[Build], None]] = {
     "proxies": last_header_only,
     "requests": any_request,
     "avro": any_index,
+    "values": rounded_times,
+    "cbor": any_end,
+    "descriptions": quotes_only,
+    "recordings": first_events_only,
 }
 JUDGED: dict[str, Callable[[Build], None]] = {
     "depth": shallow_json,
     "metadata": one_tag_of_a_route,
     "proxies": last_header_only,
     "requests": any_request,
+    "values": open_decimals,
 }
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import SHUT_RDWR, socket
 from threading import Lock, Thread
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -29,6 +30,7 @@ class Bucket:
         self.objects: dict[str, bytes] = {}
         self.fail: Callable[[str, int, bool], int | None] = lambda method, before, executed: None
         self.requests: list[str] = []
+        self.links: list[socket] = []
         self.uri = ""
         self._lock = Lock()
 
@@ -36,7 +38,8 @@ class Bucket:
     def served(self) -> Iterator[Bucket]:
         """Serve it while a block lasts."""
         server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"bucket": self}))
-        server.daemon_threads = True
+        # So that `server_close` waits for them.
+        server.daemon_threads = False
         thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         self.uri = f"s3://b/g?endpoint=http://127.0.0.1:{server.server_address[1]}&region=eu-central-1"
@@ -45,6 +48,10 @@ class Bucket:
         finally:
             server.shutdown()
             thread.join()
+            # The client keeps its connections.
+            for link in self.links:
+                with suppress(OSError):
+                    link.shutdown(SHUT_RDWR)
             server.server_close()
 
     def put(self, name: str, data: bytes, once: bool) -> int:
@@ -59,6 +66,10 @@ class Bucket:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     bucket: Bucket
+
+    def setup(self) -> None:
+        super().setup()
+        self.bucket.links.append(self.connection)
 
     def log_message(self, *arguments: object) -> None:
         pass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -10,35 +9,9 @@ import pytest
 
 import penstock
 from penstock import Bearer, LocalError, Metadata, Payload, Rejected, SetupRejected, Simple
-from penstock.serving.door import check_exposure, environment_token, journal_server
+from penstock.serving.door import environment_token, journal_server
 from penstock.serving.journals import ServedJournals
 from tests.journal.logs import write
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["rsocket+tcp://127.0.0.1:1", "rsocket+tcp://[::1]:1", "rsocket+ws://localhost:1", "rsocket+unix:///tmp/s"],
-)
-def test_this_machine_needs_no_credentials(url: str, caplog: pytest.LogCaptureFixture) -> None:
-    check_exposure([url], None)
-    assert not caplog.records
-
-
-@pytest.mark.parametrize(
-    "url", ["rsocket+tcp://:1", "rsocket+tcp://0.0.0.0:1", "rsocket+tls://collector:1?cert=c", "rsocket+tcp://:1?ca=a"]
-)
-def test_other_machines_do(url: str) -> None:
-    with pytest.raises(LocalError, match=r"could read and trim this journal; set the variable PENSTOCK_SERVE_TOKEN"):
-        check_exposure(["rsocket+tcp://127.0.0.1:1", url], None)
-    check_exposure(["rsocket+tls://:1?cert=c&ca=a"], None)
-
-
-def test_what_is_not_encrypted_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        check_exposure(["rsocket+tls://:1?cert=c"], "t")
-        assert not caplog.records
-        check_exposure(["rsocket+tcp://:1"], "t")
-    assert "not encrypted" in caplog.text
 
 
 @pytest.mark.parametrize(

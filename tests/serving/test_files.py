@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalError, JournalMissing, LocalError
+from penstock import JournalError, JournalMissing, JournalUnavailable, LocalError
 from penstock.journal import Journal
 from penstock.journal.layout import COMMITTED, DURABLE, GAPS, IDENTITY, LOCK, SECRET
 from penstock.serving.files import content_of, files_of
+from penstock.serving.ranges import Place
 from tests.journal.logs import SOURCE, segment, write
+
+START = Place(0)
 
 
 def content(path: Path, name: str, limit: int | None = None) -> bytes:
-    return b"".join(part.to_pybytes() for part in content_of(str(path), SOURCE, name, limit))
+    return b"".join(part.content.to_pybytes() for part in content_of(str(path), SOURCE, name, limit, START))
 
 
 def test_only_files_of_rows_are_sent(tmp_path: Path) -> None:
@@ -42,9 +45,24 @@ def test_a_file_is_cut_where_that_is_enough(tmp_path: Path) -> None:
 
 def test_large_files_come_in_parts(tmp_path: Path) -> None:
     folder = write(tmp_path, *[40_000] * 5)
-    parts = list(content_of(str(tmp_path), SOURCE, segment(folder).name, None))
-    assert len(parts) > 1 and max(part.size for part in parts) == 1 << 20
-    assert b"".join(part.to_pybytes() for part in parts) == segment(folder).read_bytes()
+    parts = list(content_of(str(tmp_path), SOURCE, segment(folder).name, None, START))
+    assert len(parts) > 1 and max(part.content.size for part in parts) == 1 << 20
+    assert b"".join(part.content.to_pybytes() for part in parts) == segment(folder).read_bytes()
+
+
+def test_a_file_continues_where_an_earlier_part_ended(tmp_path: Path) -> None:
+    folder = write(tmp_path, *[40_000] * 5)
+    name = segment(folder).name
+    first = next(content_of(str(tmp_path), SOURCE, name, None, START))
+    taken, left = first.split(100)
+    assert left is not None and taken.after is not None
+    rest = list(content_of(str(tmp_path), SOURCE, name, None, taken.after))
+    whole = segment(folder).read_bytes()
+    assert taken.content.to_pybytes() + b"".join(part.content.to_pybytes() for part in rest) == whole
+    segment(folder).rename(tmp_path / "before")
+    segment(folder).write_bytes(whole)
+    with pytest.raises(JournalUnavailable, match="was replaced while it was sent"):
+        next(content_of(str(tmp_path), SOURCE, name, None, taken.after))
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:

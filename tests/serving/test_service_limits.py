@@ -18,7 +18,7 @@ from penstock.journal.coordinator import FolderCoordinator
 from penstock.journal.gaps import Gap
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import cursors
-from penstock.serving import service
+from penstock.serving import capacity
 from penstock.serving.collectors import Collectors
 from penstock.serving.coordinator import RemoteCoordinator
 from penstock.serving.messages import Describe
@@ -220,11 +220,11 @@ def ask_stream(served: Served, name: str, question: object) -> None:
 
 
 def test_a_client_holds_only_so_many_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "MAX_HOLDS", 6)
+    monkeypatch.setattr(capacity, "MAX_HOLDS", 6)
     with serving(tmp_path) as served:
         there = RemoteCoordinator(served.url)
         held = [there.hold(name) for name in ("a", "b", "c")]
-        with pytest.raises(JournalError, match="3 names of readers are held for this client, and 3 for all"):
+        with pytest.raises(JournalError, match="this client has 3 of 6 names that are held here"):
             there.hold("d")
         for each in held:
             assert each is not None

@@ -15,7 +15,15 @@ __all__ = ["require", "shows"]
 
 
 def require(credentials: Bearer | Simple) -> Callable[[Setup], None]:
-    """Return an acceptor that admits a client if its set-up shows these credentials, and otherwise rejects it."""
+    """Return an acceptor that admits a client if its set-up shows these credentials, and otherwise rejects it.
+
+    Raises:
+        LocalError: No client can show them.
+
+    """
+    from .. import Metadata
+
+    Metadata(auth=credentials).encode()
 
     def accept(setup: Setup) -> None:
         if not shows(setup, credentials):

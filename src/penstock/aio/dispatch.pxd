@@ -23,6 +23,7 @@ cdef class Dispatch:
     cdef dict _fires
     cdef public object context
     cdef object _on_session_event
+    cdef object _pushes
     cdef Scheduler _scheduler
     cdef readonly LateRequests late
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -15,6 +14,7 @@ from ..protocols import spec_of
 from ..urls import parse_url
 from .arguments import Route, Url
 from .connect_options import SessionOptions
+from .console import say, say_json
 from .exits import FAILED
 from .groups import grouped
 from .values import duration
@@ -137,4 +137,7 @@ def _print(source: str, found: Audit, as_json: bool) -> None:
         "differing": found.differing,
         "surplus": found.surplus,
     }
-    print(json.dumps(fields) if as_json else f"{source}: {found}")
+    if as_json:
+        say_json(fields)
+    else:
+        say(f"{source}: {found}")

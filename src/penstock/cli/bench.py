@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -14,18 +13,18 @@ import typer
 from typer import Option
 
 from ..errors import LocalError
-from ..kinds import Kind
-from ..texts import shown_json
+from ..kinds import KIND_NAMES, Kind
+from ..texts import shown_line
 from .arguments import Credit, Route, Url
 from .benchtable import progress, table
 from .bodies import bodies_of
 from .confirm import Yes, allow_replacing
 from .connect_options import ConnectOptions
-from .connection import log, with_peers
+from .connection import with_peers
+from .console import note, say, say_json
 from .exits import CANCELED, FAILED
 from .groups import grouped
 from .request_options import RequestOptions
-from .signals import stop_signal
 from .values import duration, offering
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ __all__ = ["bench"]
 
 FIRE: Final = Kind.FIRE.name.lower()
 FIRED: Final = "a fire ends when it is written; the server may not have received it, or not have handled it"
-KINDS: Final = tuple(kind.name.lower() for kind in Kind)
 SECONDS: Final = 10.0
 """The duration of a round without --duration and --count."""
 MAX_IN_FLIGHT: Final = 100_000
@@ -53,7 +51,8 @@ class LoadOptions:
     """The kind of request, how many of them, and for how long."""
 
     kind: Annotated[
-        str, Option("--kind", help=f"The kind of request: {', '.join(KINDS)}.", autocompletion=offering(*KINDS))
+        str,
+        Option("--kind", help=f"The kind of request: {', '.join(KIND_NAMES)}.", autocompletion=offering(*KIND_NAMES)),
     ] = "call"
     in_flight: Annotated[
         str, Option("--in-flight", metavar="N[,N…]", help="Requests in flight, over all connections; one round each.")
@@ -99,8 +98,8 @@ class LoadOptions:
         """Return the function that sends a request."""
         from ..load.requests import Load, sender
 
-        if self.kind not in KINDS:
-            raise LocalError(f"--kind {self.kind!r} is unknown; use one of: {', '.join(KINDS)}")
+        if self.kind not in KIND_NAMES:
+            raise LocalError(f"--kind {self.kind!r} is unknown; use one of: {', '.join(KIND_NAMES)}")
         kind = Kind[self.kind.upper()]
         return sender(
             Load(kind=kind, route=route, payload=request, items=self.items, take=self.take, credit=self.credit)
@@ -162,33 +161,43 @@ class _Bench:
 
     async def run(self, peers: list[Peer]) -> None:
         """Run all rounds. What was measured is in `results` in any case."""
+        from ..aio.signals import stop_signal
         from ..load.round import Round
 
-        signal = stop_signal()
-        with _status() as status:
-            for number, pace in enumerate(self.paces, 1):
-                one = Round(peers, self.send, pace)
-                running = asyncio.ensure_future(one.run())
-                watching = asyncio.ensure_future(_watch(one, f"round {number} of {len(self.paces)}", status))
-                try:
-                    await asyncio.wait((running, signal), return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    watching.cancel()
-                    if not running.done():
-                        running.cancel()
-                        await asyncio.wait((running,))
-                    if one.measured.seconds:
-                        self.results.append(one.measured)
-                if signal.done():
-                    self.stopped = True
-                    return
-                running.result()
+        async with stop_signal() as signal:
+            with _status() as status:
+                for number, pace in enumerate(self.paces, 1):
+                    one = Round(peers, self.send, pace)
+                    watching = asyncio.ensure_future(_watch(one, f"round {number} of {len(self.paces)}", status))
+                    try:
+                        if not await self._measured(one, signal):
+                            return
+                    finally:
+                        watching.cancel()
+
+    async def _measured(self, one: Round, signal: asyncio.Future[Any]) -> bool:
+        """Run a round, and return True unless a signal has stopped it."""
+        running = asyncio.ensure_future(one.run())
+        try:
+            await asyncio.wait((running, signal), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not running.done():
+                running.cancel()
+                await asyncio.wait((running,))
+            if one.measured.seconds:
+                self.results.append(one.measured)
+        self.stopped = signal.done()
+        if not self.stopped:
+            running.result()
+        return not self.stopped
 
 
 async def _watch(one: Round, title: str, status: Status | None) -> None:
     """Show the progress of a round until this task is canceled."""
+    from rich.text import Text
+
     while status is not None:
-        status.update(f"{title}: {progress(one.measured, one.elapsed())}")
+        status.update(Text(shown_line(f"{title}: {progress(one.measured, one.elapsed())}")))
         await asyncio.sleep(REFRESH_SECONDS)
 
 
@@ -203,9 +212,10 @@ def _status() -> AbstractContextManager[Status | None]:
 
 def _print(results: list[Measured], title: str, as_json: bool, notes: list[str]) -> None:
     if as_json:
-        print(shown_json(json.dumps({"title": title, "rounds": [each.as_json() for each in results]})))
+        say_json({"title": title, "rounds": [each.as_json() for each in results]})
     else:
-        print("\n".join([*table(results), *notes]), flush=True)
+        for line in [*table(results), *notes]:
+            say(line)
 
 
 def _write(path: Path, results: list[Measured], title: str) -> None:
@@ -215,7 +225,7 @@ def _write(path: Path, results: list[Measured], title: str) -> None:
         path.write_text(report(results, title), encoding="utf-8")
     except OSError as error:
         raise LocalError(f"cannot write {str(path)!r}: {error.strerror}") from error
-    log(f"report in {path}")
+    note(f"report in {path}")
 
 
 def _numbers(text: str) -> list[int]:

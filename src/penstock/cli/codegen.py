@@ -11,9 +11,9 @@ from typer import Argument, BadParameter, Option
 from ..errors import LocalError
 from .confirm import Yes, allow_replacing
 from .connect_options import SessionOptions
+from .console import complain
 from .contexts import resolved
 from .groups import grouped
-from .output import complain
 from .schemas import read_source
 from .values import offering
 

@@ -17,7 +17,7 @@ from typer import Option
 
 from ..errors import LocalError
 from ..texts import shown_line
-from .complaints import complain
+from .console import ask, complain
 from .exits import FAILED
 
 __all__ = ["DryRun", "Yes", "allow_replacing", "confirm"]
@@ -57,5 +57,5 @@ def _on_terminal() -> bool:
 
 
 def _agreed(question: str) -> bool:
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    ask(f"{question} [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")

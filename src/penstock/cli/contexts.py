@@ -13,9 +13,11 @@ from typing import Any, Final
 import msgspec
 import typer
 
+from ..access.private import replacing
 from ..errors import LocalError
 from ..strict_json import strict_json
 from .places import configuration
+from .values import completable
 
 __all__ = [
     "ADDRESS",
@@ -26,6 +28,7 @@ __all__ = [
     "load",
     "needs_url",
     "offered",
+    "offered_names",
     "resolved",
     "save",
     "with_context",
@@ -97,13 +100,10 @@ def save(contexts: Contexts) -> None:
     path = _file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(f".{os.getpid()}")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(contexts)) + b"\n")
-        new.replace(path)
     except OSError as error:
-        raise LocalError(f"cannot write the contexts to {str(path)!r}: {error.strerror}") from error
+        raise LocalError(f"cannot write {str(path)!r}: {error.strerror}") from error
+    with replacing(path) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(contexts)) + b"\n")
 
 
 def check_name(name: str) -> None:
@@ -131,8 +131,13 @@ def resolved(context: typer.Context, value: str | None) -> str | None:
 
 def offered() -> list[str]:
     """Return the candidates for a URL."""
+    return completable(f"{MARK}{name}" for name in offered_names())
+
+
+def offered_names() -> list[str]:
+    """Return the candidates for the name of a context."""
     with suppress(LocalError):
-        return [f"{MARK}{name}" for name in load().contexts]
+        return completable(load().contexts)
     return []
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from typer import Option
 
 from ..errors import LocalError
-from .signals import stop_signal
+from .console import note
 from .values import offering
 
 if TYPE_CHECKING:
@@ -79,6 +78,7 @@ async def collect_in_group(
     member: Membership,
     made: Callable[..., Collector],
     collected: Callable[[Collector], Awaitable[None]],
+    stopped: asyncio.Future[signal.Signals],
     waiting: Callable[[str], None] = lambda reason: None,
 ) -> tuple[Progress, signal.Signals | None]:
     """Collect while a group belongs to this process, and seal what was collected.
@@ -87,6 +87,7 @@ async def collect_in_group(
         member: The group.
         made: Makes the collector, each time the group was taken over.
         collected: Runs it until the stream is complete.
+        stopped: The signal that ends it.
         waiting: Called with the reason why this process stands by; empty: it does not.
 
     Returns:
@@ -118,15 +119,14 @@ async def collect_in_group(
     def tell(reason: str) -> None:
         waiting(reason)
         if reason:
-            print(f"standing by: {reason}", file=sys.stderr, flush=True)
+            note(f"standing by: {reason}")
 
     holding = asyncio.ensure_future(hold(member, options.max_age, work, tell))
-    stopped = stop_signal()
     stopped.add_done_callback(lambda _: holding.cancel())
     try:
         await holding
     except asyncio.CancelledError:
         if not stopped.done():
             raise
-        print(STOPPED, file=sys.stderr)
+        note(STOPPED)
     return progress, stopped.result() if holding.cancelled() else None

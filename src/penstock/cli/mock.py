@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from ..access.listening import server_tls
 from ..errors import LocalError
-from .connection import log
+from .console import note
 from .groups import grouped
 from .replay import speed_of
 from .schemas import KIND_OF, procedures_of
@@ -18,7 +17,9 @@ from .serve import ServeOptions, until_stopped
 from .values import duration
 
 if TYPE_CHECKING:
+    from ..aio.server import Server
     from ..aio.service import Service
+    from ..tap import Tap
 
 __all__ = ["mock"]
 
@@ -60,7 +61,7 @@ class AnswerOptions:
         if not procedures:
             raise LocalError(f"{source} has no procedures to mock")
         for route, (kind, _) in procedures.items():
-            log(f"{kind.name.lower():8} {route}")
+            note(f"{kind.name.lower():8} {route}")
         options = MockOptions(
             seed=self.seed,
             rate=self.rate or None,
@@ -86,17 +87,21 @@ def mock(
 ) -> None:
     """Serve a fake service with plausible values, which are the same each time.
 
-    Example: penstock mock schema.json rsocket+tcp://:7878 --rate 100 --errors 0.01
+    Example: penstock mock schema.json rsocket+tcp://localhost:7878 --rate 100 --errors 0.01
 
-    Example: penstock mock app:service river+ws://:7879/river --latency 0.05
+    Example: penstock mock app:service river+ws://localhost:7879/river --latency 0.05
     """
     from ..aio.loop import run
     from ..aio.server import serve
 
     settings = options.settings()
-    addresses = server_tls(urls, options.cafile, options.cert, options.key)
+    addresses, acceptor = options.door(urls)
     service = answers.service(source)
-    run(until_stopped(lambda taps: serve(service, *addresses, settings=settings, taps=taps), options, settings))
+
+    def serving(taps: list[Tap]) -> Server:
+        return serve(service, *addresses, settings=settings, acceptor=acceptor, taps=taps)
+
+    run(until_stopped(serving, options, settings))
 
 
 def _is_recording(source: str) -> bool:

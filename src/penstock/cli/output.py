@@ -1,4 +1,4 @@
-"""Prints items, as text or JSON; and errors, by way of :mod:`.complaints`."""
+"""Prints items, as text or JSON."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from ..texts import shown, shown_json
 from ..urls import parse_url
 from .bodies import Bodies, bodies_of
 from .colors import colored
-from .complaints import complain
 from .values import offering
 
 if TYPE_CHECKING:
     from .connect_options import SessionOptions
 
-__all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "json_line", "text_fields"]
+__all__ = ["FORMATS", "OutputOptions", "Printer", "json_line", "text_fields"]
 
 
 class Printer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,6 +12,7 @@ from ..errors import LocalError
 from ..payload import Payload
 from .arguments import Url
 from .bodies import bodies_of
+from .console import say, say_json
 from .exits import FAILED
 from .groups import grouped
 from .trust import client_tls
@@ -108,7 +108,10 @@ def rules(url: Url, options: RuleOptions) -> None:
     for number in numbers:
         [result] = run(check_publisher(published, [number]))
         broken = broken or result.outcome == "broken"
-        print(_line(result, options.as_json), flush=True)
+        if options.as_json:
+            say_json(_fields(result))
+        else:
+            say(str(result))
     if broken:
         raise typer.Exit(FAILED)
 
@@ -129,9 +132,5 @@ def _stream(url: str, text: str) -> tuple[str, bytes]:
     return route, bodies_of(url).outgoing(Payload(read_bytes(data))).data
 
 
-def _line(result: Result, as_json: bool) -> str:
-    if not as_json:
-        return str(result)
-    return json.dumps(
-        {"rule": result.rule.number, "outcome": result.outcome, "text": result.rule.text, "why": result.why}
-    )
+def _fields(result: Result) -> dict[str, str]:
+    return {"rule": result.rule.number, "outcome": result.outcome, "text": result.rule.text, "why": result.why}

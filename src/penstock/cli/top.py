@@ -19,7 +19,8 @@ from rich.text import Text
 from typer import Argument, Option
 
 from ..errors import ConnectError, LocalError
-from ..texts import counted, shown_json, shown_line
+from ..texts import counted, shown_line
+from .console import say_json
 from .groups import grouped
 from .values import duration
 
@@ -85,7 +86,7 @@ def top(
         raise LocalError("give either a URL or --config")
     read = _from_journals(options.config) if options.config is not None else _from_server(url or DEFAULT_URL)
     if options.as_json:
-        print(shown_json(msgspec.json.encode(read()).decode()))
+        say_json(msgspec.to_builtins(read()))
         return
     console = Console()
     if options.once:

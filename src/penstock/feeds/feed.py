@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import (
     ConnectError,
-    DiskFull,
     JournalCorrupt,
     JournalError,
     JournalLocked,
@@ -197,9 +196,7 @@ def _state(error: Exception) -> FeedState:
     """Return the state of a feed that waits after an error."""
     if isinstance(error, ConnectError | LinkError):
         return FeedState.CONNECTING
-    if isinstance(error, DiskFull) or (
-        isinstance(error, JournalError) and not isinstance(error, JournalCorrupt | JournalLocked | JournalMismatch)
-    ):
+    if isinstance(error, JournalError) and not isinstance(error, JournalCorrupt | JournalLocked | JournalMismatch):
         return FeedState.WAITING_FOR_DISK
     return FeedState.REFUSED
 

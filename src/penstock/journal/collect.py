@@ -27,8 +27,8 @@ from ..errors import (
     ApplicationError,
     Canceled,
     ConnectError,
-    DiskFull,
     JournalError,
+    JournalUnavailable,
     LimitExceeded,
     LinkError,
     LocalError,
@@ -39,6 +39,7 @@ from ..errors import (
     ResumeRejected,
     SetupRejected,
 )
+from ..functions import check_plain
 from ..payload import Payload
 from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
@@ -117,12 +118,14 @@ class Collector:
         segment_seconds: float = float("inf"),
         setup: bytes | Payload = b"",
     ) -> None:
-        self._window = Window(credit, window_bytes)
+        self.progress, self._window = Progress(), Window(credit, window_bytes)
         self._url, self._route, self._journal, self._ssl, self._setup = url, route, journal, ssl, setup
         self._request = Payload(data, metadata)
         # If sessions cannot outlive their links, each broken link leaves a gap.
         self._settings = replace(settings, resume=spec_of(parse_url(url).protocol).resumes)
         self._again, self._slowed, self._settled = again, False, 0.0
+        if on_batch is not None:
+            check_plain(on_batch, "on_batch")
         self._backoff, self._on_batch = backoff or resuming(), on_batch
         self._committer, self._rhythm, self._renewal = committer, Rhythm(linger, committer), Renewal()
         self._place = Place(
@@ -132,7 +135,6 @@ class Collector:
             replica=None if committer is None else committer.replica,
             options={"budget_bytes": budget_bytes, "accept_loss": accept_loss, "segment_seconds": segment_seconds},
         )
-        self.progress = Progress()
 
     async def run(self) -> None:
         """Collect until the publisher completes the stream; return at once if it is complete already.
@@ -180,7 +182,7 @@ class Collector:
         while True:
             try:
                 log = FeedLog(self._place)
-            except DiskFull as error:
+            except JournalUnavailable as error:
                 await until_room(self.progress, error)
             else:
                 self.progress.turn(Phase.CONNECTING)
@@ -260,7 +262,9 @@ class Collector:
         if checkpoint is not None and log.is_replicated:
             # The session may be another collector's by now, which must not lose its connection to this one.
             await write(self.progress, log.confirm)
-        form: dict[str, Any] = {"settings": self._settings, "setup": self._setup, "ssl": self._ssl}
+        # A server that has not answered has begun no stream: a collector that is stopped until then loses nothing.
+        confirm = checkpoint is None and spec_of(parse_url(self._url).protocol).answers
+        form: dict[str, Any] = {"settings": self._settings, "setup": self._setup, "ssl": self._ssl, "confirm": confirm}
         async with connect(self._url, checkpoint=checkpoint, secret=log.token, reconnect=False, **form) as peer:
             try:
                 stream = await self._stream(log, peer, resumed=checkpoint is not None)

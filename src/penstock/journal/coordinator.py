@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -91,18 +92,30 @@ class FolderCoordinator:
         return retention.delete(log_folder(self._path, source), position, force=force)
 
     def hold(self, name: str, owner: Owner | None = None) -> Lock | None:
-        """Hold a name for a process, by default this one; return None if another process holds it."""
+        """Hold a name for a process, by default this one; return None if another process holds it.
+
+        The name's file is removed with the lock, because clients choose names.
+        """
         path = self._lock(name)
         with disk_errors(path.parent, "be created"):
             make_folder(path.parent)
         try:
-            return Lock(path, owner)
+            return Lock(path, owner, temporary=True)
         except JournalLocked:
             return None
 
     def holder(self, name: str) -> Owner | None:
-        """Return the process that holds, or last held, a name; None if unknown."""
+        """Return the process that holds a name, or held it when it was killed; None if unknown."""
         return owner_of(self._lock(name))
+
+    def sweep(self) -> None:
+        """Remove the files of names that nobody holds: those of processes that were killed."""
+        found: list[Path] = []
+        with suppress(OSError):
+            found = list(Path(self._path.removeprefix("file://"), HELD).iterdir())
+        for path in found:
+            with suppress(JournalError):
+                Lock(path, temporary=True).close()
 
     def recorded(self, source: str) -> list[Gap]:
         """Return the losses that were recorded apart from the rows, in order."""

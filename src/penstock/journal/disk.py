@@ -10,10 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from ..errors import DiskFull, JournalError
+from ..access.private import open_private
+from ..errors import DiskFull, JournalError, JournalUnavailable
 from ..store.log import sync_folder
 
 __all__ = [
+    "NO_RESOURCES",
     "NO_ROOM",
     "converted",
     "disk_errors",
@@ -28,10 +30,12 @@ __all__ = [
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 """The numbers of errors that mean that the disk is full."""
+NO_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
+"""The numbers of errors that mean that the process, or the system, has no descriptors or memory at the moment."""
 
 
 class disk_errors:
-    """Convert an `OSError` inside the block: to `DiskFull` if there was no space or quota, otherwise to `JournalError`.
+    """Convert an `OSError` inside the block, as :func:`converted` does.
 
     `action` is what failed at this path, as in "be listed".
     """
@@ -54,11 +58,20 @@ class disk_errors:
 
 
 def converted(error: OSError, path: Path | str, action: str) -> JournalError:
-    """Return the error to raise instead; see `disk_errors`."""
+    """Return the error to raise instead of one of the system.
+
+    It is `DiskFull` if there was no space or quota, and `JournalUnavailable` if there were no descriptors or no memory:
+    the same call may succeed later. Otherwise it is `JournalError`. `action` is what failed, as in "be listed".
+    """
     if error.errno in NO_ROOM:
         return DiskFull(
             f"{path}: cannot {action}: the disk is full; free some space, or let the readers commit, which trims "
             "the journal; no row for which append has returned is lost"
+        )
+    if error.errno in NO_RESOURCES:
+        return JournalUnavailable(
+            f"{path}: cannot {action} at the moment ({error.strerror or error}); nothing was changed; raise the limit "
+            "of open files (ulimit -n), or let this process do less at once"
         )
     return JournalError(
         f"{path}: cannot {action} ({error.strerror or error}); check the path, its permissions and the disk"
@@ -104,11 +117,11 @@ def make_folder(folder: Path, *, fsync: bool = True) -> None:
 
     With `fsync` the names are durable on return: a power cut must not remove a log together with the folder above it.
     """
-    missing = []
-    while not folder.is_dir():
-        missing.append(folder)
+    unsure = []
+    while not folder.is_dir() or (fsync and folder != folder.parent and _may_be_new(folder)):
+        unsure.append(folder)
         folder = folder.parent
-    for each in reversed(missing):
+    for each in reversed(unsure):
         try:
             each.mkdir(mode=0o700)
         except FileExistsError:
@@ -116,27 +129,17 @@ def make_folder(folder: Path, *, fsync: bool = True) -> None:
                 raise
         else:
             each.chmod(0o700)
-            if fsync:
-                sync_folder(each.parent)
+        if fsync:
+            sync_folder(each.parent)
 
 
-def open_private(path: Path, flags: int) -> int:
-    """Open or create a file, for this user only regardless of the umask; an existing one keeps its mode.
-
-    Symbolic links are not followed. The flags are those of `os.open`; with `os.O_EXCL` the file must be new.
-    """
-    flags |= os.O_CLOEXEC | os.O_NOFOLLOW
-    while True:
-        try:
-            fd = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            if flags & os.O_EXCL:
-                raise
-            with suppress(FileNotFoundError):
-                return os.open(path, flags)
-        else:
-            os.fchmod(fd, 0o600)
-            return fd
+def _may_be_new(folder: Path) -> bool:
+    """Return True for an empty folder: whoever made it may have been stopped before its name was durable."""
+    try:
+        # A folder that this user may use, but neither list nor sync, was made by somebody else.
+        return next(folder.iterdir(), None) is None and os.access(folder.parent, os.R_OK)
+    except PermissionError:
+        return False
 
 
 def replace_file(path: Path, data: bytes, *, fsync: bool = True) -> None:

@@ -115,7 +115,7 @@ class Coordinator(Protocol):
         """Hold a name until `close`, or until this process ends; return None if another process holds it."""
 
     def holder(self, name: str) -> Owner | None:
-        """Return the process that holds, or last held, a name; None if unknown."""
+        """Return the process that holds a name, or held it when it was killed; None if unknown."""
 
     def recorded(self, source: str) -> list[Gap]:
         """Return the losses that were recorded apart from the rows, in order."""

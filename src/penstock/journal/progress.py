@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..errors import DiskFull, LocalError
+from ..errors import JournalUnavailable, LocalError
 
 __all__ = [
     "RETRY",
@@ -158,7 +158,7 @@ class Window:
 
 
 async def write(progress: Progress, action: Callable[..., object], *arguments: object) -> None:
-    """Call `action` in a thread, because it waits for the disk; wait while the disk is full."""
+    """Call `action` in a thread, because it waits for the disk; wait while the disk is full, or has no descriptor."""
     loop = asyncio.get_running_loop()
     await settled(progress, lambda: loop.run_in_executor(None, action, *arguments))
 
@@ -172,7 +172,7 @@ class Lasting(asyncio.Future[None]):
 
 
 async def settled(progress: Progress, begin: Callable[[], asyncio.Future[Any]]) -> None:
-    """Wait for the end of what `begin` starts, even if the task is canceled; start it again while the disk is full."""
+    """Wait for the end of what `begin` starts, even if the task is canceled; start it again while it is unavailable."""
     before = progress.phase, progress.waiting
     begun = monotonic()
     while True:
@@ -186,7 +186,7 @@ async def settled(progress: Progress, begin: Callable[[], asyncio.Future[Any]]) 
             if (failure := writing.exception()) is not None:
                 logger.warning("the collector was canceled, and its last write failed: %s", failure)
             raise
-        except DiskFull as error:
+        except JournalUnavailable as error:
             # Received items stay in memory, and no more are requested.
             await until_room(progress, error)
         else:
@@ -231,8 +231,8 @@ async def _canceled_until(work: asyncio.Future[Any]) -> bool:
     return canceled
 
 
-async def until_room(progress: Progress, error: DiskFull) -> None:
-    """Wait for space on the disk, and report this."""
+async def until_room(progress: Progress, error: JournalUnavailable) -> None:
+    """Wait for space on the disk, or for a descriptor, and report this."""
     if progress.waiting != str(error):
         logger.warning("%s", error)
     progress.turn(Phase.WAITING_FOR_DISK, str(error))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from ..errors import JournalCorrupt, JournalError, JournalMissing
+from .disk import NO_RESOURCES, converted
 from .gaps import MAX_GAPS_BYTES, Gap
 from .gaps import decode as decode_gaps
 from .identity import MAX_IDENTITY_BYTES, Identity, decode, without_identity
@@ -212,6 +213,8 @@ def _errors(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno in NO_RESOURCES:
+            raise converted(error, name, "be read") from error
         raise JournalError(
             f"{name}: cannot be read ({error}); check the path, its permissions and the network"
         ) from error

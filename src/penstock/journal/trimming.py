@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from ..errors import DiskFull, JournalCorrupt
+from ..errors import JournalCorrupt, JournalUnavailable
 from . import gaps
 from .disk import disk_errors, replace_file, sync_folder
 from .identity import load, without_identity
@@ -81,7 +81,7 @@ def _note(log: LogFolder, folder: Path, uuid: str, position: int) -> bool:
         with disk_errors(folder / TRIMMED, "be written"), gaps.locked(folder):
             if position > _noted(log, uuid):
                 replace_file(folder / TRIMMED, encode_trimmed(position, uuid))
-    except DiskFull:
+    except JournalUnavailable:
         return False
     return True
 

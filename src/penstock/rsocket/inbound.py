@@ -91,31 +91,30 @@ class Inbound:
 
     def frame(self, frame: Frame, now: float) -> None:
         """Handle a frame of a stream. Raises LimitExceeded if the session must end because of a flood."""
-        if self.first_draft:
-            self._sign_stream_id(frame)
+        stream_id = self._signed_id(frame) if self.first_draft else frame.stream_id
         type = frame.type
         if type == _PAYLOAD:
-            self._payload(frame, now)
+            self._payload(stream_id, frame, now)
         elif _REQUEST_RESPONSE <= type <= _REQUEST_CHANNEL or type == _REQUEST_SUB:
-            self._request(frame, now)
+            self._request(stream_id, frame, now)
         elif type == _REQUEST_N:
-            self._request_n(frame, now)
+            self._request_n(stream_id, frame, now)
         elif type == _CANCEL:
-            self._cancel(frame.stream_id, frame.metadata, now)
+            self._cancel(stream_id, frame.metadata, now)
         elif type == _ERROR:
-            self._error(frame, now)
+            self._error(stream_id, frame, now)
         elif (
             type == _METADATA_PUSH
             and self.first_draft
             and frame.metadata is not None
-            and self._streams.get(frame.stream_id) is not None
+            and self._streams.get(stream_id) is not None
         ):
             # ReactiveSocket 0.0, Metadata Push Frame: it is processed in order with the stream's responses.
-            self.pushed(frame.stream_id, frame.metadata)
+            self.pushed(stream_id, frame.metadata)
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
             self.strays.ignored(frame, now)
-            self.strays.interrupt(frame.stream_id)
+            self.strays.interrupt(stream_id)
 
     def run(self, stream_id: int, run: PayloadRun, now: float) -> None:
         """Handle consecutive complete items of one stream. Raises LimitExceeded as `frame` does."""
@@ -125,7 +124,7 @@ class Inbound:
             return
         if stream.kind == _CALL or (self._partials and stream_id in self._partials):
             for payload in run.payloads():
-                self._payload(Frame(_PAYLOAD, stream_id, NEXT, 0, payload.metadata, payload.data), now)
+                self._payload(stream_id, Frame(_PAYLOAD, stream_id, NEXT, 0, payload.metadata, payload.data), now)
             return
         count = len(run)
         if count > stream.granted:
@@ -141,6 +140,18 @@ class Inbound:
         stream.granted -= count
         self._events.append(run_received(stream_id, run))
 
+    def ignores(self, type: int, stream_id: int) -> bool:
+        """Return whether a frame of a stream is ignored because of its stream, whatever its fields are."""
+        requests = type <= _REQUEST_CHANNEL or type == _REQUEST_SUB
+        if self.first_draft and (requests or type <= _CANCEL):
+            stream_id = -stream_id
+        known = self._streams.get(stream_id) is not None or stream_id in self._partials
+        if requests:
+            # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
+            begun = self.drafts and stream_id in self._partials
+            return (known and not begun) or not self._streams.may_be_theirs(stream_id)
+        return not known
+
     def metadata_excess(self, size: int) -> LimitExceeded:
         """Return the error for an item or a push with metadata of `size` bytes."""
         return LimitExceeded(f"metadata of {size} bytes exceeds max_metadata_bytes ({self._max_metadata_bytes})")
@@ -151,20 +162,19 @@ class Inbound:
             raise self.metadata_excess(len(metadata))
         self._events.append(MetadataPushed(stream_id, metadata))
 
-    def _sign_stream_id(self, frame: Frame) -> None:
-        """Make the stream id negative if the peer opened the stream.
+    def _signed_id(self, frame: Frame) -> int:
+        """Return the stream id of a frame, negative if the peer opened the stream.
 
         ReactiveSocket 0.0, Frame Types: types 0x10 to 0x1F come from a requester. METADATA_PUSH comes from either.
         """
         type = frame.type
         pushed = type == _METADATA_PUSH and self._streams.get(frame.stream_id) is None
-        if _REQUEST_RESPONSE <= type <= _CANCEL or type == _REQUEST_SUB or pushed:
-            frame.stream_id = -frame.stream_id
+        stream_id = frame.stream_id
+        return -stream_id if _REQUEST_RESPONSE <= type <= _CANCEL or type == _REQUEST_SUB or pushed else stream_id
 
     # Requests.
 
-    def _request(self, frame: Frame, now: float) -> None:
-        stream_id = frame.stream_id
+    def _request(self, stream_id: int, frame: Frame, now: float) -> None:
         if self._may_follow:
             self._may_follow = False
             self._streams.follow(stream_id)
@@ -196,11 +206,10 @@ class Inbound:
         elif frame.flags & FOLLOWS:
             self._begin(stream_id, frame, now)
         else:
-            self._open(frame, payload_of(frame.data, frame.metadata), now)
+            self._open(stream_id, frame, payload_of(frame.data, frame.metadata), now)
 
-    def _open(self, frame: Frame, payload: Payload, now: float) -> None:
+    def _open(self, stream_id: int, frame: Frame, payload: Payload, now: float) -> None:
         """Open the stream for a complete request."""
-        stream_id = frame.stream_id
         kind = KINDS[frame.type]
         number = kind
         metadata = payload.metadata
@@ -220,7 +229,7 @@ class Inbound:
             return
         # In ReactiveSocket 0.0 the field has 64 bits.
         credit = 1 if number == _CALL else min(frame.request_n, MAX_REQUEST_N)
-        if credit == 0:
+        if credit < 1:
             # RSocket 1.0, REQUEST_STREAM Frame: the initial request-n MUST be more than 0.
             self._outbound.error(stream_id, Code.INVALID, b"initial request-n must be more than 0")
             return
@@ -235,8 +244,7 @@ class Inbound:
 
     # Items.
 
-    def _payload(self, frame: Frame, now: float) -> None:
-        stream_id = frame.stream_id
+    def _payload(self, stream_id: int, frame: Frame, now: float) -> None:
         flags = frame.flags
         # RSocket 1.0, Handling the Unexpected 7: COMPLETE overrides FOLLOWS.
         if flags & COMPLETE:
@@ -299,13 +307,25 @@ class Inbound:
             self._reassembly.begin(stream_id, frame, frame.metadata, frame.data, now)
         except LimitExceeded as error:
             self.strays.drop_partial(stream_id, error)
+        else:
+            self._check_metadata(stream_id)
         self.strays.enforce_limits()
+
+    def _check_metadata(self, stream_id: int) -> bool:
+        """Drop an incomplete item as soon as its metadata is too large; return whether it was dropped."""
+        size = self._partials[stream_id].metadata_size
+        if size > self._max_metadata_bytes:
+            self.strays.drop_partial(stream_id, self.metadata_excess(size), Code.INVALID)
+            return True
+        return False
 
     def _continue(self, stream_id: int, frame: Frame, flags: int, now: float) -> None:
         try:
             self._reassembly.add(stream_id, frame.metadata, frame.data)
         except LimitExceeded as error:
             self.strays.drop_partial(stream_id, error)
+            return
+        if self._check_metadata(stream_id):
             return
         if flags & FOLLOWS:
             self.strays.enforce_limits()
@@ -316,7 +336,7 @@ class Inbound:
         if head.type != _PAYLOAD:
             # COMPLETE of a REQUEST_CHANNEL is in its last fragment; some peers set it in the first.
             head.flags |= flags & COMPLETE
-            self._open(head, payload, now)
+            self._open(stream_id, head, payload, now)
             return
         stream = self._streams.get(stream_id)
         if stream is not None and stream.inbound == OPEN:
@@ -324,18 +344,18 @@ class Inbound:
 
     # Signals.
 
-    def _request_n(self, frame: Frame, now: float) -> None:
-        stream = self._streams.get(frame.stream_id)
+    def _request_n(self, stream_id: int, frame: Frame, now: float) -> None:
+        stream = self._streams.get(stream_id)
         if stream is None or stream.outbound != OPEN or stream.kind == _CALL:
             self.strays.stray(now)
-            self.strays.interrupt(frame.stream_id)
-        elif frame.request_n == 0:
+            self.strays.interrupt(stream_id)
+        elif frame.request_n < 1:
             # RSocket 1.0, REQUEST_N Frame: the value MUST be more than 0.
             self.strays.refuse(stream, Code.INVALID, ProtocolError("request-n must be more than 0"))
         else:
             count = min(frame.request_n, MAX_REQUEST_N)
             stream.credit = add(stream.credit, count)
-            self._events.append(CreditGranted(stream.id, count))
+            self._events.append(CreditGranted(stream_id, count))
 
     def _cancel(self, stream_id: int, metadata: bytes | None, now: float) -> None:
         stream = self._streams.get(stream_id)
@@ -353,10 +373,10 @@ class Inbound:
             self.strays.remove_stream(stream)
         self._events.append(Canceled(stream_id, over, metadata))
 
-    def _error(self, frame: Frame, now: float) -> None:
-        stream = self._streams.get(frame.stream_id)
+    def _error(self, stream_id: int, frame: Frame, now: float) -> None:
+        stream = self._streams.get(stream_id)
         if stream is None or not isinstance(frame, ErrorFrame):
-            self._reassembly.drop(frame.stream_id)
+            self._reassembly.drop(stream_id)
             self.strays.stray(now)
             return
         code = frame.code

@@ -40,4 +40,4 @@ cdef class Link:
     )
     cdef _receive_frame(self, double now)
     cdef bint _handshake_frame(self, Frame frame, double now) except -1
-    cdef _skip_repeated(self, long long size)
+    cdef bint _is_repeated(self, long long size) except -1

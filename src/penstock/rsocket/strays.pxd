@@ -9,7 +9,6 @@ from .outbound cimport Outbound
 
 cdef int _EXT
 cdef int _FAIL
-cdef int OPEN
 
 
 @cython.final

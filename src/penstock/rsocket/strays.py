@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..core.fragments import Reassembly
-from ..core.halves import OPEN, Signal, add
+from ..core.halves import Signal, add
 from ..core.rates import Rate
 from ..core.streams import Stream
 from ..errors import LimitExceeded, ProtocolError
@@ -87,8 +87,7 @@ class Strays:
 
     def refuse(self, stream: Stream, code: int, error: Exception) -> None:
         """End a stream because the peer violated the protocol, and inform both sides."""
-        if stream.ours and stream.outbound != OPEN:
-            # RSocket 1.0, Request Stream: a requester may not send ERROR, only CANCEL.
+        if stream.only_canceled:
             self._outbound.cancel(stream.id)
             self.expect_late(stream)
         else:
@@ -138,14 +137,14 @@ class Strays:
             return False
         return True
 
-    def drop_partial(self, stream_id: int, error: Exception) -> None:
-        """Drop an unfinished item, and end its stream or reject its request."""
+    def drop_partial(self, stream_id: int, error: Exception, code: int = Code.REJECTED) -> None:
+        """Drop an unfinished item, and end its stream or refuse its request with `code`."""
         self.reassembly.drop(stream_id)
         stream = self._streams.get(stream_id)
         if stream is not None:
             self.refuse(stream, Code.INVALID, error)
         else:
-            self._outbound.error(stream_id, Code.REJECTED, str(error).encode())
+            self._outbound.error(stream_id, code, str(error).encode())
 
     def fail(self, stream: Stream, error: Exception) -> None:
         """End a stream after an error of the peer."""

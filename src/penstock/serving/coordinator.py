@@ -100,7 +100,7 @@ class RemoteCoordinator:
         return held
 
     def holder(self, name: str) -> Owner | None:
-        """Return the process that holds, or last held, a name; None if unknown."""
+        """Return the process that holds a name, or held it when it was killed; None if unknown."""
         owners: list[Owner | None] = self._collectors.call_each("holder", name, Owner | None)
         return max((owner for owner in owners if owner is not None), key=lambda owner: owner.since, default=None)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from ..errors import JournalMissing, LocalError
+from ..errors import JournalMissing, JournalUnavailable, LocalError
 from ..journal.disk import disk_errors
 from ..journal.layout import (
     DURABLE,
@@ -21,12 +21,12 @@ from ..journal.layout import (
     log_folder,
     segment_position,
 )
+from .ranges import CHUNK_BYTES, Part, Place
 
 __all__ = ["content_of", "files_of"]
 
 PUBLIC: Final = frozenset({DURABLE, GAPS, IDENTITY, SEALED, TRIMMED, UNSYNCED})
 """The files that are sent, besides segments. Secrets, locks and the positions of readers stay."""
-_CHUNK_BYTES: Final = 1 << 20
 
 
 def _is_public(name: str) -> bool:
@@ -45,12 +45,15 @@ def files_of(journal: str, source: str) -> list[tuple[str, int]]:
     return sorted(found)
 
 
-def content_of(journal: str, source: str, name: str, limit: int | None) -> Generator[pa.Buffer, None, None]:
+def content_of(journal: str, source: str, name: str, limit: int | None, place: Place) -> Generator[Part, None, None]:
     """Yield the bytes of a file, in parts of a megabyte, as far as it goes now. Each step may wait for the disk.
+
+    The position of a place is the number of the file, and `sent` where it continues.
 
     Raises:
         LocalError: It is not a file that is sent.
         JournalMissing: There is no such file, or no longer.
+        JournalUnavailable: It was replaced while it was sent.
         JournalError: It cannot be read.
 
     """
@@ -63,7 +66,12 @@ def content_of(journal: str, source: str, name: str, limit: int | None) -> Gener
         except FileNotFoundError:
             raise JournalMissing(f"{path}: there is no such file") from None
         with open(fd, "rb", buffering=0) as file:
-            left = os.fstat(fd).st_size if limit is None else limit
-            while left > 0 and (part := file.read(min(_CHUNK_BYTES, left))):
-                left -= len(part)
-                yield pa.py_buffer(part)
+            status = os.fstat(fd)
+            at = Place(status.st_ino, place.sent)
+            if place.sent and place != at:
+                raise JournalUnavailable(f"{path}: the file was replaced while it was sent; ask for it again")
+            file.seek(at.sent)
+            end = status.st_size if limit is None else limit
+            while at.sent < end and (content := file.read(min(CHUNK_BYTES, end - at.sent))):
+                before, at = at, at._replace(sent=at.sent + len(content))
+                yield Part(pa.py_buffer(content), at, before)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
 
+from ..access.exposure import check_exposure
 from ..access.listening import server_tls, without_files
 from ..aio.server import Server
 from ..errors import LocalError
 from .access import require_bytes
 from .discovery import Announcements, address_of
-from .door import Token, journal_server
+from .door import TOKEN, Token, journal_server
 from .journals import ServedJournals
 
 __all__ = ["Host", "Listening", "check"]
@@ -41,13 +42,16 @@ class Listening:
     """Returns the token of those who may also set and remove readers, and delete rows; None: nobody may."""
     address: str | None = None
     """The URL by which clients reach it, if that is not the first address."""
+    allow_anonymous: bool = False
+    """Clients of other machines need not show anything: anybody can read and trim the journals."""
 
 
 def check(where: Listening) -> list[str]:
     """Return the URLs to listen on, with their certificates.
 
     Raises:
-        LocalError: Something is not valid, or a file cannot be read.
+        LocalError: Something is not valid, a file cannot be read, or other machines can reach an address and nothing is
+            asked of their clients.
 
     """
     if not where.urls:
@@ -59,6 +63,8 @@ def check(where: Listening) -> list[str]:
     for token in (where.token, where.operator):
         if token is not None and not token():
             raise LocalError("the token that clients must show is empty")
+    remedy = f"a token in the variable {TOKEN} or"
+    check_exposure(urls, authenticated=where.token is not None, allowed=where.allow_anonymous, remedy=remedy)
     return urls
 
 

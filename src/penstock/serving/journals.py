@@ -5,27 +5,32 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from ..aio.service import Service
 from ..aio.setup import Admitted
+from ..aio.shares import Client
 from ..connection import Connection
 from ..errors import ApplicationError, LocalError, SetupRejected
 from ..journal.layout import check_name
 from .access import JOURNAL, Selection
+from .capacity import Capacity
 from .messages import STANDBY
-from .service import Action, Authorize, Capacity, Routes, read_and_commit
+from .service import Action, Authorize, Routes, read_and_commit
 
 __all__ = ["ServedJournals", "journal_names"]
 
 OPERATOR: Final = "operator"
 """The principal of clients that have shown the operator's token."""
+
+P = TypeVar("P")
+T = TypeVar("T")
 
 logger = logging.getLogger("penstock.serving")
 
@@ -75,6 +80,10 @@ class ServedJournals:
     def connections(self, name: str) -> int:
         """Return the number of clients of a journal."""
         return len(self._journals[name].connections)
+
+    async def in_thread(self, client: Client, function: Callable[[P], T], argument: P) -> T:
+        """Return the result of a function that waits for the disk, when it is the client's turn."""
+        return await self._capacity.in_thread(client, lambda: function(argument))
 
     async def replace(self, folders: Mapping[str, str]) -> None:
         """Serve these journals from now on. Clients of those that stay notice nothing; the others are disconnected."""

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, aclosing, contextmanager
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import ExitStack, aclosing
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
-import pyarrow as pa
 
 from ..aio.service import Service
 from ..aio.setup import current_connection
-from ..aio.threads import ended
+from ..aio.shares import Client, client_of
 from ..connection import Connection
-from ..errors import Invalid, JournalError, JournalLocked, LocalError, Rejected
+from ..errors import Invalid, JournalError, JournalLocked, JournalUnavailable, LocalError, Rejected
+from ..functions import check_plain
 from ..journal.asks import POLL, Ask
 from ..journal.coordinator import FolderCoordinator
 from ..journal.format import SCHEMA
@@ -29,8 +27,8 @@ from ..journal.ports import LogReader
 from ..journal.reader import JournalReader
 from ..journal.retention import Committed
 from ..payload import Payload
+from .capacity import Capacity
 from .files import content_of, files_of
-from .frames import pieces
 from .messages import (
     NOT_ALLOWED,
     PREFIX,
@@ -47,19 +45,14 @@ from .messages import (
     decode,
     failure,
 )
-from .ranges import chunks
+from .paced import Paced
+from .ranges import Part, Place, chunks
 from .readers import Readers
+from .reading import RangeReading
 from .watch import Watch, states
 
-__all__ = ["Action", "Authorize", "Capacity", "Routes", "read_and_commit", "serve_journal"]
+__all__ = ["Action", "Authorize", "Routes", "read_and_commit", "serve_journal"]
 
-THREADS: Final = 4
-"""Requests of a server that wait for the disk at once; more of them wait for their turn."""
-
-MAX_READS: Final = 128
-"""Ranges that are sent at once: each holds two chunks, also if its client takes nothing."""
-MAX_HOLDS: Final = 1_000
-"""Names of readers that are held at once, half of them for one client: each is a file that is open."""
 MAX_PARTS: Final = 100_000
 """Parts of a range in one answer."""
 
@@ -105,40 +98,18 @@ def serve_journal(service: Service, path: str | os.PathLike[str], *, authorize: 
     Routes(path, authorize, Capacity()).register(service)
 
 
-class Capacity:
-    """What the journals of a server share, so that many of them need no more than one."""
-
-    def __init__(self) -> None:
-        self.threads = ThreadPoolExecutor(THREADS, "penstock-journal")
-        self.reads = 0
-        self.holds: Counter[str] = Counter()
-
-    @contextmanager
-    def hold(self, client: str) -> Iterator[None]:
-        """Count a name that a client holds during a block; `Rejected` if there are too many."""
-        own, total = self.holds[client], self.holds.total()
-        if total >= MAX_HOLDS or own >= MAX_HOLDS // 2:
-            raise Rejected(
-                message=f"{own} names of readers are held for this client, and {total} for all; the limit is "
-                f"{MAX_HOLDS}, half of it for a client"
-            )
-        self.holds[client] += 1
-        try:
-            yield
-        finally:
-            self.holds[client] -= 1
-            self.holds += Counter()
-
-
 class Routes:
     """The handlers of one journal; see `serve_journal`."""
 
     def __init__(self, path: str | os.PathLike[str], authorize: Authorize, capacity: Capacity) -> None:
         if "://" in os.fspath(path):
             raise LocalError(f"{path} is not a folder of this machine; serve the journal where it is written")
+        # A coroutine would be true, and allow everything.
+        check_plain(authorize, "authorize")
         self._journal = journal = Journal(path)
         self._authorize = authorize
         self._coordinator = FolderCoordinator(journal.path)
+        self._coordinator.sweep()
         self._readers = Readers(journal.reader)
         self._hot = Readers(partial(JournalReader, journal.path))
         self._capacity = capacity
@@ -197,61 +168,35 @@ class Routes:
                 return
             await asyncio.sleep(POLL)
 
-    async def read(self, request: Payload) -> AsyncIterator[pa.RecordBatch]:
-        """Yield the frames of a range, as the client's credit allows."""
+    def read(self, request: Payload) -> Paced:
+        """Return the frames of a range, which are read as the client's credit allows."""
         self._check(Action.READ)
         asked = decode(request.data, Read)
         unknown = set(asked.columns or ()) - set(SCHEMA.names)
         if unknown or asked.columns == []:
             raise Invalid(message=f"the columns of a journal are {', '.join(SCHEMA.names)}")
-        async for part in self._sent(self._parts(asked)):
-            yield part
+        reading = RangeReading(asked.first, partial(self._parts, asked), self._in_thread)
+        return Paced(reading, self._capacity.reads, current_connection())
 
-    async def file(self, request: Payload) -> AsyncIterator[pa.RecordBatch]:
-        """Yield the bytes of a file of a log, as the client's credit allows."""
+    def file(self, request: Payload) -> Paced:
+        """Return the bytes of a file of a log, which are read as the client's credit allows."""
         self._check(Action.READ)
         asked = decode(request.data, File)
-        async for part in self._sent(content_of(self._journal.path, asked.source, asked.name, asked.limit)):
-            yield part
+        content = partial(content_of, self._journal.path, asked.source, asked.name, asked.limit)
+        return Paced(RangeReading(0, content, self._in_thread), self._capacity.reads, current_connection())
 
-    async def _sent(self, parts: Generator[pa.Buffer, None, None]) -> AsyncIterator[pa.RecordBatch]:
-        """Yield parts as items; `Rejected` if too many are sent at once."""
-        if self._capacity.reads >= MAX_READS:
-            # Clients of ours try again after this text.
-            raise Rejected(message=f"max_streams ({MAX_READS}) of this server's journals are open")
-        self._capacity.reads += 1
-        try:
-            async with aclosing(self._read_ahead(parts)) as ahead:
-                async for part in ahead:
-                    yield pieces(part)
-        finally:
-            self._capacity.reads -= 1
-
-    async def _read_ahead(self, parts: Generator[pa.Buffer, None, None]) -> AsyncGenerator[pa.Buffer, None]:
-        """Yield parts; the next one is read while one is sent."""
-        # A client that goes away waits for it: a generator that runs cannot be closed.
-        coming = asyncio.ensure_future(self._in_thread(lambda: next(parts, None)))
-        try:
-            while (part := await coming) is not None:
-                coming = asyncio.ensure_future(self._in_thread(lambda: next(parts, None)))
-                yield part
-        finally:
-            await asyncio.gather(coming, return_exceptions=True)
-            await self._in_thread(parts.close)
-
-    def _parts(self, asked: Read) -> Generator[pa.Buffer, None, None]:
+    def _parts(self, asked: Read, place: Place) -> Generator[Part, None, None]:
         with self._hot.lend(asked.source, asked.uuid) as hot:
             whole = partial(self._journal.reader, asked.source)
-            yield from chunks(
-                hot, whole, asked.first, asked.end, columns=asked.columns, skip_records=asked.skip_records
-            )
+            yield from chunks(hot, whole, place, asked.end, columns=asked.columns, skip_records=asked.skip_records)
 
     async def follow(self, request: Payload) -> AsyncIterator[bytes]:
         """Yield the states of all logs, then their changes."""
         self._check(Action.READ)
-        async with aclosing(self._watch.changes()) as changes:
-            async for changed in changes:
-                yield msgspec.json.encode(changed)
+        with self._capacity.follows.taken(client_of(current_connection())):
+            async with aclosing(self._watch.changes()) as changes:
+                async for changed in changes:
+                    yield msgspec.json.encode(changed)
 
     async def hold(self, request: Payload) -> AsyncIterator[bytes]:
         """Hold a reader's name for a client until it cancels, or is gone. The first item says that it is held."""
@@ -259,7 +204,7 @@ class Routes:
         asked = decode(request.data, Hold)
         check_owner(asked.owner)
         # The client may be gone before the thread has the lock.
-        with self._capacity.hold(current_connection().counted_as), ExitStack() as locks:
+        with self._capacity.hold(client_of(current_connection())), ExitStack() as locks:
             if not await self._in_thread(lambda: self._take(asked, locks)):
                 raise failure(JournalLocked(f"another process reads as {asked.name!r}"))
             yield b"held"
@@ -269,8 +214,6 @@ class Routes:
         lock = self._coordinator.hold(asked.name, asked.owner)
         if lock is not None:
             locks.callback(lock.close)
-            # Names come from clients: a file for each of them would stay for ever.
-            locks.callback(lock.remove)
         return lock is not None
 
     def _check(self, action: Action) -> None:
@@ -280,8 +223,11 @@ class Routes:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Return the result of work that may wait for the disk; errors of the journal are sent to the client."""
+        client: Client = client_of(current_connection())
         try:
-            return await ended(asyncio.get_running_loop().run_in_executor(self._capacity.threads, work))
+            return await self._capacity.in_thread(client, work)
+        except JournalUnavailable as error:
+            raise Rejected(message=f"{error}; try again later") from error
         except JournalError as error:
             raise failure(error) from error
         except LocalError as error:

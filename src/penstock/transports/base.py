@@ -21,6 +21,7 @@ from ..settings import Settings
 from ..urls import Url
 
 __all__ = [
+    "BEGINNING_BYTES",
     "LOST",
     "MAX_REFUSED_LINKS",
     "SCOPE",
@@ -130,6 +131,8 @@ class Receiver(Protocol):
 
 SCOPE: Final = "asgi_scope"
 """The information of a link that has the ASGI scope of the request that opened it."""
+BEGINNING_BYTES: Final = 32
+"""Bytes of a first message that is too long, from which its receiver can tell how to refuse it."""
 MAX_REFUSED_LINKS: Final = 64
 """Refused peers per listener that are sent a reason at the same time; beyond it, sockets are closed without one."""
 

@@ -15,6 +15,7 @@ from websockets.frames import Close, CloseCode, Opcode
 
 from ..core.rates import Rate
 from ..wire.framing import LongMessage
+from .base import BEGINNING_BYTES
 from .websocket_runs import read_run
 
 try:
@@ -53,7 +54,8 @@ class FrameReader:
         width: The width of the length prefix to add to each message: big-endian, excluding itself. 0 adds none.
         first_max_bytes: The maximum size of the first message; None for `max_bytes`.
         skip_long: A larger message, except the first one, is not a violation: it is skipped, and only its first
-            and last bytes are kept.
+            and last bytes are kept. Otherwise the beginning of a first message that is too long is returned, with the
+            length of the whole, so that it can be answered.
         max_empty: The maximum number of consecutive empty fragments (THREATS 48).
 
     Attributes:
@@ -166,6 +168,7 @@ class FrameReader:
                 at = start
                 continue
             if end > size or self.violation is not None:
+                self._begin_refused(head, data, start, end, out)
                 # A frame that will be skipped needs only its header.
                 self._need = (start if end - start > self._limit and not head & CONTROL else end) - at
                 break
@@ -252,6 +255,17 @@ class FrameReader:
             if self._width:
                 out.append(len(held).to_bytes(self._width, "big"))
             out.append(bytes(held))
+
+    def _begin_refused(self, head: int, data: bytes, start: int, end: int, out: list[bytes]) -> None:
+        """Return the beginning of a message that is refused, if it is the first one and too long."""
+        if self.violation is None or head & OPCODE != Opcode.BINARY:
+            return
+        if self._limit == self._max_bytes or self._max_skipped or end - start <= self._limit:
+            return
+        beginning = data[start : start + BEGINNING_BYTES]
+        if beginning and not (end - start) >> 8 * self._width:
+            beginning = apply_mask(beginning, data[start - KEY_BYTES : start]) if self._mask_bit else beginning
+            out += ((end - start).to_bytes(self._width, "big"), beginning)
 
     # Skipping of oversized messages.
 

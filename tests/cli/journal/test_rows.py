@@ -79,11 +79,13 @@ def test_dump_prints_a_range(penstock: Penstock, tmp_path: Path) -> None:
 def test_dump_writes_tables(penstock: Penstock, tmp_path: Path, format: str) -> None:
     fill(tmp_path / "journal", "a", 20)
     out = tmp_path / "rows"
+    out.write_text("before")
     dump = ("journal", "dump", str(tmp_path / "journal"), "--from", "5", "--format", format)
-    assert penstock(*dump, "--out", str(out)).code == 0
+    assert penstock(*dump, "--out", str(out), "--yes").code == 0
     table = pyarrow.parquet.read_table(out) if format == "parquet" else pa.ipc.open_stream(out.read_bytes()).read_all()
     assert table["position"].to_pylist() == list(range(5, 20))
-    assert not list(tmp_path.glob("*.tmp"))
+    # Metadata may contain credentials.
+    assert out.stat().st_mode & 0o777 == 0o600 and not list(tmp_path.glob(".*"))
     assert "--out" in penstock(*dump).err
 
 

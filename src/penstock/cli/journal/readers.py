@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ from typer import Argument, Option
 from ...errors import JournalError, LocalError
 from ...texts import counted, shown_line
 from ..confirm import DryRun, Yes, confirm
+from ..console import say, say_json
 from .selection import AsJson, Folder, Source, for_each_log, limited_position, selected_logs
 
 if TYPE_CHECKING:
@@ -46,9 +46,15 @@ def _for_each_reader(
     def show(name: str) -> None:
         found = journal.lags(name)
         for each in found:
-            print(json.dumps({"source": name} | fields(each)) if as_json else shown_line(f"{name}: {line(each)}"))
+            if as_json:
+                say_json({"source": name} | fields(each))
+            else:
+                say(f"{name}: {line(each)}")
         if not found:
-            print(json.dumps({"source": name, "reader": None}) if as_json else f"{name}: no readers")
+            if as_json:
+                say_json({"source": name, "reader": None})
+            else:
+                say(f"{name}: no readers")
 
     for_each_log(names, show)
 
@@ -126,10 +132,10 @@ def seek(
         at = position if dry_run else journal.seek(name, reader, position)
         was = None if before is None else before.position
         if as_json:
-            print(json.dumps({"source": name, "reader": reader, "position": at, "before": was, "dry_run": dry_run}))
+            say_json({"source": name, "reader": reader, "position": at, "before": was, "dry_run": dry_run})
         else:
             moved = "it is new" if was is None else f"it was at {was:,}"
-            print(f"{name}: reader {reader} {'would be' if dry_run else 'is'} at {at:,}; {moved}")
+            say(f"{name}: reader {reader} {'would be' if dry_run else 'is'} at {at:,}; {moved}")
 
 
 def forget(
@@ -161,9 +167,9 @@ def forget(
         if not dry_run:
             journal.forget(name, reader)
         if as_json:
-            print(json.dumps({"source": name, "reader": reader} | asdict(each) | {"dry_run": dry_run}))
+            say_json({"source": name, "reader": reader} | asdict(each) | {"dry_run": dry_run})
         else:
-            print(f"{name}: {'would remove' if dry_run else 'removed'} reader {reader}, {each.line()}")
+            say(f"{name}: {'would remove' if dry_run else 'removed'} reader {reader}, {each.line()}")
 
 
 @dataclass(frozen=True)

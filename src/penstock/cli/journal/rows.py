@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Option
 
+from ...access.private import replacing
 from ...errors import LocalError
 from ...payload import Payload
 from ...texts import shown, shown_line
@@ -147,21 +148,17 @@ def dump(
 
 
 def _write_table(path: Path, format: str, batches: Iterator[pa.RecordBatch]) -> None:
-    """Write rows to a file, which appears when it is complete."""
+    """Write rows to a file, which appears when it is complete. Metadata may contain credentials."""
     import pyarrow as pa
     import pyarrow.parquet
 
     from ...journal import SCHEMA
 
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
+    with replacing(path) as file:
         with (
-            pyarrow.parquet.ParquetWriter(temporary, SCHEMA, compression="zstd")
+            pyarrow.parquet.ParquetWriter(file, SCHEMA, compression="zstd")
             if format == "parquet"
-            else pa.ipc.new_stream(str(temporary), SCHEMA)
+            else pa.ipc.new_stream(file, SCHEMA)
         ) as writer:
             for batch in batches:
                 writer.write_batch(batch)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -10,8 +10,8 @@ import typer
 from typer import Argument, Option
 
 from ...errors import JournalError, JournalMissing, LocalError
+from ..console import complain
 from ..exits import FAILED
-from ..output import complain
 
 if TYPE_CHECKING:
     from ...journal import Journal

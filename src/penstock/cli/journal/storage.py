@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -15,6 +14,7 @@ from typer import Argument, Option
 from ...errors import JournalError, LocalError
 from ...texts import counted
 from ..confirm import DryRun, Yes, confirm
+from ..console import say, say_json
 from .selection import AsJson, Folder, Source, for_each_log, limited_position, selected_logs
 
 if TYPE_CHECKING:
@@ -52,7 +52,10 @@ def trim(
             raise plan
         if not dry_run:
             plan = replace(plan, first=journal.delete(name, plan.position, force=force))
-        print(json.dumps({"source": name} | plan.fields(dry_run)) if as_json else f"{name}: {plan.line(dry_run)}")
+        if as_json:
+            say_json({"source": name} | plan.fields(dry_run))
+        else:
+            say(f"{name}: {plan.line(dry_run)}")
 
     for_each_log(names, trim_one)
 
@@ -165,7 +168,10 @@ def seal(
         nothing = [(none, {"first": None, "end": None, "size": 0, "raw_bytes": 0})]
         steps = _due(journal, name, options, force) if dry_run else _sealed(journal, name, options, force)
         for line, step in chain([first], steps) if (first := next(steps, None)) is not None else nothing:
-            print(json.dumps(fields | step) if as_json else f"{name}: {line}")
+            if as_json:
+                say_json(fields | step)
+            else:
+                say(f"{name}: {line}")
 
     for_each_log(names, seal_log)
 
@@ -205,8 +211,8 @@ def cp(
     def copy(name: str) -> None:
         copied = journal.copy(name, target)
         if as_json:
-            print(json.dumps({"source": name, "first": copied.first, "end": copied.end, "copied": copied.size}))
+            say_json({"source": name, "first": copied.first, "end": copied.end, "copied": copied.size})
         else:
-            print(f"{name}: copied {copied.size:,} bytes; the copy holds {copied.first:,} to {copied.end:,}")
+            say(f"{name}: copied {copied.size:,} bytes; the copy holds {copied.first:,} to {copied.end:,}")
 
     for_each_log(names, copy)
