@@ -95,9 +95,14 @@ class World:
     def stored(self) -> dict[str, Cursor]:
         """Return the readers that a successor would know now."""
         bundles = Sequence(FolderStore(self.store), "edge")
-        found = Ownership(bundles, "looks", b"", lambda: 0.0)
-        ownership._recall(found, bundles, bundles.numbers())
-        return found.logs[SOURCE].readers or {}
+        while True:
+            found = Ownership(bundles, "looks", b"", lambda: 0.0)
+            try:
+                ownership._recall(found, bundles, bundles.numbers())
+            except Superseded:
+                # The owner has written and deleted bundles meanwhile.
+                continue
+            return found.logs[SOURCE].readers or {}
 
     def compare(self, found: dict[str, Cursor], what: str) -> None:
         for name in found.keys() - self.told.keys():
