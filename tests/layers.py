@@ -139,7 +139,7 @@ RULES = {
             "serving",
             "access",
         },
-        lazily={"public", "observe.feed_metrics", "observe.item_traces", "replica"},
+        lazily={"public", "objects.probe", "observe.feed_metrics", "observe.item_traces", "replica"},
         theirs_lazily={"pyarrow"},
     ),
     # A group's rows in an object store, and who may write them.

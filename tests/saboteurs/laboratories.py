@@ -28,6 +28,7 @@ from . import (
     rolling,
     sealing,
     starting,
+    succeeding,
     taking_turns,
 )
 
@@ -47,6 +48,8 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "identities": identities.identities,
     "sealing": sealing.sealing,
     "sealed files": sealing.sealed_files,
+    "successors": succeeding.successors,
+    "careless stores": succeeding.careless_stores,
     "collectors": collecting.collectors,
     "kills": collecting.kills,
     "full disks": collecting.full_disks,
