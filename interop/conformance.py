@@ -43,7 +43,7 @@ def test_http2_conforms(tmp_path: Path) -> None:
 
 
 async def _check_http2(tmp_path: Path) -> None:
-    settings = Settings(max_control_frames=100_000, max_rapid_resets=100_000)
+    settings = Settings(max_control_frames=100_000)
     async with serve(Service(), "rsocket+h2c://127.0.0.1:0/r", settings=settings) as server:
         port = str(parse_url(server.urls[0]).port)
         output = await run("h2spec", "-p", port, "-P", "/r", "-j", tmp_path / "report.xml", cwd=tmp_path)

@@ -28,7 +28,6 @@ TRANSPORT_SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "keepalive_lifetime": ("quic",),
     "max_control_frames": WITH_HEADERS,
     "max_empty_fragments": WITH_HEADERS,
-    "max_rapid_resets": ("h2", "h2c", "quic"),
     "max_setup_frame_bytes": ("ws", "wss"),
     "origins": WITH_HEADERS,
     "proxy_protocol": ("tcp", "tls", "unix", *WITH_HEADERS),

@@ -160,19 +160,12 @@ def fake_exchanges(build: Build, loop: asyncio.AbstractEventLoop | FakeLoop) -> 
 
     class FakeFlow(flows.Flow):  # type: ignore[name-defined, misc]
         writes = 0
-        fires = 0
 
         def write(self) -> None:
             self.writes += 1
 
         def schedule_write(self, size: int = 0) -> None:
             """Do nothing."""
-
-        def fire_started(self) -> None:
-            self.fires += 1
-
-        def fire_ended(self) -> None:
-            self.fires -= 1
 
     class FakeExchanges(exchanges.Exchanges):  # type: ignore[name-defined, misc]
         def fail(self, stream_id: int, error: BaseException, name: str) -> None:

@@ -55,21 +55,13 @@ def test_numbers_begin_anew_and_never_hit_a_live_stream(build: Build, dialect: s
 
 
 @ALL
-def test_streams_that_are_canceled_as_soon_as_opened_are_counted(build: Build, dialect: str) -> None:
-    # THREATS 36
-    target = Target(build, dialect, max_rapid_resets=10)
-    for stream in range(1, 21, 2):
+def test_any_number_of_streams_may_be_canceled_as_soon_as_opened(build: Build, dialect: str) -> None:
+    # THREATS 36, 105: what counts is the handlers that still run.
+    target = Target(build, dialect)
+    for stream in range(1, 10_001, 2):
         cancel = target.codec.cancel_frame(stream)
         assert target.say(target.request("REQUEST_RESPONSE", stream), cancel) == ([], ["Requested", "Canceled"])
-    assert target.say(target.request("REQUEST_RESPONSE", 21), target.codec.cancel_frame(21))[0] == target.goodbye
-    assert not target.session.link_wanted
-    # Streams that lasted for a while are not an attack.
-    target = Target(build, dialect, max_rapid_resets=10)
-    for stream in range(1, 101, 2):
-        target.say(target.request("REQUEST_RESPONSE", stream))
-        target.now += 1.0
-        target.say(target.codec.cancel_frame(stream))
-    assert target.session.link_wanted
+    assert target.session.link_wanted and target.session.open_streams == 0
 
 
 @COUNTED

@@ -277,6 +277,7 @@ class Driver:
     def _session_closed(self, error: Exception | None) -> None:
         self.error = self.connection.error = error
         self.budget.close()
+        self.exchanges.slots.stop_waiting()
         if isinstance(error, OwnerMissing):
             logger.error("%s: %s", self.flow.name, error)
         self.exchanges.queue.close()

@@ -25,7 +25,6 @@ cdef class Flow:
     cdef public Py_ssize_t max_backlog
     cdef public Py_ssize_t part_bytes
     cdef public int holds
-    cdef Py_ssize_t _fires
     cdef bint _backlogged
     cdef long long _taken_bytes
     cdef public object failed

@@ -15,7 +15,7 @@ from ..transports import Discard, Link, Receiver
 from .ports import SendingHalf
 from .scheduler import Lane
 
-__all__ = ["ADMISSION", "BACKLOG", "FULL", "GATHER", "HOOK", "READ_STOP", "UNREAD", "Flow"]
+__all__ = ["ADMISSION", "BACKLOG", "FULL", "GATHER", "HOOK", "READ_STOP", "SLOTS", "UNREAD", "Flow"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -43,7 +43,7 @@ bytes."""
 
 # Reasons not to read from the link; see `Flow.holds`.
 BACKLOG: Final = 1
-FIRES: Final = 2
+SLOTS: Final = 2
 ADMISSION: Final = 4
 HOOK: Final = 8
 FULL: Final = 16
@@ -74,7 +74,7 @@ class Flow:
     """
 
     __slots__ = (
-        "_backlogged", "_fires", "_link_full", "_look", "_pause", "_storage_full", "_taken_bytes", "_waiters",
+        "_backlogged", "_link_full", "_look", "_pause", "_storage_full", "_taken_bytes", "_waiters",
         "account", "batching", "connection", "failed", "flush", "holds", "lane", "link", "look_after", "loop",
         "max_backlog", "name", "part_bytes", "paused", "senders", "session", "settings", "unsent", "withheld", "written"
     )  # fmt: skip
@@ -108,7 +108,6 @@ class Flow:
         limit = settings.max_output_bytes
         self.max_backlog = limit + limit // HEADERS_RATIO + settings.output_high_bytes
         self.holds = 0
-        self._fires = 0
         # At the last call of `check_progress`: whether the link had a backlog, and the bytes that it had passed on.
         self._backlogged = False
         self._taken_bytes = 0
@@ -326,17 +325,6 @@ class Flow:
                 waiter.set_result(None)
 
     # Reading.
-
-    def fire_started(self) -> None:
-        """Count a running handler of FIRE. No stream limit bounds their number, so reading stops at a limit."""
-        self._fires += 1
-        if self._fires >= self.settings.max_streams:
-            self.stop_reading(FIRES)
-
-    def fire_ended(self) -> None:
-        """Uncount a handler of FIRE that has ended."""
-        self._fires -= 1
-        self.resume_reading(FIRES)
 
     def stop_reading(self, why: int) -> None:
         """Stop reading until `resume_reading` has removed `why` and all other reasons."""

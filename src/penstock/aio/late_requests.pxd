@@ -4,6 +4,7 @@ from ..account cimport Account
 from .exchanges cimport Exchanges
 from .flow cimport Flow
 from .sizes cimport size_of
+from .slots cimport Slots
 
 
 @cython.final
@@ -12,6 +13,7 @@ cdef class LateRequests:
     cdef object _begin
     cdef Exchanges _exchanges
     cdef Flow _flow
+    cdef Slots _slots
     cdef object _streams
     cdef readonly bint active
 

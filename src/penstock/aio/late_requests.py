@@ -42,11 +42,12 @@ class LateRequests:
 
     """
 
-    __slots__ = ("_account", "_begin", "_exchanges", "_flow", "_streams", "active")
+    __slots__ = ("_account", "_begin", "_exchanges", "_flow", "_slots", "_streams", "active")
 
     def __init__(self, exchanges: Exchanges, begin: Callable[[list[Event]], None]) -> None:
         self._exchanges = exchanges
         self._flow = flow = exchanges.flow
+        self._slots = exchanges.slots
         self._begin = begin
         # By stream: its request, and later events. To find the first key of a dict takes as long as keys were removed.
         self._streams: OrderedDict[int, list[Event]] = OrderedDict()
@@ -54,10 +55,13 @@ class LateRequests:
         self.active = False
 
     def start(self) -> None:
-        """Let new requests wait."""
+        """Let new requests wait, until a handler has returned if they have taken all slots."""
         self.active = True
-        lane = self._flow.lane
-        lane.scheduler.defer(lane, self.step)
+        if self._slots.full():
+            self._slots.wait(self.start)
+        else:
+            lane = self._flow.lane
+            lane.scheduler.defer(lane, self.step)
 
     def sift(self, events: list[Event]) -> list[Event]:
         """Hold requests and what follows on their streams; return the other events.
@@ -80,19 +84,22 @@ class LateRequests:
         return passed
 
     def step(self) -> bool:
-        """Begin at least one request, and others until a turn is over; return whether more wait."""
+        """Begin at least one request, and others until a turn is over; return whether to call this in another turn."""
         flow = self._flow
         clock = flow.lane.scheduler.clock
         until = clock() + TURN_SECONDS
         flow.batching = True
         self.active = False
-        while self._streams:
+        while self._streams and not self._slots.full():
             self._begin(self._remove(next(iter(self._streams))))
             if clock() >= until:
                 break
         self.active = bool(self._streams)
+        waits = self.active and self._slots.full()
+        if waits:
+            self._slots.wait(self.start)
         flow.flush()
-        return self.active
+        return self.active and not waits
 
     async def finish_fires(self, deadline: float) -> None:
         """Wait for requests without a response to begin, and for their handlers; until `deadline` at the latest."""

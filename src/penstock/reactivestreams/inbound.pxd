@@ -18,7 +18,6 @@ cdef class Inbound:
     cdef list _events
     cdef dict _element_sizes
     cdef object _opens
-    cdef object _resets
     cdef object _stray
     cdef int64_t _late
     cdef int64_t _serial

@@ -23,8 +23,6 @@ from .streams import UNBOUNDED, Publication, Subscription, Subscriptions, add, s
 
 __all__ = ["Inbound"]
 
-RAPID: Final = 1.0
-"""A stream that is canceled within this many seconds after its opening counts as a rapid reset."""
 RATE_SECONDS: Final = 30.0
 MAX_LATE: Final = 1 << 62
 """An upper bound of late messages; more cannot arrive."""
@@ -63,7 +61,6 @@ class Inbound:
         self._events = events
         self._element_sizes = dict(settings.element_sizes)
         self._opens = Rate(2 * settings.max_open_rate, 2.0)
-        self._resets = Rate(settings.max_rapid_resets, RATE_SECONDS)
         self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
         self._late = 0
         self._serial = 0
@@ -219,7 +216,7 @@ class Inbound:
             self.stray(now)
             return
         self._last_id -= 1
-        publication = Publication(self._last_id, subscriber, message.number, size, now)
+        publication = Publication(self._last_id, subscriber, message.number, size)
         self.publications[subscriber] = self.published[self._last_id] = publication
         payload = Payload(data, metadata)
         self._events.append(requested(publication.id, Kind.STREAM, route, payload, publication.credit, True))
@@ -254,9 +251,6 @@ class Inbound:
         if publication is None:
             self.stray(now)
             return
-        if now - publication.opened < RAPID and self._resets.hit(now):
-            limit = self._settings.max_rapid_resets
-            raise LimitExceeded(f"more than max_rapid_resets ({limit}) streams were canceled as soon as opened")
         self.end_publication(publication)
         self._events.append(Canceled(publication.id, True))
 

@@ -28,7 +28,6 @@ cdef class Inbound:
     cdef dict _partials
     cdef readonly Strays strays
     cdef object _opens
-    cdef object _resets
     cdef bint _lenient
     cdef bint _may_follow
     cdef public bint drafts

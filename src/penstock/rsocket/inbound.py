@@ -24,7 +24,7 @@ from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, Fr
 from .codes import Code, error_of
 from .extensions.metadata import Router
 from .lifecycle import OPENED, Lifecycle
-from .strays import RATE_SECONDS, Strays
+from .strays import Strays
 
 __all__ = ["KINDS", "Inbound"]
 
@@ -41,8 +41,6 @@ REFUSALS: Final = tuple(
     text.encode() for text in (NO_LEASE, "more than max_streams (", "streams are opened faster than max_open_rate (")
 )
 """How refusals begin that may be repeated: ReactiveSocket 0.0 has no code for them."""
-RAPID_RESET_SECONDS: Final = 1.0
-"""A stream that the peer opens and cancels within this time counts as a rapid reset."""
 
 # Plain integers, because compiled code compares them for every frame.
 _REQUEST_RESPONSE, _REQUEST_CHANNEL = int(FrameType.REQUEST_RESPONSE), int(FrameType.REQUEST_CHANNEL)
@@ -77,7 +75,6 @@ class Inbound:
         self._partials = strays.partials
         self.strays = strays
         self._opens = Rate(2 * settings.max_open_rate, 2.0)
-        self._resets = Rate(settings.max_rapid_resets, RATE_SECONDS)
         self._max_streams = settings.max_streams
         self._max_metadata_bytes = settings.max_metadata_bytes
         self._max_open_rate = settings.max_open_rate
@@ -224,7 +221,7 @@ class Inbound:
             # RSocket 1.0, REQUEST_STREAM Frame: the initial request-n MUST be more than 0.
             self._outbound.error(stream_id, Code.INVALID, b"initial request-n must be more than 0")
             return
-        stream = self._streams.open_theirs(stream_id, kind, now)
+        stream = self._streams.open_theirs(stream_id, kind)
         stream.credit = credit
         if number == _CHANNEL:
             # The payload that opens a channel is its first item, and counts as a requested one.
@@ -345,9 +342,6 @@ class Inbound:
                 self._reassembly.drop(stream_id)
             self.strays.stray(now)
             return
-        if not stream.ours and now - stream.opened < RAPID_RESET_SECONDS and self._resets.hit(now):
-            limit = self._settings.max_rapid_resets
-            raise LimitExceeded(f"more than max_rapid_resets ({limit}) streams were canceled as soon as opened")
         over = stream.end(_CANCELED, False)
         if over:
             self.strays.remove_stream(stream)

@@ -281,7 +281,7 @@ class Http2Connection(Carrier):
             # RFC 9113, section 8.1: a server that has sent its whole response may stop the request this way.
             in_order = link.end_received and event.error_code == ErrorCodes.NO_ERROR
             link.lose(None if in_order else LinkLost(f"the peer reset the stream ({code_name(event.error_code)})"))
-            self.stream_over(link.made_at, link.address)
+            self.stream_over()
 
     def _terminated(self, event: events.ConnectionTerminated) -> None:
         """Handle GOAWAY. h2 sends nothing after it, so links that have not ended are lost."""
@@ -292,8 +292,8 @@ class Http2Connection(Carrier):
 
     # Ends.
 
-    def stream_over(self, made_at: float, address: str) -> None:
-        """Record the end of a stream that was opened at `made_at` for the client with this address."""
+    def stream_over(self) -> None:
+        """Record the end of a stream."""
 
     def close_flooded(self, reason: str) -> None:
         """Close the connection to a peer that exceeded a flood limit."""
