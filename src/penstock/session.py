@@ -72,6 +72,10 @@ class Session(Protocol):
         """The number of open streams of both sides."""
 
     @property
+    def ignored(self) -> int | None:
+        """How many frames it has ignored, most of them for streams that had ended; None if it does not count them."""
+
+    @property
     def requests_left(self) -> int | None:
         """How many requests the peer's current lease still allows; None if requests need no lease."""
 

@@ -10,7 +10,7 @@ from .errors import LocalError
 from .leases import LeasePolicy
 from .networks import networks
 
-__all__ = ["DEFAULT_SETTINGS", "ITEMS_IN_PARTS", "SESSIONS", "STREAM_RATES", "Settings"]
+__all__ = ["DEFAULT_SETTINGS", "ITEMS_IN_PARTS", "SESSIONS", "Settings"]
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -20,8 +20,6 @@ ITEMS_IN_PARTS: Final = frozenset(
     " reassembly_timeout".split()
 )
 """Settings of protocols that send large items in parts."""
-STREAM_RATES: Final = frozenset({"max_open_rate", "max_stray_frames"})
-"""Settings of protocols that count what a peer does with streams."""
 SESSIONS: Final = frozenset({"resume", "resume_bytes", "resume_timeout", "max_sessions", "resume_store"})
 """Settings of protocols whose sessions outlive their links."""
 
@@ -114,8 +112,6 @@ class Settings:
     max_open_rate: int = 0
     """Streams that the peer may open per second, with twice as many in a burst; 0: no limit, because calls are streams
     and a fast client opens hundreds of thousands."""
-    max_stray_frames: int = 100_000
-    """Frames for streams that do not exist, per 30 s: a few are race conditions, many are an attack."""
     max_control_frames: int = 1_000
     """Frames without content on one connection, per 30 s; beyond it, it ends. HTTP/2: SETTINGS, PING and others.
     WebSocket: Ping and Pong."""

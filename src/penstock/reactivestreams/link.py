@@ -152,7 +152,7 @@ class Link:
         """Process a message."""
         if isinstance(message, Items):
             if self.state != LEAVING:
-                self._inbound.items(message, now)
+                self._inbound.items(message)
             return
         known = message
         if known.type == _GOODBYE:

@@ -102,6 +102,11 @@ class ReactiveStreamsSession:
         """The number of open streams."""
         return self._inbound.open_streams
 
+    @property
+    def ignored(self) -> int:
+        """How many messages of ended streams were ignored."""
+        return self._inbound.ignored
+
     def ask_kinds(self, kind_of: Callable[[str], int | None]) -> None:
         """Do nothing, because all requests are streams."""
 

@@ -123,6 +123,7 @@ class RiverSession:
         """Undo that the session was found for a handshake, which is now rejected."""
 
     requests_left = None  # River has no leases.
+    ignored = None  # River, On the client: messages of unknown streams MUST be discarded silently.
 
     @property
     def durable(self) -> Durable | None:

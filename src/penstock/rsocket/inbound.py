@@ -87,7 +87,7 @@ class Inbound:
         self._may_follow = self.drafts and not self.first_draft and not life.is_client
 
     def frame(self, frame: Frame, now: float) -> None:
-        """Handle a frame of a stream. Raises LimitExceeded if the session must end because of a flood."""
+        """Handle a frame of a stream. Raises LimitExceeded or ProtocolError if the session must end."""
         if self.first_draft:
             self._sign_stream_id(frame)
         type = frame.type
@@ -96,11 +96,11 @@ class Inbound:
         elif _REQUEST_RESPONSE <= type <= _REQUEST_CHANNEL or type == _REQUEST_SUB:
             self._request(frame, now)
         elif type == _REQUEST_N:
-            self._request_n(frame, now)
+            self._request_n(frame)
         elif type == _CANCEL:
-            self._cancel(frame.stream_id, frame.metadata, now)
+            self._cancel(frame.stream_id, frame.metadata)
         elif type == _ERROR:
-            self._error(frame, now)
+            self._error(frame)
         elif (
             type == _METADATA_PUSH
             and self.first_draft
@@ -111,14 +111,14 @@ class Inbound:
             self.pushed(frame.stream_id, frame.metadata)
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
-            self.strays.ignored(frame, now)
+            self.strays.ignore(frame)
             self.strays.interrupt(frame.stream_id)
 
     def run(self, stream_id: int, run: PayloadRun, now: float) -> None:
-        """Handle consecutive complete items of one stream. Raises LimitExceeded as `frame` does."""
+        """Handle consecutive complete items of one stream. Raises as `frame` does."""
         stream = self._streams.get(stream_id)
         if stream is None or stream.inbound != OPEN:
-            self.strays.stray(now, len(run))
+            self.strays.stray(len(run))
             return
         if stream.kind == _CALL or (self._partials and stream_id in self._partials):
             for payload in run.payloads():
@@ -167,7 +167,11 @@ class Inbound:
             self._streams.follow(stream_id)
         if self.drafts and stream_id in self._partials and frame.type == self._partials[stream_id].head.type:
             # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
-            self._continue(stream_id, frame, frame.flags, now)
+            self._continue(stream_id, frame, frame.flags)
+            return
+        if self.drafts and frame.type == _REQUEST_CHANNEL and stream_id in self.strays.refused:
+            # The same, of a request that was refused: the rest must not open a stream.
+            self.strays.ignore_fragment(frame)
             return
         # RSocket 1.0, Handling the Unexpected 9.1: a request on a stream that is in use is ignored.
         if (
@@ -175,27 +179,27 @@ class Inbound:
             or self._streams.get(stream_id) is not None
             or (self._partials and stream_id in self._partials)
         ):
-            self.strays.stray(now)
+            self.strays.stray()
             self.strays.interrupt(stream_id)
         elif self.draining and frame.type != _REQUEST_FNF:
             # Nobody would learn that a FIRE was rejected, so it is served until the client closes the link.
-            self.strays.reject(frame, Rejected.CLOSING, now)
+            self.strays.reject(frame, Rejected.CLOSING)
         elif self._leases.responder is not None and not self._leases.responder.admit(now):
             # RSocket 1.0, Lease Semantics: a request without a lease MUST be answered by ERROR[REJECTED].
             # Requests that are refused below use the lease too, because the requester has counted them.
-            self.strays.reject(frame, NO_LEASE, now)
+            self.strays.reject(frame, NO_LEASE)
         elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
-            self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
+            self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open")
         elif self._max_open_rate and self._opens.hit(now):
             self.strays.reject(
-                frame, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)", now
+                frame, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)"
             )
         elif frame.flags & FOLLOWS:
             self._begin(stream_id, frame, now)
         else:
-            self._open(frame, payload_of(frame.data, frame.metadata), now)
+            self._open(frame, payload_of(frame.data, frame.metadata))
 
-    def _open(self, frame: Frame, payload: Payload, now: float) -> None:
+    def _open(self, frame: Frame, payload: Payload) -> None:
         """Open the stream for a complete request."""
         stream_id = frame.stream_id
         kind = KINDS[frame.type]
@@ -207,7 +211,7 @@ class Inbound:
             route = self.router.route(metadata)
         except (FrameError, LimitExceeded) as error:
             # Only the request is invalid, so the connection continues.
-            self.strays.stray(now)
+            self.strays.stray()
             if number != _FIRE:
                 self._outbound.error(stream_id, Code.INVALID, str(error).encode())
             return
@@ -242,11 +246,11 @@ class Inbound:
         if not flags & NEXT and (flags & COMPLETE or self._lenient) and (frame.data or frame.metadata is not None):
             flags |= NEXT
         if self._partials and stream_id in self._partials:
-            self._continue(stream_id, frame, flags, now)
+            self._continue(stream_id, frame, flags)
             return
         stream = self._streams.get(stream_id)
         if stream is None or stream.inbound != OPEN:
-            self.strays.stray(now)
+            self.strays.ignore_fragment(frame)
         elif flags & FOLLOWS:
             if stream.granted == 0:
                 self.strays.overrun(stream)
@@ -266,7 +270,7 @@ class Inbound:
                 self._events.append(Canceled(stream_id, True))
         else:
             # RSocket 1.0, PAYLOAD Frame: one of NEXT and COMPLETE must be set.
-            self.strays.stray(now)
+            self.strays.stray()
 
     def _item(self, stream: Stream, payload: Payload, done: bool) -> None:
         """Deliver a complete item."""
@@ -298,11 +302,13 @@ class Inbound:
             self.strays.drop_partial(stream_id, error)
         self.strays.enforce_limits()
 
-    def _continue(self, stream_id: int, frame: Frame, flags: int, now: float) -> None:
+    def _continue(self, stream_id: int, frame: Frame, flags: int) -> None:
         try:
             self._reassembly.add(stream_id, frame.metadata, frame.data)
         except LimitExceeded as error:
             self.strays.drop_partial(stream_id, error)
+            if not flags & FOLLOWS:
+                self.strays.refused.pop(stream_id, None)
             return
         if flags & FOLLOWS:
             self.strays.enforce_limits()
@@ -313,7 +319,7 @@ class Inbound:
         if head.type != _PAYLOAD:
             # COMPLETE of a REQUEST_CHANNEL is in its last fragment; some peers set it in the first.
             head.flags |= flags & COMPLETE
-            self._open(head, payload, now)
+            self._open(head, payload)
             return
         stream = self._streams.get(stream_id)
         if stream is not None and stream.inbound == OPEN:
@@ -321,10 +327,10 @@ class Inbound:
 
     # Signals.
 
-    def _request_n(self, frame: Frame, now: float) -> None:
+    def _request_n(self, frame: Frame) -> None:
         stream = self._streams.get(frame.stream_id)
         if stream is None or stream.outbound != OPEN or stream.kind == _CALL:
-            self.strays.stray(now)
+            self.strays.stray()
             self.strays.interrupt(frame.stream_id)
         elif frame.request_n == 0:
             # RSocket 1.0, REQUEST_N Frame: the value MUST be more than 0.
@@ -334,24 +340,24 @@ class Inbound:
             stream.credit = add(stream.credit, count)
             self._events.append(CreditGranted(stream.id, count))
 
-    def _cancel(self, stream_id: int, metadata: bytes | None, now: float) -> None:
+    def _cancel(self, stream_id: int, metadata: bytes | None) -> None:
         stream = self._streams.get(stream_id)
         if stream is None:
             if stream_id in self._partials:
                 # RSocket 1.0, Fragmentation: CANCEL may arrive before the last fragment.
                 self._reassembly.drop(stream_id)
-            self.strays.stray(now)
+            self.strays.stray()
             return
         over = stream.end(_CANCELED, False)
         if over:
             self.strays.remove_stream(stream)
         self._events.append(Canceled(stream_id, over, metadata))
 
-    def _error(self, frame: Frame, now: float) -> None:
+    def _error(self, frame: Frame) -> None:
         stream = self._streams.get(frame.stream_id)
         if stream is None or not isinstance(frame, ErrorFrame):
             self._reassembly.drop(frame.stream_id)
-            self.strays.stray(now)
+            self.strays.stray()
             return
         code = frame.code
         if self.first_draft and (frame.data == Rejected.CLOSING.encode() or frame.data.startswith(REFUSALS)):

@@ -208,7 +208,7 @@ class Link:
                 raise SetupRejected(f"the first frame is malformed: {error}", Code.INVALID_SETUP) from error
             if not error.ignorable:
                 raise
-            self._strays.stray(now)
+            self._strays.stray()
             return
         if self.state != UP and self._handshake_frame(frame, now):
             return
@@ -319,7 +319,7 @@ class Link:
                 handshake.restart = True
                 self._relink(rejected, now)
         else:
-            self._strays.stray(now)
+            self._strays.stray()
 
     def _can_begin_again(self) -> bool:
         """Return whether all output of the session can be sent again."""

@@ -181,6 +181,11 @@ class RSocketSession:
         """How many streams are open on both sides."""
         return len(self._streams)
 
+    @property
+    def ignored(self) -> int:
+        """How many frames were ignored."""
+        return self._strays.ignored
+
     def ask_kinds(self, kind_of: Callable[[str], int | None]) -> None:
         """Do nothing, because requests contain their kind."""
 
@@ -298,7 +303,6 @@ class RSocketSession:
         stream = self._streams.get(stream_id)
         if stream is not None and stream.inbound == OPEN:
             self._outbound.cancel(stream_id, metadata)
-            self._strays.expect_late(stream)
             self._end(stream, _CANCELED)
 
     def credit(self, stream_id: int) -> int:
@@ -390,11 +394,7 @@ class RSocketSession:
         return stream
 
     def _end(self, stream: Stream, signal: int) -> None:
-        receiving = stream.inbound == OPEN
         if stream.end(signal, True):
-            if receiving and signal == _COMPLETE:
-                # Without half-close, the requester may send items until it receives COMPLETE.
-                self._strays.expect_late(stream)
             self._strays.remove_stream(stream)
             if self._life.state == DRAINING:
                 self._control.close_if_done()
