@@ -76,6 +76,10 @@ class Session(Protocol):
         """How many frames it has ignored, most of them for streams that had ended; None if it does not count them."""
 
     @property
+    def refused(self) -> int:
+        """How many requests of the peer it has refused because of a limit, or because there was no lease for them."""
+
+    @property
     def requests_left(self) -> int | None:
         """How many requests the peer's current lease still allows; None if requests need no lease."""
 

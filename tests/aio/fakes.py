@@ -39,6 +39,7 @@ class FakeSession:
         self.linked_at: float | None = None
         self.account = build.module("penstock.account").Account(1 << 40)
         self.excused = False
+        self.refused = 0
 
     def ask_kinds(self, kind_of: Callable[[str], Any]) -> None:
         self.kind_of = kind_of

@@ -150,7 +150,7 @@ def test_fragments_of_a_refused_request(build: Build, dialect: str, type: str, w
     if why == "lease":
         limits["lease"] = build.module("penstock.leases").FixedLease(1, 60.0)
     target = Target(build, dialect, set_up=False, **limits)
-    target.session.receive(target.setup(flags=0x40 if why == "lease" else 0), target.now)
+    target.session.receive(target.setup(flags=target.frames.LEASE if why == "lease" else 0), target.now)
     target.say(target.request("REQUEST_STREAM", 1), *[target.request("REQUEST_FNF", 3)] * (why == "max_open_rate"))
     if why == "draining":
         target.session.close(target.now)

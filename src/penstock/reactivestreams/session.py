@@ -103,6 +103,11 @@ class ReactiveStreamsSession:
         return self._inbound.open_streams
 
     @property
+    def refused(self) -> int:
+        """How many subscriptions of the peer were refused because of a limit."""
+        return self._inbound.refused
+
+    @property
     def ignored(self) -> int:
         """How many messages of ended streams were ignored."""
         return self._inbound.ignored

@@ -131,6 +131,11 @@ class RiverSession:
         return None
 
     @property
+    def refused(self) -> int:
+        """How many streams of the client were refused because of a limit."""
+        return self._inbound.refused
+
+    @property
     def open_streams(self) -> int:
         """The number of open streams."""
         return len(self._streams)

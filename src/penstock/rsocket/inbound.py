@@ -188,7 +188,10 @@ class Inbound:
             # RSocket 1.0, Lease Semantics: a request without a lease MUST be answered by ERROR[REJECTED].
             # Requests that are refused below use the lease too, because the requester has counted them.
             self.strays.reject(frame, NO_LEASE)
-        elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
+        elif (self._streams.remote >= self._max_streams and frame.type != _REQUEST_FNF) or len(
+            self._partials
+        ) > self._max_streams:
+            # A FIRE opens no stream, and its loss would be silent. It waits above the session for a slot.
             self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open")
         elif self._max_open_rate and self._opens.hit(now):
             self.strays.reject(

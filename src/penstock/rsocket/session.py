@@ -182,6 +182,11 @@ class RSocketSession:
         return len(self._streams)
 
     @property
+    def refused(self) -> int:
+        """How many requests were rejected because of a limit, or without a lease."""
+        return self._strays.rejected
+
+    @property
     def ignored(self) -> int:
         """How many frames were ignored."""
         return self._strays.ignored

@@ -23,6 +23,7 @@ cdef class Strays:
     cdef readonly dict partials
     cdef readonly dict refused
     cdef readonly Py_ssize_t ignored
+    cdef readonly Py_ssize_t rejected
 
     cpdef stray(self, Py_ssize_t count=*)
     cpdef ignore_fragment(self, Frame frame)

@@ -27,6 +27,7 @@ class Strays:
 
     Attributes:
         ignored: How many frames were ignored.
+        rejected: How many requests were rejected because of a limit, or without a lease.
         reassembly: Incomplete items.
         partials: The same items by stream.
         refused: The streams of requests that were refused before their last fragment.
@@ -40,6 +41,7 @@ class Strays:
         self._events = life.events
         self._leases = life.leases
         self.ignored = 0
+        self.rejected = 0
         self.reassembly = Reassembly(settings, life.account)
         self.partials = self.reassembly.partials
         self.refused: dict[int, None] = {}
@@ -88,7 +90,8 @@ class Strays:
             )
 
     def reject(self, frame: Frame, why: str) -> None:
-        """Reject a request."""
+        """Reject a request. Any number of them is answered (THREATS 107)."""
+        self.rejected += 1
         if frame.flags & FOLLOWS:
             self.ignore_rest(frame.stream_id)
         # A fire has no response.
