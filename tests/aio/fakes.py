@@ -60,8 +60,9 @@ class FakeSession:
     def link_down(self, now: float, error: Exception | None) -> None:
         self.told.append(("link_down", error))
 
-    def receive(self, data: bytes, now: float) -> None:
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
         self.told.append(("receive", data))
+        return False
 
     def confirm(self) -> None:
         self.told.append(("confirm",))

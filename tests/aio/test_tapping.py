@@ -222,7 +222,7 @@ def test_bytes_and_items_are_reported_in_batches() -> None:
     happen(inner, session, RunReceived(stream_id, run), ItemReceived(stream_id, Payload(), False))
     assert notes.of("items_received") == [("items_received", 3)]
     assert notes.bytes == {"received": b"in", "sent": b"onetwo"}
-    assert ("receive", b"in", 0.0) in inner.told
+    assert ("receive", b"in", 0.0, 0) in inner.told
 
 
 def test_streams_of_ours_end_as_they_do() -> None:

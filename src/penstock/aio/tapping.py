@@ -134,11 +134,11 @@ class TappedSession:
         """Report that this side has detached from the session."""
         self._close(None)
 
-    def receive(self, data: bytes, now: float) -> None:
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
         """Receive bytes from the link."""
         if data:
             self._notify("received", data)
-        self._session.receive(data, now)
+        return self._session.receive(data, now, frames)
 
     def take_output(self) -> list[bytes]:
         """Return the bytes to write."""

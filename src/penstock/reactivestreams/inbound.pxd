@@ -19,7 +19,7 @@ cdef class Inbound:
     cdef dict _element_sizes
     cdef object _opens
     cdef readonly int64_t ignored
-    cdef readonly int64_t refused
+    cdef readonly int64_t rejected
     cdef int64_t _serial
     cdef Message _annotated
     cdef dict _handlers

@@ -46,7 +46,7 @@ class Inbound:
         peer_closing: Whether the peer has rejected a subscription because it is closing.
         reassembly: The incomplete elements, each by an id of its own.
         ignored: How many messages without a stream were ignored.
-        refused: How many subscriptions of the peer were refused because of a limit.
+        rejected: How many subscriptions of the peer were rejected because of a limit.
 
     """
 
@@ -56,7 +56,7 @@ class Inbound:
         self._events = events
         self._element_sizes = dict(settings.element_sizes)
         self._opens = Rate(2 * settings.max_open_rate, 2.0)
-        self.ignored = self.refused = 0
+        self.ignored = self.rejected = 0
         self._serial = 0
         # A subscribeMetadata whose subscribe is pending.
         self._annotated: Message | None = None
@@ -197,7 +197,7 @@ class Inbound:
         if refusal:
             text = text_of(Rejected(message=refusal), self._settings.max_string_bytes)
             self._outbound.message(Message(Type.ON_ERROR, subscriber, 0, text))
-            self.refused += 1
+            self.rejected += 1
             return
         self._last_id -= 1
         publication = Publication(self._last_id, subscriber, message.number, size)

@@ -105,7 +105,7 @@ class ReactiveStreamsSession:
     @property
     def refused(self) -> int:
         """How many subscriptions of the peer were refused because of a limit."""
-        return self._inbound.refused
+        return self._inbound.rejected
 
     @property
     def ignored(self) -> int:

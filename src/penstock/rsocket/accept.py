@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import FrameError, ProtocolError, ResumeRejected
-from ..session import Detector, ServerStart, Session
+from ..session import SLICE, Detector, ServerStart, Session
 from ..settings import Settings
 from ..wire.rsocket.frames import ErrorFrame, ResumeFrame
 from .codes import Code
@@ -69,7 +69,7 @@ class RSocketDetector(Detector):
         session = self._begin(self._settings, dialect, self._store if dialect.keepalive else None)
         session.identity = self.identity
         session.link_up(self._since)
-        session.receive(self._head, now)
+        self.more = session.receive(self._head, now, SLICE)
         self._head = b""
         return session
 
@@ -98,7 +98,7 @@ class RSocketDetector(Detector):
             self.guessed = True
             self.farewell = codec.frame(ErrorFrame(0, Code.REJECTED_RESUME, str(error).encode()))
             raise ProtocolError(f"RESUME rejected: {error}") from error
-        session.receive(self._head[end:], now)
+        self.more = session.receive(self._head[end:], now, SLICE)
         self._head = b""
         return session
 

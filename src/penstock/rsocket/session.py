@@ -126,9 +126,9 @@ class RSocketSession:
         """Resume over a new link. See :meth:`penstock.rsocket.link.Link.resume`."""
         self._link.resume(frame, now)
 
-    def receive(self, data: bytes, now: float) -> None:
-        """Handle received bytes, which may be split anywhere."""
-        self._link.receive(data, now)
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
+        """Handle received bytes, which may be split anywhere. See :meth:`penstock.session.Session.receive`."""
+        return self._link.receive(data, now, frames)
 
     def progressed(self, now: float) -> None:
         """Record that waiting output has left the link."""
