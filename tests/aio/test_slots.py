@@ -187,7 +187,9 @@ async def test_session_goes_on_while_only_fires_take_long(build: Build) -> None:
 
 async def test_session_that_has_ended_waits_for_no_slot(build: Build) -> None:
     world, _ = await waiting(build, "CALL")
+    world.session.events.append(world.events.Failed(world.next_id, ValueError()))
     world.end_session()
-    assert world.told[-1] == "resume_reading"
     world.released.set()
+    await until(lambda: world.told[-1] == "resume_reading")
+    assert world.begun == LIMIT
     await until(lambda: not world.driver.exchanges.tasks)

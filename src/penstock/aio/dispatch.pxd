@@ -3,18 +3,18 @@ cimport cython
 from ..events cimport Canceled as CanceledByPeer
 from ..events cimport Event, Failed, ItemReceived, Requested, RunReceived
 from ..payload cimport Payload
+from ..transports.turns cimport Turns
 from .exchanges cimport Exchanges
 from .flow cimport Flow
 from .late_requests cimport LateRequests
 from .replies cimport Reply
-from .scheduler cimport Scheduler
 from .sizes cimport size_of
 from .slots cimport Slots
 
 
 cdef int _CALL, _FIRE, _STREAM, _UPLOAD
 cdef int CHECK_EVERY
-cdef double BATCH_SECONDS
+cdef double TURN_SECONDS
 
 
 cdef class Dispatch:
@@ -25,7 +25,7 @@ cdef class Dispatch:
     cdef dict _fires
     cdef public object context
     cdef object _on_session_event
-    cdef Scheduler _scheduler
+    cdef Turns _turns
     cdef readonly LateRequests late
 
     @cython.locals(event=Event, late=LateRequests, ended=set, begun=double, now=double, count=Py_ssize_t,

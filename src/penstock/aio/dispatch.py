@@ -26,12 +26,13 @@ from ..events import (
 )
 from ..kinds import Kind
 from ..payload import Payload
+from ..transports.turns import TURN_SECONDS
 from .exchanges import Exchanges, contained, failure_of
 from .handlers import Handler
 from .inbound import NEVER, ReceiveBuffer
 from .items import Items
 from .late_answer import LateAnswer
-from .late_requests import BATCH_SECONDS, CHECK_EVERY, LateRequests
+from .late_requests import CHECK_EVERY, LateRequests
 from .pump import pump
 from .service import Service
 from .sizes import size_of
@@ -65,7 +66,7 @@ class Dispatch:
     """
 
     __slots__ = (
-        "_calls", "_fires", "_on_session_event", "_scheduler", "context", "exchanges", "flow", "late", "service"
+        "_calls", "_fires", "_on_session_event", "_turns", "context", "exchanges", "flow", "late", "service"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, service: Service, on_session_event: Callable[[Event], None]) -> None:
@@ -74,7 +75,7 @@ class Dispatch:
         self.serve(service)
         self._on_session_event = on_session_event
         self.context = self.flow.lane.context
-        self._scheduler = self.flow.lane.scheduler
+        self._turns = self.flow.turns
         self.late = LateRequests(exchanges, self.take)
 
     def serve(self, service: Service) -> None:
@@ -97,7 +98,7 @@ class Dispatch:
         ended = None
         begun = 0.0
         count = 0
-        check = 1 if len(happened) > CHECK_EVERY else 0
+        check = 1 if len(happened) > 1 else 0
         for place, event in enumerate(happened):
             kind = type(event)
             if kind is ItemReceived:
@@ -105,18 +106,18 @@ class Dispatch:
             elif kind is RunReceived:
                 self._run(event)  # type: ignore[arg-type]
             elif kind is Requested:
-                if ended is None:
+                if ended is None and place + 1 < len(happened):
                     ended = _ended_after(happened, place)
-                if event.stream_id in ended:
+                if ended and event.stream_id in ended:
                     self.exchanges.abandoned.add(event.stream_id)
                     continue
                 count += 1
                 waits = self.exchanges.slots.full()
                 if count == check:
-                    now = self._scheduler.clock()
+                    now = self._turns.clock()
                     begun = begun or now
-                    waits = waits or now - begun > BATCH_SECONDS
-                    check = 2 if count == 1 else count + CHECK_EVERY
+                    waits = waits or now - begun >= TURN_SECONDS
+                    check += min(check, CHECK_EVERY)
                 if waits:
                     late.start()
                     self.take(happened[place:])

@@ -19,5 +19,5 @@ cdef class LateRequests:
 
     cpdef start(self)
     cpdef list sift(self, list events)
-    cpdef bint step(self) except -1
+    cpdef step(self)
     cdef list _remove(self, stream_id)

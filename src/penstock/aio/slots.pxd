@@ -8,7 +8,6 @@ cdef class Slots:
     cdef Flow _flow
     cdef object _fires
     cdef Py_ssize_t _limit
-    cdef object _on_free
     cdef object _timer
     cdef readonly Py_ssize_t taken
     cdef readonly Py_ssize_t lingering
@@ -17,5 +16,5 @@ cdef class Slots:
     cpdef take(self, bint over)
     cpdef linger(self)
     cpdef free(self, bint over)
-    cpdef wait(self, on_free)
+    cpdef wait(self)
     cpdef stop_waiting(self)

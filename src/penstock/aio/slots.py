@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sized
+from collections.abc import Sized
 
 from ..errors import LimitExceeded
-from .flow import SLOTS, Flow
+from .flow import Flow
+from .holds import SLOTS
 
 __all__ = ["Slots"]
 
@@ -32,13 +33,12 @@ class Slots:
 
     """
 
-    __slots__ = ("_fires", "_flow", "_limit", "_on_free", "_timer", "lingering", "taken")
+    __slots__ = ("_fires", "_flow", "_limit", "_timer", "lingering", "taken")
 
     def __init__(self, flow: Flow, fires: Sized) -> None:
         self._flow = flow
         self._fires = fires
         self._limit = flow.settings.max_streams
-        self._on_free: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self.taken = 0
         self.lingering = 0
@@ -51,6 +51,7 @@ class Slots:
         """Count a handler that is about to run, and whether its stream is over already."""
         self.taken += 1
         self.lingering += over
+        self._flow.turns.task_started()
 
     def linger(self) -> None:
         """Count a handler whose stream is over, but which runs on."""
@@ -60,21 +61,17 @@ class Slots:
         """Uncount a handler that has returned, and whether its stream was over before."""
         self.taken -= 1
         self.lingering -= over
-        on_free = self._on_free
-        if on_free is not None:
+        if self._timer is not None:
             self.stop_waiting()
-            on_free()
 
-    def wait(self, on_free: Callable[[], None]) -> None:
-        """Stop reading, and call `on_free` when a handler has returned."""
-        self._on_free = on_free
+    def wait(self) -> None:
+        """Stop reading until a handler has returned."""
         if self._timer is None:
             self._flow.stop_reading(SLOTS)
             self._set_timer()
 
     def stop_waiting(self) -> None:
         """Read again, because a handler has returned, or the session has ended."""
-        self._on_free = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
