@@ -112,9 +112,6 @@ class Settings:
     max_open_rate: int = 0
     """Streams that the peer may open per second, with twice as many in a burst; 0: no limit, because calls are streams
     and a fast client opens hundreds of thousands."""
-    max_control_frames: int = 1_000
-    """Frames without content on one connection, per 30 s; beyond it, it ends. HTTP/2: SETTINGS, PING and others.
-    WebSocket: Ping and Pong."""
     max_keepalive_bytes: int = 16 * KIB
     """Data of a KEEPALIVE, which must be sent back."""
     max_output_bytes: int = 64 * MIB

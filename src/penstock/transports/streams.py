@@ -13,15 +13,13 @@ from .base import Accept, HangUp, Receiver, Refused
 from .lingering import LINGER, Linger
 from .reading import READ_BYTES
 
-__all__ = ["LINGER", "RATE_SECONDS", "WINDOW_BYTES", "Carrier", "Slot", "StreamLink", "StreamListener", "lose_all"]
+__all__ = ["LINGER", "WINDOW_BYTES", "Carrier", "Slot", "StreamLink", "StreamListener", "lose_all"]
 
 C = TypeVar("C")
 
 WINDOW_BYTES: Final = 1_048_576
 """The flow control window of a stream: 100 MB/s at a round trip of 10 ms. While reading is paused, at most this much is
 buffered, and counted."""
-RATE_SECONDS: Final = 30.0
-"""The period in which floods are counted, as in sessions."""
 
 
 class Carrier(Protocol):
