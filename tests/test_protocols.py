@@ -90,6 +90,7 @@ ASKED: dict[str, Any] = {
     "metadata_mime": "text/plain",
     "client_ids": "even",
     "lenient": True,
+    "strict": True,
     "length_counts_itself": True,
 }
 RSOCKET = {"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}
@@ -100,7 +101,7 @@ RSOCKET = {"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_
     ("protocol", "honored"),
     [
         ("rsocket", RSOCKET),
-        ("reactivesocket-0.2", RSOCKET),
+        ("reactivesocket-0.2", RSOCKET | {"strict"}),
         ("reactivesocket-0.0", RSOCKET - {"resume"}),
         ("reactive-streams", {"extensions", "element_sizes"}),
         # Its sessions always outlive their links.

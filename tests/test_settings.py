@@ -75,10 +75,10 @@ def test_proxy_protocol_needs_trusted_proxies() -> None:
 
 
 @pytest.mark.parametrize("name", ["data_mime", "metadata_mime"])
-@pytest.mark.parametrize("mime", ["é", "x" * 256])
+@pytest.mark.parametrize("mime", ["é", "x" * 256, "text/plain\0", "text\0plain", "text/plain\n"])
 def test_invalid_mime_types_raise(name: str, mime: str) -> None:
     # Not only when the set-up is written, where nobody waits for an error.
-    with pytest.raises(LocalError, match=rf"Settings.{name} is .*; it must be at most 255 ASCII characters"):
+    with pytest.raises(LocalError, match=rf"Settings.{name} is .*; it must be at most 255 printable ASCII characters"):
         Settings(**{name: mime})
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 import unicodedata
 
@@ -8,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.texts import counted, quoted, shortened, shown, shown_json, shown_line
+from penstock import LocalError
+from penstock.texts import counted, cut, quoted, shell_line, shell_word, shortened, shown, shown_json, shown_line
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 MARKS = "\u061c\u200e\u200f"
@@ -30,6 +33,21 @@ def test_unsafe_characters_are_escaped() -> None:
 def test_escapes_name_the_character() -> None:
     assert shown("a\x1b[2J\x9b\x7f\r\0b") == "a\\x1b[2J\\x9b\\x7f\\x0d\\x00b"
     assert shown("\u2028\u202e\ud800") == "\\u2028\\u202e\\ud800"
+
+
+@given(st.text(), st.integers(0, 40))
+def test_text_is_cut_between_characters(text: str, size: int) -> None:
+    data = text.encode()
+    kept = cut(data, size)
+    assert data.startswith(kept) and len(kept) <= size
+    # No other character would fit.
+    assert kept.decode() == text[: len(kept.decode())]
+    assert len(data) <= size or len(kept + text[len(kept.decode())].encode()) > size
+
+
+@pytest.mark.parametrize("size", range(9))
+def test_other_data_is_cut_at_the_size(size: int) -> None:
+    assert cut(b"\x80" * 8, size) == b"\x80" * size
 
 
 @pytest.mark.parametrize("text", ["one\ttwo\nthr\u00e9e", "\u3000\u00a0", "\U0001f468\u200d\U0001f469", "\u0633\u200c"])
@@ -70,3 +88,45 @@ def test_long_texts_are_shortened() -> None:
 
 def test_one_thing_is_not_two() -> None:
     assert [counted(number, "feed") for number in (0, 1, 2, 1_000)] == ["0 feeds", "1 feed", "2 feeds", "1,000 feeds"]
+
+
+@pytest.mark.parametrize(
+    "text", ["quotes.live", "rsocket+tcp://localhost:7878", "@dev", "--set", "a=b", "application/json"]
+)
+def test_plain_words_of_a_command_have_no_quotes(text: str) -> None:
+    assert shell_word(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "''"), ("a b", "'a b'"), ("it's", """'it'"'"'s'"""), ("a\\b'", """'a'\\\\'b'"'\""""), ("=ls", "'=ls'"),
+        ("\x03'\\!\u0085\u202e", "$'\\x03\\x27\\x5c\\x21\\xc2\\x85\\xe2\\x80\\xae'"),
+        ("\t\xe9", "$'\\x09\xe9'"), ("\udcff", "$'\\xff'"),
+    ],
+)  # fmt: skip
+def test_other_words_of_a_command_are_quoted(text: str, expected: str) -> None:
+    assert shell_word(text) == expected
+
+
+@given(st.text())
+def test_words_of_a_command_are_printable(text: str) -> None:
+    try:
+        assert shell_word(text).isprintable()
+    except LocalError:
+        assert "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
+
+
+@pytest.mark.parametrize("text", ["\0", "a\0b", "\ud800"])
+def test_what_no_argument_can_have_is_refused(text: str) -> None:
+    with pytest.raises(LocalError, match=r"NUL character|surrogate"):
+        shell_line(["a", text])
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_a_shell_reads_the_words_of_a_command() -> None:
+    characters = [chr(code) for code in range(1, 0x250)] + list("\u2028\u202e\u2066\ufeff\U0001f600\udc80\udcff")
+    words = [*characters, *(f"{character}0f" for character in characters), "".join(characters)]
+    command = ["bash", "--norc", "-c", f"printf '%s\\0' {shell_line(words)}"]
+    found = subprocess.run(command, capture_output=True, check=True).stdout.split(b"\0")[:-1]
+    assert [word.decode(errors="surrogateescape") for word in found] == words

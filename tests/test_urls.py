@@ -82,6 +82,25 @@ def test_no_error_shows_a_password(text: str) -> None:
     assert "…@" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rsocket+tcp://h?token=hidden",
+        "rsocket+tcp://h:x?a=1&token=hidden",
+        "rsocket://h:1?token=hidden",
+        "rsockt+tcp://h:1?token=hidden",
+        "h:1?token=hidden",
+        "rsocket+tcp://[h:1?token=hidden",
+        "rsocket+tcp://h:1?token=hidden&&",
+        "rsocket+tcp://h:1?token=hidden#x",
+    ],
+)
+def test_no_error_shows_the_value_of_an_option(text: str) -> None:
+    with pytest.raises(UrlError) as refused:
+        parse_url(text)
+    assert "hidden" not in str(refused.value)
+
+
 def test_place_omits_protocol_and_options() -> None:
     assert parse_url("rsocket+tls://[::1]:7878?ca=x").place == "tls://[::1]:7878"
     assert parse_url("rsocket+tcp://h:0").with_port(7878).place == "tcp://h:7878"

@@ -59,7 +59,11 @@ def judge(build: Build, data: bytes, found: Any) -> None:
     own = prefix if (prefix == 4 if counts is None else counts) else 0
     rest, frames = data[2:], []
     while len(rest) >= prefix:
-        size = int.from_bytes(rest[:prefix], "big") - own
+        size = int.from_bytes(rest[:prefix], "big")
+        if own == prefix == 4:
+            # ReactiveSocket 0.0: the top bit is reserved.
+            size &= 0x7FFFFFFF
+        size -= own
         skipped = size > MAX_FRAME_BYTES
         if size < options["min_frame_bytes"] or (skipped and not options["pass_over"]):
             break

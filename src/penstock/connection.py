@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from .account import Account
 from .payload import Payload
 
 __all__ = ["Carried", "Connection"]
@@ -30,6 +31,7 @@ class Connection:
         certificate: The peer's verified certificate on the current link, in the format of
             :meth:`ssl.SSLSocket.getpeercert`; None if there is none.
         error: The reason why it is closed; None while it is open, or if this side closed it.
+        account: Counts the bytes that are held for it; None before it has a session.
         renew: On a server, asks the client for its metadata again; :func:`~penstock.rehandshake` calls it.
         peer: A :class:`~penstock.Peer` for requests to the other side, if the protocol allows them. It is set for
             connection hooks and for interceptors of a service.
@@ -46,6 +48,7 @@ class Connection:
     principal: str = field(default="", init=False)
     certificate: Mapping[str, Any] | None = field(default=None, init=False)
     error: Exception | None = field(default=None, init=False)
+    account: Account | None = field(default=None, init=False)
     renew: Callable[[], Awaitable[None]] | None = field(default=None, init=False)
     peer: Any = field(default=None, init=False)
 

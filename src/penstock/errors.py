@@ -44,7 +44,10 @@
     * :exc:`JournalMissing`: there is no such journal or log, or it cannot be seen from this machine.
     * :exc:`JournalCorrupt`: a record batch is damaged.
     * :exc:`DataLost`: requested positions are gone.
-    * :exc:`DiskFull`: the disk has no space for another batch.
+    * :exc:`JournalUnavailable`: it cannot be used now, and nothing was changed; a later try may succeed.
+
+      * :exc:`DiskFull`: the disk has no space for another batch.
+
     * :exc:`StoreError`: an object store cannot be reached, or refuses a request.
 
   * :exc:`DedupError`: the database of items that were handled cannot be used.
@@ -74,6 +77,7 @@ __all__ = [
     "JournalLocked",
     "JournalMismatch",
     "JournalMissing",
+    "JournalUnavailable",
     "KeepaliveTimeout",
     "LeaseMissing",
     "LimitExceeded",
@@ -164,6 +168,7 @@ class ApplicationError(PenstockError):
 # Parts of the messages of temporary rejections of requests by Penstock. The protocols have no code for them.
 _TOO_MANY: Final = "max_streams ("
 _NO_LEASE: Final = "there is no lease for this request"
+_LATER: Final = "try again later"
 _TOO_FAST: Final = re.compile(r"max_open_rate \((\d{1,9})/s\)")
 
 
@@ -187,9 +192,9 @@ class Rejected(ApplicationError):
     def temporary(self) -> bool:
         """True if the peer has too many open streams, or they come too fast, or a lease expired on the way.
 
-        A later retry may succeed.
+        Or it says so, because it has no resources left for this client. A later retry may succeed.
         """
-        return self.too_many or self.open_rate > 0 or _NO_LEASE in self.message
+        return self.too_many or self.open_rate > 0 or _NO_LEASE in self.message or _LATER in self.message
 
     @property
     def too_many(self) -> bool:
@@ -287,6 +292,7 @@ class FrameError(ProtocolError):
 
 _FULL: Final = "the server is full"
 _CLOSES: Final = "the server closes the connection"
+_UNDECIDED: Final = "the acceptor took longer than acceptor_timeout"
 _TEMPORARY: Final = (
     _FULL,
     _CLOSES,
@@ -294,6 +300,7 @@ _TEMPORARY: Final = (
     "no hello",
     # The RSocket family: SETUP did not arrive in time.
     "no whole first frame came within",
+    _UNDECIDED,
 )
 """Parts of the messages of temporary rejections by Penstock, because the protocols have no code for them."""
 
@@ -303,13 +310,23 @@ class SetupRejected(SessionError):
 
     @property
     def temporary(self) -> bool:
-        """True if the server has reached a limit, is closing, or received the set-up too late: a retry may succeed."""
+        """True if the server has reached a limit, is closing, or read or checked it too late: a retry may succeed."""
         return any(sign in self.message for sign in _TEMPORARY)
 
     @property
     def closing(self) -> bool:
         """True if the server accepts no sessions because it is closing. No request of the session was processed."""
         return _CLOSES in self.message
+
+    @property
+    def undecided(self) -> bool:
+        """True if the server has not decided about the set-up in time."""
+        return _UNDECIDED in self.message
+
+    @classmethod
+    def late(cls, timeout: float, code: int | str | None = None) -> SetupRejected:
+        """Return the rejection of a server whose acceptor has not decided within `timeout` seconds."""
+        return cls(f"{_UNDECIDED} ({timeout:g} s)", code)
 
     @classmethod
     def closes(cls, code: int | str | None = None) -> SetupRejected:
@@ -378,7 +395,11 @@ class DataLost(JournalError):
     """Requested positions are no longer in the journal."""
 
 
-class DiskFull(JournalError):
+class JournalUnavailable(JournalError):
+    """The journal cannot be used now, because the system has no resources left; a later try may succeed."""
+
+
+class DiskFull(JournalUnavailable):
     """The disk has no space for another batch."""
 
 

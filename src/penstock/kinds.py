@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
-__all__ = ["ANY", "Kind"]
+__all__ = ["ANY", "KIND_NAMES", "Kind", "KindName"]
+
+KindName: TypeAlias = Literal["call", "fire", "stream", "upload", "channel"]
+"""A kind in documents and commands, which is also the name of the method and of the verb that make such a request."""
+KIND_NAMES: Final[tuple[KindName, ...]] = get_args(KindName)
+"""In the order of their numbers, from 1."""
 
 
 class Kind(IntEnum):

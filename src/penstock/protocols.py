@@ -54,6 +54,7 @@ FEATURES: Final = {
     "metadata_mime": "has no MIME type for metadata",
     "client_ids": "has no odd and even stream ids",
     "lenient": "has no PAYLOAD frames",
+    "strict": "has no strict set-ups",
     "length_counts_itself": "has no 24-bit length",
 }
 """Settings that only some protocols support, and what the others lack. A session with such a setting is an error. See
@@ -163,6 +164,7 @@ _REACTIVESOCKET_0_2: Final = replace(
     metadata_mime="text/plain",
     request_mime="",
     carrier="",
+    supports=_RSOCKET.supports | {"strict"},
     served=frozenset(),
 )
 _REACTIVESOCKET_0_0: Final = replace(
@@ -219,7 +221,7 @@ _RIVER: Final = ProtocolSpec(
     supports=SESSIONS
     | frozenset(
         (
-            "handshake_timeout heartbeat_interval heartbeats_until_dead max_held_bytes "
+            "close_subscriptions handshake_timeout heartbeat_interval heartbeats_until_dead max_held_bytes "
             "max_setup_frame_bytes max_unacked session_grace"
         ).split()
     ),
@@ -305,6 +307,7 @@ def detectors(
     logs: SessionLogs | None = None,
     *,
     messages: bool = False,
+    exclusive: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> Callable[[], Detector]:
     """Return a function that creates a detector for each new link of one server.
@@ -316,6 +319,8 @@ def detectors(
         settings: Limits and timeouts.
         logs: The logs of sessions on disk; None to keep sessions in memory only.
         messages: The transport carries messages, which sessions read and write with a length prefix.
+        exclusive: The transport has named the protocol, so that no other client gets this far, and any bytes may be
+            answered.
         options: The options of the URL.
 
     Raises:
@@ -323,7 +328,7 @@ def detectors(
 
     """
     make: Callable[[ServerStart], Callable[[], Detector]] = _load(spec_of(protocol).detectors)
-    return make(ServerStart(protocol, settings, logs, messages, options or {}))
+    return make(ServerStart(protocol, settings, logs, messages, exclusive, options or {}))
 
 
 def connection_settings(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:

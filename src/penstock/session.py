@@ -366,6 +366,7 @@ class ServerStart:
     settings: Settings
     logs: SessionLogs | None
     messages: bool
+    exclusive: bool
     options: Mapping[str, str]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from .errors import LocalError
+from .functions import check_plain
 from .leases import LeasePolicy
 from .networks import networks
 
@@ -187,8 +188,8 @@ class Settings:
     resume_bytes: int = 64 * MIB
     """Sent output that a session keeps until the peer confirms it; a session cannot be resumed from older output."""
     max_sessions: int = 1_000
-    """Sessions without a link that a server keeps until their clients return, including River's; beyond it, the one
-    that has waited longest is ended."""
+    """Sessions without a link that a server keeps until their clients return, including River's; beyond it, the client
+    that has most of them loses the one that has waited longest."""
     resume_store: str = ""
     """A folder in which a server keeps its sessions on disk, so that clients can resume them after it was killed and
     restarted; all output then waits for the disk. Empty: sessions end with the process."""
@@ -226,6 +227,9 @@ class Settings:
     max_held_bytes: int = 64 * MIB
     """Items of a River session that have not been requested, and requests of a River client that has not answered the
     server's first heartbeat; beyond it, reading stops."""
+    close_subscriptions: bool = False
+    """A River client ends a subscription with ControlClose, as the specification says. The reference opens
+    subscriptions with the closed bit and cancels them, because its servers continue after a ControlClose."""
     river_v1_1: bool = False
     """Serve River clients of version 1.1 as well."""
 
@@ -236,6 +240,9 @@ class Settings:
     lenient: bool = False
     """Read a PAYLOAD that has data but neither of its flags as an item, as peers of 2016 send it. A client of
     reactivesocket-0.2 requests one item with a stream and the others separately, as peers of 2017 expect it."""
+    strict: bool = False
+    """A client of reactivesocket-0.2 asks the server to reject its set-up unless it understands all of it (the S flag);
+    `Setup.strict` tells the server's acceptor."""
     length_counts_itself: bool = False
     """The 24-bit length before each frame includes its own three bytes, as some peers of 2017 send and expect it, over
     TCP, TLS and Unix. Their sessions are not resumed."""
@@ -278,10 +285,8 @@ class Settings:
                 raise LocalError(
                     f"Settings.{name} is {getattr(self, name)}; it must be between 0.001 and 2147483 seconds"
                 )
-        for name in ("metadata_mime", "data_mime"):
-            # RSocket 1.0, SETUP: ASCII, after a length of 8 bits.
-            if not (mime := getattr(self, name)).isascii() or len(mime) > 255:
-                raise LocalError(f"Settings.{name} is {mime[:40]!r}; it must be at most 255 ASCII characters")
+        _check_mime("metadata_mime", self.metadata_mime)
+        _check_mime("data_mime", self.data_mime)
         for route, size in self.element_sizes:
             if not 1 <= size <= self.max_frame_bytes:
                 raise LocalError(
@@ -298,6 +303,14 @@ class Settings:
                 raise LocalError(f"Settings.origins has {origin!r}; write https://host, with no path, or *")
         for header in self.headers:
             _check_header(header)
+        if not isinstance(self.lease, bool):
+            check_plain(self.lease.grant, "the method grant of Settings.lease")
+
+
+def _check_mime(name: str, mime: str) -> None:
+    # RSocket 1.0, SETUP: ASCII, after a length of 8 bits, and not null terminated.
+    if not mime.isascii() or not mime.isprintable() or len(mime) > 255:
+        raise LocalError(f"Settings.{name} is {mime[:40]!r}; it must be at most 255 printable ASCII characters")
 
 
 def _check_header(header: object) -> None:

@@ -41,7 +41,7 @@ class RefusalCause(StrEnum):
     REJECTED = "rejected"
     """The server's acceptor, or the protocol, rejected the set-up."""
     TIMEOUT = "timeout"
-    """The first message was not complete in time."""
+    """The first message was not complete in time, or the acceptor did not decide in time."""
     MEMORY = "memory"
     """The first message was not complete, and a limit of bytes was reached."""
     CLOSING = "closing"

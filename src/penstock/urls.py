@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -91,7 +92,7 @@ def parse_url(text: str) -> Url:
 
     Raises UrlError if the URL is malformed, or its protocol or transport is unknown; the message suggests a correction.
     """
-    shown = _without_user(text)
+    shown = _without_secrets(text)
     if "://" not in text:
         raise UrlError(f"{shown!r} is not a valid URL; {EXAMPLE}")
     scheme, _, rest = text.partition("://")
@@ -107,11 +108,11 @@ def parse_url(text: str) -> Url:
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
     except ValueError as error:
         # The error may quote the part before the @.
-        raise refusal if shown != text else UrlError(f"{text!r}: {error}; {EXAMPLE}") from None
+        raise refusal if "@" in text else UrlError(f"{shown!r}: {error}; {EXAMPLE}") from None
     if parts.fragment or "@" in parts.netloc:
         raise refusal
     if transport in NETWORKED:
-        port = _port(parts.netloc, text, refusal)
+        port = _port(parts.netloc, shown, refusal)
         return Url(protocol, transport, parts.hostname or "", port, unquote(parts.path), options)
     path = unquote(parts.netloc + parts.path)
     if "\0" in path[transport == "unix" :] or path == "\0":
@@ -197,11 +198,12 @@ def _uses(url: Url, name: str, serving: bool, settings: Settings) -> bool:
     return url.transport in TRANSPORT_SETTINGS.get(name, ()) or uses(url.protocol, name, serving)
 
 
-def _without_user(text: str) -> str:
-    """Return a URL without the part before an @, which may have a password, for error messages."""
+def _without_secrets(text: str) -> str:
+    """Return a URL without the part before an @ and values of options, which may be secrets, for error messages."""
     head, at, rest = text.rpartition("@")
     scheme, colon, _ = head.partition("://")
-    return f"{scheme if colon else ''}{colon}…@{rest}" if at else text
+    place, question, options = (f"{scheme if colon else ''}{colon}…@{rest}" if at else text).partition("?")
+    return place + question + re.sub("=[^&]*", "=…", options)
 
 
 def _port(netloc: str, text: str, refusal: UrlError) -> int:

@@ -209,19 +209,17 @@ async def test_text_of_other_errors_for_peers_reaches_the_client(later: bool) ->
 
 
 async def test_strict_client_is_rejected_for_unsupported_mime_type() -> None:
-    # ReactiveSocket 0.2, Connection Establishment: the S flag. Our own clients never set it.
-    setup = bytes.fromhex(
-        "00000000 0420 0000 0002 000001f4 0000ea60 03 782f79 0a 746578742f706c61696e".replace(" ", "")
-    )
+    # ReactiveSocket 0.2, Connection Establishment: the S flag.
     async with serving(None) as url:
-        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
-        writer.write(len(setup).to_bytes(3, "big") + setup)
-        answer = await reader.read()
-        writer.close()
-        await writer.wait_closed()
-    # ERROR, UNSUPPORTED_SETUP.
-    assert answer[7:13].hex() == "2c0000000002"
-    assert b"'x/y'" in answer
+        old = url.replace("rsocket", "reactivesocket-0.2", 1)
+        for settings in (Settings(data_mime="x/y"), Settings(strict=True, data_mime="application/json")):
+            await (await penstock.connect(old, confirm=True, settings=settings)).close()
+        for name in ("data_mime", "metadata_mime"):
+            settings = Settings(strict=True, **{name: "x/y"})
+            with pytest.raises(SetupRejected, match="'x/y'") as refused:
+                await penstock.connect(old, confirm=True, settings=settings)
+            # UNSUPPORTED_SETUP.
+            assert refused.value.code == 0x002
 
 
 async def test_confirm_times_out_without_an_answer() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import penstock
 from penstock import Admitted, Connection, Service, SetupRejected
+from penstock.aio import descriptors
 from penstock.aio.limits import WINDOW, Limits, RefusalCounter
 from penstock.rsocket.dialect import RSOCKET_1_0
 from penstock.session import Session
@@ -77,6 +78,72 @@ def test_links_lost_together_leave_max_sessions_waiting() -> None:
     for name in "abcde":
         counts.ended(session(name))
     assert not counts
+
+
+def test_a_client_with_many_sessions_that_wait_loses_its_own() -> None:
+    # THREATS 111: one client connects and goes away, again and again.
+    counts = limits()
+    counts.linked(session("honest"), "honest")
+    assert counts.unlinked(session("honest")) is None
+    ended = []
+    for number in range(10):
+        counts.linked(session(f"greedy {number}"), "greedy")
+        ended.append(counts.unlinked(session(f"greedy {number}")))
+    assert ended == [None, *(f"greedy {number}" for number in range(9))]
+    counts.ended(session("honest"))
+    counts.ended(session("greedy 9"))
+    assert not counts
+
+
+@pytest.fixture
+def spare(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many descriptors clients may use: the last element. The process may have 100, and keeps 16 of them."""
+    left = [84]
+    monkeypatch.setattr(descriptors, "limit", lambda: 100)
+    monkeypatch.setattr(descriptors, "spare", lambda: left[-1])
+    return left
+
+
+def test_one_address_leaves_descriptors_to_others(spare: list[int]) -> None:
+    # THREATS 74, 111
+    counts = Limits(Settings(max_connections_per_address=1_000))
+    admitted = {"greedy": 0, "honest": 0}
+    for address in admitted:
+        for number in range(100):
+            # Each link has taken its descriptor already.
+            spare[-1] -= 1
+            if counts.full(address):
+                spare[-1] += 1
+                break
+            counts.linked(session(f"{address} {number}"), address)
+            admitted[address] += 1
+    assert admitted == {"greedy": 42, "honest": 21}
+    assert "descriptors (100 of this process) are in use" in counts.full("greedy")
+    counts.ended(session("greedy 0"))
+
+
+@pytest.mark.usefixtures("silence_punished")
+def test_silent_links_make_room_when_there_are_no_descriptors(spare: list[int]) -> None:
+    # THREATS 74, 111
+    counts = Limits(Settings())
+    greedy = [Silent("greedy") for _ in range(10)]
+    for link in (Silent("honest"), *greedy):
+        assert counts.make_room(link.address, 0.0) is None
+        counts.arrived(link, 0.0)
+    # The link that was accepted last has a descriptor of the reserve.
+    spare.append(-1)
+    assert counts.make_room("honest", 0.0) is None
+    assert [bool(link.told) for link in greedy] == [True] + [False] * 9
+    # What is evicted is not closed at once: a part of the reserve is never used for that.
+    spare.append(-9)
+    assert "descriptors (100 of this process) are in use" in counts.make_room("honest", 0.0)
+    assert sum(bool(link.told) for link in greedy) == 1
+
+
+def test_without_silent_links_there_is_no_room(spare: list[int]) -> None:
+    spare.append(-1)
+    refusal = Limits(Settings()).make_room("x", 0.0)
+    assert refusal is not None and refusal.cause is RefusalCause.LIMIT
 
 
 def test_a_session_that_changes_its_link_counts_once() -> None:
@@ -271,7 +338,7 @@ def test_principal_has_a_limit_from_all_addresses() -> None:
             counts.admitted(session(name), here, Admitted(principal="bob"))
             continue
         with pytest.raises(
-            SetupRejected, match=r"max_connections_per_address \(2\) are open for principal bob"
+            SetupRejected, match=r"max_connections_per_address \(2\) are open, for principal bob"
         ) as full:
             counts.admitted(session(name), here, Admitted(principal="bob"))
         assert full.value.temporary and here.counted_as == "c"

@@ -20,6 +20,17 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
+def at_days(path: Path, *days: int) -> None:
+    """Append three rows on each of these days, a last batch, and seal them."""
+    day = 0
+    with JournalWriter.open(
+        path, SOURCE, segment_bytes=1, fsync=False, clock=lambda: (START + day * DAY).timestamp()
+    ) as writer:
+        for day in (*days, days[-1]):  # noqa: B007
+            append(writer, 3)
+    seal_all(path)
+
+
 def daily(path: Path, *counts: int) -> None:
     """Append batches of so many rows, one a day, and seal them."""
     day = 0
@@ -45,6 +56,15 @@ def test_history_is_removed_by_age(tmp_path: Path) -> None:
     assert glob_positions(open_store(tmp_path)) == [*range(7, 12)]
     with pytest.raises(DataLost, match="positions 0 to 6 are not in the log"):
         list(reader.read(0, 18))
+
+
+@pytest.mark.parametrize("wrong", [365, 1])
+def test_a_clock_that_was_ahead_keeps_nothing_for_longer(tmp_path: Path, wrong: int) -> None:
+    # THREATS 114: for one segment it was a year, or a day, ahead.
+    at_days(tmp_path, 0, 1 + wrong, 2, 3)
+    keep = (2 * DAY).total_seconds()
+    assert retired(tmp_path, 3.5 * DAY, keep=keep) == 3
+    assert retired(tmp_path, 4.5 * DAY, keep=keep) == 9
 
 
 def test_history_is_removed_by_size(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from penstock.archive import SealOptions, seal
 from penstock.archive.catalog import Catalog
 from penstock.archive.parquet import Origin, write
+from penstock.archive.sealing import due
 from penstock.errors import JournalCorrupt, JournalMismatch, JournalMissing, StoreError
 from penstock.journal import Journal, JournalReader, JournalWriter
 from penstock.journal.layout import log_folder
@@ -34,6 +35,24 @@ def test_all_but_the_last_segment_are_sealed(tmp_path: Path) -> None:
         f"{0:020d}.parquet", f"{3:020d}.parquet", f"{7:020d}.arrows",
     ]  # fmt: skip
     assert broken(tmp_path, 12, set()) == []
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_due_is_what_will_be_sealed(tmp_path: Path, force: bool) -> None:
+    folder = fill(tmp_path, *[10] * 8)
+    options = SealOptions(target_bytes=3 * segment(folder).stat().st_size, max_age=1e9)
+    files = []
+    for _ in range(2):
+        before = sorted(tmp_path.rglob("*"))
+        planned = due(tmp_path, SOURCE, options, force=force)
+        assert sorted(tmp_path.rglob("*")) == before
+        sealed = []
+        while (file := seal(tmp_path, SOURCE, options, force=force)) is not None:
+            sealed.append((file.first, file.end, file.raw_bytes))
+        assert [(each.first, each.end, each.size) for each in planned] == sealed
+        files.append(len(sealed))
+        fill(tmp_path, 1)
+    assert files == ([3, 1] if force else [2, 0])
 
 
 def test_the_file_says_what_it_contains(tmp_path: Path) -> None:

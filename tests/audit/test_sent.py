@@ -43,6 +43,10 @@ async def ask(peer: penstock.Peer, **query: str) -> list[Sent]:
     return await penstock.typed(peer, mime).call(ROUTE, Query(**query), returns=list[Sent])
 
 
+async def by_name(setup: penstock.Setup) -> penstock.Admitted:
+    return penstock.Admitted(principal=setup.payload.data.decode())
+
+
 def digests(values: list[bytes]) -> tuple[list[str], str]:
     """Return the digests of complete blocks, and of the rest."""
     parts = [values[start : start + 4_096] for start in range(0, len(values) + 1, 4_096)]
@@ -141,6 +145,22 @@ async def test_old_streams_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> Non
             assert [item.data async for item in peer.stream(route)] == [b"item"]
         assert await ask(peer, route="a") == []
         assert len(await ask(peer, route="b")) == 2
+
+
+async def test_a_client_makes_the_service_forget_no_streams_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 94
+    monkeypatch.setattr(sent_module, "MAX_STREAMS", 4)
+    service = Service()
+    service.stream("mine")(lambda request: [b"item"])
+    service.stream("theirs")(lambda request: [b"item"])
+    async with penstock.serve(audited(service), "rsocket+tcp://127.0.0.1:0", acceptor=by_name) as server:
+        async with penstock.connect(server.urls[0], setup=b"honest") as honest:
+            assert [item.data async for item in honest.stream("mine")] == [b"item"]
+            async with penstock.connect(server.urls[0], setup=b"greedy") as greedy:
+                for _ in range(10):
+                    assert [item.data async for item in greedy.stream("theirs")] == [b"item"]
+            assert len(await ask(honest, route="mine")) == 1
+            assert len(await ask(honest, route="theirs")) == 3
 
 
 def test_a_service_is_audited_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import msgspec
@@ -21,6 +22,17 @@ def numbers(request: penstock.Payload) -> Iterator[bytes]:
 def objects(request: penstock.Payload) -> Iterator[bytes]:
     # With white space, which River does not send.
     return (b'{"n": %d, "s": "a b"}' % number for number in range(10))
+
+
+opened = itertools.count()
+
+
+@service.stream("test.counted")
+def counted(request: penstock.Payload) -> Iterator[bytes]:
+    """Yield items that differ from those of every other stream, whoever asked for them."""
+    stream = next(opened)
+    encode = msgspec.msgpack.encode if request.data[:1] == b"\x81" else msgspec.json.encode
+    return (encode({"stream": stream, "n": number}) for number in range(100))
 
 
 packed = penstock.audited(penstock.Service())

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,24 @@ def test_stream_over_river_is_compared_as_it_was_sent(penstock: Penstock, tmp_pa
         result = penstock("audit", url, *options)
     assert (result.code, result.err) == (0, "")
     assert result.out == b"test.objects: 10 of 10 items are in the journal as they were sent\n"
+
+
+@pytest.mark.parametrize("text", ['{"rate": 200}', '{"rate":200}', ' {"rate" :200}'])
+def test_streams_of_clients_with_the_same_text_are_told_apart(penstock: Penstock, tmp_path: Path, text: str) -> None:
+    """River sends the request without white space, other protocols as it was written."""
+    protocols = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
+    urls = [f"{protocol}+tcp://127.0.0.1:0" for protocol in protocols] + ["river+tcp://127.0.0.1:0?codec=msgpack"]
+    with serving(AUDITED, *urls) as (_, listening):
+        for order in (listening, listening[::-1]):
+            journals = {url: tmp_path / str(number) for number, url in enumerate(order)}
+            for url, journal in journals.items():
+                options = ("test.counted", "-j", str(journal), "--source", f"s{order is listening}")
+                assert penstock("collect", url, *options, "-d", text, "-q").code == 0, url
+            for (url, journal), other in product(journals.items(), (None, listening[0])):
+                options = ("test.counted", "-j", str(journal), "--source", f"s{order is listening}")
+                result = penstock("audit", other or url, *options)
+                assert (result.code, result.err) == (0, ""), (url, result.out)
+                assert b"items are in the journal as they were sent" in result.out
 
 
 def test_rows_that_differ_are_found(penstock: Penstock, publisher: str, collected: Path, tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ def test_cbor_is_written_and_read_as_json() -> None:
     assert bodies.incoming(Payload(b"\x81" * 1_000)) == Payload(b"\x81" * 1_000)
     with pytest.raises(LocalError, match="must be JSON"):
         bodies.outgoing(Payload(b"{"))
+    with pytest.raises(LocalError, match="'n' is there twice"):
+        bodies.outgoing(Payload(b'{"n": 3, "n": 4}'))
 
 
 @pytest.mark.parametrize("mime", [None, "application/json", "application/octet-stream"])

@@ -76,6 +76,8 @@ def test_unknown_shell_is_wrong_use(penstock: Penstock) -> None:
         (["penstock", "call", "x", "--format", "=", "j"], 5, (["penstock", "call", "x", "--format=j"], 3)),
         (["penstock", "call", "x", "--format", "="], 4, (["penstock", "call", "x", "--format="], 3)),
         (["penstock", "call", ""], 2, (["penstock", "call", ""], 2)),
+        (["penstock", "call", "@", "d"], 3, (["penstock", "call", "@d"], 2)),
+        (["penstock", "call", "@", "d", "q"], 4, (["penstock", "call", "@d", "q"], 3)),
     ],
 )
 def test_words_that_bash_divides_are_rejoined(words: list[str], current: int, expected: tuple[list[str], int]) -> None:

@@ -35,9 +35,10 @@ def test_contexts_are_kept_in_a_file_of_the_user(configuration: Path) -> None:
 
 def test_file_that_is_not_valid_is_named(configuration: Path) -> None:
     configuration.mkdir()
-    (configuration / "contexts.json").write_text("{")
-    with pytest.raises(LocalError, match=r"contexts\.json' are not valid"):
-        load()
+    for text in ("{", '{"contexts": []}', '{"current": "dev", "contexts": {}, "current": "prod"}'):
+        (configuration / "contexts.json").write_text(text)
+        with pytest.raises(LocalError, match=r"contexts\.json' are not valid"):
+            load()
     assert offered() == []
 
 

@@ -103,6 +103,7 @@ def test_check_names_every_problem(penstock: Penstock, tmp_path: Path) -> None:
         (("--config", "F", "-j", "x"), "without URL"),
         (("--config", "F", "--log", "xml"), "use text or json"),
         (("--config", "F", "--http", "x"), "is not [HOST:]PORT"),
+        (("--config", "F", "--http-name", "box"), "use both"),
         (("--config", "F"), "rotue is not known"),
         (("rsocket+tcp://h:1", "r"), "--journal"),
         ((), "--config FILE for many"),

@@ -83,7 +83,7 @@ def test_names_that_a_reload_makes_unclear_change_nothing(
     path = write(tmp_path / "feeds.toml", server, table + feed("a", 5, "x/market"))
     with collecting(path) as (process, _):
         url = served_on(process)
-        with pytest.raises(JournalError, match="no valid token"):
+        with pytest.raises(JournalError, match="missing or wrong"):
             Journal(url).sources()
         monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "s3cret")
         until(reads(f"{url}?journal=market", "a", 5), SECONDS)
@@ -104,7 +104,7 @@ def test_names_that_a_reload_makes_unclear_change_nothing(
     ("text", "options", "part"),
     [
         (feed("a", 1, "x/m") + feed("b", 1, "y/m"), ("--serve", "rsocket+tcp://127.0.0.1:0"), "served as 'm'"),
-        (feed("a", 1), ("--serve", "rsocket+tcp://0.0.0.0:0"), "set the variable PENSTOCK_SERVE_TOKEN"),
+        (feed("a", 1), ("--serve", "rsocket+tcp://0.0.0.0:0"), "require a token in the variable PENSTOCK_SERVE_TOKEN"),
         ('[serve]\nurl = "rsocket+tcp://127.0.0.1:0"\n' + feed("a", 1), ("--serve", "rsocket+tcp://:1"), "not both"),
         ('[serve]\nurl = "rsocket+tcp://127.0.0.1:0"\nkey = "k"\n' + feed("a", 1), (), "a key needs its certificate"),
         (feed("a", 1), ("--serve", "river+tcp://127.0.0.1:0"), "carries values"),

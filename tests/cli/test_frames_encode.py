@@ -42,6 +42,7 @@ def test_decode_takes_what_encode_prints(penstock: Penstock, framing: str) -> No
     ("given", "part"),
     [
         ("{", "line 1 is not valid JSON"),
+        ('{"type": "CANCEL", "stream_id": 1, "stream_id": 3}', "'stream_id' is there twice"),
         ("[1]", "line 1: not a JSON object"),
         (f'{CANCEL}\n{{"type": "CANSEL"}}', "line 2: type is 'CANSEL'"),
         ('{"type": "CANCEL", "request_n": 1}', "request_n"),

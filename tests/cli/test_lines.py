@@ -61,7 +61,16 @@ def test_item_is_read_as_printed_by_json(line: bytes, expected: Payload) -> None
 
 
 @pytest.mark.parametrize(
-    "line", [b"", b"no JSON", b"[1]", b'{"data": 1}', b'{"data_hex": "f"}', b'{"metadata_hex": 1}']
+    "line",
+    [
+        b"",
+        b"no JSON",
+        b"[1]",
+        b'{"data": "a", "data": "b"}',
+        b'{"data": 1}',
+        b'{"data_hex": "f"}',
+        b'{"metadata_hex": 1}',
+    ],
 )
 def test_invalid_item_is_an_error(line: bytes) -> None:
     with pytest.raises(LocalError, match="an item"):

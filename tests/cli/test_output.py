@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from penstock.cli.output import Printer, complain
+from penstock.cli.output import Printer
 from penstock.payload import Payload
 from tests.cli.conftest import Penstock, assert_one_line
 
@@ -59,11 +59,6 @@ def test_json_is_one_line_without_control_characters() -> None:
     out = printed(Payload(text), "json")
     assert json.loads(out)["data"] == text
     assert out[:-1].decode().isprintable()
-
-
-def test_complaint_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    complain("the peer says: \x1b[2J\nboom")
-    assert capsys.readouterr().err == "penstock: the peer says: \\x1b[2J boom\n"
 
 
 def test_formats() -> None:

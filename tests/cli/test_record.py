@@ -84,7 +84,7 @@ def test_saved_contexts_name_the_server(
     penstock("context", "add", "dev", server)
     path = tmp_path / "recording.jsonl"
     for place in (["@dev"], []):
-        assert penstock("record", *place, "count", "-d", "3", "-o", str(path)).code == 0
+        assert penstock("record", *place, "count", "-d", "3", "-o", str(path), "--yes").code == 0
         assert lines_of(path)[0]["url"] == server
     result = penstock("replay", str(path), "--to", "@dev", "double", "--speed", "max")
     assert (result.code, result.lines[-2:]) == (0, [b"2", b"4"])

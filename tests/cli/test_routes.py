@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import routes
+from penstock.cli import reflecting, routes
 from penstock.cli.contexts import Contexts, Saved, save
-from penstock.cli.routes import MAX_FILES, SWITCH, routes_at
+from penstock.cli.routes import MAX_BYTES, MAX_FILES, MAX_ROUTES, SWITCH, routes_at
+from penstock.reflection.description import Described, Description
 from tests.cli.conftest import Penstock, serving
 from tests.cli.test_audit import GUARDED
 from tests.cli.test_describe import QUOTES
@@ -124,3 +125,22 @@ def test_the_cache_is_bounded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for number in range(MAX_FILES + 10):
         assert routes_at(f"rsocket+tcp://host:{number}") == ["a"]
     assert len(list(cache.iterdir())) <= MAX_FILES
+
+
+def test_a_server_with_very_many_routes_is_remembered_in_part(
+    url: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    routes_of = [Described(f"a{number}", "call") for number in range(3 * MAX_ROUTES)]
+    description = Description(1, routes=[Described("a" * 1_000, "call"), *routes_of])
+
+    async def fetch(url: str, options: object, auth: object) -> Description:
+        return description
+
+    monkeypatch.setattr(reflecting, "fetch", fetch)
+    assert len(routes_at(url, "a")) == MAX_ROUTES
+    [file] = cache.iterdir()
+    assert file.stat().st_size <= MAX_BYTES
+    monkeypatch.setattr(routes, "_asked", lambda url, used: pytest.fail("asked again"))
+    assert len(routes_at(url, "a")) == MAX_ROUTES
+    # Shells do not complete after a brace.
+    assert routes_at(url, "{") == []

@@ -27,11 +27,23 @@ def test_invalid_lease_is_an_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("urls", "options", "why"),
     [
-        (["rsocket+tcp://:0"], ("--set", "heartbeat_interval=2"), "heartbeat_interval has no effect on a server of"),
-        (["rsocket+tcp://:0"], ("--origin", "https://a.example"), "origins has no effect on a server of rsocket+tcp"),
-        (["river+tcp://:0"], ("--lease", "100/1"), "river has no leases; leave Settings.lease out"),
-        (["reactive-streams+tcp://:0"], ("--resume", "5"), "resume_timeout has no effect on a server of"),
-        (["river+tcp://:0", "rsocket+tcp://:0"], ("--set", "max_extensions=5"), "river+tcp, rsocket+tcp; leave"),
+        (
+            ["rsocket+tcp://localhost:0"],
+            ("--set", "heartbeat_interval=2"),
+            "heartbeat_interval has no effect on a server of",
+        ),
+        (
+            ["rsocket+tcp://localhost:0"],
+            ("--origin", "https://a.example"),
+            "origins has no effect on a server of rsocket+tcp",
+        ),
+        (["river+tcp://localhost:0"], ("--lease", "100/1"), "river has no leases; leave Settings.lease out"),
+        (["reactive-streams+tcp://localhost:0"], ("--resume", "5"), "resume_timeout has no effect on a server of"),
+        (
+            ["river+tcp://localhost:0", "rsocket+tcp://localhost:0"],
+            ("--set", "max_extensions=5"),
+            "river+tcp, rsocket+tcp; leave",
+        ),
     ],
 )
 def test_setting_without_effect_is_wrong_use(

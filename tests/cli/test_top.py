@@ -33,7 +33,7 @@ def written(document: Document, width: int, height: int = 0, problem: str = "") 
 
 
 def test_table_shows_feeds_and_readers() -> None:
-    lines = shown(FEEDS, 140)
+    lines = shown(FEEDS, 140, 20)
     assert "1 live, 1 refused" in lines[0]
     assert lines[1].split() == [
         "Feed", "State", "Rows/s", "Lag", "Lag", "time", "Budget", "left", "Credit", "Gaps", "Reconnects", "Position",
@@ -54,9 +54,34 @@ def test_table_shows_served_journals_below_the_rest() -> None:
 
 
 def test_text_of_peers_is_escaped() -> None:
-    text = "\n".join(shown(FEEDS, 140))
-    assert "[red]\\x1b[2J\\u202e" in text
-    assert "\x1b[2J" not in text
+    for height in (0, 20):
+        text = "\n".join(shown(FEEDS, 140, height))
+        assert "[red]\\x1b[2J\\u202e" in text
+        assert "\x1b[2J" not in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 89])
+def test_narrow_terminal_shows_reasons_below_the_table(width: int) -> None:
+    live = FeedStatus(name="odd", url="", route="", journal="", source="", state=FeedState.LIVE, problem="bad budget")
+    lines = shown([*FEEDS, live, FeedStatus.refused("quotes", "why " * 99)], width, 24)
+    assert "Reason" not in lines[1]
+    assert lines[6:9] == [
+        "hostile: [red]\\x1b[2J\\u202e",
+        "odd: bad budget",
+        ("quotes: " + "why " * 99)[: width - 1] + "…",
+    ]
+    # Feeds with their reasons do not exceed the height of the terminal.
+    many = [FeedStatus.refused(f"f{number}", "why") for number in range(50)]
+    lines = shown(many, width, 24)
+    assert len(lines) <= 24
+    assert "more feeds" in "".join(lines)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_table_that_is_shown_once_has_each_reason_in_full(width: int) -> None:
+    lines = shown([*FEEDS, FeedStatus.refused("quotes", "why " * 99)], width)
+    assert " ".join(lines).count("why") == 99
+    assert "Reason" not in lines[1]
 
 
 @pytest.mark.parametrize("state", FeedState)
@@ -76,7 +101,7 @@ def test_table_fits_its_terminal(width: int) -> None:
 
 @pytest.mark.parametrize("width", [80, 90, 100, 120, 200])
 def test_long_reason_leaves_names_and_numbers(width: int) -> None:
-    lines = shown([*FEEDS, FeedStatus.refused("quotes", "why " * 99)], width)
+    lines = shown([*FEEDS, FeedStatus.refused("quotes", "why " * 99)], width, 24)
     assert [line.split()[0] for line in lines[1:5]] == ["Feed", "flights", "hostile", "quotes"]
     assert "12,345" in lines[2]
 

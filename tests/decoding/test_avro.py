@@ -131,5 +131,7 @@ def test_the_schema_of_the_writer_is_checked_too() -> None:
         AvroSchema(text(record(("a", "int"))), text(record(("a", "int"), ("b", ["null", "Event"]))))
     with pytest.raises(LocalError, match="invalid Avro schema"):
         AvroSchema(b"{")
+    with pytest.raises(LocalError, match="invalid Avro schema: 'name' is there twice"):
+        AvroSchema(b'{"type": "record", "name": "A", "name": "B", "fields": []}')
     with pytest.raises(LocalError, match="no field 'b'"):
         AvroSchema(text(record(("a", "int")))).select(["b"])

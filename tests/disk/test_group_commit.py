@@ -35,13 +35,13 @@ def test_power_cut_at_every_step_breaks_no_promise(tmp_path: Path) -> None:
     assert {where: broken for where, broken in found.items() if broken} == {}
 
 
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
-def test_error_at_every_step_breaks_no_promise(number: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("numbers", [(errno.EIO, errno.EIO), (errno.ENOSPC, errno.EMFILE)])
+def test_error_at_every_step_breaks_no_promise(numbers: tuple[int, int], tmp_path: Path) -> None:
     steps = steps_of_the_work(tmp_path / "whole")
     found = {}
     # Each step fails with one of the errors.
-    for step in range(1 + (number == errno.EIO), steps + 1, 2):
-        promises = Promises()
+    for step in range(1 + (numbers[0] == errno.EIO), steps + 1, 2):
+        promises, number = Promises(), numbers[step // 2 % 2]
         journal = labs.fail(partial(work, promises=promises), tmp_path / f"{step}", step, number)
         found[step] = broken_promises(journal, promises)
     assert {step: broken for step, broken in found.items() if broken} == {}

@@ -34,12 +34,13 @@ def test_power_cut_at_every_step_breaks_no_promise(tmp_path: Path) -> None:
     assert {where: broken for where, broken in found.items() if broken} == {}
 
 
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
-def test_error_at_every_step_breaks_no_promise(number: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("numbers", [(errno.EIO,), (errno.ENOSPC, errno.EMFILE)])
+def test_error_at_every_step_breaks_no_promise(numbers: tuple[int, ...], tmp_path: Path) -> None:
     steps = steps_of_the_work(tmp_path / "whole")
     found = {}
     for step in range(1, steps + 1):
         promises = Promises()
+        number = numbers[step % len(numbers)]
         journal = labs.fail(partial(work, promises=promises), tmp_path / f"{step}", step, number)
         found[step] = broken_promises(journal, promises)
     assert {step: broken for step, broken in found.items() if broken} == {}

@@ -112,7 +112,7 @@ def test_error_at_every_step_repeats_and_loses_nothing(tmp_path: Path) -> None:
     found = {}
     for step in range(1, steps + 1):
         promises = Promises()
-        number = errno.EIO if step % 2 else errno.ENOSPC
+        number = (errno.EIO, errno.ENOSPC, errno.EMFILE)[step % 3]
         journal = labs.fail(partial(work, promises=promises), tmp_path / f"{step}", step, number)
         found[step] = broken(journal, promises)
     assert {step: wrong for step, wrong in found.items() if wrong} == {}

@@ -19,6 +19,7 @@ class Console:
     Attributes:
         publisher: Whether a service with `flights` and other routes runs at the first port.
         audited: Whether that service keeps digests of what it sends.
+        journal: Whether a journal with the log `flights` is served at the second port.
         certificates: Whether the folder has server.pem, server.key and ca.pem.
         pages: Files to make of the page's own Python blocks: their names, and how many blocks.
         swaps: Text of the page, and what stands for it here: `{0}` is the first free port.
@@ -28,6 +29,7 @@ class Console:
 
     publisher: bool = False
     audited: bool = False
+    journal: bool = False
     certificates: bool = False
     pages: dict[str, int] = field(default_factory=dict)
     swaps: dict[str, str] = field(default_factory=dict)
@@ -77,23 +79,30 @@ CONSOLES = {
         skipped={"penstock collect": "its route is not in the example", "penstock decode": ELSEWHERE},
     ),
     "docs/how-to/share-journals.md": Console(
-        publisher=True, skipped={"penstock collect": ENDLESS, "penstock stream": ENDLESS}
+        publisher=True,
+        journal=True,
+        swaps={
+            "rsocket+tls://collector:7879": "rsocket+tcp://127.0.0.1:{1}",
+            "/mnt/backup": "backup",
+            "localhost:7878": "127.0.0.1:{0}",
+        },
+        skipped={"penstock collect": ENDLESS, "penstock stream": ENDLESS, "--follow": ENDLESS},
     ),
     "docs/how-to/spark.md": Console(publisher=True, skipped={"penstock collect --listen": ENDLESS}),
     "docs/how-to/tls.md": Console(
         certificates=True,
-        swaps={"0.0.0.0:7878": "localhost:{0}", "localhost:7878": "localhost:{0}"},
+        swaps={"localhost:7878": "localhost:{0}"},
         skipped={"penstock call rsocket+tls://example.org": ELSEWHERE},
     ),
     "docs/how-to/transports.md": Console(
         certificates=True,
-        swaps={"127.0.0.1:7878": "127.0.0.1:{0}", "0.0.0.0:7878": "localhost:{1}", "localhost:7878": "localhost:{1}"},
+        swaps={"127.0.0.1:7878": "127.0.0.1:{0}", "localhost:7878": "localhost:{1}"},
         skipped={
             "rsocket+unix": ROOT_ONLY,
         },
     ),
     "docs/how-to/typed.md": Console(pages={"quotes.py": 1}),
-    "docs/how-to/websocket.md": Console(swaps={"0.0.0.0:7878": "127.0.0.1:{0}", "localhost:7878": "127.0.0.1:{0}"}),
+    "docs/how-to/websocket.md": Console(swaps={"localhost:7878": "127.0.0.1:{0}"}),
     "docs/reference/cli.md": Console(
         swaps={"-d 1000000": "-d 1000", "--delay 0.5": "--delay 0.01"},
         publisher=True,
@@ -104,7 +113,7 @@ CONSOLES = {
             "penstock call rsocket+tcp://127.0.0.1:{0} echo -d hello --auth bearer:env:TOKEN": "its output has times",
             "river+tcp": ELSEWHERE,
             "penstock doctor": MACHINE,
-            "rsocket+tcp://:7878": "its ports are the reader's; other pages run it",
+            "penstock serve app:service": "its ports are the reader's; other pages run it",
             "penstock playground": "README.md runs it",
             "penstock top": ENDLESS,
             "penstock journal dump": "the rows are not as old as that",
@@ -124,6 +133,8 @@ CONSOLES = {
             "penstock describe": "tests/cli/test_describe.py runs it",
             "penstock ui": ENDLESS,
             "penstock record": "tests/cli/test_record.py runs it",
+            "penstock replay": "tests/cli/test_replay.py runs it",
+            "penstock mock": "tests/cli/test_mock.py runs it",
             "penstock bench": "tests/cli/test_bench.py runs it",
             "penstock codegen": "tests/cli/test_codegen.py runs it",
         },

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import penstock
+from penstock.serving import serve_journal
 from tests.docs import given
 from tests.docs.consoles import CONSOLES, USUAL, Console
 from tests.docs.pages import PAGES, ROOT, blocks
@@ -75,6 +76,11 @@ def prepared(page: str, console: Console, ports: list[int], stack: ExitStack) ->
         service = given.publisher()
         url = f"rsocket+tcp://127.0.0.1:{ports[0]}"
         stack.enter_context(given.serving(url, penstock.audited(service) if console.audited else service))
+    if console.journal:
+        given.journal_of("served", "flights", [b'{"delay": %d}' % number for number in range(100)])
+        shared = penstock.Service()
+        serve_journal(shared, "served")
+        stack.enter_context(given.serving(f"rsocket+tcp://127.0.0.1:{ports[1]}", shared))
     for name, count in console.pages.items():
         text = "\n".join(block.text for block in blocks(page, "python")[:count])
         for printed, here in (console.swaps | unlisted(console)).items():

@@ -7,11 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.archive import SealOptions, seal
 from penstock.feeds import board as boards
 from penstock.feeds.board import STALE_SECONDS, Board
 from penstock.feeds.status import FeedState, FeedStatus, Lag
 from penstock.journal import ITEMS, Journal, JournalWriter
 from penstock.journal.layout import COMMITTED, log_folder
+from tests.journal.logs import flip, segment
+from tests.objects.stores import numbers
 
 BATCH = pa.record_batch([[b"x" * 100] * 10, [None] * 10], schema=ITEMS)
 
@@ -34,7 +37,7 @@ def status(folder: Path, position: int, **options: Any) -> FeedStatus:
 def test_document_has_lags_and_budgets(tmp_path: Path) -> None:
     clock = Clock()
     board = Board(clock=clock)
-    with JournalWriter.open(tmp_path, "s", fsync=False, budget_bytes=10**6) as writer:
+    with JournalWriter.open(tmp_path, "s", fsync=False, budget_bytes=10**6, clock=clock) as writer:
         for _ in range(5):
             board.publish([status(tmp_path, writer.append(BATCH, "r"))])
             clock.now += 2
@@ -44,12 +47,28 @@ def test_document_has_lags_and_budgets(tmp_path: Path) -> None:
         assert feed.budget_free == writer.free_bytes
     # Row 20 was stored with the third batch, six seconds ago.
     assert feed.readers == {"report": Lag(20, 30, 6.0)}
-    assert feed.rate == pytest.approx(40 / 10)
+    assert feed.rate == pytest.approx(40 / 8)
     # Documents are read from disk once a second.
     Journal(tmp_path).trim("s", 50, reader="report")
     assert board.document().feeds[0].readers["report"].rows == 30
     clock.now += 1
     assert board.document().feeds[0].readers == {"report": Lag(50, 0, 0.0)}
+
+
+def test_feed_that_is_refused_has_no_rate_any_more(tmp_path: Path) -> None:
+    clock = Clock()
+    board = Board(clock=clock)
+    with JournalWriter.open(tmp_path, "s", fsync=False) as writer:
+        for _ in range(5):
+            board.publish([status(tmp_path, writer.append(BATCH, "r"))])
+            clock.now += 2
+    assert board.document().feeds[0].rate > 0
+    # The collector is started again, cannot open its log, and does not know its position.
+    for _ in range(8):
+        board.publish([status(tmp_path, 0, state=FeedState.REFUSED)])
+        clock.now += 2
+    [feed] = board.document().feeds
+    assert (feed.rate, feed.position) == (0.0, 50)
 
 
 def test_rows_from_before_the_process_are_no_rate(tmp_path: Path) -> None:
@@ -71,18 +90,48 @@ def test_log_that_is_not_open_yet_is_shown_as_it_is_on_disk(tmp_path: Path) -> N
     assert (feed.position, feed.rate, feed.readers["report"].rows) == (10, 0, 6)
 
 
-def test_lag_from_before_the_process_is_told_by_segments(tmp_path: Path) -> None:
-    with JournalWriter.open(tmp_path, "s", fsync=False, segment_bytes=2_000) as writer:
+def test_lag_from_before_the_process_is_that_of_the_rows(tmp_path: Path) -> None:
+    clock = Clock()
+    with JournalWriter.open(tmp_path, "s", fsync=False, segment_bytes=2_000, clock=clock) as writer:
         for _ in range(10):
             writer.append(BATCH, "r")
-        Journal(tmp_path).trim("s", 0, reader="report")
-    clock = Clock()
+            clock.now += 100
+    Journal(tmp_path).trim("s", 35, reader="report")
     board = Board(clock=clock)
     board.publish([status(tmp_path, 100)])
-    [lag] = board.document().feeds[0].readers.values()
-    written = max(path.stat().st_mtime for path in log_folder(tmp_path, "s").glob("*.arrows"))
-    # It is rounded to milliseconds.
-    assert lag.seconds >= clock.now - written - 0.001
+    assert board.document().feeds[0].readers == {"report": Lag(35, 65, 700.0)}
+
+
+def test_lag_in_rows_that_are_sealed_is_that_of_the_rows_after_them(tmp_path: Path) -> None:
+    # The store of sealed rows may be far away, and the status must not wait for it.
+    clock = Clock()
+    with JournalWriter.open(tmp_path, "s", fsync=False, segment_bytes=1, clock=clock) as writer:
+        for _ in range(10):
+            writer.append(BATCH, "r")
+            clock.now += 100
+    Journal(tmp_path).trim("s", 35, reader="report")
+    seal(tmp_path, "s", SealOptions(store=f"memory://board-{next(numbers)}"), force=True)
+    board = Board(clock=clock)
+    board.publish([status(tmp_path, 100)])
+    assert board.document().feeds[0].readers == {"report": Lag(35, 65, 100.0)}
+
+
+def test_lag_of_a_row_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+    clock = Clock()
+    with JournalWriter.open(tmp_path, "s", fsync=False, clock=clock) as writer:
+        writer.append(BATCH, "r")
+    Journal(tmp_path).trim("s", 5, reader="report")
+    board = Board(clock=clock)
+    board.publish([status(tmp_path, 10)])
+    path = segment(log_folder(tmp_path, "s"))
+    flip(path, path.stat().st_size - 1)
+    document = board.document()
+    assert document.feeds[0].readers == {"report": Lag(5, 5, None)}
+    assert document.readers[0].seconds is None
+    # It is repaired, and the log is looked at as it is then.
+    flip(path, path.stat().st_size - 1)
+    clock.now += 2
+    assert board.document().feeds[0].readers == {"report": Lag(5, 5, 2.0)}
 
 
 def test_feeds_without_log_and_with_damage_are_shown(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -34,13 +35,20 @@ def test_signal_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_status_is_served_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    answers: list[bytes] = []
+
     async def ended(file: FeedsFile, runner: Runner, control: Control) -> list[str]:
-        await asyncio.sleep(0)
+        [port] = re.findall(r"^status on http://127.0.0.1:(\d+)/", capsys.readouterr().out)
+        for host in ("box.example", "evil.example"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+            writer.write(f"GET /status HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
+            answers.append((await reader.read()).split()[1])
+            writer.close()
         return []
 
     monkeypatch.setattr(command, "run_feeds", ended)
-    assert collect_feeds(feeds(tmp_path, "a"), http=("127.0.0.1", 0)) == signal.SIGTERM
-    assert capsys.readouterr().out.startswith("status on http://127.0.0.1:")
+    assert collect_feeds(feeds(tmp_path, "a"), http=("127.0.0.1", 0), names=["box.example"]) == signal.SIGTERM
+    assert answers == [b"200", b"403"]
     with pytest.raises(ConnectError, match="cannot listen on 256"):
         collect_feeds(feeds(tmp_path, "a"), http=("256.0.0.1", 0))
 

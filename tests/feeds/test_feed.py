@@ -20,7 +20,7 @@ from penstock.feeds.retry import Retry
 from penstock.feeds.shared import Shared
 from penstock.feeds.status import FeedState
 from penstock.feeds.values import Seconds
-from penstock.journal import JournalWriter
+from penstock.journal import ITEMS, JournalWriter
 from penstock.journal.collect import Collector
 from penstock.journal.progress import Phase
 from tests.feeds.helpers import QUICK, config, items
@@ -77,6 +77,16 @@ async def test_feed_is_tried_again_until_its_publisher_accepts_it(
     assert items(tmp_path, "a") == numbered(0, 3)
     # The same error again is not news.
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
+
+
+async def test_refusal_of_a_log_names_no_position(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A collector that cannot open its log does not know where it ends."""
+    with JournalWriter.open(tmp_path, "a", fsync=False) as writer:
+        writer.append(pa.record_batch([[b"0"], [None]], schema=ITEMS), "numbers")
+        feed = Feed("a", config(tmp_path), tmp_path, Shared())
+        async with Publisher(b"0").serve(), running(feed):
+            await until(lambda: feed.status().restarts >= 1)
+    assert caplog.records[-1].getMessage().startswith("a: refused: ")
 
 
 async def test_feed_without_server_connects(tmp_path: Path) -> None:

@@ -7,12 +7,28 @@ import os
 import resource
 import threading
 from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
+from penstock.feeds.feed import Feed
 from penstock.feeds.process import THREADS, check_files, leave, on_batch, prepare, use_threads
+from penstock.feeds.shared import Shared
+from tests.feeds.helpers import config
+from tests.journal.publishing import Publisher, cut, numbered
 from tests.logs import kept_logging
 from tests.waiting import until
+
+
+@contextmanager
+def started(feed: Feed) -> Iterator[None]:
+    """Run a feed beside the block."""
+    task = asyncio.create_task(feed.run())
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 @pytest.fixture
@@ -30,6 +46,36 @@ def test_logs_are_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     prepare("json")
     logging.getLogger("penstock.feeds").info("hello %s", "x")
     assert json.loads(capsys.readouterr().err)["message"] == "hello x"
+
+
+@pytest.mark.usefixtures("own_logging")
+@pytest.mark.parametrize("form", ["text", "json"])
+async def test_lines_of_a_connection_name_the_feed(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prepare(form)
+    held = asyncio.Event()
+    told: list[str] = []
+    async with AsyncExitStack() as stack:
+        servers = {}
+        for name in ("north", "south"):
+            url = f"rsocket+memory://{name}"
+            servers[name] = await stack.enter_async_context(Publisher(*numbered(0, 3), held).serve(url=url))
+            feed = Feed(name, config(tmp_path, url=url), tmp_path, Shared())
+            stack.enter_context(started(feed))
+            await until(lambda feed=feed: feed.status().rows == 3)
+        capsys.readouterr()
+        cut(servers["south"])
+
+        def resumed() -> bool:
+            told.extend(capsys.readouterr().err.splitlines())
+            return any("resuming" in line for line in told)
+
+        await until(resumed)
+    if form == "json":
+        assert {json.loads(line)["feed"] for line in told} == {"south"}
+    else:
+        assert all(line.startswith("penstock: south: ") for line in told)
 
 
 @pytest.mark.usefixtures("own_logging")

@@ -139,8 +139,8 @@ def test_problems_are_found_before_connecting(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ({"settings": {"resume": True}}, "settings.resume is not a setting of a feed"),
-        ({"settings": {"credit": True}}, "settings.credit is True; it must be an integer"),
+        ({"settings": {"resume": True}}, "settings.resume is not a setting that can be given here"),
+        ({"settings": {"credit": True}}, "settings.credit is True; it must be a whole number"),
         ({"settings": {"credit": 0}}, "credit"),
         ({"settings": {"extensions": [1]}}, "extensions|settings"),
         ({"settings": {"metadata_mime": "text/plain"}, "auth": Auth(bearer="x")}, "auth: needs composite metadata"),

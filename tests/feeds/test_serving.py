@@ -9,7 +9,7 @@ import pytest
 
 import penstock
 from penstock import Bearer, Metadata, Payload
-from penstock.errors import LocalError, SetupRejected
+from penstock.errors import LocalError, Rejected, SetupRejected
 from penstock.feeds.board import Board
 from penstock.feeds.file import FeedsFile
 from penstock.feeds.serve import Serve
@@ -104,6 +104,27 @@ async def test_a_token_is_read_for_each_reader(tmp_path: Path) -> None:
         async with penstock.connect(url, setup=setup) as peer:
             assert (await peer.call("penstock.journal.list")).data
     await runner.__aexit__(None, None, None)
+
+
+@pytest.mark.parametrize("named", ["file", "environment"])
+async def test_operators_have_a_token_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    write(tmp_path / "journal", 10)
+    serve = msgspec.structs.replace(LOCAL, token="reader", operator_token="0perator" if named == "file" else None)
+    if named == "environment":
+        monkeypatch.setenv("PENSTOCK_SERVE_OPERATOR_TOKEN", "0perator")
+    request = b'{"source": "s", "cursor": "export", "position": 5}'
+    async with serving(Still(), feeds(tmp_path, "a"), serve, Board()) as runner:
+        for token in ("reader", "0perator"):
+            setup = Payload(b"", Metadata(auth=Bearer(token)).encode())
+            async with penstock.connect(runner.urls[0], setup=setup) as peer:
+                assert (await peer.call("penstock.journal.list")).data
+                if token == "reader":
+                    with pytest.raises(Rejected, match="seek is not allowed"):
+                        await peer.call("penstock.journal.seek", request)
+                else:
+                    assert (await peer.call("penstock.journal.seek", request)).data == b"5"
+    with pytest.raises(LocalError, match="the token that clients must show is empty"):
+        check_serving(feeds(tmp_path, "a"), msgspec.structs.replace(LOCAL, operator_token=""))
 
 
 def test_journals_are_named(tmp_path: Path) -> None:

@@ -12,10 +12,12 @@ def status(name: str, state: FeedState = FeedState.LIVE, **readers: Lag) -> Feed
 def test_readers_are_summed_over_feeds() -> None:
     feeds = [
         status("a", report=Lag(5, 10, 3.0)),
-        status("b", report=Lag(7, 20, 1.0), alerts=Lag(0, 1, 9.0)),
+        status("b", report=Lag(7, 20, 1.0), alerts=Lag(0, 1, 9.0), lost=Lag(0, 1, None)),
         status("c"),
     ]
-    assert readers_of(feeds) == [ReaderStatus("alerts", 1, 1, 9.0), ReaderStatus("report", 2, 30, 3.0)]
+    assert readers_of(feeds) == [
+        ReaderStatus("alerts", 1, 1, 9.0), ReaderStatus("lost", 1, 1, None), ReaderStatus("report", 2, 30, 3.0),
+    ]  # fmt: skip
 
 
 def test_document_counts_states_in_their_order() -> None:

@@ -21,6 +21,7 @@ from penstock.feeds.supervisor import Supervisor
 from penstock.ledger import LEDGER
 from tests.feeds.helpers import feeds, items
 from tests.journal.publishing import HeldWrites, Publisher, numbered
+from tests.sim import clockwork
 from tests.waiting import until
 
 
@@ -54,7 +55,7 @@ async def test_bad_feed_hurts_only_itself(tmp_path: Path) -> None:
             "refused": FeedState.CONNECTING,
             "wrong": FeedState.REFUSED,
         }
-        assert "budget: 0 is not a size" in by_name(supervisor)["wrong"].problem
+        assert "budget: 0 is not valid" in by_name(supervisor)["wrong"].problem
 
 
 async def test_only_changed_feeds_are_restarted(tmp_path: Path) -> None:
@@ -83,8 +84,8 @@ async def test_feed_with_an_error_goes_on_as_before(tmp_path: Path, caplog: pyte
         assert supervisor._feeds["a"] is feed
         status = by_name(supervisor)["a"]
         assert (status.state, status.rows) == (FeedState.LIVE, 3)
-        assert "budget: 'much' is not a size" in status.problem
-        assert "budget: 'much' is not a size" in caplog.text
+        assert "budget: 'much' is not valid" in status.problem
+        assert "budget: 'much' is not valid" in caplog.text
         await supervisor.apply(feeds(tmp_path, "a", "b"))
         assert by_name(supervisor)["a"].problem == ""
         assert supervisor._feeds["a"] is feed
@@ -123,17 +124,35 @@ async def test_stopping_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert written and written == numbered(0, len(written))
 
 
-async def test_feeds_do_not_start_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    delays: list[float] = []
+@pytest.mark.parametrize(("seconds", "left"), [(0.5, 0), (4.0, 0), (15.0, 29)])
+def test_many_logs_may_take_long_to_close_while_each_of_them_does(
+    seconds: float, left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first one closes at once, and each other one needs so many seconds of the disk."""
+    disk = asyncio.Lock()
+    reports: list[int] = []
 
-    async def run(feed: Feed, delay: float) -> None:
-        delays.append(delay)
+    async def run(feed: Feed) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            async with disk:
+                await asyncio.sleep(0 if feed.name == "f00" else seconds)
+
+    async def main() -> list[str]:
+        supervisor = Supervisor(lambda statuses: reports.append(len(statuses)))
+        await supervisor.apply(feeds(tmp_path, *(f"f{number:02}" for number in range(30))))
+        await asyncio.sleep(0)
+        return await supervisor.stop()
 
     monkeypatch.setattr(Feed, "run", run)
-    async with supervising() as supervisor:
-        await supervisor.apply(feeds(tmp_path, *(f"f{number}" for number in range(100))))
-        await until(lambda: len(delays) == 100)
-    assert delays == [number / 200 for number in range(100)]
+    caplog.set_level(logging.INFO)
+    late = clockwork.run(main())
+    assert len(late) == left
+    assert ("29 logs not closed, and none in the last 10 s; check the disk: f01, f02" in caplog.text) == bool(left)
+    assert ("f10 and 19 more" in caplog.text) == bool(left)
+    assert "still closing" in caplog.text
+    assert set(reports) == {30}
 
 
 async def test_crowd_of_fast_feeds_fits_into_memory(tmp_path: Path) -> None:

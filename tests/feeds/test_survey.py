@@ -27,11 +27,6 @@ def test_survey_agrees_with_the_writer(tmp_path: Path) -> None:
         assert found is not None
         assert found.readers == {"fast": 90, "slow": 35}
         assert found.used == writer.used_bytes
-        positions = [position for _, position in found.reached]
-        assert positions == sorted(positions)
-        assert positions[0] > journal.reader("s").first
-        times = [time for time, _ in found.reached]
-        assert times == sorted(times)
 
 
 def test_log_without_readers_counts_as_a_whole(tmp_path: Path) -> None:

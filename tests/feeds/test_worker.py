@@ -26,7 +26,7 @@ def test_worker_reports_and_does_not_outlive_its_parent(tmp_path: Path) -> None:
         process.stdin.close()
         assert process.wait(SECONDS) == 0
         logs = [msgspec.json.decode(line) for line in process.stderr.read().splitlines()]
-    assert any("budget: 0 is not a size" in log["message"] for log in logs)
+    assert any("budget: 0 is not valid" in log["message"] for log in logs)
 
 
 @pytest.mark.slow

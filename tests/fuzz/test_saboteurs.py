@@ -5,6 +5,7 @@ Independent decoders must notice some of them without the other copy.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -70,6 +71,14 @@ def any_index(build: Build) -> None:
     build.module("penstock.decoding.avro_values").Cursor._index = lambda self, count: self._number() % count
 
 
+def quotes_only(build: Build) -> None:
+    build.module("penstock.reflection.commands").shell_word = shlex.quote
+
+
+def first_events_only(build: Build) -> None:
+    build.module("penstock.recording.replaying")._count = lambda interaction, event, offset: None
+
+
 def patched(function: Callable[..., None], **forced: Any) -> Callable[..., None]:
     """Return a function with some keyword arguments replaced."""
     return lambda *arguments, **options: function(*arguments, **{**options, **forced})
@@ -87,6 +96,8 @@ SABOTEURS: dict[str, Callable[[Build], None]] = {
     "proxies": last_header_only,
     "requests": any_request,
     "avro": any_index,
+    "descriptions": quotes_only,
+    "recordings": first_events_only,
 }
 JUDGED: dict[str, Callable[[Build], None]] = {
     "depth": shallow_json,

@@ -259,7 +259,7 @@ async def test_limits_count_principals_instead_of_addresses(url: str, acceptor: 
         first = await connected("ann")
         assert bytes((await first.call("who")).data) == b"principal ann"
         assert bytes((await (await connected("bob")).call("who")).data) == b"principal bob"
-        with pytest.raises(PenstockError, match=r"max_connections_per_address \(1\) are open for principal ann"):
+        with pytest.raises(PenstockError, match=r"max_connections_per_address \(1\) are open, for principal ann"):
             await (await connected("ann")).call("who")
         await first.close()
         await until(lambda: server.connections == 1)

@@ -32,8 +32,10 @@ def test_positions_are_committed_and_rewound(tmp_path: Path) -> None:
     assert {name: cursor.position for name, cursor in desk.cursors(SOURCE).items()} == {"a": 8}
     with pytest.raises(JournalMismatch, match="belongs to query q"):
         desk.commit(SOURCE, "a", 9, query="another")
-    desk.drop(SOURCE, "a")
-    assert not desk.cursors(SOURCE)
+    desk.commit(SOURCE, "b", 3, query=None)
+    for name in ("a", "b"):
+        desk.drop(SOURCE, name)
+    assert set(desk.cursors(SOURCE)) == {"a"}
 
 
 def test_a_name_is_held_once_and_its_holder_is_known(tmp_path: Path) -> None:
@@ -45,6 +47,7 @@ def test_a_name_is_held_once_and_its_holder_is_known(tmp_path: Path) -> None:
     assert holder is not None
     assert (holder.pid, holder.host, holder.parent) == (os.getpid(), socket.gethostname(), os.getppid())
     held.close()
+    assert desk.holder("a") is None and not list((tmp_path / "_readers").iterdir())
     elsewhere = Owner(7, "elsewhere", datetime(2026, 1, 1, tzinfo=UTC), 6)
     lent = desk.hold("a", elsewhere)
     assert lent is not None and desk.holder("a") == elsewhere

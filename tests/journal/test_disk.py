@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DiskFull, JournalError
+from penstock import DiskFull, JournalError, JournalUnavailable
 from penstock.journal.disk import (
     disk_errors,
     make_folder,
@@ -27,11 +27,20 @@ def test_a_full_disk_has_its_own_error() -> None:
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM])
+def test_a_shortage_that_passes_has_its_own_error(number: int) -> None:
+    # THREATS 112
+    with pytest.raises(JournalUnavailable, match=r"^place: cannot take it at the moment \(.*\(ulimit -n\)") as caught:
+        with disk_errors("place", "take it"):
+            raise OSError(number, os.strerror(number))
+    assert not isinstance(caught.value, DiskFull)
+
+
 def test_other_errors_say_where_and_what() -> None:
     with pytest.raises(JournalError, match=r"^place: cannot take it \(Input/output error\); check") as caught:
         with disk_errors("place", "take it"):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-    assert not isinstance(caught.value, DiskFull)
+    assert not isinstance(caught.value, JournalUnavailable)
 
 
 def test_everything_is_written_however_little_goes_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from penstock.journal.layout import (
     bytes_between,
     check_name,
     is_served,
+    is_source,
     log_folder,
     segment_name,
     segment_position,
@@ -45,7 +46,7 @@ def test_names_that_lead_elsewhere_are_refused(name: str) -> None:
     # THREATS 72: a name from outside is never a path.
     with pytest.raises(LocalError, match="cannot name a source"):
         check_name(name, "source")
-    assert source_of(f"source={name}") is None
+    assert source_of(f"source={name}") is None and not is_source(name)
 
 
 def test_other_folders_are_no_sources() -> None:

@@ -16,6 +16,7 @@ from penstock.journal.progress import (
     Phase,
     Progress,
     Window,
+    closing,
     settled,
     write,
 )
@@ -82,6 +83,44 @@ async def test_canceled_task_ends_after_what_lasts(caplog: pytest.LogCaptureFixt
         await task
     assert progress.syncs == 0
     assert [record.args for record in caplog.records] == ([] if error is None else [(error,)])
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("when", ["in the block", "while closing", "never"])
+async def test_log_is_closed_in_a_thread_whenever_the_task_is_canceled(
+    fails: bool, when: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    loop, begun, held, closed = asyncio.get_running_loop(), asyncio.Event(), threading.Event(), []
+
+    def close() -> None:
+        loop.call_soon_threadsafe(begun.set)
+        held.wait()
+        closed.append(threading.current_thread())
+        if fails:
+            raise JournalError("the disk failed")
+
+    async def work() -> None:
+        async with closing(close):
+            if when == "in the block":
+                await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await turns(2)
+    if when == "in the block":
+        task.cancel()
+    await begun.wait()
+    if when != "never":
+        task.cancel()
+    await turns(3)
+    assert not task.done()
+    held.set()
+    [error] = await asyncio.gather(task, return_exceptions=True)
+    assert closed and closed[0] is not threading.current_thread()
+    if when != "never":
+        assert isinstance(error, asyncio.CancelledError)
+        assert ("its log could not be closed: the disk failed" in caplog.text) == fails
+    else:
+        assert isinstance(error, JournalError) == fails
 
 
 async def test_failed_write_is_logged_once_when_canceled(caplog: pytest.LogCaptureFixture) -> None:

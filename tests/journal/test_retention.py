@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,11 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock import JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
-from penstock.journal import JournalReader, JournalWriter
-from penstock.journal.identity import load
+from penstock.journal import JournalReader, JournalWriter, retention
 from penstock.journal.layout import COMMITTED, segment_position
-from penstock.journal.retention import Committed, commit, commits, cursors, drop, forget, readers, trim
-from tests.journal.logs import SOURCE, append, numbers, segment, write
+from penstock.journal.retention import (
+    Committed,
+    commit,
+    commits,
+    cursors,
+    cursors_of,
+    deletable,
+    delete,
+    drop,
+    forget,
+    trim,
+)
+from tests.journal.logs import SOURCE, append, numbers, segment, uuid, write
 
 
 def firsts(folder: Path) -> list[int]:
@@ -28,8 +40,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A log without rows."""
-    return write(tmp_path)
+    """A log of nine rows in one segment."""
+    return write(tmp_path, 9)
 
 
 def test_commits_are_kept_by_name(log: Path) -> None:
@@ -37,16 +49,16 @@ def test_commits_are_kept_by_name(log: Path) -> None:
     assert commit(log, "a", 5) == 5
     assert commit(log, "b", 0) == 0
     assert commits(log) == {"a": 5, "b": 0}
-    identity = load(log)
-    assert identity is not None
-    assert msgspec.json.decode((log / COMMITTED / "a").read_bytes()) == {
-        "position": 5, "query": None, "log": identity.uuid,
-    }  # fmt: skip
-    assert readers(log) == ["a", "b"]
-    assert forget(log, "a") == {"a": Committed(5, None, identity.uuid)}
+    cursor = cursors(log)["a"]
+    assert (cursor.position, cursor.query, cursor.log) == (5, None, uuid(log))
+    assert cursor.time is not None and abs(cursor.time - datetime.now(UTC)) < timedelta(minutes=1)
+    assert msgspec.json.decode((log / COMMITTED / "a").read_bytes(), type=Committed) == cursor
+    assert list(cursors_of(log)) == ["a", "b"]
+    assert cursors_of(log, "a") == {"a": cursor} and cursors_of(log, "absent") == {}
+    assert forget(log, "a") == {"a": cursor}
     assert forget(log, "a") == {}
     assert commits(log) == {"b": 0}
-    assert readers(log) == ["b"]
+    assert list(cursors_of(log)) == ["b"]
 
 
 def test_a_commit_never_goes_back_unless_asked_to(log: Path) -> None:
@@ -93,11 +105,18 @@ def test_a_reader_in_several_places_is_as_far_as_the_slowest(folder: Path) -> No
     assert commits(folder) == {"a": 10}
     assert trim(folder, 40, reader="a", query="q1", retain_bytes=0) == 10
     assert trim(folder, 35, reader="a@q2", query="q2", retain_bytes=0) == 35
-    drop(folder, "a@q2")
-    assert cursors(folder).keys() == {"a"}
-    commit(folder, "a@q2", 10, query="q2")
     forget(folder, "a")
     assert cursors(folder) == {}
+
+
+def test_only_a_cursor_without_a_query_is_dropped(folder: Path) -> None:
+    commit(folder, "a", 30, query="q1")
+    commit(folder, "b", 30)
+    for name in ("a", "b", "absent"):
+        drop(folder, name)
+    assert cursors(folder).keys() == {"a"}
+    with pytest.raises(LocalError, match="cannot name a reader"):
+        drop(folder, "../_log.json")
 
 
 def test_what_a_crash_left_is_no_reader(log: Path) -> None:
@@ -167,8 +186,70 @@ def test_the_slowest_reader_rules(folder: Path) -> None:
     assert trim(folder, 40, reader="fast", retain_bytes=0) == 40
 
 
-def test_a_log_without_segments_has_nothing_to_trim(log: Path) -> None:
-    assert trim(log, 0) == 0
+def test_what_is_deleted_is_what_was_planned(folder: Path) -> None:
+    for position in (0, 4, 5, 19, 50, 10**6):
+        plan = deletable(folder, position)
+        before = firsts(folder)
+        assert delete(folder, position, force=False) == plan
+        assert [each.first for each in plan] == [first for first in before if first not in firsts(folder)]
+        assert all(each.end <= position for each in plan)
+    assert firsts(folder) == [45]
+
+
+def test_rows_that_a_reader_needs_are_deleted_by_force_alone(folder: Path) -> None:
+    commit(folder, "slow", 7)
+    commit(folder, "fast", 40)
+    with pytest.raises(LocalError, match="readers have not committed the rows below 30: slow at 7"):
+        delete(folder, 30, force=False)
+    assert firsts(folder)[0] == 0
+    delete(folder, 7, force=False)
+    assert firsts(folder)[0] == 5
+    delete(folder, 30, force=True)
+    assert firsts(folder)[0] == 30
+
+
+@pytest.mark.parametrize("position", [-1, True, 5.0, "5", None])
+def test_a_place_to_delete_to_is_a_position(folder: Path, position: Any) -> None:
+    with pytest.raises(LocalError, match="the position is "):
+        delete(folder, position, force=True)
+    assert firsts(folder)[0] == 0
+
+
+def test_a_log_without_segments_has_nothing_to_trim(tmp_path: Path) -> None:
+    assert trim(write(tmp_path), 0) == 0
+
+
+def test_a_name_has_a_length(log: Path) -> None:
+    # As files, their names have a suffix while they are written.
+    commit(log, "a" * 128, 5)
+    commit(log, f"{'a' * 128}@{'b' * 63}", 5, query="q")
+    for name in ("a" * 129, f"{'a' * 128}@{'b' * 64}"):
+        with pytest.raises(LocalError, match="cannot name a reader"):
+            commit(log, name, 5)
+    for query in ("", "q" * 129, "a b", "\x1b[2J", "../q"):
+        with pytest.raises(LocalError, match="cannot name a query"):
+            commit(log, "a", 5, query=query)
+
+
+def test_a_log_has_only_so_many_readers(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "MAX_CURSORS", 3)
+    for name in ("a", "b", "c"):
+        commit(log, name, 5)
+    for attempt in (lambda: commit(log, "d", 5), lambda: trim(log, 5, reader="d")):
+        with pytest.raises(LocalError, match=r"has 3 readers, .*journal forget"):
+            attempt()
+    assert commit(log, "a", 6) == 6
+    forget(log, "c")
+    assert commit(log, "d", 5) == 5
+
+
+@pytest.mark.parametrize("name", ["retain_rows", "retain_bytes"])
+@pytest.mark.parametrize("count", [-1, True, 0.5, "5", None])
+def test_a_margin_is_a_whole_number(folder: Path, name: str, count: Any) -> None:
+    # Less than nothing would delete rows that no reader has committed.
+    with pytest.raises(LocalError, match=f"^{name} is "):
+        trim(folder, 10, **{name: count})
+    assert firsts(folder)[0] == 0 and not cursors(folder)
 
 
 @settings(max_examples=30)

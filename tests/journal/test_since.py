@@ -2,23 +2,86 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
-from penstock.journal import JournalReader, JournalWriter
-from penstock.journal.since import first_since
-from tests.journal.logs import SOURCE, append
+import pytest
+from hypothesis import given, settings
 
-NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+from penstock.journal import Journal, JournalReader, reader
+from penstock.journal.layout import log_folder
+from penstock.journal.since import first_since
+from tests.journal.clocks import NOON, STEPS, Step, times, write_at, wrong_starts
+from tests.journal.logs import SOURCE
 
 
 def test_it_is_found_within_and_between_segments(tmp_path: Path) -> None:
-    seconds = iter(range(100))
-    with JournalWriter.open(
-        tmp_path, SOURCE, segment_bytes=1_500, fsync=False, clock=lambda: NOON.timestamp() + next(seconds)
-    ) as writer:
-        append(writer, *[10] * 9)
-    reader = JournalReader(tmp_path, SOURCE)
-    times = [(row["position"], row["time"]) for batch in reader.read(0, 90) for row in batch.to_pylist()]
-    for time in (NOON - timedelta(1), *(NOON + timedelta(seconds=each / 2) for each in range(25)), NOON + timedelta(1)):
-        assert first_since(reader, time) == next((position for position, at in times if at >= time), 90)
+    write_at(tmp_path, [(1, 10)] * 9)
+    assert len(list(log_folder(tmp_path, SOURCE).glob("*.arrows"))) > 2
+    assert not list(wrong_starts(JournalReader(tmp_path, SOURCE)))
+
+
+@pytest.mark.parametrize("segment_bytes", [1, 1 << 26], ids=["between segments", "within a segment"])
+@pytest.mark.parametrize(
+    "moves",
+    [{40: -1800}, {40: 1800}, {20: 1800, 40: -1800}, {20: -1800, 40: -1800}, {20: -900, 21: 3600, 60: -7200}],
+    ids=["back", "ahead", "ahead and back", "back twice", "all ways"],
+)
+def test_a_clock_that_moves_skips_no_row(tmp_path: Path, moves: dict[int, int], segment_bytes: int) -> None:
+    # THREATS 114
+    write_at(tmp_path, [(moves.get(number, 10), 2) for number in range(80)], segment_bytes=segment_bytes)
+    assert not list(wrong_starts(JournalReader(tmp_path, SOURCE)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps=STEPS, more=STEPS)
+def test_it_is_that_of_a_linear_search(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Step], more: list[Step]
+) -> None:
+    path = tmp_path_factory.mktemp("journal")
+    clock = write_at(path, steps)
+    log = JournalReader(path, SOURCE)
+    assert not list(wrong_starts(log))
+    # Another collector continues, and some rows go.
+    write_at(path, more, clock - timedelta(hours=1))
+    if log.end:
+        Journal(path).delete(SOURCE, log.end // 2)
+    log.refresh()
+    assert not list(wrong_starts(log))
+    assert not list(wrong_starts(JournalReader(path, SOURCE)))
+
+
+def test_an_empty_log_begins_at_its_end(tmp_path: Path) -> None:
+    write_at(tmp_path, [])
+    assert first_since(JournalReader(tmp_path, SOURCE), NOON) == 0
+
+
+def test_rows_that_are_trimmed_during_the_search_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The clock was ahead for a while. The rows with those times go while the search has begun.
+    write_at(tmp_path, [(3600, 10), (-3600, 10), (10, 10), (10, 10)], segment_bytes=1)
+    log = JournalReader(tmp_path, SOURCE)
+    real = reader.JournalReader.read
+
+    def trimmed(self: JournalReader, *arguments: object, **named: object) -> object:
+        Journal(tmp_path).delete(SOURCE, 20)
+        return real(self, *arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reader.JournalReader, "read", trimmed)
+    assert first_since(log, NOON + timedelta(seconds=15)) == 30
+    assert log.first == 20
+
+
+def test_times_of_segments_are_those_of_their_rows(tmp_path: Path) -> None:
+    write_at(tmp_path, [(10, 2), (-5, 2), (60, 1), (-30, 3), (0, 0)], segment_bytes=2_000)
+    log = JournalReader(tmp_path, SOURCE)
+    extents = log.segments(timed=True)
+    assert [(each.first, each.end) for each in extents] == [(each.first, each.end) for each in log.segments()]
+    for extent in extents:
+        rows = [time for position, time in times(log) if extent.first <= position < extent.end]
+        if not rows:
+            assert extent.times is None
+            continue
+        assert extent.times is not None
+        assert [round((time - NOON).total_seconds()) for time in (min(rows), max(rows))] == [
+            round(number / 1e6 - NOON.timestamp()) for number in extent.times
+        ]

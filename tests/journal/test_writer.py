@@ -309,3 +309,16 @@ def test_old_segments_are_continued_in_another(tmp_path: Path) -> None:
         append(writer, 0, 2)
     assert [first for first, _ in LogFolder.local(log_folder(tmp_path, SOURCE)).segments()] == [0, 3, 5]
     assert all_numbers(tmp_path) == list(range(7))
+
+
+def test_a_clock_that_goes_back_keeps_no_segment_open(tmp_path: Path) -> None:
+    # THREATS 114: it was a day ahead when the segment was begun.
+    now = 86_400.0
+    with JournalWriter.open(tmp_path, SOURCE, segment_seconds=60, fsync=False, clock=lambda: now) as writer:
+        append(writer, 1)
+        now = 1_000.0
+        assert not writer.is_old()
+        now += 61
+        assert writer.is_old()
+        append(writer, 1)
+    assert [first for first, _ in LogFolder.local(log_folder(tmp_path, SOURCE)).segments()] == [0, 1]

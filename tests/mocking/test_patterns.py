@@ -41,3 +41,15 @@ def test_texts_match(pattern: str) -> None:
 def test_no_text_is_made_of_what_cannot_be_made_up(pattern: str) -> None:
     with pytest.raises(Unmatched):
         text_of(pattern, Random(1))
+
+
+ENDLESS = ["(?:){2000000000}", "(?:(?:){60000}){60000}", "(?:^){99999}", "a" * 1_001, "(?a)(?u)"]
+
+
+# THREATS 110
+@pytest.mark.parametrize("pattern", ENDLESS)
+def test_repetitions_of_nothing_end(pattern: str) -> None:
+    spent: list[int] = []
+    with pytest.raises(Unmatched):
+        text_of(pattern, Random(1), spent.append)
+    assert spent and spent[0] < 20_000

@@ -99,3 +99,20 @@ async def _seconds() -> AsyncIterator[list[float]]:
 def test_mistakes_of_a_schema_are_found_before_serving() -> None:
     with pytest.raises(LocalError, match="unknown type"):
         mock_service({"a.b": (Kind.CALL, {"output": {"type": "dance"}})}, MockOptions())
+
+
+# THREATS 110
+def test_all_first_values_have_one_budget() -> None:
+    schema = {"output": {"type": "array", "minItems": 2_000, "maxItems": 2_000, "items": {"type": "integer"}}}
+    few = {f"s.r{number}": (Kind.CALL, schema) for number in range(10)}
+    assert mock_service(few, MockOptions()).routes()
+    many = {f"s.r{number}": (Kind.CALL, schema) for number in range(100)}
+    with pytest.raises(LocalError, match="the first value of each route takes more than"):
+        mock_service(many, MockOptions())
+
+
+@pytest.mark.parametrize(
+    "errors", [5, [], {"anyOf": 5}, {"anyOf": [5]}, {"properties": 5}, {"properties": {"code": {"const": "A\x1b"}}}]
+)
+def test_malformed_errors_have_no_codes(errors: Any) -> None:
+    assert mock_service({"s.a": (Kind.CALL, NUMBER | {"errors": errors})}, MockOptions(errors=1.0)).routes()

@@ -100,3 +100,46 @@ def test_strings_have_their_pattern_and_its_length() -> None:
     assert {len(text) for text in made} == {3, 4}
     assert all(text.isupper() for text in made)
     assert isinstance(Values({"type": "string", "pattern": "^(?!a)b"}).make("1"), str)
+
+
+# THREATS 110
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "minItems": 50, "items": {"const": "x" * 100_000}},
+        {"type": "object", "allOf": [{}] * 9_000},
+        {"type": "integer", "minimum": 1e300},
+        {"type": "integer", "multipleOf": 5e-324},
+        {"type": "object", "required": [f"f{n}" for n in range(20_000)]},
+        {"type": "array", "minItems": 99, "items": {"type": "string", "minLength": 10_000}},
+        {"anyOf": [{"$ref": "#"}] * 50_000},
+    ],
+    ids=lambda schema: str(schema)[:40],
+)
+def test_values_that_are_too_large_are_refused(schema: Any) -> None:
+    with pytest.raises(LocalError):
+        for seed in range(100):
+            Values(schema).make(str(seed))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": "abc", "required": 5},
+        {"type": [["x"]]},
+        {"allOf": [{"type": []}, 5]},
+        {"enum": {"a": 1}},
+        {"type": "array", "items": 3, "minItems": "x"},
+        {"$ref": ["#"]},
+        {"multipleOf": "a"},
+        {"pattern": 5, "type": "string"},
+    ],
+    ids=str,
+)
+def test_malformed_keywords_say_nothing(schema: Any) -> None:
+    assert json.dumps(Values(schema).make("1"))
+
+
+def test_tuples_of_older_drafts_have_their_places() -> None:
+    made = Values({"type": "array", "items": [{"const": 1}, {"const": "a"}], "additionalItems": False}).make("1")
+    assert made == [1, "a"]

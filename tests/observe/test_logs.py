@@ -35,6 +35,17 @@ def test_text_of_peers_cannot_control_a_terminal() -> None:
     assert TextLines("penstock: %(message)s").format(record("a\x1b[2Jb")) == "penstock: a\\x1b[2Jb"
 
 
+def test_text_of_peers_makes_no_record_of_its_own() -> None:
+    assert TextLines("%(message)s").format(record("a\nERROR forged")) == "a\\nERROR forged"
+    try:
+        raise ValueError("why\nERROR forged\x1b")
+    except ValueError:
+        made = record("failed", exc_info=sys.exc_info())
+    first, *rest = TextLines("%(message)s").format(made).split("\n")
+    assert first == "failed" and all(line.startswith("    ") for line in rest)
+    assert rest[-1] == "    ERROR forged\\x1b"
+
+
 def test_exception_has_its_traceback() -> None:
     try:
         raise ValueError("why")

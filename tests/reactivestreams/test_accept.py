@@ -54,6 +54,23 @@ def test_junk_is_recognized_and_not_answered(data: bytes, what: str) -> None:
     assert acceptor.farewell == b""
 
 
+@pytest.mark.parametrize("data", [b"\x0e", b"\x40", b"hello"])
+def test_unknown_type_is_answered(data: bytes) -> None:
+    # docs/reference/rs-0.md, Hello 4.
+    acceptor = make()
+    with pytest.raises(ProtocolError, match="the byte 0x"):
+        acceptor.receive(data, 100.0)
+    assert acceptor.farewell.startswith(b"\x0d")
+
+
+@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n", b"\x16\x03\x01", b"\x00\x00\x20", b"\xff"])
+def test_anything_is_answered_if_no_other_protocol_is_possible(data: bytes) -> None:
+    acceptor = ReactiveStreamsDetector(Settings(), exclusive=True)
+    with pytest.raises(ProtocolError, match="not with reactive-streams-io"):
+        acceptor.receive(data, 100.0)
+    assert acceptor.farewell.startswith(b"\x0d")
+
+
 def test_silent_client_is_rejected_with_goodbye() -> None:
     # docs/reference/rs-0.md, Hello 3: also when the server closes, or after the time limit.
     acceptor = make()

@@ -25,7 +25,7 @@ def staged(log: ReceivedLog, query: str, batch: int, parts: int = 2) -> list[Sta
     """Stage a micro-batch, each stage in two pieces."""
     found = []
     for part in range(parts):
-        writer = log.stages.begin(query, batch)
+        writer = log.stages.begin(query, batch, "c")
         try:
             data = data_of(query, batch, part)
             writer.append(rows(data[:1]))

@@ -22,9 +22,9 @@ async def test_pushes_during_a_write_share_the_next_one() -> None:
         assert first.wait(20)
 
     pushes = Pushes(append)
-    tasks = [asyncio.create_task(pushes.push(rows([b"%d" % number]))) for number in range(50)]
+    tasks = [asyncio.create_task(pushes.push("c", rows([b"%d" % number]))) for number in range(50)]
     await begun.wait()
-    tasks += [asyncio.create_task(pushes.push(rows([b"later"])))]
+    tasks += [asyncio.create_task(pushes.push("c", rows([b"later"])))]
     await asyncio.sleep(0)
     assert pushes.waiting_bytes > 0
     first.set()
@@ -42,6 +42,6 @@ async def test_failure_is_told_to_those_it_concerns() -> None:
 
     pushes = Pushes(append)
     with pytest.raises(DiskFull):
-        await pushes.push(rows([b"a"]))
-    await pushes.push(rows([b"b"]))
+        await pushes.push("c", rows([b"a"]))
+    await pushes.push("c", rows([b"b"]))
     await pushes.close()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,8 @@ class Clock:
         return self.now
 
 
-def stage(folder: StageFolder, query: str = "q", batch: int = 0, data: bytes = b"abc") -> Stage:
-    writer = folder.begin(query, batch)
+def stage(folder: StageFolder, query: str = "q", batch: int = 0, data: bytes = b"abc", client: str = "c") -> Stage:
+    writer = folder.begin(query, batch, client)
     writer.append(rows([data, data]))
     return writer.finish()
 
@@ -35,7 +36,7 @@ def files(path: Path) -> list[str]:
 
 def test_stage_is_found_by_a_later_process(tmp_path: Path) -> None:
     staged = stage(StageFolder(tmp_path))
-    unfinished = StageFolder(tmp_path).begin("q", 0)
+    unfinished = StageFolder(tmp_path).begin("q", 0, "c")
     unfinished.append(rows([b"lost"]))
     assert sorted(files(tmp_path)) == [".part", ".stage"]
     later = StageFolder(tmp_path)
@@ -46,7 +47,7 @@ def test_stage_is_found_by_a_later_process(tmp_path: Path) -> None:
 
 def test_discarded_stage_leaves_nothing(tmp_path: Path) -> None:
     folder = StageFolder(tmp_path)
-    writer = folder.begin("q", 0)
+    writer = folder.begin("q", 0, "c")
     writer.append(rows([b"x"]))
     writer.discard()
     assert (files(tmp_path), folder.used_bytes) == ([], 0)
@@ -67,19 +68,50 @@ def test_damaged_stage_is_not_committed(tmp_path: Path) -> None:
 
 def test_stages_are_bounded_for_a_query_and_for_all(tmp_path: Path) -> None:
     folder = StageFolder(tmp_path, limit=10_000)
-    stage(folder, "p", data=bytes(2_000))
+    stage(folder, "p", data=bytes(2_000), client="one")
     with pytest.raises(Rejected, match=r"bytes of query 'p' and .* the limit is 10000"):
-        stage(folder, "p", data=bytes(1_000))
-    stage(folder, "q", data=bytes(2_000))
+        stage(folder, "p", data=bytes(1_000), client="two")
+    stage(folder, "q", data=bytes(2_000), client="two")
     with pytest.raises(Rejected, match="of all queries"):
-        stage(folder, "r", data=bytes(1_000))
+        stage(folder, "r", data=bytes(1_000), client="three")
+
+
+def test_bytes_of_one_client_are_bounded_whatever_its_queries(tmp_path: Path) -> None:
+    # THREATS 111
+    folder = StageFolder(tmp_path, limit=10_000)
+    with pytest.raises(Rejected, match="no more for a client than it leaves to others"):
+        for number in range(10):
+            stage(folder, f"q{number}", data=bytes(200), client="greedy")
+    assert 3_000 < folder.used_bytes <= 5_000
+    assert data_of(folder, stage(folder, "q", data=bytes(1_000), client="honest"))
+    # Those of an earlier process count for nobody, but for all.
+    later = StageFolder(tmp_path, limit=10_000)
+    assert later.used_bytes > 5_000
+    with pytest.raises(Rejected):
+        stage(later, "r", data=bytes(1_500), client="greedy")
+    stage(later, "r", data=bytes(200), client="honest")
+
+
+def test_a_stage_has_a_descriptor_only_while_it_is_written(tmp_path: Path) -> None:
+    # THREATS 111
+    folder = StageFolder(tmp_path)
+    before = len(os.listdir("/proc/self/fd"))
+    writers = [folder.begin("q", 0, "c") for _ in range(100)]
+    for writer in writers:
+        writer.append(rows([b"x"]))
+    assert len(os.listdir("/proc/self/fd")) == before
+    writers[0].append(rows([b"y"]))
+    assert data_of(folder, writers[0].finish()) == [b"x", b"y"]
+    for writer in writers:
+        writer.discard()
+    assert files(tmp_path) == [".stage"]
 
 
 def test_old_stages_expire_unless_they_are_being_written(tmp_path: Path) -> None:
     clock = Clock()
     folder = StageFolder(tmp_path, seconds=60, clock=clock)
     old = stage(folder)
-    writer: StageWriter = folder.begin("q", 0)
+    writer: StageWriter = folder.begin("q", 0, "c")
     clock.now += 61
     new = stage(folder)
     folder.expire()
@@ -122,7 +154,7 @@ def test_stages_belong_to_their_micro_batch(tmp_path: Path) -> None:
 
 def test_many_small_batches_are_bounded_by_what_they_take_on_disk(tmp_path: Path) -> None:
     folder = StageFolder(tmp_path, limit=100_000)
-    writer = folder.begin("q", 0)
+    writer = folder.begin("q", 0, "c")
     with pytest.raises(Rejected, match="bytes of query"):
         for _ in range(1_000):
             writer.append(rows([b"x"]))
@@ -132,23 +164,27 @@ def test_many_small_batches_are_bounded_by_what_they_take_on_disk(tmp_path: Path
 
 
 def test_number_of_stages_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_STAGES", 4)
+    monkeypatch.setattr(module, "MAX_STAGES", 8)
     folder = StageFolder(tmp_path)
-    writers = [folder.begin("q", 0) for _ in range(2)]
+    writers = [folder.begin("q", 0, f"c{number % 2}") for number in range(4)]
     with pytest.raises(Rejected, match="use fewer partitions"):
-        folder.begin("q", 0)
-    writers += [folder.begin("p", 0) for _ in range(2)]
+        folder.begin("q", 0, "c2")
+    # A client has a share, whatever its queries are.
+    writers.append(folder.begin("p", 0, "c0"))
     with pytest.raises(Rejected, match="use fewer partitions"):
-        folder.begin("r", 0)
+        folder.begin("p", 0, "c0")
+    writers += [folder.begin("p", 0, f"c{number}") for number in range(2, 5)]
+    with pytest.raises(Rejected, match="use fewer partitions"):
+        folder.begin("r", 0, "c5")
     for writer in writers:
         writer.discard()
-    folder.begin("r", 0).discard()
+    folder.begin("r", 0, "c0").discard()
 
 
 def test_age_of_a_stage_is_counted_from_its_completion(tmp_path: Path) -> None:
     clock = Clock()
     folder = StageFolder(tmp_path, seconds=60, clock=clock)
-    writer = folder.begin("q", 0)
+    writer = folder.begin("q", 0, "c")
     writer.append(rows([b"x"]))
     clock.now += 61
     staged = writer.finish()

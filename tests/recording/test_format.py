@@ -56,3 +56,31 @@ def test_other_file_is_refused(tmp_path: Path, content: bytes) -> None:
 def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LocalError, match="cannot read"):
         open_recording(tmp_path / "missing")
+
+
+# THREATS 110
+@pytest.mark.parametrize(
+    "fields",
+    [
+        b'"more":' + b"[" * 100_000,
+        b'"more":' + b"[" * 5_000 + b"]" * 5_000,
+        b'"t":-1',
+        b'"t":1e300',
+        b'"t":1e999',
+        b'"n":-1',
+        b'"n":1e30',
+        b'"n":18446744073709551615',
+        b'"stream":0',
+        b'"code":-1',
+        b'"code":4294967296',
+        b'"kind":5',
+        b'"data":5',
+    ],
+)
+def test_hostile_lines_are_errors_with_their_place(tmp_path: Path, fields: bytes) -> None:
+    line = b'{"t":1,"stream":1,"event":"item",' + fields + b"}\n"
+    file, _ = open_recording(written(tmp_path, HEAD + line))
+    with file, pytest.raises(LocalError, match=f"it, byte {len(HEAD)} is damaged"):
+        list(events(file, "it"))
+    with pytest.raises(LocalError, match="not a recording"):
+        open_recording(written(tmp_path, line))

@@ -49,3 +49,15 @@ async def test_error_keeps_its_code_and_data(tmp_path: Path) -> None:
 def test_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LocalError, match="cannot write"):
         Recorder(tmp_path / "missing" / "file", "there")
+
+
+def test_a_recording_is_private_and_not_written_through_a_link(tmp_path: Path) -> None:
+    existing, link = tmp_path / "existing", tmp_path / "link"
+    existing.write_text("before")
+    existing.chmod(0o644)
+    link.symlink_to(existing)
+    with pytest.raises(LocalError, match="a link"):
+        Recorder(link, "there")
+    assert existing.read_text() == "before"
+    with Recorder(existing, "there"):
+        assert existing.stat().st_mode & 0o777 == 0o600

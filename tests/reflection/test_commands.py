@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from penstock import LocalError
 from penstock.reflection.commands import as_command, as_python
 
 URL = "rsocket+tcp://localhost:7878"
@@ -24,7 +27,7 @@ if data == "-":
     data = sys.stdin.read()
 elif data is not None and data.startswith("@"):
     data = pathlib.Path(data[1:]).read_text()
-items = None if sys.stdin.isatty() else sys.stdin.read().splitlines()
+items = None if sys.stdin.isatty() else [line for line in sys.stdin.read().split(chr(10)) if line]
 print(json.dumps([words, data, items]))
 """
 
@@ -97,3 +100,48 @@ def test_programs_are_valid(kind: str, data: str, settings: dict[str, str]) -> N
 )
 def test_programs_have_values_where_people_write_json(url: str, settings: dict[str, str], typed: bool) -> None:
     assert ("penstock.typed" in as_python(url, "r", "call", "[1]", settings=settings)) is typed
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["", "Call", "call ", "call; touch x #", "call('x'); __import__('os').system('x'); await peer.call", "call\x1b[8m"],
+)
+def test_another_kind_is_refused(kind: str) -> None:
+    # It is the name of a verb and of a method, and no quotes would make it one.
+    for write in (as_command, as_python):
+        with pytest.raises(LocalError, match="kinds are call, fire, stream, upload, channel"):
+            write(URL, "r", kind)
+
+
+HOSTILE_PARTS = [
+    "".join(map(chr, range(1, 0x20))),
+    "\x7f" + "".join(map(chr, range(0x80, 0xA0))),
+    "\u202e\u2028\u2066",
+    "a\x03\n",
+]
+
+
+# THREATS 109
+@pytest.mark.parametrize("text", HOSTILE_PARTS)
+def test_no_part_of_a_command_has_control_characters(text: str, tmp_path: Path) -> None:
+    command = as_command(f"{URL}/{text}", text, "upload", text, [text], ["--header", text])
+    assert command.isprintable()
+    words, data, [item] = in_shell(command, tmp_path, "bash")
+    assert words[:8] == ["upload", f"{URL}/{text}", text, "-", "-d", text, "--header", text] and data == text
+    assert (json.loads(item)["data"] if words[8:] else item) == text
+
+
+@pytest.mark.parametrize("part", [{"url": "a\0"}, {"route": "a\0"}, {"data": "a\0"}, {"options": ["a\0"]}])
+def test_a_command_without_its_words_is_not_made(part: dict[str, Any]) -> None:
+    with pytest.raises(LocalError, match="NUL character, which no argument"):
+        as_command(**{"url": URL, "route": "r", "kind": "call"} | part)
+
+
+@pytest.mark.parametrize(
+    "data", ["[1e999]", "[" * 200 + "]" * 200, "[" * 100_000, "9" * 5_000, '"\\ud800"', "\x1b[2J\u202e"]
+)
+def test_a_program_is_valid_for_all_data(data: str) -> None:
+    for text in (data, data + "]"):
+        source = as_python(URL, "\x1b[2J\u202e'", "call", text, settings={"data_mime": "application/json"})
+        ast.parse(source)
+        assert source.replace("\n", "").isprintable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -41,3 +42,19 @@ def test_examples(schema: Any, expected: Any) -> None:
 def test_a_schema_that_refers_to_itself_ends() -> None:
     table = {"A": {"type": "array", "minItems": 3, "items": {"$ref": "#/$defs/A"}}}
     assert example({"$ref": "#/$defs/A"}, table)
+
+
+# THREATS 110
+def test_an_example_is_small() -> None:
+    names = [f"f{number}" for number in range(9)]
+    table: dict[str, Any] = {"L8": {"type": "string"}}
+    for level in range(8):
+        inner = {"$ref": f"#/$defs/L{level + 1}"}
+        table[f"L{level}"] = {"properties": dict.fromkeys(names, inner), "required": names}
+    assert len(json.dumps(example({"$ref": "#/$defs/L0"}, table))) < 20_000
+    huge = {"default": "x" * 1_000_000}
+    fields = {f"f{n}": {"$ref": "#/$defs/H"} for n in range(1_000)}
+    made = example({"properties": fields, "required": list(fields)}, {"H": huge})
+    assert len(made) <= 200 and set(made.values()) == {None}
+    small = example({"properties": fields, "required": ["f1"]}, {"H": {"const": ["x" * 100]}})
+    assert small == {"f1": ["x" * 100]}

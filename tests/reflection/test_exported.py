@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from penstock import Connection
+import pytest
+
+from penstock import Connection, LocalError
+from penstock.reflection.description import Described, Description
 from penstock.reflection.exported import exported
 from penstock.reflection.served import description_of
 from penstock.schema.codegen import generate_python
-from penstock.schema.procedures import read_schema
+from penstock.schema.procedures import MAX_PROCEDURES, read_schema
+from penstock.schema.shapes import Loss
 
 from .quotes import service
 
@@ -37,3 +42,24 @@ def test_a_client_can_be_generated_from_it() -> None:
 def test_definitions_are_included_where_they_are_used() -> None:
     latest = EXPORT["services"]["quotes"]["procedures"]["latest"]
     assert latest["init"] == {"$ref": "#/$defs/Symbol", "$defs": {"Symbol": latest["init"]["$defs"]["Symbol"]}}
+
+
+def test_a_description_of_very_many_routes_is_refused() -> None:
+    routes = [Described(f"a.r{number}", "call") for number in range(MAX_PROCEDURES + 1)]
+    with pytest.raises(LocalError, match="at most 3,000"):
+        exported(Description(1, routes=routes))
+
+
+def test_definitions_that_are_searched_again_and_again_are_refused() -> None:
+    chain: dict[str, Any] = {f"C{n}": {"properties": {"a": {"$ref": f"#/$defs/C{n + 1}"}}} for n in range(3_000)}
+    routes = [Described(f"a.r{n}", "call", request={"$ref": "#/$defs/C0", "title": f"T{n}"}) for n in range(1_000)]
+    with pytest.raises(LocalError, match="the definitions of the description take"):
+        exported(Description(1, routes=routes, definitions=chain))
+
+
+def test_what_is_not_described_is_a_loss() -> None:
+    losses: list[Loss] = []
+    generate_python(
+        exported(Description(1, routes=[Described("a.b", "call", response={"type": "string"})], complete=False)), losses
+    )
+    assert "it is not complete: types or routes are missing" in [loss.reason for loss in losses]

@@ -8,8 +8,9 @@ import pytest
 
 from penstock import Connection
 from penstock.reflection.description import Described
-from penstock.reflection.notation import fields_text, signature, type_text
+from penstock.reflection.notation import field_lines, fields_text, signature, type_text
 from penstock.reflection.served import description_of
+from penstock.schema.budget import Budget
 
 from .quotes import service
 
@@ -65,3 +66,19 @@ def test_deep_and_wide_schemas_end() -> None:
     assert signature(Described("a", "stream", response={"$ref": "x"}), {"x": {"type": "string"}}) == (
         "a(data) -> stream of x str"
     )
+
+
+# THREATS 110
+def test_types_are_written_in_part() -> None:
+    wide = {"properties": {f"f{n}": {"enum": [f"e{m}" for m in range(50)]} for n in range(5_000)}}
+    assert len(fields_text({"$ref": "#/$defs/W"}, {"W": wide})) < 10_000
+    lines = field_lines(wide)
+    assert len(lines) == 1_001 and lines[-1] == "…"
+    assert type_text({"const": "x" * 1_000}) == f'"{"x" * 199}…' and type_text({"const": [1]}) == "[…]"
+    types: dict[str, object] = {"type": "string"}
+    for _ in range(6):
+        types = {"type": ["object", "array", "string"] * 5, "properties": {"a": types, "b": types}}
+    assert "…" in type_text(types)
+    spent = Budget(3, "a test")
+    described = [Described("a", "call", request={"type": "string"})] * 4
+    assert [signature(each, {}, budget=spent) for each in described][2:] == ["a(str) -> data", "a(…) -> data"]

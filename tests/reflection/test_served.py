@@ -7,7 +7,7 @@ import pytest
 
 import penstock
 from penstock import Connection, Kind, LocalError, Payload, Service, Settings
-from penstock.reflection.description import ROUTE
+from penstock.reflection.description import ROUTE, read
 from penstock.reflection.served import MAX_BYTES, Reflecting, description_of
 from penstock.schema.codegen import generate_python
 from penstock.schema.shapes import Loss
@@ -133,3 +133,19 @@ async def test_other_requests_are_answered_as_before() -> None:
     async with penstock.serve(plain, url, settings=ON), penstock.connect(url) as peer:
         await peer.push(b"news")
         assert (await peer.call("a.call", b"2")).data == b"2" and pushed == [b"news"]
+
+
+@pytest.mark.parametrize("mime", ["application/x+json", "evil $(x)+json", "+json", "\x1b/x+json"])
+def test_says_nothing_that_a_client_would_refuse(mime: str) -> None:
+    service = Service()
+    fields = {"code": {"const": "WRONG"}}
+    errors = [{"properties": fields, "title": "No such thing"}, {"properties": {"code": {"const": "A\x1bB"}}}]
+
+    @service.call("a", errors=errors)
+    def handler(request: int) -> int:
+        return request
+
+    described = description_of(service, Connection("rsocket", "", False, data_mime=mime))
+    [route] = read(msgspec.json.encode(described)).routes
+    assert [(error.code, error.name) for error in route.errors] == [("WRONG", "")]
+    assert route.encodings in ([], ["application/x+json"], ["application/json", "application/msgpack"])

@@ -52,7 +52,7 @@ def test_first_frame_must_arrive_in_time(acceptor: Any) -> None:
         (b"PRI * HTTP/2.0\r\n", "HTTP/2"),
         (b"SSH-2.0-OpenSSH", "SSH"),
         (b"\x00\x00\x05\x00\x00\x00\x00\x04\x00", "not RSocket"),
-        (b"\xff\xff\xff\x00\x00\x00\x00\x04\x00", "of 16777215 bytes exceeds max_setup_frame_bytes"),
+        (b"\xff\xff\xff\x00\x00\x00\x01\x10\x00", "of 16777215 bytes exceeds max_setup_frame_bytes"),
         (b"\x00\x00\x20\x80\x00\x00\x00\x04\x00", "not RSocket"),
         (b"\x00\x00\x20\x00\x00\x00\x00\xc0\x00", "not RSocket"),
     ],

@@ -56,6 +56,13 @@ def test_text_of_other_errors_is_not_sent(error: Exception) -> None:
     assert wire_of(error) == (0x201, HANDLER_FAILED.encode(), None)
 
 
+def test_texts_are_not_null_terminated() -> None:
+    # RSocket 1.0, ERROR Frame. Data of another format is sent as it is.
+    assert wire_of(ApplicationError(0x301, "no\0\0"))[1] == b"no"
+    assert wire_of(ApplicationError("NO", "no\0"))[1] == b"[NO] no"
+    assert wire_of(ApplicationError(0x301, "no", b"\1\0"))[1] == b"\1\0"
+
+
 def test_codes_have_the_names_of_the_specification() -> None:
     assert name_of(Code.REJECTED_RESUME) == "REJECTED_RESUME"
     assert name_of(0x301) == "0x00000301"

@@ -113,12 +113,13 @@ def test_listener_of_one_dialect_refuses_the_others(first: str, served: str) -> 
     ("first", "what"),
     [
         ("00000003 00 00 0001 0000000000000000", "not RSocket"),
-        ("80000020 00 00 0001 0000000000000000", "max_setup_frame_bytes"),
+        ("ffffffff 00 00 0001 0000000000000000", "max_setup_frame_bytes"),
         ("7fffffff 00 00 0001 0000000000000000", "max_setup_frame_bytes"),
-        ("0000002c 01 00 0001 0000000000000000", "not RSocket"),
-        ("0000002c 00 00 0001 0000000000000005", "not RSocket"),
+        ("0000002c 01 00 0001 0000000000000000", "SETUP has version 1 and stream 0, which must be 0"),
+        ("0000002c 00 00 0001 0000000000000005", "SETUP has version 0 and stream 5"),
+        ("0000002c 01 00 0001 0000000000000005", "not RSocket"),
+        ("0000002c 01 00 0011 0000000000000001", "not RSocket"),
         ("0000002c 00 00 0077 0000000000000000", "not RSocket"),
-        ("0000002c 00 00 0011 8000000000000001", "not RSocket"),
         ("00000024 0001 1000 00000001 00000002", "not RSocket"),
         ("000005 00000001 1000 78", "not RSocket"),
         ("000007 80000001 1000 78", "not RSocket"),
@@ -135,3 +136,22 @@ def test_invalid_first_frames_are_refused(first: str, what: str) -> None:
 def test_resume_is_distinguished_from_setup() -> None:
     assert is_resume(raw(RESUME))
     assert not is_resume(raw(V1))
+    assert not is_resume(raw(RESUME.replace("00000000", "00000001", 1)))
+
+
+@pytest.mark.parametrize("length", ["0000002c", "8000002c"])
+def test_reserved_bit_of_a_length_is_ignored(length: str) -> None:
+    # ReactiveSocket 0.0, Frame Header Format.
+    assert detect(raw(V00.replace("0000002c", length, 1)), Settings(), ALL) is REACTIVESOCKET_0_0
+
+
+def test_stream_ids_of_0_0_have_64_bits() -> None:
+    assert detect(raw("00000010 00 00 0011 ffffffffffffffff"), Settings(), ALL) is REACTIVESOCKET_0_0
+
+
+def test_version_of_resume_determines_its_dialect() -> None:
+    # ReactiveSocket 0.2, RESUME Frame: positions are signed.
+    resume = raw(RESUME.replace("0001 0000", "0000 0002"))
+    found = [detect(resume[:end], Settings(), ALL) for end in range(len(resume) + 1)]
+    assert found == [None] * 13 + [REACTIVESOCKET_0_2] * (len(found) - 13)
+    assert detect(resume, Settings(served_0_2="rsocket-1.0"), ALL) is RSOCKET_1_0

@@ -37,19 +37,25 @@ def test_first_draft_has_no_channels_but_endless_streams() -> None:
 
 
 def test_first_draft_has_setup_error_with_other_codes() -> None:
-    frame = REACTIVESOCKET_0_0.close_error(Code.REJECTED_SETUP, "no")
+    frame = REACTIVESOCKET_0_0.close_error(Code.REJECTED_SETUP, b"no")
     assert frame is not None
     assert (frame.type, frame.code, frame.data) == (FrameType.SETUP_ERROR, 0x100, b"no")
     assert REACTIVESOCKET_0_0.code_of(frame) == Code.REJECTED_SETUP
     assert REACTIVESOCKET_0_0.code_of(ErrorFrame(0, 0x201)) is None
-    assert REACTIVESOCKET_0_0.close_error(Code.CANCELED, "no") is None
+    assert REACTIVESOCKET_0_0.close_error(Code.CANCELED, b"no") is None
     unknown = ErrorFrame(0, 0x77)
     unknown.type = int(FrameType.SETUP_ERROR)
     assert REACTIVESOCKET_0_0.code_of(unknown) == 0x77
 
 
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+def test_text_of_a_close_is_not_null_terminated(dialect: Dialect) -> None:
+    frame = dialect.close_error(Code.REJECTED_SETUP, b"no\0")
+    assert frame is not None and frame.data == b"no"
+
+
 def test_first_draft_announces_a_close_by_a_text() -> None:
-    frame = REACTIVESOCKET_0_0.close_error(Code.CONNECTION_CLOSE, "all streams are done")
+    frame = REACTIVESOCKET_0_0.close_error(Code.CONNECTION_CLOSE, b"all streams are done")
     assert frame is not None
     assert (frame.type, frame.code, frame.data) == (FrameType.SETUP_ERROR, 0x100, b"the connection is closing")
     assert REACTIVESOCKET_0_0.code_of(frame) == Code.CONNECTION_CLOSE
@@ -57,6 +63,6 @@ def test_first_draft_announces_a_close_by_a_text() -> None:
 
 @pytest.mark.parametrize("dialect", [RSOCKET_1_0, REACTIVESOCKET_0_2])
 def test_other_dialects_use_error_frames_for_both(dialect: Dialect) -> None:
-    frame = dialect.close_error(Code.CONNECTION_CLOSE, "bye")
+    frame = dialect.close_error(Code.CONNECTION_CLOSE, b"bye")
     assert frame is not None
     assert (frame.type, dialect.code_of(frame)) == (FrameType.ERROR, Code.CONNECTION_CLOSE)

@@ -7,8 +7,8 @@ import pytest
 from penstock import Payload, Settings
 from penstock.errors import SetupRejected
 from penstock.rsocket.dialect import REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0
-from penstock.rsocket.handshake import MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, check, setup_frame
-from penstock.wire.rsocket.frames import LEASE, RESUME, Frame, FrameType, SetupFrame
+from penstock.rsocket.handshake import MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, check, established, setup_frame
+from penstock.wire.rsocket.frames import LEASE, RESUME, STRICT, Frame, FrameType, SetupFrame
 
 
 def setup(**changes: Any) -> SetupFrame:
@@ -101,6 +101,15 @@ def test_drafts_send_their_version_and_text_metadata() -> None:
     frame.major, frame.minor = 1, 0
     with pytest.raises(SetupRejected, match=r"version 1\.0"):
         check(frame, REACTIVESOCKET_0_2, resumable=False, leases=False)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_strict_clients_set_the_flag(strict: bool) -> None:
+    # ReactiveSocket 0.2, SETUP Frame: the S flag.
+    settings = Settings(strict=strict, lease=True)
+    frame = setup_frame(REACTIVESOCKET_0_2, settings, Payload(), None)
+    assert (bool(frame.flags & STRICT), bool(frame.flags & LEASE)) == (strict, True)
+    assert established(frame, settings, REACTIVESOCKET_0_2).strict is strict
 
 
 def test_first_draft_has_no_keepalive() -> None:

@@ -32,3 +32,24 @@ def test_metadata_of_an_item_is_limited(build: Build, shape: str, size: int, fit
         assert receiving.names() == ["Failed"]
         assert "max_metadata_bytes (10)" in str(receiving.events[0].error)
         assert receiving.streams.get(stream) is None
+
+
+@pytest.mark.parametrize("head", ["REQUEST_RESPONSE", "REQUEST_STREAM", "PAYLOAD"])
+@pytest.mark.parametrize("sizes", [(LIMIT + 1,), (LIMIT, 1), (4, 4, 4)], ids=str)
+def test_metadata_in_fragments_is_dropped_at_the_limit(build: Build, head: str, sizes: tuple[int, ...]) -> None:
+    # Not when all of it has arrived, and has been kept: the item may be much larger.
+    receiving = Receiving(build, max_metadata_bytes=LIMIT)
+    receiving.outbound.linked = True
+    stream = receiving.stream("STREAM", 3) if head == "PAYLOAD" else 2
+    types = receiving.frames.FrameType
+    for index, size in enumerate(sizes):
+        assert "Failed" not in receiving.names()
+        request = index == 0 and head != "PAYLOAD"
+        kind, flags = (types[head], FOLLOWS) if request else (types.PAYLOAD, NEXT | FOLLOWS)
+        receiving.inbound.frame(receiving.frames.Frame(kind, stream, flags, int(request), bytes(size), b""), 0.0)
+    assert (len(receiving.strays.reassembly), receiving.strays.reassembly.held) == (0, 0)
+    refused = b"metadata of %d bytes exceeds max_metadata_bytes (10)" % sum(sizes)
+    # ERROR[INVALID], as for a request that arrives whole.
+    written = b"".join(receiving.outbound.outbox.take())
+    assert (b"\x2c\x00\x00\x00\x02\x04" + refused in written) == (head != "PAYLOAD")
+    assert ("Failed" in receiving.names()) == (head == "PAYLOAD")

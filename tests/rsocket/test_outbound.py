@@ -34,6 +34,15 @@ def sent(build: Build) -> Sent:
     return Sent(build)
 
 
+@pytest.mark.parametrize("shift", range(9))
+def test_long_text_of_an_error_is_cut_between_characters(sent: Sent, shift: int) -> None:
+    text = "a" * shift + "é€𝄞" * 40
+    sent.outbound.error(3, 0x301, text.encode())
+    (frame,) = sent.take()
+    assert text.startswith(frame.data.decode())
+    assert FRAGMENT_BYTES - 4 < len(frame.data) <= FRAGMENT_BYTES
+
+
 @pytest.mark.parametrize("done", [False, True])
 def test_item_is_a_payload(sent: Sent, done: bool) -> None:
     sent.outbound.item(3, sent.payload.Payload(b"data", b"meta"), done)

@@ -20,6 +20,7 @@ from tests.disk.scenario import SOURCE, Promises, broken_promises, unnoticed, wo
 __all__ = ["disk_errors", "errors_and_cuts", "lies", "power_cuts"]
 
 ERRORS = 60
+ERRNOS = (errno.EIO, errno.ENOSPC, errno.EMFILE)
 LIES = 60
 
 
@@ -40,7 +41,7 @@ def disk_errors(folder: Path) -> Iterator[str]:
         place, _ = _two(folder, name)
         promises = Promises()
         try:
-            _work(LyingDisk(place, fail_at=(step, (errno.EIO, errno.ENOSPC)[step % 2])), place, promises)
+            _work(LyingDisk(place, fail_at=(step, ERRNOS[step % len(ERRNOS)])), place, promises)
         except JournalError as error:
             # It has been tried again on a disk that works.
             yield f"error at step {name}: the log cannot be written any more: {error}"

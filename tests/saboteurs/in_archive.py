@@ -49,6 +49,14 @@ def columns_not_checked() -> Sabotage:
     return edited(file.SealedFile, "rows", ("if chunk_checksum(", "if False and chunk_checksum("))
 
 
+def footers_not_compared() -> Sabotage:
+    return replaced((file, "_compare", lambda store, name, segment, footer: None))
+
+
+def sizes_not_compared() -> Sabotage:
+    return edited(file, "_checked_footer", ("segment.footer_bytes + 1)", "segment.footer_bytes)"))
+
+
 def sealed_files_not_verified() -> Sabotage:
     return replaced((verify, "_problem", lambda *arguments: ""))
 
@@ -95,6 +103,20 @@ SABOTEURS: Sequence[Saboteur] = (
         "THREATS 97",
         "sealed files",
         columns_not_checked,
+    ),
+    Saboteur(
+        "footers of sealed files not compared",
+        "another program is given a file whose footer is not the one that the manifest lists",
+        "",
+        "sealed files",
+        footers_not_compared,
+    ),
+    Saboteur(
+        "sizes of sealed files not compared",
+        "another program is given a file that is longer than the one that was sealed",
+        "",
+        "sealed files",
+        sizes_not_compared,
     ),
     Saboteur(
         "sealed files not verified",

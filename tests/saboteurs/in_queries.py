@@ -11,6 +11,7 @@ from penstock.journal import retention
 from penstock.spark import driver, planning, reading, source
 from penstock.spark.cursor import Cursor
 from penstock.spark.offsets import Offset
+from penstock.spark.troubles import Troubles
 
 from .patching import edited, replaced, together
 from .saboteur import Saboteur
@@ -70,6 +71,19 @@ def name_taken_over() -> Sabotage:
     )
 
 
+def claims_end_the_query() -> Sabotage:
+    return edited(Cursor, "claim", ("if not _is_refused(error):", "if False:"))
+
+
+def plans_end_the_query() -> Sabotage:
+    return edited(Troubles, "insist", ("if not is_temporary(error) or (", "if True or ("))
+
+
+def ends_end_the_query() -> Sabotage:
+    edit = "if self._targets is not None or not is_temporary(error):", "if True:"
+    return edited(driver.SourceDriver, "advance", edit)
+
+
 SABOTEURS: Sequence[Saboteur] = (
     Saboteur(
         "committed when planned",
@@ -119,5 +133,26 @@ SABOTEURS: Sequence[Saboteur] = (
         "PL3",
         "queries",
         name_taken_over,
+    ),
+    Saboteur(
+        "absence taken for a refusal",
+        "a query ends if the collector is away while it claims its reader's name",
+        "",
+        "absent collectors",
+        claims_end_the_query,
+    ),
+    Saboteur(
+        "absence ends a plan",
+        "a query ends if the collector is away while a micro-batch is planned",
+        "",
+        "absent collectors",
+        plans_end_the_query,
+    ),
+    Saboteur(
+        "absence ends a look",
+        "a query ends if the collector is away while the end of a micro-batch is decided",
+        "",
+        "absent collectors",
+        ends_end_the_query,
     ),
 )

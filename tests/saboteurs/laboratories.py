@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from . import (
+    absence,
     balancing,
     collecting,
     crossing,
@@ -22,8 +23,10 @@ from . import (
     isolating,
     planning,
     proxying,
+    reading,
     rolling,
     sealing,
+    starting,
     taking_turns,
 )
 
@@ -51,11 +54,15 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "shared streams": isolating.shared_streams,
     "closed transports": isolating.closed_transports,
     "queries": planning.queries,
+    "absent collectors": absence.absent_collectors,
+    "readers": reading.readers,
+    "starts": starting.starts,
     "troubled links": crossing.troubled_links,
     "slow links": crossing.slow_links,
     "links that break again and again": crossing.worn_links,
     "outages": crossing.outages,
     "fair turns": taking_turns.fair_turns,
+    "shares of time": taking_turns.shares,
     "floods": flooding.floods,
     "greed": flooding.greed,
     "crowds": crowds.crowds,

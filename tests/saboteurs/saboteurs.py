@@ -14,9 +14,12 @@ from . import (
     in_limits,
     in_queries,
     in_queue,
+    in_readers,
     in_rolling,
     in_scheduler,
     in_sessions,
+    in_starts,
+    in_turns,
 )
 from .saboteur import Saboteur
 
@@ -29,9 +32,12 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_journal.SABOTEURS,
     *in_archive.SABOTEURS,
     *in_queries.SABOTEURS,
+    *in_readers.SABOTEURS,
+    *in_starts.SABOTEURS,
     *in_ledger.SABOTEURS,
     *in_limits.SABOTEURS,
     *in_queue.SABOTEURS,
     *in_scheduler.SABOTEURS,
+    *in_turns.SABOTEURS,
     *in_rolling.SABOTEURS,
 )

@@ -18,9 +18,11 @@ import pyarrow as pa
 from penstock.archive import SealOptions, retire
 from penstock.archive import sealing as sealer
 from penstock.archive.parquet import footer_bytes
+from penstock.archive.snapshot import snapshot
 from penstock.errors import JournalError
 from penstock.journal import Journal, JournalWriter
 from penstock.journal.layout import log_folder
+from tests.archive.changes import OTHER_FILES
 from tests.archive.logs import broken, fill, positions
 from tests.archive.steps import Crash, Steps
 from tests.journal.logs import SOURCE, flip, items
@@ -120,7 +122,7 @@ def _retired(folder: Path) -> Iterator[str]:
 
 
 def sealed_files(folder: Path) -> Iterator[str]:
-    """Exchange or damage a sealed file, before or after it is listed; no reader gets other rows."""
+    """Exchange or damage a sealed file, before or after it is listed; no reader or other program gets other rows."""
     with mock.patch.object(os, "fsync", lambda descriptor: None):
         yield from _left_by_others(folder)
         fill(folder / "sound", *COUNTS)
@@ -135,6 +137,27 @@ def sealed_files(folder: Path) -> Iterator[str]:
             flip(file, rng.randrange(4, file.stat().st_size - footer_bytes(file.read_bytes())), rng.randrange(8))
             yield from (f"flip {seed}: {wrong}" for wrong in _unnoticed(journal, truth))
             shutil.rmtree(journal)
+        yield from _handed_over(folder / "sound")
+
+
+def _handed_over(journal: Path) -> Iterator[str]:
+    """Put something else in the place of a file that another program is going to read."""
+    log = snapshot(journal, SOURCE)
+    first, second = (journal / name for name, _ in log.files)
+    content, neighbor = first.read_bytes(), second.read_bytes()
+    for what, change in OTHER_FILES.items():
+        changed = change(content, neighbor)
+        if changed is None:
+            first.unlink()
+        else:
+            first.write_bytes(changed)
+        try:
+            log.check()
+        except JournalError:
+            continue
+        yield f"{what}: the file is handed to another program"
+    first.write_bytes(content)
+    log.check()
 
 
 def _left_by_others(folder: Path) -> Iterator[str]:

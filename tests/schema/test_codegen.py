@@ -19,6 +19,7 @@ import penstock
 from penstock import LocalError, Service, Settings, TypedError
 from penstock.schema.codegen import generate_python
 from penstock.schema.procedures import read_schema
+from penstock.schema.shapes import Loss
 from tests.schema.test_export import REFERENCE, Token, demo, untitled
 from tests.schema.type_checking import check_types
 
@@ -270,3 +271,19 @@ def test_definition_in_many_schemas_is_declared_once() -> None:
     assert "async def b(self, init: ShopTree | None = None) -> Tree:" in source
     # These refer to their surroundings, which differ.
     assert "async def c(self, init: ShopTree_2 | None = None) -> ShopTree_3:" in source
+
+
+def test_a_property_without_a_name_is_a_field() -> None:
+    text = {"type": "object", "properties": {"": {"type": "string"}, "a": {"type": "integer"}}, "required": ["", "a"]}
+    error = {"properties": {"code": {"const": "BAD"}, "extras": text}, "required": ["extras"]}
+    procedure = {"type": "rpc", "init": text, "output": {"type": "array", "items": text}, "errors": error}
+    losses: list[Loss] = []
+    source = generate_python({"services": {"shop": {"procedures": {"buy": procedure}}}}, losses)
+    assert losses == []
+    module: dict[str, Any] = {"__name__": "generated"}
+    exec(compile(source, "generated.py", "exec"), module)
+    made = msgspec.json.decode(b'{"": "x", "a": 1}', type=module["ShopBuyInit"])
+    assert msgspec.json.decode(msgspec.json.encode(made)) == {"": "x", "a": 1}
+    assert source.count('name=""') == 1 and "extras: ShopBuyInit" in source
+    with pytest.raises(msgspec.ValidationError, match="missing required field"):
+        msgspec.json.decode(b'{"a": 1}', type=module["ShopBuyInit"])

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from penstock import LocalError
+from penstock.schema.budget import Budget
 from penstock.schema.intersections import merged
 
 A = {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}
@@ -12,7 +14,7 @@ B = {"type": "object", "properties": {"b": {"type": "number"}}}
 
 def test_objects_become_one_object() -> None:
     inner = {"allOf": [{"$ref": "A"}, B], "unevaluatedProperties": False}
-    whole = merged({"allOf": [inner], "title": "Both"}, {"A": A}.get)
+    whole = merged({"allOf": [inner], "title": "Both"}, {"A": A}.get, Budget(100, "a test"))
     assert whole == {
         "type": "object",
         "properties": {"a": {"type": "string"}, "b": {"type": "number"}},
@@ -23,4 +25,10 @@ def test_objects_become_one_object() -> None:
 
 @pytest.mark.parametrize("parts", [[A, {"type": "string"}], [{"$ref": "none"}], [A, {"anyOf": [B]}], [True]])
 def test_other_parts_are_nothing(parts: list[Any]) -> None:
-    assert merged({"allOf": parts}, {}.get) == {}
+    assert merged({"allOf": parts}, {}.get, Budget(100, "a test")) == {}
+
+
+def test_parts_that_multiply_are_refused() -> None:
+    layers: dict[str, Any] = {f"L{level}": {"allOf": [{"$ref": f"L{level + 1}"}] * 10} for level in range(9)}
+    with pytest.raises(LocalError, match="a test takes more than 100 steps"):
+        merged(layers["L0"], (layers | {"L9": A}).get, Budget(100, "a test"))

@@ -86,3 +86,9 @@ def test_unresolved_extras_annotation_is_an_error() -> None:
         Hidden.extras_type()
     assert Unknown.extras_type() is Extras
     assert Closed.extras_type() is None
+
+
+@pytest.mark.parametrize("code", ["", "CANCEL", "A\nB", "\x1b[2J", "\u202eA", "A" * 257])
+def test_a_code_is_a_line(code: str) -> None:
+    with pytest.raises(LocalError, match="choose a word"):
+        type("Wrong", (TypedError,), {}, code=code)

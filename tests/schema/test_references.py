@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.schema.budget import Budget
 from penstock.schema.references import References
 
 ROOT: dict[str, Any] = {
@@ -11,7 +12,7 @@ ROOT: dict[str, Any] = {
 
 
 def test_references_lead_to_pointers_and_names() -> None:
-    references = References()
+    references = References(Budget(1_000, "a test"))
     found = {name: references.target(name, ROOT) for name in ("#/$defs/A", "#/items/0", "Named", "B", "#")}
     assert found["#/$defs/A"] == found["B"] == {"type": "string"}
     assert found["#/items/0"] is found["Named"]
@@ -26,7 +27,7 @@ def test_names_are_those_of_definitions() -> None:
 
 
 def test_keys_are_equal_for_equal_values() -> None:
-    references = References()
+    references = References(Budget(1_000, "a test"))
 
     def key(schema: dict[str, Any], text: str = "string") -> str:
         return references.key(schema, {"$defs": {"A": {"type": text}}})

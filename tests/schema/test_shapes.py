@@ -183,3 +183,8 @@ def test_equal_objects_are_one_type_and_names_stay_apart() -> None:
     source = declared(schema)[1]
     assert source.count("class ") == 3
     assert "a: ShopInitA" in source and "b: ShopInitA" in source and "c: Point | " in source
+
+
+def test_a_required_property_without_a_schema_is_any_value() -> None:
+    _, source = declared({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b", ""]})
+    assert "    b: Any\n" in source and '    field: Any = msgspec.field(name="")' in source

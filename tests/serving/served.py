@@ -57,10 +57,14 @@ class Served:
         assert done.wait(10)
 
     def _cut(self, done: threading.Event) -> None:
+        self.abort()
+        done.set()
+
+    def abort(self) -> None:
+        """Do the same on the server's loop."""
         for driver in list(self.server._drivers.values()):
             if driver.flow.link is not None:
                 driver.flow.link.abort()
-        done.set()
 
     def call(self, action: Callable[..., object], *arguments: object) -> None:
         """Call something on the server's loop."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.errors import JournalError, JournalMismatch
+from penstock.errors import JournalError, JournalMismatch, LocalError
 from penstock.journal.coordinator import FolderCoordinator, coordinator_of
 from penstock.journal.gaps import Gap
 from penstock.journal.lock import Lock, Owner
@@ -50,7 +50,7 @@ def test_it_has_all_methods_of_a_coordinator() -> None:
 def test_it_records_what_a_coordinator_on_the_spot_does(tmp_path: Path) -> None:
     write(tmp_path, 10, 10, 10, segment_bytes=1)
     here = FolderCoordinator(str(tmp_path))
-    with serving(tmp_path) as served:
+    with serving(tmp_path, authorize=lambda connection, action: True) as served:
         there = coordinator_of(served.url)
         assert isinstance(there, RemoteCoordinator)
         assert there.commit(SOURCE, "a", 5, query=None) == 5
@@ -63,6 +63,16 @@ def test_it_records_what_a_coordinator_on_the_spot_does(tmp_path: Path) -> None:
         there.commit(SOURCE, "b", 5, query=None)
         there.drop(SOURCE, "b")
         assert set(here.cursors(SOURCE)) == {"a"}
+        assert there.seek(SOURCE, "c", 7) == 7 and here.cursors(SOURCE)["c"].position == 7
+        with pytest.raises(JournalMismatch, match="belongs to query q"):
+            there.seek(SOURCE, "a", 7)
+        assert there.cursors_of(SOURCE, None) == here.cursors_of(SOURCE, None)
+        assert there.cursors_of(SOURCE, "c") == {"c": here.cursors(SOURCE)["c"]}
+        assert there.deletable(SOURCE, 30) == here.deletable(SOURCE, 30) == []
+        with pytest.raises(LocalError, match="have not committed the rows below 30: "):
+            there.delete(SOURCE, 30, force=False)
+        assert there.forget(SOURCE, "c").keys() == {"c"} and set(here.cursors(SOURCE)) == {"a"}
+        assert there.delete(SOURCE, 30, force=True) == []
         loss = Gap(25, datetime(2026, 1, 1, tzinfo=UTC), "gone", lost=(22, 25), query="q")
         there.record(SOURCE, [loss])
         assert there.recorded(SOURCE) == here.recorded(SOURCE) == [loss]

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock import ApplicationError, LocalError, Peer, Service
+from penstock import ApplicationError, Invalid, LocalError, Peer, Service
 from penstock.journal import JournalReader, JournalWriter
+from penstock.journal.coordinator import FolderCoordinator
+from penstock.journal.gaps import Gap
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import trim
 from penstock.serving.feed import JournalFeed
@@ -69,9 +72,18 @@ async def test_it_starts_and_ends_where_the_client_asks(tmp_path: Path) -> None:
         assert await numbers(peer, b'{"from": "earliest", "to": "now"}') == list(range(35))
         assert await numbers(peer, b'{"from": "2000-01-01T00:00:00Z", "to": 3}') == [0, 1, 2]
         assert await numbers(peer, b'{"from": "new", "to": "now"}') == []
-        for request in (b"someday", b'{"from": 1, "source": "absent"}'):
-            with pytest.raises(ApplicationError, match=r"not a request|name a source"):
+        for request in (b"someday", b'{"from": 1, "source": "absent"}', b'{"from": -1}', b'{"from": 1, "to": -1}'):
+            with pytest.raises(Invalid, match=r"not a request|name a source"):
                 await numbers(peer, request)
+
+
+async def test_it_does_not_wait_for_a_position_beyond_the_end(tmp_path: Path) -> None:
+    write(tmp_path, 30, 5)
+    async with subscribed(tmp_path) as peer:
+        assert await numbers(peer, b'{"from": 35, "to": "now"}') == []
+        for position in (36, 10**6, 2**62, 2**63, 10**30):
+            with pytest.raises(Invalid, match=f"no position {position} to start at: .*ends at 35"):
+                await numbers(peer, b'{"from": %d}' % position)
 
 
 async def test_new_items_alone(tmp_path: Path) -> None:
@@ -118,6 +130,16 @@ async def test_rows_that_are_gone_end_it_or_are_told(tmp_path: Path) -> None:
         assert found == [[5, 10], *range(10, 20), "the publisher was replaced", 20, 21]
         # Without a place for gaps, there is no item for them.
         assert await numbers(peer, b'{"from": 5, "to": 22, "loss": "skip"}') == list(range(10, 22))
+
+
+async def test_rows_that_a_query_has_skipped_are_no_gap_for_others(tmp_path: Path) -> None:
+    write(tmp_path, 30)
+    skipped = Gap(20, datetime(2026, 1, 1, tzinfo=UTC), "skipped by query q", lost=(15, 20), query="q")
+    FolderCoordinator(str(tmp_path)).record(SOURCE, [skipped])
+    async with subscribed(tmp_path) as peer:
+        request = b'{"from": 0, "to": 30, "metadata": "position"}'
+        async with peer.stream("logs.all", request) as items:
+            assert [json.loads(item.metadata or b"").get("position") async for item in items] == [*range(30)]
 
 
 async def test_rows_that_are_trimmed_while_they_are_read_are_told_too(

@@ -60,6 +60,6 @@ def test_what_cannot_work_is_refused(where: Listening, why: str) -> None:
 
 
 async def test_what_is_not_safe_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LocalError, match="other machines could read and trim"):
+    with pytest.raises(LocalError, match="a token in the variable PENSTOCK_SERVE_TOKEN or client certificates"):
         await Host({"a": str(tmp_path)}, Listening(urls=("rsocket+tcp://0.0.0.0:0",))).__aenter__()
     assert await asyncio.to_thread(discovered, str(tmp_path)) is None

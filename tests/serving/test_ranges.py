@@ -12,7 +12,7 @@ from penstock.journal import JournalReader
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import trim
 from penstock.serving.frames import Assembler, Form, Head
-from penstock.serving.ranges import chunks
+from penstock.serving.ranges import Place, chunks
 from tests.journal.logs import SOURCE, segment, write
 
 
@@ -21,8 +21,8 @@ def frames(reader: JournalReader, first: int, end: int, *columns: str) -> list[t
     assembler = Assembler()
     return [
         (head, body.to_pybytes())
-        for chunk in chunks(reader, lambda: reader, first, end, columns=columns or None)
-        for head, body in assembler.feed(memoryview(chunk).cast("B"))
+        for chunk in chunks(reader, lambda: reader, Place(first), end, columns=columns or None)
+        for head, body in assembler.feed(memoryview(chunk.content).cast("B"))
     ]
 
 
@@ -60,8 +60,8 @@ def test_a_segment_that_goes_meanwhile_is_named(tmp_path: Path) -> None:
     list(reader.read(0, 20))
     stored = list(reader.stored(0, 20))
     assert [(each.first, each.end) for each in stored] == [(0, 10), (10, 20)]
-    parts = chunks(reader, lambda: reader, 0, 20)
-    next(parts)
+    parts = chunks(reader, lambda: reader, Place(0), 20)
+    assert next(parts).content.size
     segment(folder, 10).unlink()
     with pytest.raises((DataLost, JournalError), match="10"):
         list(parts)
@@ -72,7 +72,7 @@ def test_rows_before_the_first_segment_come_from_elsewhere(tmp_path: Path) -> No
     shutil.copytree(tmp_path / "whole", tmp_path / "hot")
     trim(log_folder(tmp_path / "hot", SOURCE), 10, retain_bytes=0)
     hot, whole = (JournalReader(tmp_path / name, SOURCE) for name in ("hot", "whole"))
-    parts = b"".join(memoryview(chunk).cast("B") for chunk in chunks(hot, lambda: whole, 5, 15))
+    parts = b"".join(memoryview(chunk.content).cast("B") for chunk in chunks(hot, lambda: whole, Place(5), 15))
     heads = [head for head, _ in Assembler().feed(memoryview(parts))]
     assert [(head.form, head.first, head.end) for head in heads] == [
         (Form.ROWS, 5, 10),

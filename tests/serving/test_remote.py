@@ -5,17 +5,23 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from penstock import Payload, Service
+from penstock.archive import seal
 from penstock.errors import DataLost, JournalCorrupt, JournalMismatch, JournalMissing, LocalError
 from penstock.journal import Journal, JournalWriter
 from penstock.journal.ports import LogReader
 from penstock.journal.retention import trim
+from penstock.serving.messages import LogState
 from penstock.serving.remote import RemoteReader
+from tests.archive.logs import SMALL
+from tests.journal.clocks import write_at, wrong_starts
 from tests.journal.logs import SOURCE, append, write
 from tests.journal.offers import check_offered
 
-from .served import Served, serving, until
+from .served import Served, served_by, serving, until
 
 
 def test_it_shows_what_the_files_show(folder: Path, server: Served) -> None:
@@ -29,10 +35,40 @@ def test_it_shows_what_the_files_show(folder: Path, server: Served) -> None:
     assert there.split(5, 9_500, max_rows=100) == here.split(5, 9_500, max_rows=100)
 
 
+@pytest.mark.parametrize("files", [0, 5])
+def test_a_start_at_a_time_is_that_of_a_linear_search(tmp_path: Path, files: int) -> None:
+    # THREATS 114: the collector's clock goes back, jumps ahead, and goes back again.
+    moves = {10: -1800, 20: 3600, 21: -3600, 30: -90}
+    write_at(tmp_path, [(moves.get(number, 10), 2) for number in range(40)])
+    for _ in range(files):
+        assert seal(tmp_path, SOURCE, SMALL, force=True)
+    with serving(tmp_path) as served:
+        there = Journal(served.url).reader(SOURCE)
+        assert not list(wrong_starts(there))
+        # What is told of segments without that question need not have times, and is not changed by it.
+        assert [(each.first, each.end) for each in there.segments()] == [
+            (each.first, each.end) for each in there.segments(timed=True)
+        ]
+        assert all(each.times is not None for each in there.segments(timed=True))
+
+
 def test_it_lists_the_logs(folder: Path) -> None:
     with serving(folder) as served:
         assert Journal(served.url).sources() == [SOURCE]
         assert not Journal(served.url).is_awaited(SOURCE)
+
+
+def test_names_that_could_not_be_those_of_logs_are_left_out(tmp_path: Path) -> None:
+    # They would be printed, and would lead out of the folder of a copy.
+    service = Service()
+
+    async def states(request: Payload) -> bytes:
+        names = ["good", "\x1b[2J", "../evil", "", "x" * 200]
+        return msgspec.json.encode([LogState(name, "u", 0, 5) for name in names])
+
+    service.call("penstock.journal.list")(states)
+    with served_by(service) as url:
+        assert Journal(url).sources() == ["good"]
 
 
 def test_it_has_all_methods_of_a_reader() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,17 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from penstock import Bearer, Connection, Metadata, Payload, Service, Setup, SetupRejected
+import penstock
+from penstock import Admitted, Bearer, Connection, Metadata, Payload, Rejected, Service, Setup, SetupRejected
 from penstock.errors import JournalError, JournalMismatch, JournalMissing, LocalError
 from penstock.journal import Journal
-from penstock.journal.coordinator import coordinator_of
-from penstock.serving import Action, serve_journal, service
+from penstock.journal.coordinator import FolderCoordinator, coordinator_of
+from penstock.serving import Action, capacity, serve_journal, service
 from penstock.serving.collectors import Collectors
 from penstock.serving.messages import Describe, Description, Named, Read
+from penstock.serving.ranges import OVER, Part
 from tests.journal.logs import SOURCE, write
+from tests.waiting import until
 
 from .served import Served, serving
 
@@ -38,35 +41,68 @@ def test_another_log_of_this_name_is_refused(folder: Path, server: Served) -> No
 
 def test_what_is_no_request_is_refused(server: Served) -> None:
     for question in ({"source": 5}, [], Named(source="../../etc")):
-        with pytest.raises(JournalError, match=r"not a request|cannot name"):
+        with pytest.raises(LocalError, match=r"not a request|cannot name"):
             ask(server, "describe", question, Description)
 
 
 def test_a_question_may_not_be_too_large(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = Journal(server.url).reader(SOURCE)
-    with pytest.raises(JournalError, match="the columns of a journal are position, time"):
+    with pytest.raises(LocalError, match="the columns of a journal are position, time"):
         list(reader.read(0, 10, columns=["secret"]))
-    with pytest.raises(JournalError, match="at most 100,000 parts"):
+    with pytest.raises(LocalError, match="at most 100,000 parts"):
         ask(server, "describe", Describe(source=SOURCE, split=(0, 1_000_000, 1, None)), Description)
     monkeypatch.setattr(service, "MAX_PARTS", 100)
-    with pytest.raises(JournalError, match="at most 100 parts"):
+    with pytest.raises(LocalError, match="at most 100 parts"):
         ask(server, "describe", Describe(source=SOURCE, split=(0, 9_000, None, 1)), Description)
 
 
-def test_too_many_reads_wait_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "MAX_READS", 1)
+def test_ranges_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 111: the first one is not read, and gives the only place back.
+    monkeypatch.setattr(capacity, "MAX_READS", 1)
     write(tmp_path, *[10_000] * 100)
     with serving(tmp_path) as served:
         journal = Journal(served.url)
         first, second = (journal.reader(SOURCE).read(0, 1_000_000) for _ in range(2))
-        assert next(first).num_rows
-        with ThreadPoolExecutor(1) as thread:
-            waiting = thread.submit(next, second)
-            with pytest.raises(TimeoutError):
-                waiting.result(0.2)
-            first.close()
-            assert waiting.result(10).num_rows
-        second.close()
+        rows = next(first).num_rows
+        assert sum(batch.num_rows for batch in second) == 1_000_000
+        assert rows + sum(batch.num_rows for batch in first) == 1_000_000
+
+
+async def test_names_have_shares_and_leave_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 111
+    monkeypatch.setattr(capacity, "MAX_HOLDS", 8)
+    mine = Service()
+    serve_journal(mine, tmp_path)
+    owner = {"pid": 1, "host": "h", "since": "2026-11-27T00:00:00Z"}
+
+    def accept(setup: Setup) -> Admitted:
+        return Admitted(principal=setup.payload.data.decode())
+
+    async with penstock.serve(mine, f"rsocket+memory://{tmp_path.name}", acceptor=accept) as server:
+        async with AsyncExitStack() as stack:
+            peers = [await stack.enter_async_context(penstock.connect(server.urls[0], setup=who)) for who in ("a", "b")]
+            held = dict.fromkeys("ab", 0)
+            for who, peer in zip("ab", peers, strict=True):
+                for number in range(6):
+                    asked = msgspec.json.encode({"name": f"{who}{number}", "owner": owner})
+                    stream = await stack.enter_async_context(peer.stream("penstock.journal.hold", asked))
+                    try:
+                        held[who] += (await anext(aiter(stream))).data == b"held"
+                    except Rejected as error:
+                        assert error.temporary and "names that are held here" in error.message
+            assert held == {"a": 4, "b": 2}
+            assert len(list((tmp_path / "_readers").iterdir())) == 6
+        await until(lambda: not list((tmp_path / "_readers").iterdir()))
+
+
+async def test_files_of_names_that_nobody_holds_are_removed(tmp_path: Path) -> None:
+    held = FolderCoordinator(str(tmp_path)).hold("held")
+    assert held is not None
+    (tmp_path / "_readers" / "killed").write_text("{}")
+    serve_journal(Service(), tmp_path)
+    assert [path.name for path in (tmp_path / "_readers").iterdir()] == ["held"]
+    held.close()
+    assert not list((tmp_path / "_readers").iterdir())
 
 
 def routes(path: Path) -> dict[str, Any]:
@@ -78,7 +114,7 @@ def routes(path: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def anybody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "current_connection", lambda: None)
+    monkeypatch.setattr(service, "current_connection", lambda: Connection("rsocket", "c", False))
 
 
 async def test_a_client_may_go_away_while_the_disk_is_slow(
@@ -88,11 +124,11 @@ async def test_a_client_may_go_away_while_the_disk_is_slow(
     reading, go = threading.Event(), threading.Event()
     closed: list[bool] = []
 
-    def chunks(*arguments: Any, **named: Any) -> Iterator[pa.Buffer]:
+    def chunks(*arguments: Any, **named: Any) -> Iterator[Part]:
         try:
             reading.set()
             go.wait(10)
-            yield pa.py_buffer(b"x")
+            yield Part(pa.py_buffer(b"x"), OVER)
         finally:
             closed.append(True)
 
@@ -132,7 +168,9 @@ def test_clients_do_what_they_may(tmp_path: Path, allowed: set[Action]) -> None:
         tried: dict[Action, Callable[[], object]] = {
             Action.READ: lambda: Journal(served.url).reader(SOURCE),
             Action.COMMIT: lambda: desk.commit(SOURCE, "a", 5, query=None),
+            Action.SEEK: lambda: desk.seek(SOURCE, "b", 5),
             Action.FORGET: lambda: ask(served, "forget", Named(source=SOURCE, reader="a"), dict),
+            Action.DELETE: lambda: desk.delete(SOURCE, 5, force=False),
         }
         for action, attempt in tried.items():
             if action in allowed:

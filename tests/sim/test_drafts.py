@@ -107,6 +107,37 @@ def test_errors_and_cancels_carry_metadata_to_the_application(build: Build, dial
     assert (canceled.metadata, canceled.done) == (b"enough", True)
 
 
+@CUT
+@pytest.mark.parametrize("kind_name", ["CHANNEL", "UPLOAD"])
+def test_requester_that_fails_cancels(build: Build, kind_name: str, cut: Cut) -> None:
+    # ReactiveSocket 0.2, Request Channel: a requester ends it by COMPLETE or CANCEL, and no other frame.
+    kinds, payload = names(build)
+    pair = Pair(build, dialect=V02, cut=cut)
+    stream = pair.client.open(kinds[kind_name], "r", payload(b"1"), 5)
+    pair.drive()
+    pair.server.request(stream, 5)
+    pair.drive()
+    pair.client.send(stream, payload(b"2"))
+    pair.client.fail(stream, ValueError("the source failed"))
+    pair.drive()
+    assert [frame["type"] for frame in sent(build, pair.client_sent, V02)][-2:] == ["PAYLOAD", "CANCEL"]
+    (canceled,) = pair.events("server", "Canceled")
+    assert canceled.done
+    assert (pair.client.open_streams, pair.server.open_streams) == (0, 0)
+
+
+def test_requester_cancels_what_it_must_not_receive(build: Build) -> None:
+    kinds, payload = names(build)
+    pair = Pair(build, dialect=V02, client={"max_metadata_bytes": 10})
+    stream = pair.client.open(kinds.CHANNEL, "r", payload(b"1"), 5)
+    pair.drive()
+    pair.server.send(stream, payload(b"", b"m" * 11))
+    pair.drive()
+    assert [frame["type"] for frame in sent(build, pair.client_sent, V02)][-1] == "CANCEL"
+    assert [type(event.error).__name__ for event in pair.events("client", "Failed")] == ["LimitExceeded"]
+    assert (pair.client.open_streams, pair.server.open_streams) == (0, 0)
+
+
 def test_rsocket_1_0_has_no_room_for_that(build: Build) -> None:
     kind, payload = names(build)
     errors = build.module("penstock.errors")

@@ -87,6 +87,36 @@ def test_positions_in_the_future_are_refused_without_harm(build, position) -> No
     assert world.items["client", call] == [b"fine"]
 
 
+NEGATIVE = ("ffffffffffffffff", "8000000000000000", "8000000000000001")
+
+
+@pytest.mark.parametrize("position", NEGATIVE)
+def test_negative_positions_of_the_second_draft_are_refused(build, position) -> None:
+    # THREATS 29; ReactiveSocket 0.2, RESUME, RESUME_OK and KEEPALIVE Frame: signed integers.
+    dialect = build.module("penstock.rsocket.dialect").REACTIVESOCKET_0_2
+    codec, protocols = dialect.codec(), build.module("penstock.protocols")
+    world = World(build)
+    world.accept = protocols.detectors("reactivesocket-0.2", world.settings)
+    world.client = protocols.client_session("reactivesocket-0.2", world.settings, random=TOKEN)
+    world.connect()
+    world.drive()
+    for positions in (position + "0" * 16, "0" * 16 + position):
+        acceptor = world.accept()
+        acceptor.link_up(world.now)
+        body = bytes.fromhex("00000000 3400 0000 0002 0010" + TOKEN.hex() + positions)
+        with pytest.raises(build.module("penstock.errors").ProtocolError, match="RESUME rejected"):
+            acceptor.receive(len(body).to_bytes(3, "big") + body, world.now)
+        assert codec.decode(acceptor.farewell, 3, len(acceptor.farewell)).code == 0x004
+    world.server.receive(bytes.fromhex("00000e 00000000 0c00" + position), world.now)
+    said = b"".join(world.server.take_output())
+    assert codec.decode(said, 3, len(said)).code == 0x101
+    world.cut()
+    world.client.link_up(world.now)
+    world.client.take_output()
+    world.client.receive(bytes.fromhex("00000e 00000000 3800" + position), world.now)
+    assert type(world.client.take_events()[-1].error).__name__ == "ResumeRejected"
+
+
 def test_a_token_in_use_is_refused(build) -> None:
     # THREATS 27
     world = World(build)

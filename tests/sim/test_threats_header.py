@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.builds import Build
@@ -15,22 +17,78 @@ def body(target: Target, frame: bytes) -> bytearray:
     return bytearray(frame[target.codec.prefix_bytes :])
 
 
-@ALL
+@COUNTED
 def test_the_top_bit_of_a_stream_id_ends_the_session(build: Build, dialect: str) -> None:
     # THREATS 12
     target = Target(build, dialect)
     octets = body(target, target.request("REQUEST_RESPONSE", 1))
-    octets[4 if dialect == V00 else 0] |= 0x80
+    octets[0] |= 0x80
     assert target.say(target.prefixed(bytes(octets))) == (target.goodbye, ["Closed"])
 
 
-def test_64_bits_of_stream_id_are_taken_up_to_the_top_one(build: Build) -> None:
+LONG_IDS = pytest.mark.parametrize("stream", [2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1])
+
+
+@LONG_IDS
+@pytest.mark.parametrize("request_type", ["REQUEST_RESPONSE", "REQUEST_FNF", "REQUEST_STREAM", "REQUEST_SUB"])
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_streams_of_the_first_draft_have_64_bits(build: Build, stream: int, request_type: str, side: str) -> None:
+    # THREATS 12; ReactiveSocket 0.0, Frame Header Format. Both sides are requesters.
+    target = Target(build, V00, side)
+    target.session.receive(target.request(request_type, stream, n=2), target.now)
+    requested = target.session.take_events()[-1]
+    assert (type(requested).__name__, requested.stream_id) == ("Requested", -stream)
+    if request_type == "REQUEST_FNF":
+        return
+    if request_type != "REQUEST_RESPONSE":
+        target.session.send(-stream, target.payload(b"a"))
+        assert target.say(target.request_n(stream, 5)) == ([], ["CreditGranted"])
+        assert target.session.credit(-stream) == 6
+    target.session.send(-stream, target.payload(b"b"), True)
+    *_, last = frames_of(target)
+    assert (last.stream_id, last.data) == (stream, b"b")
+    assert target.session.open_streams == 0
+
+
+@LONG_IDS
+def test_streams_with_64_bits_end_in_every_way(build: Build, stream: int) -> None:
     # THREATS 12
     target = Target(build, V00)
-    octets = body(target, target.request("REQUEST_RESPONSE", 2**63 - 1))
-    assert target.say(target.prefixed(bytes(octets))) == ([], ["Requested"])
-    target.session.send(1 - 2**63, target.payload(b"a"), True)
-    assert target.session.open_streams == 0
+    call = target.request("REQUEST_STREAM", stream)
+    assert target.say(call, target.codec.cancel_frame(stream)) == ([], ["Requested", "Canceled"])
+    target.say(call)
+    target.session.fail(-stream, build.module("penstock.errors").ApplicationError(0x201, "no"))
+    assert target.told() == ([(stream, 0x201)], [])
+    target.say(call)
+    target.session.push(b"m", -stream)
+    target.session.complete(-stream)
+    pushed, completed = frames_of(target)
+    assert (pushed.stream_id, pushed.metadata, completed.stream_id) == (stream, b"m", stream)
+
+
+@LONG_IDS
+def test_items_for_no_stream_may_have_64_bits(build: Build, stream: int) -> None:
+    # A client of Penstock does not use such ids, so nobody waits for these items.
+    target = Target(build, V00, "client")
+    opened = target.open("STREAM", 9)
+    assert target.say(target.item(stream) * 3, target.error(stream)) == ([], ["Established"])
+    assert target.say(target.item(opened)) == ([], ["ItemReceived"])
+
+
+def frames_of(target: Target) -> list[Any]:
+    """Return the frames that the session of ReactiveSocket 0.0 has sent."""
+    read = target.build.module("penstock.wire.rsocket.dump").read_frames
+    return [frame for _, frame in read(b"".join(target.session.take_output()), V00, 4)]
+
+
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_the_reserved_bit_of_a_length_is_ignored(build: Build, side: str) -> None:
+    # ReactiveSocket 0.0, Frame Header Format.
+    target = Target(build, V00, side)
+    stream = target.open("STREAM", 9) if side == "client" else 1
+    frames = [target.item(stream)] * 4 if side == "client" else [target.request("REQUEST_STREAM", 1)]
+    errors, events = target.say(*(bytes((frame[0] | 0x80,)) + frame[1:] for frame in frames))
+    assert (errors, events[-1]) == ([], "RunReceived" if side == "client" else "Requested")
 
 
 def unknown(dialect: str, ignorable: bool) -> bytes:

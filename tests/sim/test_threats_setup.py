@@ -238,9 +238,9 @@ def test_leases_of_nothing_and_of_everything(build: Build, dialect: str) -> None
         target.open("CALL")
 
 
-@ALL
+@pytest.mark.parametrize("dialect", (V1, V00))
 def test_a_lease_with_its_top_bits_set_is_no_negative_one(build: Build, dialect: str) -> None:
-    # THREATS 32, 33: 2^64-1 nanoseconds; in the later dialects the top bit is reserved.
+    # THREATS 32, 33: 2^64-1 nanoseconds; in RSocket 1.0 the top bit is reserved.
     target = Target(build, dialect, "client", lease=True)
     body = bytearray(target.codec.encode(target.frames.LeaseFrame(1, 1)))
     body[target.codec.header_bytes :] = b"\xff" * (len(body) - target.codec.header_bytes)
@@ -249,6 +249,36 @@ def test_a_lease_with_its_top_bits_set_is_no_negative_one(build: Build, dialect:
     for _ in range(10):
         target.open("CALL")
     assert math.isfinite(target.session.next_timer())
+
+
+@pytest.mark.parametrize("fields", ["ffffffff 0000000a", "000003e8 ffffffff", "80000001 8000000a"])
+def test_a_lease_of_less_than_nothing_allows_nothing(build: Build, fields: str) -> None:
+    # THREATS 32; ReactiveSocket 0.2, LEASE Frame: signed integers, which MUST be > 0.
+    target = Target(build, V02, "client", lease=True)
+    good = target.codec.frame(target.frames.LeaseFrame(60_000, 10))
+    assert target.say(good)[0] == []
+    target.open("CALL")
+    assert target.say(good[:9] + bytes.fromhex(fields)) == ([], ["LeaseGranted"])
+    with pytest.raises(build.module("penstock.errors").LeaseMissing):
+        target.open("CALL")
+    target.say(good)
+    target.open("CALL")
+
+
+@pytest.mark.parametrize("times", ["ffffffff 00015f90", "80000001 00015f90", "00004e20 ffffffff", "00004e20 80000000"])
+def test_negative_times_of_a_set_up_are_refused(build: Build, times: str) -> None:
+    # THREATS 25; ReactiveSocket 0.2, SETUP Frame: signed integers, which MUST be > 0.
+    target = Target(build, V02, set_up=False)
+    setup = target.setup()
+    assert target.say(setup[:13] + bytes.fromhex(times) + setup[21:]) == ([(0, 0x001)], ["Closed"])
+
+
+def test_the_reserved_bits_of_times_are_ignored(build: Build) -> None:
+    # RSocket 1.0, SETUP Frame.
+    target = Target(build, V1, set_up=False)
+    setup = target.setup()
+    assert target.say(setup[:13] + bytes.fromhex("80004e20 80015f90") + setup[21:]) == ([], ["Established"])
+    assert target.session.next_timer() == target.now + 45.0
 
 
 @ALL

@@ -104,15 +104,31 @@ def test_request_n_of_nothing_ends_its_stream_alone(build: Build, dialect: str) 
     assert target.session.link_wanted
 
 
-@COUNTED
-def test_a_negative_request_n_is_none(build: Build, dialect: str) -> None:
-    # THREATS 38: the top bit is reserved, and the other bits count.
-    target = Target(build, dialect)
-    target.say(target.request("REQUEST_STREAM", 1, n=1))
-    body = bytearray(target.request_n(1, 7)[3:])
-    body[6] |= 0x80
-    assert target.say(target.prefixed(bytes(body))) == ([], ["CreditGranted"])
+def with_n(target: Target, frame: bytes, value: str) -> bytes:
+    """Return a frame of RSocket 1.0 or ReactiveSocket 0.2 with these four bytes as its request-n."""
+    return frame[:9] + bytes.fromhex(value) + frame[13:]
+
+
+def test_the_reserved_bit_of_a_request_n_is_ignored(build: Build) -> None:
+    # THREATS 38: RSocket 1.0 reserves it, and the other bits count.
+    target = Target(build, V1)
+    opening = with_n(target, target.request("REQUEST_STREAM", 1), "80000001")
+    assert target.say(opening) == ([], ["Requested"])
+    assert target.say(with_n(target, target.request_n(1, 1), "80000007")) == ([], ["CreditGranted"])
     assert target.session.credit(1) == 8
+
+
+@pytest.mark.parametrize("value", ["ffffffff", "80000000", "80000007", "00000000"])
+def test_a_request_n_of_less_than_1_ends_its_stream(build: Build, value: str) -> None:
+    # THREATS 38; ReactiveSocket 0.2, REQUEST_N Frame: a signed integer, which MUST be > 0.
+    target = Target(build, V02)
+    target.say(target.request("REQUEST_STREAM", 1, n=1))
+    assert target.say(with_n(target, target.request_n(1, 7), value)) == ([(1, 0x204)], ["Failed"])
+    for number, type in enumerate(("REQUEST_STREAM", "REQUEST_CHANNEL")):
+        stream = 3 + 2 * number
+        opening = with_n(target, target.request(type, stream), value)
+        assert target.say(opening) == ([(stream, 0x204)], [])
+    assert target.session.link_wanted
 
 
 @ALL

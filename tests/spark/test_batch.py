@@ -7,15 +7,14 @@ import pytest
 from penstock import JournalCorrupt, LocalError
 from penstock.spark.batch import plan
 from penstock.spark.partitions import JournalPartition, Range
-from penstock.spark.pushdown import Needed
 
 from .journals import fill, options, span
 
 
-def ranges(journal: Path, needed: Needed | None = None, **more: str) -> list[Range]:
+def ranges(journal: Path, **more: str) -> list[Range]:
     """Return what the tasks of a batch read."""
     found = []
-    for part in plan(options(journal, **more), needed or Needed()):
+    for part in plan(options(journal, **more)):
         assert isinstance(part, JournalPartition)
         found += part.ranges
     return found
@@ -37,13 +36,6 @@ def test_a_batch_of_sources_that_match_a_pattern(tmp_path: Path) -> None:
     assert [one.source for one in ranges(tmp_path, sourcePattern="flights-.")] == ["flights-1", "flights-2"]
 
 
-def test_only_what_is_needed_is_planned(tmp_path: Path) -> None:
-    fill(tmp_path, "a", 5)
-    assert ranges(tmp_path, Needed(positions=(2, 4))) == [span(tmp_path, "a", 2, 4)]
-    (part,) = plan(options(tmp_path), Needed(positions=(9, 12)))
-    assert isinstance(part, JournalPartition) and part.ranges == []
-
-
 def test_the_option_with_an_unknown_name_is_named(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
     for option, place in {"startingOffsets": "1", "endingOffsetsByTimestamp": '"2026-01-31T12:00:00Z"'}.items():
@@ -60,4 +52,4 @@ def test_a_damaged_log_ends_a_batch(tmp_path: Path) -> None:
 
 def test_a_batch_collects_nothing(tmp_path: Path) -> None:
     with pytest.raises(LocalError, match='option "url" is for streams'):
-        plan(options(tmp_path, url="rsocket+tcp://h:1", route="a"), Needed())
+        plan(options(tmp_path, url="rsocket+tcp://h:1", route="a"))

@@ -1,21 +1,25 @@
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt, JournalError, JournalLocked, JournalMismatch, LocalError
+from penstock import DiskFull, JournalCorrupt, JournalError, JournalLocked, JournalMismatch, LocalError, PenstockError
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits, cursors, forget
+from penstock.serving.links import close_links
+from penstock.serving.service import Action
 from penstock.spark import cursor as cursors_module
 from penstock.spark.cursor import Cursor
+from tests.serving.served import serving
 
 from .journals import fill, segments
 
@@ -333,6 +337,69 @@ def test_a_journal_that_cannot_be_written_to_is_explained(tmp_path: Path) -> Non
     (tmp_path / "_readers").write_text("in the way")
     with pytest.raises(LocalError, match="omit the option reader"):
         start(cursor(tmp_path), "q1", a=0)
+
+
+def failing(number: int) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [
+        (errno.EROFS, LocalError),
+        (errno.EACCES, LocalError),
+        (errno.EIO, JournalError),
+        (errno.ESTALE, JournalError),
+        (errno.ENOSPC, DiskFull),
+        (errno.EMFILE, JournalError),
+    ],
+    ids=errno.errorcode.get,
+)
+@pytest.mark.parametrize("call", ["penstock.journal.lock.open_private", "penstock.journal.coordinator.make_folder"])
+def test_only_a_refusal_ends_a_query_that_claims_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int, error: type[PenstockError]
+) -> None:
+    fill(tmp_path, "a", 5)
+    mine = cursor(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(call, failing(number))
+        with pytest.raises(PenstockError) as caught:
+            start(mine, "q1", a=0)
+    assert type(caught.value) is error
+    assert ("omit the option reader" in str(caught.value)) == (error is LocalError)
+    start(mine, "q1", a=0)
+    assert mine.claimed
+
+
+def test_a_collector_that_does_not_allow_it_is_a_refusal(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    with serving(tmp_path, authorize=lambda connection, action: action is Action.READ) as served:
+        with pytest.raises(LocalError, match=r"commit is not allowed to this client.*omit the option reader"):
+            start(Cursor(served.url, "spark", retain_bytes=0), "q1", a=0)
+        close_links()
+
+
+def test_a_name_that_a_lost_connection_of_this_process_holds_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cursors_module, "PATIENCE", 0.05)
+    fill(tmp_path, "a", 5)
+    with serving(tmp_path) as served:
+        mine = Cursor(served.url, "spark", retain_bytes=0)
+        start(mine, "q1", a=0)
+        # The collector has not noticed yet that this one is gone.
+        for one, claim in ((mine, go_on), (Cursor(served.url, "spark", retain_bytes=0), start)):
+            again = Cursor(served.url, "spark", retain_bytes=0)
+            with pytest.raises(JournalError, match="still holds 'spark' for a broken connection") as caught:
+                claim(again, "q1", a=0)
+            assert type(caught.value) is JournalError
+            if one is mine:
+                forget(log_folder(tmp_path, "a"), "spark")
+        mine.release()
+        close_links()
 
 
 def test_a_disk_that_fails_later_is_an_error_that_passes(tmp_path: Path) -> None:

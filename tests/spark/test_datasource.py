@@ -13,7 +13,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.functions import col
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
@@ -46,6 +46,13 @@ def test_name_and_columns(tmp_path: Path) -> None:
 def test_mistakes_come_up_at_load(tmp_path: Path) -> None:
     with pytest.raises(LocalError, match="did you mean"):
         datasource(tmp_path, startingOffset="latest").schema()
+
+
+def test_readers_take_no_filters(tmp_path: Path) -> None:
+    # Spark would use what is left for one query in the next one.
+    for rows in ("items", "gaps"):
+        source = datasource(tmp_path, rows=rows)
+        assert type(source.reader(source.schema())).pushFilters is DataSourceReader.pushFilters
 
 
 # From here on with Spark, which finds the format by its name.

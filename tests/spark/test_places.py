@@ -47,7 +47,17 @@ def test_only_one_of_them_is_given() -> None:
         parse(STARTS, startingOffsets="latest", startingTimestamp="0")
 
 
-@pytest.mark.parametrize("text", ["0", " 2026-01-31T12:00:00Z ", "2026-01-31 12:00+02:00", "20260131T120000Z"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0",
+        "100000000000",
+        "1970-01-01T00:00:01Z",
+        " 2026-01-31T12:00:00Z ",
+        "2026-01-31 12:00+02:00",
+        "20260131T120000Z",
+    ],
+)
 def test_times_are_iso_8601_or_milliseconds(text: str) -> None:
     _, time = parse(STARTS, startingTimestamp=text)
     assert isinstance(time, str) and is_time(time) and time.endswith("+00:00")
@@ -60,6 +70,9 @@ def test_times_are_iso_8601_or_milliseconds(text: str) -> None:
         ("-1", "a time such as"),
         ("1" * 30, "a time such as"),
         ("0001-01-01T00:00:00+05:00", "a time such as"),
+        ("1795810805", "1795810805 milliseconds after 1970 are in 1970, .*; if these are seconds, write 1795810805000"),
+        ("1", "are in 1970"),
+        ("99999999999", "are in 1973"),
         ("2026-01-31", "needs its zone, such as 2026-01-31T00:00:00Z"),
     ],
 )
@@ -74,6 +87,15 @@ def test_what_is_no_time_is_refused(text: str, message: str) -> None:
 def test_times_by_source_are_an_object_of_times(text: str) -> None:
     with pytest.raises(ValueError, match="must be"):
         parse(STARTS, startingOffsetsByTimestamp=text)
+
+
+def test_a_source_is_named_once() -> None:
+    for name, text in {
+        "startingOffsets": '{"s": 5, "s": 6}',
+        "startingOffsetsByTimestamp": '{"s": 1769860800000, "a": 1769860800000, "s": 1769860800000}',
+    }.items():
+        with pytest.raises(ValueError, match="'s' is there twice"):
+            parse(STARTS, **{name: text})
 
 
 def test_a_read_cannot_end_at_its_beginning() -> None:

@@ -16,7 +16,6 @@ from penstock.journal.writer import JournalWriter
 from penstock.spark import planning
 from penstock.spark.offsets import Offset
 from penstock.spark.planning import Planner
-from penstock.spark.pushdown import Needed
 from penstock.spark.view import JournalView
 
 from .journals import damage, fill, item, items, log_of, options, segments
@@ -156,7 +155,7 @@ def test_a_gap_and_a_loss_are_the_same_to_who_wants_none(damaged: Path) -> None:
 
 
 def test_a_batch_read_leaves_no_trace(damaged: Path, caplog: pytest.LogCaptureFixture) -> None:
-    parts = planner(damaged, failOnDataLoss="false").plan_once({"a": (0, 30)}, Needed())
+    parts = planner(damaged, failOnDataLoss="false").plan_once({"a": (0, 30)})
     assert [(part.first, part.end) for part in parts] == [(0, 10), (20, 30)]
     assert "source 'a': skipped positions 10 to 19: " in caplog.text
     assert lost(damaged) == []
@@ -214,7 +213,7 @@ def test_a_planned_batch_with_a_gap_ends_the_query(gappy: Path) -> None:
     with pytest.raises(DataLost, match="items were lost before position 5"):
         plan(gappy, 3, 9, failOnGap="true")
     with pytest.raises(DataLost, match="items were lost before position 5"):
-        planner(gappy, failOnGap="true").plan_once({"a": (0, 9)}, Needed())
+        planner(gappy, failOnGap="true").plan_once({"a": (0, 9)})
 
 
 def test_a_gap_that_another_query_has_made_is_not_this_one_s(tmp_path: Path) -> None:

@@ -145,6 +145,9 @@ def test_wrong_arguments_are_refused(spark: SparkSession, journal: Path) -> None
     fill(journal, "a", 10)
     with pytest.raises(LocalError, match="time zone"):
         history(spark, str(journal), since=datetime(2026, 1, 1))
+    for value in (1795810805, 1795810805.5, "2026-01-01T00:00:00Z"):
+        with pytest.raises(LocalError, match=r"until is .*; pass a datetime"):
+            history(spark, str(journal), until=value)  # type: ignore[arg-type]
     with pytest.raises(LocalError, match="not both"):
         history(spark, str(journal), sources=["a"], positions={"a": (0, 1)})
     with pytest.raises(LocalError, match="no range from 3 to 1"):

@@ -53,6 +53,7 @@ def test_sink_ignores_what_spark_adds() -> None:
         ({**SINK, "concurrency": "5"}, 'has no effect unless "kind" is "call"'),
         ({**SINK, "insecure": "true"}, 'trust the server\'s certificate with "cafile"'),
         ({**SINK, "retries": "-1"}, "a whole number of at least 0"),
+        ({**SINK, "set.headers": "Authorization: x"}, '"set.headers" is hidden; headers is not a setting'),
         ({**SINK, "set.credits": "5"}, "\"set.credits\" is '5'; credits is not a setting .* did you mean 'credit'"),
         ({**SINK, "token": " "}, '"token" is hidden'),
         ({**SINK, "user": "ada"}, "a user needs a password"),

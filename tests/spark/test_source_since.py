@@ -11,6 +11,7 @@ from penstock.journal.layout import log_folder
 from penstock.journal.reader import JournalReader
 from penstock.journal.since import first_since
 from penstock.journal.writer import JournalWriter
+from penstock.spark.cursor import Cursor
 from penstock.spark.offsets import Offset
 from penstock.spark.places import Start
 from penstock.spark.schema import COLUMNS
@@ -74,11 +75,13 @@ def test_damage_counts_as_received_since(tmp_path: Path) -> None:
 
 
 def test_damaged_segments_count_as_received_since(tmp_path: Path) -> None:
-    reader = collect(tmp_path, 1, 2, 3, 4)
-    for path in segments(tmp_path, "a")[1:3]:
-        damage(path, b"item")
-    assert first_since(reader, second(2)) == 10
-    assert first_since(reader, second(4)) == 10
+    # The time of a batch is in its header.
+    for part, found in ((b"item", 30), (b'"time":', 10)):
+        reader = collect(tmp_path / part.hex(), 1, 2, 3, 4)
+        for path in segments(tmp_path / part.hex(), "a")[1:3]:
+            damage(path, part)
+        assert first_since(reader, second(2)) == 10
+        assert first_since(reader, second(4)) == found
 
 
 # Queries that begin at "latest".
@@ -181,6 +184,23 @@ def test_latest_of_a_journal_that_does_not_answer_is_when_the_query_began(
     assert numbers(one.advance(settled, NO_LIMITS)) == ({"a": 5}, {"a": 8})
 
 
+def test_latest_of_a_name_that_cannot_be_claimed_yet_is_when_the_query_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, "a", 5)
+    one = driver(tmp_path, reader="lake")
+
+    def fail(*_: object, **__: object) -> None:
+        raise JournalError("the collector cannot be reached")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cursor, "claim", fail)
+        settled = one.advance(LATEST, NO_LIMITS)
+    assert settled is not None and numbers(settled) == ({}, {})
+    fill(tmp_path, "a", 8)
+    assert numbers(one.advance(settled, NO_LIMITS)) == ({"a": 5}, {"a": 8})
+
+
 def test_a_name_that_is_mistyped_is_refused_when_the_journal_is_mounted(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     settled = driver(journal).advance(Offset({"cuont": "latest"}), NO_LIMITS)
@@ -247,6 +267,23 @@ def test_a_batch_is_what_was_received_between_two_times(tmp_path: Path) -> None:
         datasource(tmp_path, startingTimestamp=second(2).isoformat(), endingTimestamp=second(1).isoformat()).reader(
             COLUMNS
         ).partitions()
+
+
+def test_places_in_time_skip_nothing_when_the_clock_was_set_back(tmp_path: Path) -> None:
+    # THREATS 114: rows 0 to 9 came at 10 s, 10 to 19 at 20 s, then the clock was set back by 15 s.
+    collect(tmp_path, 10, 20, 5, 15, 25)
+    for since, until, rows in (
+        (10, 21, range(40)),
+        (16, 21, range(10, 40)),
+        (6, 11, range(10)),
+        (21, 30, range(40, 50)),
+    ):
+        start, end = second(since).isoformat(), second(until).isoformat()
+        batch = datasource(tmp_path, startingTimestamp=start, endingTimestamp=end)
+        assert read_batch(batch.reader(COLUMNS))["position"].to_pylist() == [*rows]
+    # So does the latest position of a source that was not there when the query started.
+    first = driver(tmp_path).advance(Offset(second(16).isoformat()), NO_LIMITS)
+    assert numbers(first) == ({"a": 10}, {"a": 50})
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import penstock
-from penstock import ApplicationError, LocalError, Peer, Service
+from penstock import ApplicationError, Bearer, LocalError, Metadata, Payload, Peer, Service, SetupRejected
 from penstock.journal import JournalReader
-from penstock.spark.tables import SOURCE, publish
+from penstock.spark.tables import SOURCE, Published, publish
 
 from .journals import fill
 
@@ -102,3 +104,15 @@ def test_what_cannot_be_published_is_refused_at_once(spark: SparkSession, tmp_pa
     publish(frame, service, "rows", folder=tmp_path)
     with pytest.raises(LocalError, match="already registered"):
         publish(frame, service, "rows", folder=tmp_path)
+
+
+@pytest.mark.parametrize("metadata", [None, b"junk", Metadata(auth=Bearer("é")).encode(), Metadata().encode()])
+def test_others_may_not_send_rows(metadata: bytes | None) -> None:
+    published = SimpleNamespace(_token="secret")
+    Published._accept(published, _setup(Metadata(auth=Bearer("secret")).encode()))  # type: ignore[arg-type]
+    with pytest.raises(SetupRejected):
+        Published._accept(published, _setup(metadata))  # type: ignore[arg-type]
+
+
+def _setup(metadata: bytes | None) -> Any:
+    return SimpleNamespace(payload=Payload(b"", metadata))

@@ -5,9 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt, JournalError, JournalMissing
+from penstock import (
+    DataLost,
+    DiskFull,
+    JournalCorrupt,
+    JournalError,
+    JournalLocked,
+    JournalMismatch,
+    JournalMissing,
+    StoreError,
+)
 from penstock.journal.layout import log_folder
+from penstock.journal.ports import Refused
 from penstock.journal.reader import JournalReader
+from penstock.spark import troubles as troubles_module
 from penstock.spark.troubles import Troubles
 from penstock.spark.view import JournalView
 
@@ -247,6 +258,42 @@ def test_bad_logs_alone_end_the_query(tmp_path: Path, clock: Clock) -> None:
     watch, _ = troubles(tmp_path, clock, failOnDataLoss="false")
     with pytest.raises(JournalCorrupt):
         watch.refresh()
+
+
+@pytest.mark.parametrize("error", [JournalError("no answer"), StoreError("no answer"), DiskFull("no answer")])
+def test_work_is_repeated_until_everything_responds(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: JournalError
+) -> None:
+    monkeypatch.setattr(troubles_module, "RETRY", 0.0)
+    watch, _ = troubles(tmp_path, clock, journalTimeout="5")
+    left = [*range(3)]
+
+    def work() -> str:
+        clock.now += 4
+        if left:
+            left.pop()
+            raise error
+        return "done"
+
+    assert watch.insist(work) == "done"
+    left += range(3)
+    assert watch.insist(work) == "done"
+    assert caplog.text.count("no answer; the query waits") == 2
+    left += range(3)
+    with pytest.raises(type(error), match="no answer"):
+        watch.insist(work, bounded=True)
+    assert left == [0]
+
+
+@pytest.mark.parametrize("kind", [JournalCorrupt, JournalMismatch, JournalMissing, JournalLocked, DataLost, Refused])
+def test_work_that_will_fail_again_is_not_repeated(tmp_path: Path, clock: Clock, kind: type[JournalError]) -> None:
+    watch, _ = troubles(tmp_path, clock)
+
+    def work() -> None:
+        raise kind("lasting")
+
+    with pytest.raises(kind, match="lasting"):
+        watch.insist(work)
 
 
 @pytest.mark.parametrize("what", ["journal", "source"])

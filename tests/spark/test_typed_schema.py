@@ -62,6 +62,11 @@ def test_spark_parses_columns_in_its_own_language() -> None:
     )
 
 
+def test_a_schema_in_json_has_each_name_once() -> None:
+    with pytest.raises(LocalError, match=r"decodeSchema.*'fields' is there twice"):
+        typed_schema(DecodeOptions(format="json", schema='{"type": "struct", "fields": [], "fields": []}'))
+
+
 @pytest.mark.parametrize(("into", "after"), [(None, "\n, "), ("event", "\n>, ")])
 def test_a_comment_at_the_end_hides_no_columns(into: str | None, after: str) -> None:
     # Without the columns of malformed items, these would be rows of nulls that nothing tells apart.

@@ -89,6 +89,33 @@ def test_rewrite_replaces_all_records(log: Log) -> None:
     log.close()
 
 
+def test_sessions_that_wait_take_up_no_descriptors(tmp_path: Path) -> None:
+    # THREATS 88, 111
+    before = len(os.listdir("/proc/self/fd"))
+    logs = [Log(tmp_path / f"{number}.session", lambda: None) for number in range(100)]
+    for log in logs:
+        log.rewrite(b"begun")
+        log.append(b"more")
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert all(log.read() == [b"begun", b"more"] for log in logs)
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO])
+def test_a_shortage_fails_one_record_only(log: Log, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    # THREATS 112
+    def fail(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    log.rewrite(b"begun")
+    for failing in ("open", "pwrite"):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, failing, fail)
+            with pytest.raises(SessionStoreError, match="cannot be written"):
+                log.append(b"lost")
+    log.append(b"kept")
+    assert log.read() == [b"begun", b"kept"]
+
+
 def test_log_is_private_to_its_owner(log: Log) -> None:
     # THREATS 28
     log.rewrite(b"secret")
@@ -96,7 +123,7 @@ def test_log_is_private_to_its_owner(log: Log) -> None:
     log.close()
 
 
-@pytest.mark.parametrize("failing", ["pwrite", "fdatasync"])
+@pytest.mark.parametrize("failing", ["open", "pwrite", "fdatasync"])
 def test_full_disk_keeps_the_earlier_records(log: Log, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
     log.rewrite(b"begun")
     with monkeypatch.context() as patched:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock import ConnectError, LinkLost, Settings, UrlError
+from penstock.transports import base
 from penstock.transports.base import Discard, check_options, connect_errors, link_error, listen_errors
 from penstock.urls import parse_url
 
@@ -31,6 +32,21 @@ def untrusted(code: int = 18) -> ssl.SSLCertVerificationError:
     error.verify_message = "self-signed certificate"
     error.verify_code = code
     return error
+
+
+@pytest.mark.parametrize(
+    ("seconds", "advice"), [(3.1, "check the address"), (4.5, "this process was 1.5 s late itself")]
+)
+def test_timeout_of_a_starved_process_does_not_blame_the_network(
+    seconds: float, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([100.0, 100.0 + seconds])
+    monkeypatch.setattr(base, "monotonic", lambda: next(clock))
+    with (
+        pytest.raises(ConnectError, match=f"no answer within 3 s; {advice}"),
+        connect_errors(URL, Settings(connect_timeout=3)),
+    ):
+        raise TimeoutError
 
 
 @pytest.mark.parametrize(
@@ -130,6 +146,9 @@ def test_unknown_option_error_lists_known_ones() -> None:
         check_options(URL, frozenset({"more", "ca"}))
     with pytest.raises(UrlError, match="unknown option 'ca'; tcp has no options"):
         check_options(URL, frozenset())
+    with pytest.raises(UrlError) as refused:
+        check_options(parse_url("rsocket+tcp://h:1?token=hidden"), frozenset())
+    assert "hidden" not in str(refused.value)
 
 
 def test_a_link_that_breaks_is_lost_and_one_that_ends_is_not() -> None:

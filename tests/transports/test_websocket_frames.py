@@ -239,6 +239,21 @@ def test_the_first_message_may_have_a_limit_of_its_own() -> None:
     assert frames.violation is not None
 
 
+@BOTH
+def test_beginning_of_a_long_first_message_is_returned(masked: bool) -> None:
+    message = bytes(range(200))
+    frames = FrameReader(masked=masked, max_bytes=1_000, width=3, first_max_bytes=100)
+    assert frames.feed(frame(2, message, masked)) == b"\0\0\xc8" + message[:32]
+    assert frames.violation is not None and frames.violation.code == CloseCode.MESSAGE_TOO_BIG
+    # Later ones, those that are skipped, and fragments are not: their senders are known, or need no answer.
+    frames = FrameReader(masked=masked, max_bytes=100, width=3, first_max_bytes=50)
+    assert frames.feed(frame(2, b"first", masked) + frame(2, message, masked)) == b"\0\0\x05first"
+    frames = FrameReader(masked=masked, max_bytes=100, width=4, first_max_bytes=50, skip_long=True)
+    assert frames.feed(frame(2, message, masked)) == b""
+    frames = FrameReader(masked=masked, max_bytes=100, width=3, first_max_bytes=50)
+    assert frames.feed(frame(2, b"1", masked, fin=False) + frame(0, message, masked)) == b""
+
+
 def test_no_message_is_longer_than_its_length_can_say() -> None:
     frames = reader(max_bytes=1 << 30)
     frames.feed(head(0x82, 1 << 24))

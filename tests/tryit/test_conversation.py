@@ -112,3 +112,16 @@ async def test_tells_what_the_server_offers() -> None:
     told = talk.messages[-1]
     assert (told["state"], told["url"]) == ("connected", URL)
     assert len(told["description"].routes) == len(told["signatures"]) == len(KINDS)
+
+
+async def test_what_is_copied_has_a_known_kind() -> None:
+    talk = Talk(None)
+    await talk.say(op="copy", kind="call; touch x #", route="a")
+    assert talk.messages[-1]["type"] == "refused" and "there is no kind" in talk.messages[-1]["message"]
+
+
+async def test_a_text_that_no_command_can_have_is_in_the_program() -> None:
+    talk = Talk(None)
+    await talk.say(op="copy", kind="call", route="a", data="a\0b")
+    copied = talk.messages[-1]
+    assert "command" not in copied and "NUL" in copied["refused"] and "'a\\x00b'" in copied["python"]

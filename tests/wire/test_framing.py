@@ -130,7 +130,7 @@ def test_idle_deframer_keeps_no_buffer(wire: Wire) -> None:
     assert deframer.buffer == b""
 
 
-# THREATS 2, 5: a length that is too small; 4: one that is too large, or has the reserved bit set.
+# THREATS 2, 5: a length that is too small; 4: one that is too large, with the reserved bit and without it.
 @pytest.mark.parametrize(
     ("prefix", "data", "smallest"),
     [
@@ -141,7 +141,8 @@ def test_idle_deframer_keeps_no_buffer(wire: Wire) -> None:
         (4, "00000003", 12),
         (4, "0000000f", 12),
         (4, "7fffffff", 12),
-        (4, "80000014", 12),
+        (4, "8000000f", 12),
+        (4, "800003fd", 12),
         (4, "ffffffff", 12),
     ],
 )
@@ -153,6 +154,17 @@ def test_impossible_length_is_an_error_each_time(wire: Wire, prefix: int, data: 
             deframer.next()
         assert not caught.value.ignorable
         deframer.feed(b"more")
+
+
+# ReactiveSocket 0.0, Frame Header Format: the top bit of the length is reserved. River has no such bit.
+def test_reserved_bit_of_a_length_is_ignored(wire: Wire) -> None:
+    body = b"x" * 12
+    data = b"".join(bytes((top, 0, 0, 16)) + body for top in (0x80, 0, 0x80))
+    assert wire.framing.Deframer(4, 1000, 12).split(data) == [body] * 3
+    river = wire.framing.deframer(1000)
+    river.feed(b"\x80\0\0\x0c" + body)
+    with pytest.raises(wire.errors.FrameError, match="exceeds the maximum"):
+        river.next()
 
 
 def test_limit_may_be_raised_between_frames(wire: Wire) -> None:

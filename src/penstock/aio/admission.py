@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
-from ..errors import ApplicationError, LimitExceeded, LocalError, PenstockError, SessionClosed, SessionError
+from ..errors import ApplicationError, LocalError, PenstockError, SessionClosed, SessionError, SetupRejected
 from ..events import Closed, Draining, Established, Event, MetadataPushed, Requested, Unlinked
 from ..transports import SCOPE, Link
 from .dispatch import without_requests
@@ -17,7 +17,18 @@ from .driver import Driver
 from .exchanges import ends_task
 from .holds import ADMISSION, HOOK
 from .intercept import bound
-from .setup import Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, checked, rejection
+from .setup import (
+    REJECTED,
+    Acceptor,
+    Admitted,
+    ConnectionHook,
+    Setup,
+    Verdict,
+    accept,
+    certificate_of,
+    checked,
+    rejection,
+)
 
 __all__ = ["Admission", "ended"]
 
@@ -242,8 +253,8 @@ class Admission:
                 raise
             self._acceptor_task = None
             if isinstance(error, TimeoutError) and timeout.expired():
-                # Not a rejection: the client may retry successfully.
-                self._give_up(LimitExceeded(f"the acceptor took longer than acceptor_timeout ({limit:g} s)"))
+                # A temporary rejection: the client may retry successfully.
+                self._give_up(SetupRejected.late(limit, REJECTED))
             else:
                 self._reject(error)
             # The transport's closing handshake must be read.

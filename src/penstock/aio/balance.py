@@ -20,6 +20,7 @@ from ..errors import (
     SessionError,
     SetupRejected,
 )
+from ..functions import check_plain
 from ..kinds import Kind
 from ..payload import Payload
 from ..protocols import EXAMPLE_URL
@@ -111,6 +112,7 @@ def balance(
         return Node(url, dial(url), policy, PeakEwma(half_life), Failures(half_life), rejections, changed)
 
     chosen = strategy_named(strategy) if isinstance(strategy, str) else strategy
+    check_plain(chosen.pick, "the method pick of a strategy")
     return Balancer(Balanced(places, make, chosen, policy, settings, clock), retry_rejected)
 
 

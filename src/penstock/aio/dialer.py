@@ -170,7 +170,9 @@ class _LinkRestorer:
     def unlinked(self) -> None:
         """Start to open another link."""
         if self.driver is not None and (self._task is None or self._task.done()):
-            self._task = self.driver.loop.create_task(self._resume(self.driver))
+            # Whoever reports the loss, such as a timer of another connection, may run in another context.
+            context = self.driver.dispatch.context.copy()
+            self._task = self.driver.loop.create_task(self._resume(self.driver), context=context)
             self.driver.over.add_done_callback(self._stop)
 
     async def _resume(self, driver: Driver) -> None:

@@ -25,6 +25,7 @@ cdef class Dispatch:
     cdef dict _fires
     cdef public object context
     cdef object _on_session_event
+    cdef object _pushes
     cdef Turns _turns
     cdef readonly LateRequests late
 

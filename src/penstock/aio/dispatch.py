@@ -34,6 +34,7 @@ from .items import Items
 from .late_answer import LateAnswer
 from .late_requests import CHECK_EVERY, LateRequests
 from .pump import pump
+from .pushes import Pushes
 from .service import Service
 from .sizes import size_of
 from .sources import SingleItem, Source
@@ -66,7 +67,8 @@ class Dispatch:
     """
 
     __slots__ = (
-        "_calls", "_fires", "_on_session_event", "_turns", "context", "exchanges", "flow", "late", "service"
+        "_calls", "_fires", "_on_session_event", "_pushes", "_turns", "context", "exchanges", "flow", "late",
+        "service"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, service: Service, on_session_event: Callable[[Event], None]) -> None:
@@ -77,6 +79,7 @@ class Dispatch:
         self.context = self.flow.lane.context
         self._turns = self.flow.turns
         self.late = LateRequests(exchanges, self.take)
+        self._pushes = Pushes(exchanges, self.context)
 
     def serve(self, service: Service) -> None:
         """Use the handlers of `service` for further requests."""
@@ -177,12 +180,9 @@ class Dispatch:
             exchanges.inbound[stream_id].push(event.metadata)
         elif stream_id and self.flow.session.is_ours(stream_id) and not exchanges.owns(stream_id):
             exchanges.unowned(event)
-        elif stream_id not in exchanges.abandoned:
+        elif not stream_id or stream_id not in exchanges.abandoned:
             # A responder does not receive pushed metadata in order with items.
-            try:
-                self.context.copy().run(self.service.pushed, event.metadata)
-            except BaseException:
-                logger.exception("the push handler failed")
+            self._pushes.take(self.service, event.metadata)
 
     def _end(self, event: Event) -> None:
         """Handle an event that ends a stream, or half of it."""

@@ -88,7 +88,7 @@ class Flow:
     ) -> None:
         self.loop = loop
         self.session = session
-        self.account = session.account
+        self.account = connection.account = session.account
         self.settings = settings
         self.connection = connection
         self.name = connection.address

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from ..connection import Connection
 from ..errors import LocalError
+from ..functions import yields
 from ..kinds import Kind
 from ..payload import Payload
 from .annotations import UNTYPED, Types
@@ -110,16 +111,24 @@ def chain(interceptors: Iterable[Interceptor], last: Next) -> Next:
 
 
 def _call_interceptor(interceptor: Interceptor, after: Next, request: Request) -> Awaitable[Any]:
-    return interceptor(request, after)
+    result: Any = interceptor(request, after)
+    return result if inspect.isawaitable(result) else _returned(result)
+
+
+async def _returned(result: Any) -> Any:
+    """Return the result of an interceptor that is a plain function, and has not called `next`."""
+    return result
 
 
 def check_interceptor(interceptor: Interceptor) -> None:
     """Check that a function can be called as an interceptor.
 
     Raises:
-        LocalError: It takes other arguments.
+        LocalError: It takes other arguments, or yields.
 
     """
+    if yields(interceptor):
+        raise LocalError(f"the interceptor {interceptor!r} yields; it must return the result of next(request)")
     try:
         inspect.signature(interceptor).bind("request", "next")
     except TypeError as error:

@@ -66,9 +66,9 @@ class _Bound(Service):
         """Return the kind of a route's handler other than FIRE."""
         return self._service.kind_of(route)
 
-    def pushed(self, metadata: bytes) -> None:
-        """Pass pushed metadata to the push handler."""
-        self._service.pushed(metadata)
+    def pushed(self, metadata: bytes) -> Any:
+        """Pass pushed metadata to the push handler, and return its result."""
+        return self._service.pushed(metadata)
 
     def routes(self) -> list[tuple[Kind, str]]:
         """Return the kind and route of each handler, sorted."""

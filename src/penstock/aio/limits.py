@@ -13,6 +13,7 @@ from ..session import Session
 from ..settings import Settings
 from ..tap import Refusal, RefusalCause
 from ..transports.places import Places
+from . import descriptors
 from .setup import REJECTED, Admitted, Verdict
 
 __all__ = ["Limits", "RefusalCounter"]
@@ -41,7 +42,11 @@ class Limits:
     A link counts from when it is accepted. Until its first message has been read, it may still resume a session. Such
     links are therefore counted separately, with the same limits: an address at its limit can still reconnect. A new one
     gets the place of the one that has been silent for longest, of its own address if that is at its limit. Sessions
-    without a link do not count as connections; `Settings.max_sessions` limits their number.
+    without a link do not count as connections; `Settings.max_sessions` limits their number, and beyond it, the client
+    that has most of them loses its oldest one.
+
+    The process may have fewer descriptors than `Settings.max_connections`. Then no client gets more than are left for
+    others, and when none are left, the address with most silent links loses its oldest one.
 
     A session counts for the address of its link until the acceptor has named a principal, and then for that.
 
@@ -56,8 +61,8 @@ class Limits:
         self._pending_of: dict[str, Places[Newcomer]] = {}
         self._linked: Counter[str] = Counter()
         self._clients: dict[Session, str] = {}
-        # Sessions without a link, the oldest first.
-        self._unlinked: dict[Session, None] = {}
+        # Sessions without a link, by client, the oldest first.
+        self._unlinked: dict[str, dict[Session, None]] = {}
         self._junk = RefusalCounter(settings.max_refusals_per_address)
         self._guesses = RefusalCounter(settings.max_refusals_per_address)
         self._refused = RefusalCounter(settings.max_refusals_per_address)
@@ -74,7 +79,16 @@ class Limits:
             return Refusal(RefusalCause.CLIENT_LIMIT, f"{self._of_one_client} {SILENT}")
         if not self._pending.make_room(now):
             return Refusal(RefusalCause.LIMIT, f"{self._of_all} {SILENT}")
-        return None
+        return None if self._spare_descriptor(now) else Refusal(RefusalCause.LIMIT, _of_descriptors())
+
+    def _spare_descriptor(self, now: float) -> bool:
+        """Return True if there is a descriptor for the link that was accepted last, maybe after evicting another."""
+        spare = descriptors.spare()
+        if spare >= 0:
+            return True
+        # What is evicted is closed in the next turn of the loop. Until then, it must fit into a part of the reserve.
+        crowded = max(self._pending_of.values(), key=len, default=None)
+        return crowded is not None and -spare <= descriptors.reserve(descriptors.limit()) // 2 and crowded.evict(now)
 
     def refused(self, address: str, now: float) -> bool:
         """Count a link that a limit refuses; return True if it is to be logged."""
@@ -138,9 +152,14 @@ class Limits:
         """Return why a new session from `address` is refused; None if it is accepted."""
         if self._linked.total() >= self.settings.max_connections:
             return Refusal(RefusalCause.LIMIT, f"{self._of_all} are open")
-        if self._linked[address] >= self.settings.max_connections_per_address:
-            return Refusal(RefusalCause.CLIENT_LIMIT, f"{self._of_one_client} are open")
-        return None
+        reason = self._full_for(address)
+        return Refusal(RefusalCause.CLIENT_LIMIT, reason) if reason else None
+
+    def _full_for(self, client: str) -> str:
+        """Return which limit a client has reached; empty if it may have another session, whose link is there."""
+        if self._linked[client] >= self.settings.max_connections_per_address:
+            return f"{self._of_one_client} are open"
+        return _of_descriptors() if self._linked[client] > max(descriptors.spare(), 0) else ""
 
     def linked(self, session: Session, client: str) -> None:
         """Count the link of `session`, instead of its earlier one, for an address or `Connection.counted_as`."""
@@ -158,30 +177,41 @@ class Limits:
         client = connection.counted_as
         if connection.principal == before or self._clients.get(session, client) == client:
             return
-        if self._linked[client] >= self.settings.max_connections_per_address:
+        reason = self._full_for(client)
+        if reason:
             connection.principal = before
-            raise SetupRejected.full(f"{self._of_one_client} are open for {client}", REJECTED)
+            raise SetupRejected.full(f"{reason}, for {client}", REJECTED)
         self.linked(session, client)
 
     def unlinked(self, session: Session) -> Session | None:
         """Count `session` as one without a link; return the one to end if there are too many."""
+        client = self._clients.get(session, "")
         self.ended(session)
-        self._unlinked[session] = None
-        if len(self._unlinked) <= self.settings.max_sessions:
+        self._clients[session] = client
+        self._unlinked.setdefault(client, {})[session] = None
+        if sum(map(len, self._unlinked.values())) <= self.settings.max_sessions:
             return None
-        oldest = next(iter(self._unlinked))
+        # Of clients with equally many, the one that has had some for longest.
+        most = max(self._unlinked.values(), key=len)
+        oldest = next(iter(most))
         # Its end is reported later. Many links may be lost before that, and each must end a different session.
-        del self._unlinked[oldest]
+        self.ended(oldest)
         return oldest
 
     def ended(self, session: Session) -> None:
         """Uncount a session."""
-        self._unlinked.pop(session, None)
         client = self._clients.pop(session, None)
-        if client is not None:
-            self._linked[client] -= 1
-            if not self._linked[client]:
-                del self._linked[client]
+        if client is None:
+            return
+        unlinked = self._unlinked.get(client, {})
+        if session in unlinked:
+            del unlinked[session]
+            if not unlinked:
+                del self._unlinked[client]
+            return
+        self._linked[client] -= 1
+        if not self._linked[client]:
+            del self._linked[client]
 
     @property
     def _of_one_client(self) -> str:
@@ -190,6 +220,10 @@ class Limits:
     @property
     def _of_all(self) -> str:
         return f"max_connections ({self.settings.max_connections})"
+
+
+def _of_descriptors() -> str:
+    return f"descriptors ({descriptors.limit()} of this process) are in use"
 
 
 class RefusalCounter:

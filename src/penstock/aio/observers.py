@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 from ..connection import Connection
+from ..errors import LocalError
+from ..functions import is_async, yields
 from ..session import Session
 from ..settings import Settings
 from ..tap import Refusal, Tap
@@ -28,6 +30,8 @@ class Observers:
     def __init__(
         self, taps: Iterable[Tap] = (), hook: ConnectionHook | None = None, acceptor: Acceptor | None = None
     ) -> None:
+        if hook is not None and (is_async(hook) or yields(hook)):
+            raise LocalError(f"on_connection is {hook!r}, which needs the decorator contextlib.asynccontextmanager")
         self.taps = list(taps)
         self._all = Taps(self.taps)
         self._hook = hook

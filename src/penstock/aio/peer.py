@@ -166,8 +166,8 @@ class Peer:
             manual: Request only the first `credit` items. Request more with :meth:`Stream.grant`.
             endless: Request a stream that is not expected to complete, if the protocol has a separate kind for it
                 (ReactiveSocket 0.0: REQUEST_SUB).
-            on_push: Called with metadata that the peer pushes, in order with the items (ReactiveSocket 0.0). Without
-                it, pushed metadata is ignored.
+            on_push: A plain function that is called with metadata that the peer pushes, in order with the items
+                (ReactiveSocket 0.0). Without it, pushed metadata is ignored.
 
         Raises:
             LocalError: `credit` is less than 1.

@@ -252,13 +252,13 @@ class TaskPump(Half):
                 self.send(item)
                 flow.schedule_write(left - self.burst_left)
                 self.limit_burst()
-                if self.on_credit is not None:
-                    # Streams that share what a session may send have no grants of their own.
-                    self.on_credit(self.credit)
                 while self.many is not None:
                     await self._ready()
                     self.send_many()
                     flow.schedule_write()
+                if self.on_credit is not None:
+                    # Streams that share what a session may send have no grants of their own.
+                    self.on_credit(self.credit)
         finally:
             await close_items(items)
         self.session.complete(self.stream_id)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from ..errors import LocalError, SetupRejected
+from ..functions import check_plain
 
 if TYPE_CHECKING:
     from .peer import Peer
@@ -233,6 +234,7 @@ class Reconnect:
             raise LocalError(f"Reconnect.factor is {self.factor}; it must be at least 1")
         if not 0 <= self.jitter <= 1:
             raise LocalError(f"Reconnect.jitter is {self.jitter}; it must lie between 0 and 1")
+        check_plain(self.retry, "Reconnect.retry")
         if self.new_calls not in ("wait", "fail"):
             raise LocalError(f"Reconnect.new_calls is {self.new_calls!r}; it must be 'wait' or 'fail'")
 

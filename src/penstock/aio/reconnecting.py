@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from inspect import isawaitable
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from ..errors import ConnectError, LeaseMissing, PenstockError, SessionClosed, SessionError
 from .connectors import Connector
@@ -340,7 +341,9 @@ class Reconnecting(Connector):
         """Run `Reconnect.on_connect` for a new connection."""
         assert self._policy.on_connect is not None
         try:
-            await self._policy.on_connect(self.peer)
+            hook: Any = self._policy.on_connect(self.peer)
+            if isawaitable(hook):
+                await hook
         except BaseException as error:
             if ends_task(error):
                 raise

@@ -13,6 +13,7 @@ import msgspec
 
 from ..connection import Connection
 from ..errors import Invalid, LocalError
+from ..functions import is_async
 from .handlers import Handler
 
 __all__ = ["Patterns", "RoutedHandler", "has_variables", "with_variables"]
@@ -150,7 +151,7 @@ def with_variables(function: Callable[..., Any], route: str) -> tuple[Callable[.
     globals_of = getattr(inspect.unwrap(function), "__globals__", {})
     types = {name: _type_of(parameters.get(name), globals_of, route) for name in names}
 
-    if inspect.iscoroutinefunction(function):
+    if is_async(function):
 
         @wraps(function)
         async def handle(*arguments: Any) -> Any:

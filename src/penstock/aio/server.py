@@ -22,6 +22,7 @@ from ..tap import Refusal, RefusalCause, Tap
 from ..transports import MAX_REFUSED_LINKS, Discard, HangUp, Link, Listen, Listener, Refused
 from ..transports.places import Places
 from ..urls import Url, parse_urls
+from . import descriptors
 from .arrivals import Arrival
 from .background import Background
 from .connectors import Direct
@@ -251,8 +252,14 @@ class Server:
         try:
             self._open_folder()
             for url in self._urls:
-                messages = transports.carries_messages(url)
-                make = detectors(url.protocol, self._settings, self._folder, messages=messages, options=url.options)
+                make = detectors(
+                    url.protocol,
+                    self._settings,
+                    self._folder,
+                    messages=transports.carries_messages(url),
+                    exclusive=transports.names_protocol(url),
+                    options=url.options,
+                )
                 listener = await self._listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
                 self._listeners.append(listener)
         except BaseException:
@@ -292,9 +299,12 @@ class Server:
         return accept
 
     def _explainer(self, refused: Callable[[], Arrival]) -> Arrival | None:
-        """Return the receiver of a refused link, which reads its set-up to reject it; None if there are too many."""
+        """Return the receiver of a refused link, which reads its set-up to reject it; None if there are too many.
+
+        One that is refused for lack of descriptors must not keep its own.
+        """
         now = asyncio.get_running_loop().time()
-        if not self._explained.make_room(now):
+        if descriptors.spare() < 0 or not self._explained.make_room(now):
             return None
         arrival = refused()
         self._explained.take(arrival, now)
@@ -378,14 +388,14 @@ class Server:
         self._arrivals.discard(arrival)
 
     def _unlinked(self, session: Session) -> None:
-        """Let a session wait for another link; if too many wait, end the one that has waited longest."""
+        """Let a session wait for another link; if too many wait, end one of the client that has most of them."""
         oldest = self._limits.unlinked(session)
         if oldest is None:
             return
         driver = self._drivers[oldest]
         limit = self._settings.max_sessions
         error = LimitExceeded(
-            f"more than max_sessions ({limit}) sessions were without a link, this one for the longest time"
+            f"more than max_sessions ({limit}) sessions were without a link, most of them of this client"
         )
         logger.warning("%s: session ended: %s", driver.flow.name, error)
         driver.session.close(driver.loop.time(), error)

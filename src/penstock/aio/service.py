@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from ..errors import LocalError
+from ..functions import yields
 from ..kinds import Kind
 from ..settings import Settings
 from .annotations import REQUEST, Types, arguments_of, types_of
@@ -76,7 +77,7 @@ class Service:
         self._kinds: dict[str, Kind] = {}
         self._patterns: dict[int, Patterns] = {}
         self._converters: dict[Handler, tuple[str, Callable[[list[str]], Any]]] = {}
-        self._push: Callable[[bytes], None] | None = None
+        self._push: Callable[[bytes], Any] | None = None
 
     def call(
         self, route: str, *, init: Any = None, response: Any = None, errors: Iterable[Any] = ()
@@ -152,17 +153,28 @@ class Service:
         feed = import_module("..serving.feed", __package__)
         self.stream(route)(feed.JournalFeed(path, source))
 
-    def push(self, handler: Callable[[bytes], None]) -> Callable[[bytes], None]:
-        """Register a plain function ``handler(metadata)`` for metadata that a peer pushes for the whole connection.
+    def push(self, handler: H) -> H:
+        """Register a handler ``handler(metadata)`` for metadata that a peer pushes for the whole connection.
 
-        Use it as a decorator. Its errors are logged.
+        It is a plain function or a coroutine function. Metadata of one connection is handled in order: while a
+        coroutine function runs, further metadata waits, and too much of it stops reading. Errors are logged. Use it as
+        a decorator.
 
         Raises:
-            LocalError: The service already has a push handler.
+            LocalError: The service already has a push handler, or the handler takes other arguments, or yields.
 
         """
         if self._push is not None:
             raise LocalError("the service already has a push handler; it can have only one")
+        if yields(handler):
+            raise LocalError("the push handler yields items, which nobody would receive; let it return")
+        try:
+            inspect.signature(handler).bind(b"metadata")
+        except ValueError:
+            # Some functions of C have no signature.
+            pass
+        except TypeError as error:
+            raise LocalError(f"the push handler must accept (metadata): {error}") from None
         self._push = handler
         return handler
 
@@ -243,10 +255,9 @@ class Service:
             return next((each for each in kinds if self._patterns[each].find(route) is not None), None)
         return kind
 
-    def pushed(self, metadata: bytes) -> None:
-        """Pass pushed metadata to the push handler; without one it is ignored."""
-        if self._push is not None:
-            self._push(metadata)
+    def pushed(self, metadata: bytes) -> Any:
+        """Pass pushed metadata to the push handler, and return its result; without one it is ignored."""
+        return None if self._push is None else self._push(metadata)
 
     def routes(self) -> list[tuple[Kind, str]]:
         """Return the kind and route of each handler, sorted."""
@@ -345,6 +356,5 @@ def _check(function: Callable[..., Any], kind: Kind, route: str) -> None:
     except TypeError as error:
         others = ", or only items annotated as Items or AsyncIterator" if kind.sends_items else ", or nothing"
         raise LocalError(f"{what} must accept ({', '.join(wanted)}){others}: {error}") from None
-    yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
-    if yields and kind not in (Kind.STREAM, Kind.CHANNEL):
+    if yields(function) and kind not in (Kind.STREAM, Kind.CHANNEL):
         raise LocalError(f"{what} yields items, but its kind returns one; register it as a stream or channel")

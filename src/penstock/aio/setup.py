@@ -83,8 +83,8 @@ Acceptor = Callable[[Setup], "Verdict | Awaitable[Verdict]"]
 """Checks a set-up: a function or coroutine function, which raises to reject the client. The text of a SetupRejected or
 an ApplicationError is sent to the client; after any other error the client is told only that it was rejected. It may
 return the service for this connection, or an :class:`Admitted` with the identity of the client; None selects the
-server's service. A coroutine that takes longer than `Settings.acceptor_timeout` is canceled, and its connection is
-closed."""
+server's service. A coroutine that takes longer than `Settings.acceptor_timeout` is canceled, and its client is
+rejected; it may try again."""
 
 
 ConnectionHook: TypeAlias = Callable[[Connection], AbstractAsyncContextManager[Any]]

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import ApplicationError, LeaseMissing, LocalError, SessionClosed
+from ..functions import check_plain
 from ..kinds import Kind
 from ..payload import Payload
 from .connectors import MAX_REFUSALS, Connector
@@ -59,7 +60,8 @@ class Stream(Items):
         interceptors: Functions around the opening of the stream, the outermost first.
 
     Raises:
-        LocalError: The requested credit is less than 1, or the source of outgoing items is not iterable.
+        LocalError: The requested credit is less than 1, the source of outgoing items is not iterable, or `on_push` is a
+            coroutine function.
 
     """
 
@@ -85,6 +87,8 @@ class Stream(Items):
             raise LocalError(f"credit is {credit}; a stream needs at least 1")
         if wanted.outgoing is not None:
             check_source(wanted.outgoing)
+        if wanted.on_push is not None:
+            check_plain(wanted.on_push, "on_push")
         super().__init__(settings)
         self._connector = connector
         self._wanted = wanted

@@ -12,6 +12,7 @@ from ..connection import Connection
 from ..errors import Canceled as CanceledError
 from ..errors import LinkError, Rejected, SetupRejected
 from ..events import Canceled, Closed, Completed, Established, Event, Failed, ItemReceived, Requested, RunReceived
+from ..functions import check_plain
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..session import Session
@@ -47,6 +48,7 @@ class Taps:
         for tap in taps:
             for what, methods in self._methods.items():
                 if what[0] != "_" and getattr(type(tap), what) is not getattr(Tap, what):
+                    check_plain(getattr(tap, what), f"{type(tap).__name__}.{what}")
                     methods.append(getattr(tap, what))
 
     def any_defines(self, names: Set[str]) -> bool:
@@ -333,6 +335,8 @@ def cause_of(error: Exception | None) -> RefusalCause:
         return RefusalCause.INVALID
     if error.closing:
         return RefusalCause.CLOSING
+    if error.undecided:
+        return RefusalCause.TIMEOUT
     return RefusalCause.CLIENT_LIMIT if error.temporary else RefusalCause.REJECTED
 
 

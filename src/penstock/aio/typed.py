@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ..connection import Connection
 from ..errors import ApplicationError, FrameError, Invalid, LocalError, Mismatch
+from ..functions import is_async
 from ..kinds import Kind
 from ..payload import MetadataPush, Payload, PayloadRun
 from ..protocols import data_mime, spec_of
@@ -66,7 +67,7 @@ class TypedHandler(Handler):
         # The handler receives the Payload itself, whose data must match the schema.
         self._raw = takes_payload(function)
         # A coroutine function is called only where its result is awaited.
-        self._begin = self._begin_later if inspect.iscoroutinefunction(function) else self._begin_now
+        self._begin = self._begin_later if is_async(function) else self._begin_now
         self._encode = self._encoded_items if kind.answers_items else self._encoded
 
     def _converter(self, part: str, wanted: Any) -> Converter | None:

@@ -6,7 +6,8 @@ of a file is therefore trusted without reading all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
@@ -15,16 +16,60 @@ import pyarrow.parquet as pq
 
 from ..errors import JournalCorrupt
 from ..journal.format import SCHEMA
-from ..objects import Store
+from ..objects import Store, open_store
 from ..objects.folder import FolderStore
 from .manifest import Segment, checksum
 from .parquet import CHUNK_BYTES, chunk_checksum, chunk_range
 from .ranges import RangeFile
 
-__all__ = ["SealedFile"]
+__all__ = ["SealedFile", "check_files"]
 
 _MAX_FOOTER_BYTES: Final = 1 << 26
-_POSITION: Final = "position"
+_CHECKS: Final = 32
+"""Files to check at a time: nearly all of the time is spent waiting for a store."""
+
+
+def check_files(uri: str, files: Iterable[tuple[str, Segment]]) -> None:
+    """Check that files in the store at a URI are those that a manifest lists, given their names and entries.
+
+    `JournalCorrupt` is raised if a file is not the one that was sealed.
+    """
+    store = open_store(uri)
+    with ThreadPoolExecutor(_CHECKS) as pool:
+        for _ in pool.map(lambda each: _checked_footer(store, *each), files):
+            pass
+
+
+def _checked_footer(store: Store, name: str, segment: Segment) -> bytes:
+    """Return the footer of a file, by one request; `JournalCorrupt` if the file is not the one that was sealed.
+
+    A footer tells where everything in a file is, and how many rows it has. So a missing, shorter or longer file, a
+    neighbor and one with other rows are found, but not changed bytes before the footer: readers check those.
+    """
+    # One byte more than there is, so that the same request finds a longer file.
+    footer = store.get(name, _footer_start(store, name, segment), segment.footer_bytes + 1)
+    if footer is None:
+        raise _error(store, name, "the file is missing")
+    if len(footer) != segment.footer_bytes:
+        raise _error(store, name, f"its size is not {segment.size} bytes, as in the manifest")
+    _compare(store, name, segment, footer)
+    return footer
+
+
+def _footer_start(store: Store, name: str, segment: Segment) -> int:
+    if not 0 < segment.footer_bytes <= min(segment.size, _MAX_FOOTER_BYTES):
+        raise _error(store, name, f"its footer has {segment.footer_bytes} bytes")
+    return segment.size - segment.footer_bytes
+
+
+def _compare(store: Store, name: str, segment: Segment, footer: Any) -> None:
+    if checksum(footer) != segment.footer:
+        raise _error(store, name, "it is not the file that the manifest lists: its footer differs")
+
+
+def _error(store: Store, name: str, why: str) -> JournalCorrupt:
+    where = f"{store.uri.partition('?')[0]}/{name}"
+    return JournalCorrupt(f"{where}: {why}; restore this file from a copy of the log")
 
 
 class _Source(Protocol):
@@ -61,23 +106,20 @@ class SealedFile:
     """
 
     def __init__(self, store: Store, name: str, segment: Segment) -> None:
-        self._where = f"{store.uri.partition('?')[0]}/{name}"
+        self._store = store
+        self._name = name
         self._segment = segment
-        if not 0 < segment.footer_bytes <= _MAX_FOOTER_BYTES:
-            raise self.error(f"its footer has {segment.footer_bytes} bytes")
         self._source: _Source
         if isinstance(store, FolderStore):
+            start = _footer_start(store, name, segment)
             content = self._mapped(store, name)
+            footer = content.slice(start)
+            _compare(store, name, segment, footer)
             self._source, reader = _Mapped(content), pa.BufferReader(content)
         else:
-            tail = store.get(name, segment.size - segment.footer_bytes, segment.footer_bytes)
-            if tail is None or len(tail) != segment.footer_bytes:
-                raise self.error("the file is missing or cut off")
-            self._source = reader = RangeFile(store, name, segment.size, tail)
+            footer = _checked_footer(store, name, segment)
+            self._source = reader = RangeFile(store, name, segment.size, footer)
         with self._damage():
-            footer = self._source.part(segment.size - segment.footer_bytes, segment.footer_bytes)
-            if checksum(footer) != segment.footer:
-                raise ValueError("the checksum of its footer does not match")
             # Otherwise it would read more than the footer to find that.
             metadata = pq.read_metadata(pa.BufferReader(footer))
             self._parquet = pq.ParquetFile(reader, metadata=metadata)
@@ -127,7 +169,7 @@ class SealedFile:
 
     def error(self, why: str) -> JournalCorrupt:
         """Return the error for a problem of this file."""
-        return JournalCorrupt(f"{self._where}: {why}; restore this file from a copy of the log")
+        return _error(self._store, self._name, why)
 
     def _check_schema(self) -> None:
         metadata = self._parquet.metadata

@@ -155,9 +155,15 @@ class ArchiveReader:
             return first, end
         raise self._lost(position, position + 1)
 
-    def segments(self) -> list[Extent]:
-        """Return the rows of each segment, and the bytes that they have, or had, as Arrow segments, in order."""
-        hot = [] if self._hot is None else self._hot.segments()
+    def segments(self, *, timed: bool = False) -> list[Extent]:
+        """Return the rows of each segment, and the bytes that they have, or had, as Arrow segments, in order.
+
+        The times of sealed segments are known; for those of others see `JournalReader.segments`.
+        """
+        hot = [] if self._hot is None else self._hot.segments(timed=timed)
+        if timed:
+            # Some may have been sealed while they were read.
+            self._find_cold()
         if self._cold is None:
             return hot
         below = hot[0].first if hot else self.end

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from itertools import accumulate
+from math import inf
 
 import msgspec
 
@@ -71,13 +73,22 @@ def _cut(segments: list[Segment], options: SealOptions, needed: int, now: float)
     """Return the position below which nothing is kept; 0 if everything is."""
     cut, size = 0, sum(each.size for each in segments)
     oldest = None if options.keep is None else (now - options.keep) * _MICROSECONDS
-    for each in segments:
-        old = oldest is not None and (each.times is None or each.times[1] < oldest)
+    for each, latest in zip(segments, _latest(segments), strict=True):
+        old = oldest is not None and (each.times is None or latest < oldest)
         if each.end > needed or not (old or (options.keep_bytes is not None and size > options.keep_bytes)):
             break
         cut = each.end
         size -= each.size
     return cut
+
+
+def _latest(segments: list[Segment]) -> list[float]:
+    """Return when the latest row of each segment was received, at the latest: rows after it were received later.
+
+    Otherwise a clock that was ahead for a moment would keep all later rows, until that time has come.
+    """
+    found = [inf if each.times is None else each.times[1] for each in reversed(segments)]
+    return [*accumulate(found, min)][::-1]
 
 
 def _sweep(catalog: Catalog, manifest: Manifest) -> None:

@@ -104,7 +104,8 @@ class Sealer:
         if self._options.keep is None and self._options.keep_bytes is None:
             return
         now = self._clock()
-        if now - self._retired.get(source, float("-inf")) >= RETIRE_SECONDS:
+        # The clock may have gone back.
+        if not 0 <= now - self._retired.get(source, float("-inf")) < RETIRE_SECONDS:
             self._retired[source] = now
             retire(self._journal.path, source, self._options, clock=self._clock)
 

@@ -31,7 +31,7 @@ from .options import SealOptions
 from .parquet import Origin, gap_text, origin_of, same_rows, segment_of, write
 from .stores import journal_store
 
-__all__ = ["Sealed", "seal"]
+__all__ = ["Sealed", "due", "seal"]
 
 logger = logging.getLogger("penstock.archive")
 
@@ -108,6 +108,28 @@ def seal(
     raise StoreError(f"{log.catalog.store.uri}: log {source!r} is being sealed by another process; it will go on there")
 
 
+def due(
+    journal: str | os.PathLike[str],
+    source: str,
+    options: SealOptions | None = None,
+    *,
+    force: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> list[Extent]:
+    """Return the rows that `seal` would seal now, and their bytes as Arrow; each is one file. Nothing is changed.
+
+    Arguments and errors are those of `seal`.
+    """
+    log = _Log(journal, source, options or SealOptions())
+    now = clock()
+    found = []
+    span = log.due(log.newest(), now, force=force)
+    while span is not None:
+        found.append(Extent(*span, log.reader.bytes_between(*span)))
+        span = log.due_after(span[1], now, force=force)
+    return found
+
+
 class _Log:
     """A log with its Arrow segments in a folder, and its sealed ones in a store."""
 
@@ -176,7 +198,7 @@ class _Log:
         if state is None:
             return False
         settled = self.reader.segments()[0].end > state.end if self.reader.segments() else True
-        return (settled or self._options.local_bytes > 0) and self._due(state.end, now, force=force) is None
+        return (settled or self._options.local_bytes > 0) and self.due_after(state.end, now, force=force) is None
 
     def due(self, manifest: Manifest, now: float, *, force: bool) -> tuple[int, int] | None:
         """Return the positions to be sealed next; None if it is not time yet."""
@@ -185,9 +207,10 @@ class _Log:
                 f"{self.folder}: rows {manifest.end} to {self.reader.first - 1} were trimmed and not sealed; seal this "
                 "log into another store, which begins after them"
             )
-        return self._due(manifest.end if manifest.version else self.reader.first, now, force=force)
+        return self.due_after(manifest.end if manifest.version else self.reader.first, now, force=force)
 
-    def _due(self, first: int, now: float, *, force: bool) -> tuple[int, int] | None:
+    def due_after(self, first: int, now: float, *, force: bool) -> tuple[int, int] | None:
+        """Return the positions to be sealed next if the rows before `first` are sealed; None if it is not time yet."""
         extents = [each for each in self.reader.segments()[:-1] if each.end > first]
         size = 0
         for each in extents:

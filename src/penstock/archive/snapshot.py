@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..journal.layout import is_served
 from ..journal.served import served_journal
+from .file import check_files
 from .manifest import Segment
 from .reader import ArchiveReader
 
@@ -35,6 +36,20 @@ class Snapshot:
     def files_between(self, start: int, end: int) -> list[tuple[str, Segment]]:
         """Return the files with rows between two positions."""
         return [(name, each) for name, each in self.files if each.first < end and each.end > start]
+
+    def check(self) -> None:
+        """Check that each file is the one that was sealed, before another program reads it.
+
+        It reads only the footers. Bytes before them can still be damaged: let the other program verify the checksums of
+        pages, or read everything with `verify_sealed`.
+
+        Raises:
+            JournalCorrupt: A file is missing, shorter or longer, or another one.
+            StoreError: The store cannot be reached.
+
+        """
+        if self.files:
+            check_files(self.store, self.files)
 
 
 def snapshot(journal: str | os.PathLike[str], source: str) -> Snapshot:

@@ -30,6 +30,8 @@ class Audit:
     """First and end position of the rows that differ from what was sent."""
     surplus: int = 0
     """Rows that the log has, and that were not sent: they are there twice, or the stream is another client's."""
+    partial: int = 0
+    """Rows at the end of the log that cannot be compared yet, because the rest of their block is on its way."""
 
     @property
     def waiting(self) -> int:
@@ -39,7 +41,7 @@ class Audit:
     @property
     def unknown(self) -> int:
         """Items that cannot be compared: the log has trimmed them, or the publisher has forgotten their digests."""
-        return min(self.sent, self.rows) - self.compared
+        return min(self.sent, self.rows) - self.compared - self.partial
 
     @property
     def agrees(self) -> bool:
@@ -54,6 +56,8 @@ class Audit:
         if self.surplus:
             return f"the log has {self.surplus:,} more rows of the stream than the publisher has sent"
         waiting = f"; {self.waiting:,} more items are on their way" if self.waiting else ""
+        if self.partial:
+            waiting = f"; the last {self.partial:,} rows are compared when the rest of their block is there{waiting}"
         untold = (
             f"; {self.unknown:,} cannot be compared: their rows or digests are no longer kept" if self.unknown else ""
         )
@@ -77,18 +81,20 @@ def compare(log: LogReader, start: int, sent: Sent, rows: int = 0) -> Audit:
     known = {sent.first + at: bytes.fromhex(digest) for at, digest in enumerate(sent.blocks)}
     if sent.items % BLOCK_ITEMS:
         known[sent.items // BLOCK_ITEMS] = bytes.fromhex(sent.rest)
-    compared = 0
+    compared = partial = 0
     differing = []
     for number, digest in known.items():
         first = start + number * BLOCK_ITEMS
         end = min(first + BLOCK_ITEMS, start + sent.items)
+        if first >= log.first and first < log.end < end:
+            partial = log.end - first
         if first < log.first or end > log.end:
             continue
         compared += end - first
         if _digest(log, first, end) != digest:
             differing.append((first, end))
     surplus = max(0, rows - max(sent.items, sent.taken))
-    return Audit(start, sent.items, log.end - start, compared, _joined(differing), surplus)
+    return Audit(start, sent.items, log.end - start, compared, _joined(differing), surplus, partial)
 
 
 def _digest(log: LogReader, first: int, end: int) -> bytes:

@@ -31,7 +31,7 @@ __all__ = ["ROUTE", "Query", "Sent", "State", "audited"]
 ROUTE: Final = "penstock.audit"
 """The reserved route: a call with a `Query` returns a list of `Sent`, both in the connection's encoding, or as JSON."""
 MAX_STREAMS: Final = 1_024
-"""Streams to remember. Beyond it, the one that was opened first is forgotten; each takes at most some 200 KiB."""
+"""Streams to remember. Beyond it, the client that has most loses its oldest; each takes at most about 200 KiB."""
 MAX_REQUEST_BYTES: Final = 4_096
 """Request data up to this size is remembered, to tell streams of one route apart."""
 MAX_ANSWER_BLOCKS: Final = 65_536
@@ -107,8 +107,10 @@ class _Audit:
     """The streams of a service."""
 
     def __init__(self) -> None:
-        self._streams: dict[str, deque[_Stream]] = {}
-        self._opened: deque[_Stream] = deque()
+        self._streams: dict[str, dict[_Stream, None]] = {}
+        # Of each client, by its address or principal: it may come back, and ask then.
+        self._opened: dict[str, deque[_Stream]] = {}
+        self._count = 0
 
     async def watch(self, request: Request, next: Next) -> Any:
         """Digest the items of a stream while they are sent."""
@@ -116,20 +118,29 @@ class _Audit:
         if request.kind != Kind.STREAM or not request.handled or not isinstance(answer, Answer):
             return answer
         stream = _Stream(request.route, request.payload.data, sent_data(request.connection))
-        self._remember(stream)
+        self._remember(stream, request.connection.counted_as)
         # Not a wrapper of the answer: the sending half would then treat plain iterables as asynchronous ones.
         source = answer.source
         return Answer(_each(source, stream) if isinstance(source, AsyncIterable) else _every(source, stream))
 
-    def _remember(self, stream: _Stream) -> None:
-        if len(self._opened) == MAX_STREAMS:
-            oldest = self._opened.popleft()
-            streams = self._streams[oldest.route]
-            streams.popleft()
-            if not streams:
-                del self._streams[oldest.route]
-        self._opened.append(stream)
-        self._streams.setdefault(stream.route, deque()).append(stream)
+    def _remember(self, stream: _Stream, client: str) -> None:
+        if self._count == MAX_STREAMS:
+            self._forget()
+        self._count += 1
+        self._opened.setdefault(client, deque()).append(stream)
+        self._streams.setdefault(stream.route, {})[stream] = None
+
+    def _forget(self) -> None:
+        """Forget the oldest stream of the client that has most."""
+        client = max(self._opened, key=lambda each: len(self._opened[each]))
+        oldest = self._opened[client].popleft()
+        streams = self._streams[oldest.route]
+        del streams[oldest]
+        if not streams:
+            del self._streams[oldest.route]
+        if not self._opened[client]:
+            del self._opened[client]
+        self._count -= 1
 
     def answer(self, request: Payload) -> bytes:
         """Answer a `Query`, the newest stream first. Connections without a known encoding use JSON."""
@@ -143,7 +154,7 @@ class _Audit:
     def _answer(self, query: Query) -> list[Sent]:
         left = MAX_ANSWER_BLOCKS
         answer = []
-        for stream in reversed(self._streams.get(query.route, ())):
+        for stream in reversed(self._streams.get(query.route, {})):
             if stream.matches(query):
                 sent = stream.sent(left)
                 left -= len(sent.blocks)

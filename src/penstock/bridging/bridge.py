@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import ssl as tls
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -34,8 +33,6 @@ logger = logging.getLogger("penstock.bridge")
 
 TEXT_MIME: Final = "application/json"
 """The MIME type of the text form of data."""
-MAX_PUSHES: Final = 100
-"""Metadata pushes of all clients that wait for their upstreams."""
 
 
 def bridge(
@@ -112,7 +109,6 @@ class _Bridge:
         self._counters = counters
         self._clients: dict[Connection, tuple[Upstream, Forwarder]] = {}
         self._forms = {_data_mime(place): text_form(place.protocol, place.options) for place in places}
-        self._pushes: set[asyncio.Task[None]] = set()
         self.service = AnyRoute(kinds.kind_of, self._forward)
         self.service.push(self._pushed)
 
@@ -177,14 +173,12 @@ class _Bridge:
         form: TextForm | None = self._forms.get((client.protocol, client.data_mime))
         return Side(client, form)
 
-    def _pushed(self, metadata: bytes) -> None:
+    async def _pushed(self, metadata: bytes) -> None:
         client = self._clients.get(current_connection())
-        if client is None or len(self._pushes) >= MAX_PUSHES:
+        if client is None:
             self._counters.metadata_dropped += 1
-            return
-        task = asyncio.ensure_future(client[0].push(metadata))
-        self._pushes.add(task)
-        task.add_done_callback(self._pushes.discard)
+        else:
+            await client[0].push(metadata)
 
 
 def _merges_calls(connection: Connection) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -15,8 +14,10 @@ from ..protocols import spec_of
 from ..urls import parse_url
 from .arguments import Route, Url
 from .connect_options import SessionOptions
+from .console import say, say_json
 from .exits import FAILED
 from .groups import grouped
+from .values import duration
 
 if TYPE_CHECKING:
     from ..archive import ArchiveReader
@@ -37,7 +38,7 @@ class AuditOptions:
         None
     )
     wait: Annotated[
-        float, Option("--wait", metavar="SECONDS", min=0, help="How long to wait for items that were sent.")
+        float, Option("--wait", metavar="SECONDS", parser=duration(), help="How long to wait for items that were sent.")
     ] = 5.0
     as_json: Annotated[bool, Option("--json", help="Print the result as a JSON object.")] = False
 
@@ -66,11 +67,13 @@ def audit(url: Url, route: Route, options: SessionOptions, auditing: AuditOption
     if start is None:
         raise LocalError(f"log {source!r} of {auditing.journal} was not written by a collector, or has no stream yet")
     rows = log.end - start
-    request = "" if identity.request is None else identity.request.data
-    streams = run(_ask(url, options, Query(route, identity.uuid, request)))
-    if not streams and spec_of(parse_url(url).protocol).sent_data:
-        # The publisher knows the request only as it was sent; the log has a digest of it as it was written.
-        streams = run(_ask(url, options, Query(route)))
+    query = Query(route)
+    collected = identity.request
+    if collected is not None and not spec_of(parse_url(collected.url or url).protocol).sent_data:
+        # Otherwise the publisher knows the request only as it was sent, and the log has a digest of it as it was
+        # written: the digest could match only the stream of another client, which wrote the same text.
+        query = Query(route, identity.uuid, collected.data)
+    streams = run(_ask(url, options, query))
     if not streams:
         raise LocalError(
             f"the publisher has not sent this stream since it was started: it knows no stream {route!r} with the "
@@ -78,7 +81,7 @@ def audit(url: Url, route: Route, options: SessionOptions, auditing: AuditOption
         )
     deadline = time.monotonic() + auditing.wait
     found = [compare(_caught_up(log, start + sent.items, deadline), start, sent, rows) for sent in streams]
-    # Several clients may have made the same request.
+    # Several clients may have made the same request, or any request of the route. A stream that agrees wins.
     best = max(found, key=lambda each: (each.agrees, each.compared))
     _print(source, best, auditing.as_json)
     if not best.agrees or best.waiting or (best.unknown and not best.compared):
@@ -129,8 +132,12 @@ def _print(source: str, found: Audit, as_json: bool) -> None:
         "rows": found.rows,
         "compared": found.compared,
         "unknown": found.unknown,
+        "partial": found.partial,
         "waiting": found.waiting,
         "differing": found.differing,
         "surplus": found.surplus,
     }
-    print(json.dumps(fields) if as_json else f"{source}: {found}")
+    if as_json:
+        say_json(fields)
+    else:
+        say(f"{source}: {found}")

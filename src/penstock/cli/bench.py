@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -14,18 +13,20 @@ import typer
 from typer import Option
 
 from ..errors import LocalError
-from ..kinds import Kind
-from ..texts import shown_json
+from ..kinds import KIND_NAMES, Kind
+from ..texts import shown_line
 from .arguments import Credit, Route, Url
 from .benchtable import progress, table
 from .bodies import bodies_of
+from .confirm import Yes, allow_replacing
 from .connect_options import ConnectOptions
-from .connection import log, with_peers
+from .connection import with_peers
+from .console import note, say, say_json
 from .exits import CANCELED, FAILED
 from .groups import grouped
 from .request_options import RequestOptions
 from .signals import stop_signal
-from .values import offering
+from .values import duration, offering
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -39,7 +40,6 @@ __all__ = ["bench"]
 
 FIRE: Final = Kind.FIRE.name.lower()
 FIRED: Final = "a fire ends when it is written; the server may not have received it, or not have handled it"
-KINDS: Final = tuple(kind.name.lower() for kind in Kind)
 SECONDS: Final = 10.0
 """The duration of a round without --duration and --count."""
 MAX_IN_FLIGHT: Final = 100_000
@@ -52,7 +52,8 @@ class LoadOptions:
     """The kind of request, how many of them, and for how long."""
 
     kind: Annotated[
-        str, Option("--kind", help=f"The kind of request: {', '.join(KINDS)}.", autocompletion=offering(*KINDS))
+        str,
+        Option("--kind", help=f"The kind of request: {', '.join(KIND_NAMES)}.", autocompletion=offering(*KIND_NAMES)),
     ] = "call"
     in_flight: Annotated[
         str, Option("--in-flight", metavar="N[,N…]", help="Requests in flight, over all connections; one round each.")
@@ -66,11 +67,17 @@ class LoadOptions:
     ] = None
     duration: Annotated[
         float | None,
-        Option("--duration", metavar="SECONDS", min=0.001, help=f"Duration of a round; {SECONDS:g} by default."),
+        Option(
+            "--duration",
+            metavar="SECONDS",
+            parser=duration(0.001),
+            help=f"Duration of a round; {SECONDS:g} by default.",
+        ),
     ] = None
     count: Annotated[int | None, Option("--count", metavar="N", min=1, help="Requests of a round.")] = None
     warm_up: Annotated[
-        float, Option("--warm-up", metavar="SECONDS", min=0, help="Time before each round that is not measured.")
+        float,
+        Option("--warm-up", metavar="SECONDS", parser=duration(), help="Time before each round that is not measured."),
     ] = 1.0
     items: Annotated[
         int, Option("--items", metavar="N", min=0, help="Items that an upload or channel sends, each with --data.")
@@ -92,8 +99,8 @@ class LoadOptions:
         """Return the function that sends a request."""
         from ..load.requests import Load, sender
 
-        if self.kind not in KINDS:
-            raise LocalError(f"--kind {self.kind!r} is unknown; use one of: {', '.join(KINDS)}")
+        if self.kind not in KIND_NAMES:
+            raise LocalError(f"--kind {self.kind!r} is unknown; use one of: {', '.join(KIND_NAMES)}")
         kind = Kind[self.kind.upper()]
         return sender(
             Load(kind=kind, route=route, payload=request, items=self.items, take=self.take, credit=self.credit)
@@ -111,6 +118,7 @@ def bench(
     html: Annotated[
         Path | None, Option("--html", metavar="FILE", help="Also write a report with charts to this file.")
     ] = None,
+    yes: Yes = False,
 ) -> None:
     """Send many requests, and print latencies and throughput. Ctrl-C prints what was measured so far.
 
@@ -122,6 +130,8 @@ def bench(
     """
     if html is not None and not html.absolute().parent.is_dir():
         raise LocalError(f"there is no folder {str(html.absolute().parent)!r} for --html")
+    if html is not None:
+        allow_replacing(html, yes)
     paces = load.paces()
     request_route, payload = request.request(url, route, options.settings(url))
     send = load.send(request_route, bodies_of(url).outgoing(payload))
@@ -177,8 +187,10 @@ class _Bench:
 
 async def _watch(one: Round, title: str, status: Status | None) -> None:
     """Show the progress of a round until this task is canceled."""
+    from rich.text import Text
+
     while status is not None:
-        status.update(f"{title}: {progress(one.measured, one.elapsed())}")
+        status.update(Text(shown_line(f"{title}: {progress(one.measured, one.elapsed())}")))
         await asyncio.sleep(REFRESH_SECONDS)
 
 
@@ -193,9 +205,10 @@ def _status() -> AbstractContextManager[Status | None]:
 
 def _print(results: list[Measured], title: str, as_json: bool, notes: list[str]) -> None:
     if as_json:
-        print(shown_json(json.dumps({"title": title, "rounds": [each.as_json() for each in results]})))
+        say_json({"title": title, "rounds": [each.as_json() for each in results]})
     else:
-        print("\n".join([*table(results), *notes]), flush=True)
+        for line in [*table(results), *notes]:
+            say(line)
 
 
 def _write(path: Path, results: list[Measured], title: str) -> None:
@@ -205,7 +218,7 @@ def _write(path: Path, results: list[Measured], title: str) -> None:
         path.write_text(report(results, title), encoding="utf-8")
     except OSError as error:
         raise LocalError(f"cannot write {str(path)!r}: {error.strerror}") from error
-    log(f"report in {path}")
+    note(f"report in {path}")
 
 
 def _numbers(text: str) -> list[int]:

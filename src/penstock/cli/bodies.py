@@ -10,6 +10,7 @@ import msgspec
 from ..errors import ApplicationError, FrameError, LocalError, Mismatch
 from ..payload import Payload
 from ..protocols import TextForm, text_form
+from ..strict_json import strict_json
 from ..urls import parse_url
 from .lines import paced
 
@@ -72,8 +73,8 @@ class CborText:
         from ..schema.formats import CBOR
 
         try:
-            return CBOR.encode(msgspec.json.decode(data))
-        except msgspec.DecodeError as error:
+            return CBOR.encode(strict_json(data))
+        except ValueError as error:
             raise LocalError(f"the data is written as CBOR, so it must be JSON: {error}") from None
 
     def to_json(self, body: bytes) -> bytes:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Argument, Option
 
-from ..access.listening import server_tls
 from ..errors import LocalError
 from ..kinds import Kind
 from ..texts import shown_json
 from .connect_options import SessionOptions, of_context
-from .connection import log
+from .console import LOGS, SERVING, note, start_logging
 from .contexts import offered
 from .groups import grouped
 from .schemas import KIND_OF, procedures_of
@@ -24,9 +22,8 @@ from .values import offering
 if TYPE_CHECKING:
     from ..bridging.counters import Counters
 
-__all__ = ["Log", "UpstreamOptions", "bridge", "start_logging"]
+__all__ = ["Log", "UpstreamOptions", "bridge"]
 
-LOGS: Final = ("text", "json")
 KINDS: Final = tuple(kind.name.lower() for kind in Kind if kind is not Kind.FIRE)
 Log = Annotated[str, Option("--log", help="The form of logs: text or json.", autocompletion=offering(*LOGS))]
 
@@ -110,18 +107,19 @@ def bridge(
     The upstream sends items only as clients request them. Each client has its own connection to the upstream. Stop it
     with Ctrl-C or SIGTERM: requests in flight may finish first.
 
-    Example: penstock bridge rsocket+ws://:7878 river+tcp://localhost:7879
+    Example: penstock bridge rsocket+ws://localhost:7878 river+tcp://localhost:7879
 
-    Example: penstock bridge river+ws://:7879/river rsocket+tls://db.example.org:7878 --kind quotes.live=stream
+    Example: penstock bridge river+ws://localhost:7880/river rsocket+tls://db.example.org:7878 --kind quotes.live=stream
     """
     from ..aio.loop import run
     from ..bridging.bridge import bridge as bridged
     from ..bridging.counters import Counters
 
     settings = options.settings()
-    urls = server_tls([listen], options.cafile, options.cert, options.key)
-    arguments = upstream.arguments(to) | {"kinds": _schema_kinds(schema) | _given_kinds(kind)}
-    start_logging(log_form)
+    urls, acceptor = options.door([listen])
+    kinds = _schema_kinds(schema) | _given_kinds(kind)
+    arguments = upstream.arguments(to) | {"kinds": kinds, "acceptor": acceptor}
+    start_logging(SERVING, log_form)
     counters = Counters()
     run(
         until_stopped(
@@ -134,17 +132,6 @@ def bridge(
     )
     if options.stats:
         _print(counters)
-
-
-def start_logging(form: str) -> None:
-    """Write logs to standard error, as text or as lines of JSON."""
-    if form not in LOGS:
-        raise LocalError(f"--log {form!r} is not known; use text or json")
-    from ..observe.logs import JsonLines, TextLines
-
-    handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines() if form == "json" else TextLines("%(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 def _given_kinds(given: list[str]) -> dict[str, Kind]:
@@ -165,4 +152,4 @@ def _schema_kinds(source: str | None) -> dict[str, Kind]:
 
 
 def _print(counters: Counters) -> None:
-    log(shown_json(json.dumps(counters.as_json())))
+    note(shown_json(json.dumps(counters.as_json())))

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import re
 import signal
-import sys
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -19,15 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer import Argument, Option
 
+from .. import units
 from ..access.listening import server_tls
 from ..errors import LocalError
 from ..texts import counted
 from .arguments import Credit
 from .bodies import bodies_of
 from .connect_options import SessionOptions
+from .console import COLLECTING, note, say, say_json, start_logging
 from .contexts import offered, resolved
-from .credentials import credentials
 from .durable import STOPPED, DurableOptions, collect_in_group
+from .entrance import AllowAnonymous, entrance
 from .exits import CANCELED
 from .feeds import FeedsOptions
 from .given import given_settings
@@ -40,16 +39,16 @@ from .signals import stop_signal
 if TYPE_CHECKING:
     from ..journal.collect import Collector, Progress
     from ..replica.group import Membership
+    from ..serving.host import Listening
 
-SHARED: Final = "quiet cafile cert key options".split()
-OF_A_FILE: Final = frozenset([*SHARED, *"config check workers http log serve".split()])
+SHARED: Final = "quiet cafile cert key allow_anonymous options".split()
+OF_A_FILE: Final = frozenset([*SHARED, *"config check workers http http_name log serve".split()])
 """The options of --config."""
 OF_LISTENING: Final = frozenset([*SHARED, *"listen receive stage_bytes journal budget auth set".split()])
 """The options of --listen."""
-OF_OTHERS: Final = frozenset("check workers http log receive stage_bytes".split())
+OF_OTHERS: Final = frozenset("check workers http http_name log receive stage_bytes".split())
 """Options that a single stream does not have."""
 REPORT_SECONDS: Final = 2.0
-UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +73,7 @@ class CollectOptions:
             help="Serve the journal to readers elsewhere, which show the token in PENSTOCK_SERVE_TOKEN; repeatable.",
         ),
     ] = field(default_factory=list)
+    allow_anonymous: AllowAnonymous = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress.")] = False
     as_json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False
 
@@ -129,7 +129,7 @@ def collect(
                 "--config names the streams and journals: use it without URL, ROUTE, --journal and --listen"
             )
         _refuse((given[name] for name in given if name not in OF_A_FILE), "with --config")
-        feeds.run(_serve_table(collecting, options))
+        feeds.run(_serve_table(collecting, options), allow_anonymous=collecting.allow_anonymous)
     elif listening.listen:
         if url is not None or journal is None:
             raise LocalError("--listen needs --journal, and no URL and ROUTE: clients connect to this process")
@@ -140,7 +140,8 @@ def collect(
     elif url is None or route is None or journal is None:
         raise LocalError("give URL, ROUTE and --journal of one stream, or --config FILE for many")
     else:
-        _refuse((given[name] for name in given if name in OF_OTHERS), "without --config and --listen")
+        unused = OF_OTHERS if collecting.serve else OF_OTHERS | {"allow_anonymous"}
+        _refuse((given[name] for name in given if name in unused), "without --config and --listen")
         _collect_one(url, route, journal, request, options, collecting, durable.membership(journal))
 
 
@@ -172,14 +173,14 @@ def _listener(
 ) -> Listener:
     from ..settings import Settings
 
+    urls = server_tls(listening.listen, options.cafile, options.cert, options.key)
     return Listener(
-        urls=server_tls(listening.listen, options.cafile, options.cert, options.key),
+        urls=urls,
         routes=listening.routes(),
         journal=journal,
         budget_bytes=size_of(collecting.budget),
         stage_bytes=size_of(listening.stage_bytes),
-        credentials=None if request.auth is None else credentials(request.auth),
-        closed=request.auth is not None or options.cafile is not None,
+        acceptor=entrance(urls, request.auth, collecting.allow_anonymous),
         settings=Settings(**given_settings(options.set)),
     )
 
@@ -198,7 +199,7 @@ def _collect_one(
     from ..journal import Request
     from ..journal.collect import Collector
 
-    logging.basicConfig(format="penstock: %(message)s", handlers=[StandardError()])
+    start_logging(COLLECTING, handler=StandardError())
     settings = options.settings(url)
     request_route, payload = request.request(url, route, settings)
     payload = bodies_of(url).outgoing(payload)
@@ -220,41 +221,60 @@ def _collect_one(
         accept_loss=collecting.accept_loss,
         request=Request(route, payload.data, request.lasting_metadata(payload), address),
     )
-    progress, stopped = run(_collect(made, journal, collecting, member))
+    progress, stopped = run(_collect(made, journal, collecting, _readers(collecting), member))
     _print_result(progress, stopped is None, collecting.as_json)
     if stopped == signal.SIGINT:
         raise typer.Exit(CANCELED)
 
 
 def size_of(text: str) -> int:
-    """Return a size in bytes, given as 1000000, 64KiB, 256MiB or 4GiB."""
-    match = re.fullmatch(r"([1-9][0-9]{0,17})(KiB|MiB|GiB|)", text)
-    if match is None:
-        raise LocalError(f"{text!r} is not a size in bytes; use a form such as 1000000, 256MiB or 4GiB")
-    return int(match[1]) * UNITS[match[2]]
+    """Return a size in bytes, as `units.size` reads it; `LocalError` if it is not one."""
+    try:
+        return units.size(text)
+    except ValueError as error:
+        raise LocalError(f"{text!r} is not valid; {error}") from None
+
+
+def _readers(options: CollectOptions) -> Listening | None:
+    """Return where the journal is served, and to whom; None if it is not. It is checked before anything begins."""
+    if not options.serve:
+        return None
+    from ..serving.door import OPERATOR_TOKEN, environment_token
+    from ..serving.host import Listening, check
+
+    where = Listening(
+        urls=tuple(options.serve),
+        token=environment_token(),
+        operator=environment_token(OPERATOR_TOKEN),
+        allow_anonymous=options.allow_anonymous,
+    )
+    check(where)
+    return where
 
 
 async def _collect(
-    made: Callable[..., Collector], journal: Path, options: CollectOptions, member: Membership | None
+    made: Callable[..., Collector],
+    journal: Path,
+    options: CollectOptions,
+    readers: Listening | None,
+    member: Membership | None,
 ) -> tuple[Progress, signal.Signals | None]:
     """Collect, and serve the journal meanwhile. Return the progress, and the signal that has ended it or None."""
     async with AsyncExitStack() as serving:
         told: list[Callable[[str], None]] = []
-        if options.serve:
-            from ..serving.door import environment_token
-            from ..serving.host import Host, Listening
+        if readers is not None:
+            from ..serving.host import Host
 
-            where = Listening(urls=tuple(options.serve), token=environment_token())
-            host = await serving.enter_async_context(Host({"journal": str(journal)}, where))
+            host = await serving.enter_async_context(Host({"journal": str(journal)}, readers))
             told.append(host.journals.stand_by)
             for url in host.urls:
-                print(f"serving the journal on {url}", file=sys.stderr, flush=True)
+                note(f"serving the journal on {url}")
         if member is None:
             progress, stopped = await _collected(made(), options.quiet)
         else:
             progress, stopped = await collect_in_group(member, made, partial(_reported, quiet=options.quiet), *told)
-        if options.serve and stopped is None:
-            print("the stream is complete; the journal is served until Ctrl-C", file=sys.stderr, flush=True)
+        if readers is not None and stopped is None:
+            note("the stream is complete; the journal is served until Ctrl-C")
             await stop_signal()
         return progress, stopped
 
@@ -267,7 +287,7 @@ async def _collected(collector: Collector, quiet: bool) -> tuple[Progress, signa
     try:
         await work
     except asyncio.CancelledError:
-        print(STOPPED, file=sys.stderr)
+        note(STOPPED)
     return collector.progress, stopped.result() if work.cancelled() else None
 
 
@@ -285,13 +305,13 @@ def _print_result(progress: Progress, complete: bool, as_json: bool) -> None:
     """Print what was collected."""
     if as_json:
         fields = {"items": progress.rows, "bytes": progress.size, "gaps": progress.gaps, "position": progress.position}
-        print(json.dumps(fields | {"complete": complete}))
+        say_json(fields | {"complete": complete})
         return
     if progress.already:
-        print(f"the stream is already complete, at {progress.position:,}; use --again to collect it again")
+        say(f"the stream is already complete, at {progress.position:,}; use --again to collect it again")
         return
     gaps = f", {counted(progress.gaps, 'gap')}" if progress.gaps else ""
-    print(f"collected {counted(progress.rows, 'item')}{gaps}; the journal ends at {progress.position:,}")
+    say(f"collected {counted(progress.rows, 'item')}{gaps}; the journal ends at {progress.position:,}")
 
 
 async def _report(collector: Collector) -> None:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from typing import TypeVar
 
 from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
-from ..payload import Payload
-
 __all__ = ["colored"]
 
-Write = Callable[[Payload], bytes]
+T = TypeVar("T")
 
 
-def colored(write: Write) -> Write:
+def colored(write: Callable[[T], bytes]) -> Callable[[T], bytes]:
     """Return a function that adds colors to the lines of `write` that are JSON objects or arrays.
 
     It returns `write` itself if the terminal has no colors, or the user wants none (NO_COLOR).
@@ -27,8 +26,8 @@ def colored(write: Write) -> Write:
         return write
     highlighter = JSONHighlighter()
 
-    def written(payload: Payload) -> bytes:
-        line = write(payload)
+    def written(item: T) -> bytes:
+        line = write(item)
         if not _is_json(line):
             return line
         with console.capture() as capture:

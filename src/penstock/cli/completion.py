@@ -11,13 +11,11 @@ from typer import Argument
 
 from ..errors import LocalError
 from .contexts import MARK, with_context
-from .values import offering
+from .values import ASKED, offering
 
-__all__ = ["ASKED", "answer", "completion", "rejoined"]
+__all__ = ["answer", "completion", "rejoined"]
 
 PROGRAM: Final = "penstock"
-ASKED: Final = "_PENSTOCK_COMPLETE"
-"""The variable in which a shell's script asks for candidates, by typer's convention."""
 SHELLS: Final = ("bash", "zsh", "fish", "powershell", "pwsh")
 
 
@@ -72,7 +70,8 @@ def _insert_context(words: list[str], penstock: Any) -> None:
 def rejoined(words: list[str], current: int) -> tuple[list[str], int]:
     """Return the words that the user sees, and the index of the current one.
 
-    Bash also divides words at each colon and equals sign (COMP_WORDBREAKS), and so every URL.
+    Bash also divides words at each colon and equals sign (COMP_WORDBREAKS), and so every URL, and after the at sign of
+    a context.
     """
     whole: list[str] = []
     place = 0
@@ -83,7 +82,7 @@ def rejoined(words: list[str], current: int) -> tuple[list[str], int]:
             whole[-1] += word
         else:
             whole.append(word)
-        glued = is_break
+        glued = is_break or word == "@"
         if index == current:
             place = len(whole) - 1
     return whole, place if current < len(words) else len(whole)

@@ -19,7 +19,7 @@ from .credentials import credentials
 from .given import given_settings
 from .optionsfile import OptionsFile
 from .trust import client_tls
-from .values import read_bytes
+from .values import duration, read_bytes
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -129,11 +129,16 @@ class ConnectOptions(SessionOptions):
 
     resume: Annotated[
         float | None,
-        Option("--resume", metavar="SECONDS", min=0.001, help="Resume broken connections; give up after this time."),
+        Option(
+            "--resume",
+            metavar="SECONDS",
+            parser=duration(0.001),
+            help="Resume broken connections; give up after this time.",
+        ),
     ] = None
     retry: Annotated[int, Option("--retry", metavar="N", min=0, help="Retry N times if no connection can be made.")] = 0
     timeout: Annotated[
-        float | None, Option("--timeout", metavar="SECONDS", min=0, help="Overall time limit, in seconds.")
+        float | None, Option("--timeout", metavar="SECONDS", parser=duration(), help="Overall time limit, in seconds.")
     ] = None
     debug: Debug = False
     show_secrets: ShowSecrets = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from time import monotonic
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ApplicationError
 from ..urls import parse_url
 from .bodies import bodies_of
+from .console import note
 from .framedump import FrameDump
 from .lines import paced
 from .output import Printer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .connect_options import ConnectOptions
     from .request_options import RequestOptions
 
-__all__ = ["ask", "log", "print_items", "summary", "with_peer", "with_peers"]
+__all__ = ["ask", "print_items", "summary", "with_peer", "with_peers"]
 
 
 def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: ConnectOptions) -> None:
@@ -59,7 +59,7 @@ def with_peers(url: str, count: int, use: Callable[[list[Peer]], Awaitable[None]
     taps: list[Tap] = [metrics] if options.stats else []
     if options.debug:
         messages = carries_messages(parse_url(url))
-        taps.append(FrameDump(log, secrets=options.show_secrets, messages=messages))
+        taps.append(FrameDump(note, secrets=options.show_secrets, messages=messages))
     policy = Reconnect(attempts=1 + options.retry, initial=True) if options.retry else None
     # An extension can be used only after the server's hello has listed it.
     shared: dict[str, Any] = {"settings": settings, "confirm": bool(settings.extensions)}
@@ -82,7 +82,7 @@ def with_peers(url: str, count: int, use: Callable[[list[Peer]], Awaitable[None]
         run(main())
     finally:
         if options.stats:
-            log(summary(metrics.snapshot(), monotonic() - began))
+            note(summary(metrics.snapshot(), monotonic() - began))
 
 
 def ask(
@@ -129,8 +129,3 @@ def summary(counted: MetricsSnapshot, seconds: float) -> str:
         f" bytes: {counted.received_bytes:,} received, {counted.sent_bytes:,} sent;"
         f" {seconds:.3f} s, {items / max(seconds, 1e-6):,.0f} items/s"
     )
-
-
-def log(line: str) -> None:
-    """Write a line to standard error and flush it."""
-    print(line, file=sys.stderr, flush=True)

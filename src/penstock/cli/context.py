@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from typer import Argument, Option
 
 from ..errors import LocalError
+from ..texts import shown_line
 from ..urls import parse_url
+from .confirm import Yes, confirm
 from .connect_options import SessionOptions
-from .contexts import Contexts, Saved, check_name, load, save
+from .console import say, say_json
+from .contexts import Contexts, Saved, check_name, load, offered_names, save
 from .credentials import check_form
 from .groups import grouped
 from .repeated import is_given, without_secret
@@ -26,7 +29,7 @@ app = typer.Typer(
 
 UNSAVED: Final = frozenset({"name", "server", "saved_context"})
 
-Name = Annotated[str, Argument(help="The name of a context.", autocompletion=lambda: list(load().contexts))]
+Name = Annotated[str, Argument(help="The name of a context.", autocompletion=offered_names)]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
@@ -61,14 +64,12 @@ def add(
     contexts.contexts[name] = saved
     contexts.current = contexts.current or name
     save(contexts)
-    print(f"{name}: {server}{' (current)' if contexts.current == name else ''}")
+    say(f"{name}: {server}{' (current)' if contexts.current == name else ''}")
 
 
 @app.command("use")
 def use(
-    name: Annotated[
-        str, Argument(help="The name of a context; - for none.", autocompletion=lambda: [*load().contexts])
-    ],
+    name: Annotated[str, Argument(help="The name of a context; - for none.", autocompletion=offered_names)],
 ) -> None:
     """Choose the context of verbs that are given no URL.
 
@@ -76,7 +77,7 @@ def use(
     """
     contexts = load()
     contexts.current = "" if name == "-" else name
-    print(f"{name}: {contexts.find(name).url}" if contexts.current else "there is no current context now")
+    say(f"{name}: {contexts.find(name).url}" if contexts.current else "there is no current context now")
     save(contexts)
 
 
@@ -88,23 +89,24 @@ def ls(as_json: AsJson = False) -> None:
     """
     contexts = load()
     if as_json:
-        print(json.dumps({name: _shown(contexts, name) for name in sorted(contexts.contexts)}))
+        say_json({name: _shown(contexts, name) for name in sorted(contexts.contexts)})
         return
     if not contexts.contexts:
-        print("there are no contexts; add one with `penstock context add NAME URL`")
+        say("there are no contexts; add one with `penstock context add NAME URL`")
         return
     table = Table("", "name", "URL", "options", box=None, pad_edge=False)
     for name in sorted(contexts.contexts):
         fields = _shown(contexts, name)
         options = " ".join(f"--{key.replace('_', '-')}" for key in fields["options"])
-        table.add_row("*" if fields["current"] else "", name, fields["url"], options)
+        cells = (shown_line(text) for text in (name, fields["url"], options))
+        table.add_row("*" if fields["current"] else "", *map(Text, cells))
     Console().print(table)
 
 
 @app.command("show")
 def show(
     name: Annotated[
-        str | None, Argument(help="A context; by default the current one.", autocompletion=lambda: [*load().contexts])
+        str | None, Argument(help="A context; by default the current one.", autocompletion=offered_names)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -117,22 +119,22 @@ def show(
         raise LocalError("there is no current context; choose one with `penstock context use NAME`")
     fields = _shown(contexts, name or contexts.current)
     if as_json:
-        print(json.dumps(fields))
+        say_json(fields)
         return
-    print(f"{name or contexts.current}: {fields['url']}{' (current)' if fields['current'] else ''}")
+    say(f"{name or contexts.current}: {fields['url']}{' (current)' if fields['current'] else ''}")
     for key, value in fields["options"].items():
         for each in value if isinstance(value, list) else [value]:
-            print(f"  --{key.replace('_', '-')}{'' if each is True else f' {each}'}")
+            say(f"  --{key.replace('_', '-')}{'' if each is True else f' {each}'}")
 
 
 @app.command("rm")
-def remove(name: Name) -> None:
-    """Remove a context.
+def remove(name: Name, yes: Yes = False) -> None:
+    """Remove a context. On a terminal it asks first.
 
     Example: penstock context rm prod
     """
     contexts = load()
-    contexts.find(name)
+    confirm(f"Remove the context {name}, {shown_line(contexts.find(name).url)}?", yes)
     del contexts.contexts[name]
     if contexts.current == name:
         contexts.current = ""

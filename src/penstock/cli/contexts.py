@@ -13,8 +13,11 @@ from typing import Any, Final
 import msgspec
 import typer
 
+from ..access.private import replacing
 from ..errors import LocalError
+from ..strict_json import strict_json
 from .places import configuration
+from .values import completable
 
 __all__ = [
     "ADDRESS",
@@ -25,6 +28,7 @@ __all__ = [
     "load",
     "needs_url",
     "offered",
+    "offered_names",
     "resolved",
     "save",
     "with_context",
@@ -82,12 +86,12 @@ def load() -> Contexts:
     """Return the user's contexts. Raises LocalError if their file cannot be read."""
     path = _file()
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Contexts)
+        return msgspec.convert(strict_json(path.read_bytes()), Contexts)
     except FileNotFoundError:
         return Contexts()
     except OSError as error:
         raise LocalError(f"cannot read the contexts in {str(path)!r}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (ValueError, msgspec.ValidationError) as error:
         raise LocalError(f"the contexts in {str(path)!r} are not valid: {error}; mend or remove the file") from error
 
 
@@ -96,13 +100,10 @@ def save(contexts: Contexts) -> None:
     path = _file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(f".{os.getpid()}")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(contexts)) + b"\n")
-        new.replace(path)
     except OSError as error:
-        raise LocalError(f"cannot write the contexts to {str(path)!r}: {error.strerror}") from error
+        raise LocalError(f"cannot write {str(path)!r}: {error.strerror}") from error
+    with replacing(path) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(contexts)) + b"\n")
 
 
 def check_name(name: str) -> None:
@@ -130,8 +131,13 @@ def resolved(context: typer.Context, value: str | None) -> str | None:
 
 def offered() -> list[str]:
     """Return the candidates for a URL."""
+    return completable(f"{MARK}{name}" for name in offered_names())
+
+
+def offered_names() -> list[str]:
+    """Return the candidates for the name of a context."""
     with suppress(LocalError):
-        return [f"{MARK}{name}" for name in load().contexts]
+        return completable(load().contexts)
     return []
 
 

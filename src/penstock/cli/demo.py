@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from typer import Option
 
+from .console import say
 from .extras import need
 from .places import command
 
@@ -38,9 +39,10 @@ def demo(
     _empty(folder)
     journal = folder / "journal"
     with publisher() as url:
-        print(f"publisher: {FLIGHTS_COUNT:,} {FLIGHTS} at {url}", flush=True)
+        say(f"publisher: {FLIGHTS_COUNT:,} {FLIGHTS} at {url}")
         with collector(url, FLIGHTS, journal) as collecting:
-            print(f"collector: into {journal}\nSpark: starting, which takes some seconds", flush=True)
+            say(f"collector: into {journal}")
+            say("Spark: starting, which takes some seconds")
             with spark_session(folder / "spark.log") as spark:
                 pipeline = Pipeline(spark, journal, folder)
                 with Board(FLIGHTS_COUNT) as board:
@@ -51,7 +53,9 @@ def demo(
 
                     pipeline.follow(pipeline.start(), collects, board.stored)
                 _finish(pipeline, url, folder)
-    print(f"done in {time.monotonic() - began:.0f} s\n\n{NEXT.format(command=command(), folder=folder)}")
+    say(f"done in {time.monotonic() - began:.0f} s")
+    for line in ["", *NEXT.format(command=command(), folder=folder).split("\n")]:
+        say(line)
 
 
 def _empty(folder: Path) -> None:
@@ -71,7 +75,7 @@ def _finish(pipeline: Pipeline, url: str, folder: Path) -> None:
     distinct = pipeline.flights().select("position").distinct().count()
     if (rows, distinct) != (FLIGHTS_COUNT, FLIGHTS_COUNT):
         raise DemoFailed(f"published {FLIGHTS_COUNT:,} flights; {rows:,} arrived, {distinct:,} of them distinct")
-    print(f"{rows:,} flights, each exactly once", flush=True)
+    say(f"{rows:,} flights, each exactly once")
     delays = pipeline.publish(url, "delays")
     arrived = run(_count_delays(url))
     if arrived != len(delays):
@@ -79,8 +83,10 @@ def _finish(pipeline: Pipeline, url: str, folder: Path) -> None:
     print_table(delays)
     chart = folder / "delays.png"
     draw_chart(delays, chart)
-    print(f"published back to the service: {arrived} delays")
-    print(f"Parquet: {pipeline.parquet}\njournal: {folder / 'journal'}\nchart:   {chart}", flush=True)
+    say(f"published back to the service: {arrived} delays")
+    say(f"Parquet: {pipeline.parquet}")
+    say(f"journal: {folder / 'journal'}")
+    say(f"chart:   {chart}")
 
 
 async def _count_delays(url: str) -> int:

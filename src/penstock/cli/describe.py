@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import typer
 from typer import Argument, Option
 
 from ..errors import LocalError
-from ..texts import counted, shown, shown_json, shown_line
+from ..kinds import KIND_NAMES
+from ..texts import counted, shown, shown_line
 from .arguments import Url
 from .connect_options import ConnectOptions
+from .console import say_json
 from .groups import grouped
 from .repeated import address_of, repeated
 from .routes import offered_routes
@@ -30,6 +32,13 @@ WIDTH = 120
 """The width of output that is not a terminal."""
 UNREPEATED = ("saved_context", "debug", "show_secrets", "stats", "timeout", "retry")
 """Options that an example does not repeat."""
+MAX_SHOWN: Final = 1_000
+"""Routes of a table, and definitions of a route."""
+MAX_PARTS: Final = 100_000
+"""Types that are written in all rows."""
+MAX_ABOUT: Final = 500
+MAX_NEAR: Final = 100
+"""Characters of a name that may have been misspelled."""
 
 
 @grouped
@@ -75,7 +84,7 @@ def describe(
         _print_table(description)
     else:
         words = repeated(context, options, auth, skip=UNREPEATED)
-        for each in chosen:
+        for each in chosen[: len(KIND_NAMES)]:
             mime = [] if options.data_mime else _mime(each)
             example = _example(address_of(context, url), each, description.definitions, [*words, *mime])
             _print_route(each, description, example)
@@ -84,8 +93,8 @@ def describe(
 def _unknown(route: str, description: Description) -> str:
     from difflib import get_close_matches
 
-    known = [each.route for each in description.routes]
-    near = get_close_matches(route, known, n=1)
+    known = [each.route for each in description.routes if len(each.route) <= MAX_NEAR][:MAX_SHOWN]
+    near = get_close_matches(route[:MAX_NEAR], known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known[:20]) or 'none'}"
     return f"the server has no route {route!r}; {hint}"
 
@@ -98,7 +107,7 @@ def _print_json(description: Description, chosen: list[Described] | None) -> Non
         description = msgspec.structs.replace(
             description, routes=chosen, definitions=used(built, description.definitions)
         )
-    print(shown_json(json.dumps(msgspec.to_builtins(description), indent=2, ensure_ascii=False)))
+    say_json(msgspec.to_builtins(description), indent=2)
 
 
 def _console() -> Console:
@@ -114,25 +123,29 @@ def _print_table(description: Description) -> None:
     from rich.text import Text
 
     from ..reflection.notation import signature
+    from ..schema.budget import Budget
 
     console = _console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("KIND", style="cyan", no_wrap=True)
     table.add_column("ROUTE AND TYPES", overflow="fold", ratio=3)
     table.add_column("ABOUT", overflow="fold", ratio=2)
-    for each in description.routes:
-        line = Text(shown_line(signature(each, description.definitions)))
+    budget = Budget(MAX_PARTS, "the table")
+    for each in description.routes[:MAX_SHOWN]:
+        line = Text(shown_line(signature(each, description.definitions, budget=budget)))
         line.stylize("bold", 0, len(shown_line(each.route)))
-        about = shown_line(each.description.partition("\n\n")[0].replace("\n", " "))
+        about = shown_line(each.description[:MAX_ABOUT].partition("\n\n")[0].replace("\n", " "))
         table.add_row(each.kind, line, Text(about))
     if description.software:
         console.print(Text(shown_line(description.software)), style="bold")
     with console.capture() as captured:
         console.print(table if description.routes else Text("the service has no handlers"))
     # Rich fills each row with spaces.
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    if len(description.routes) > MAX_SHOWN:
+        console.print(Text(f"and {counted(len(description.routes) - MAX_SHOWN, 'more route')}; --json prints all"))
     if not description.complete:
-        console.print(Text("the description is too long to be complete; types, texts or routes are missing"))
+        console.print(Text("the description is not complete: types, texts or routes are missing"))
     elif description.routes:
         console.print(Text(f"{counted(len(description.routes), 'route')}; add a route for its types and an example"))
 
@@ -159,17 +172,25 @@ def _print_route(route: Described, description: Description, example: str) -> No
         console.print(Text("\ndata: bytes as they are; the handler has no types"))
     console.print(Text("\nexample:", style="dim"))
     # Not wrapped: it is there to be copied.
-    console.print(Text(shown(example)), soft_wrap=True)
+    console.print(Text(example), soft_wrap=True)
 
 
 def _print_types(console: Console, definitions: Mapping[str, Any]) -> None:
     from rich.text import Text
 
     from ..reflection.notation import field_lines
+    from ..schema.budget import Budget
 
+    budget = Budget(MAX_PARTS, "the types")
+    left = MAX_SHOWN
     for name, schema in definitions.items():
+        lines = field_lines(schema, budget)[:left]
+        left -= len(lines) + 1
+        if left < 0:
+            console.print(Text("\n…"))
+            break
         console.print(Text(f"\n{shown_line(name)}", style="bold"))
-        for line in field_lines(schema):
+        for line in lines:
             console.print(Text(f"  {shown_line(line)}"))
 
 
@@ -179,7 +200,7 @@ def _mime(route: Described) -> list[str]:
 
 
 def _example(address: str, route: Described, table: Mapping[str, Any], words: list[str]) -> str:
-    """Return a command that makes a request of this route, with these options."""
+    """Return a command that makes a request of this route, with these options, or why there is none."""
     from ..reflection.commands import as_command
     from ..reflection.examples import example
 
@@ -189,4 +210,7 @@ def _example(address: str, route: Described, table: Mapping[str, Any], words: li
     sends = route.kind in ("upload", "channel")
     items = [text(route.items) or "item"] * 2 if sends else []
     more = ["--take", "5"] if route.kind == "stream" else []
-    return as_command(address, route.route, route.kind, text(route.request), items, [*words, *more])
+    try:
+        return as_command(address, route.route, route.kind, text(route.request), items, [*words, *more])
+    except LocalError as error:
+        return f"none: {error}"

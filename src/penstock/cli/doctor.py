@@ -18,6 +18,7 @@ import typer
 from typer import Argument, Option
 
 from ..errors import LocalError
+from .console import say, say_json
 from .exits import FAILED
 from .extras import PACKAGE, Extra, ExtraState, Package, explained, extras, required
 
@@ -60,12 +61,12 @@ def doctor(
     _package(report)
     _parts(report, wanted or [])
     if json_:
-        print(json.dumps(report.facts | {"problems": report.problems}, indent=2))
+        say_json(report.facts | {"problems": report.problems}, indent=2)
     else:
         for line in (*report.lines, *(f"problem: {each}" for each in report.problems)):
-            print(line)
+            say(line)
         if not report.problems:
-            print("no problems")
+            say("no problems")
     if report.problems:
         raise typer.Exit(FAILED)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from typer import Option
 
 from ..errors import LocalError
+from .console import note
 from .signals import stop_signal
 from .values import offering
 
@@ -118,7 +118,7 @@ async def collect_in_group(
     def tell(reason: str) -> None:
         waiting(reason)
         if reason:
-            print(f"standing by: {reason}", file=sys.stderr, flush=True)
+            note(f"standing by: {reason}")
 
     holding = asyncio.ensure_future(hold(member, options.max_age, work, tell))
     stopped = stop_signal()
@@ -128,5 +128,5 @@ async def collect_in_group(
     except asyncio.CancelledError:
         if not stopped.done():
             raise
-        print(STOPPED, file=sys.stderr)
+        note(STOPPED)
     return progress, stopped.result() if holding.cancelled() else None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import signal
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import msgspec
 import typer
 from typer import Option
 
+from ..access.exposure import check_page
 from ..errors import LocalError, StoreError
+from .console import LOGS, complain, say
 from .exits import CANCELED, WRONG_USE
-from .output import complain
 from .values import offering
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FeedsOptions", "address_of"]
 
-LOGS: Final = ("text", "json")
 MAX_WORKERS: Final = 256
 MAX_PORT: Final = 65_535
 
@@ -45,15 +46,20 @@ class FeedsOptions:
         str | None,
         Option("--http", metavar="[HOST:]PORT", help="With --config: serve status, metrics and health; see top."),
     ] = None
+    http_name: Annotated[
+        list[str],
+        Option("--http-name", metavar="NAME", help="With --http: a name of this server; repeatable."),
+    ] = field(default_factory=list)
     log: Annotated[
         str, Option("--log", help="With --config: the form of logs, text or json.", autocompletion=offering(*LOGS))
     ] = "text"
 
-    def run(self, serve: Mapping[str, Any] | None = None) -> None:
+    def run(self, serve: Mapping[str, Any] | None = None, *, allow_anonymous: bool = False) -> None:
         """Collect the feeds of the file, or check it.
 
         Args:
             serve: Keys of the table ``[serve]``, if the command line has it instead of the file.
+            allow_anonymous: Other machines may connect to what is served, although it asks for no credentials.
 
         """
         from ..feeds.file import load
@@ -62,16 +68,26 @@ class FeedsOptions:
         if self.log not in LOGS:
             raise LocalError(f"--log {self.log!r} is not known; use text or json")
         place = None if self.http is None else address_of(self.http)
+        if self.http_name and place is None:
+            raise LocalError("--http-name is a name of the server of --http; use both")
+        if place is not None:
+            check_page("--http", place[0], allowed=allow_anonymous)
         file = load(self.config)
-        table = _serve(file, serve)
+        table = _serve(file, serve, allow_anonymous)
         if self.check:
             _check(file, table)
             return
         if not file.feeds and file.problems:
             raise LocalError("; ".join(file.problems.values()))
+        if table is not None:
+            from ..feeds.serving import check_serving
+
+            check_serving(file, table)
         from ..feeds.command import collect_feeds
 
-        if collect_feeds(file, workers=self.workers, http=place, log=self.log, serve=table) == signal.SIGINT:
+        names = self.http_name
+        stopped = collect_feeds(file, workers=self.workers, http=place, names=names, log=self.log, serve=table)
+        if stopped == signal.SIGINT:
             raise typer.Exit(CANCELED)
 
 
@@ -83,15 +99,16 @@ def address_of(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _serve(file: FeedsFile, given: Mapping[str, Any] | None) -> Serve | None:
+def _serve(file: FeedsFile, given: Mapping[str, Any] | None, allow_anonymous: bool) -> Serve | None:
     """Return how the journals are served: as the file says, or the command line."""
     from ..feeds.serve import Serve
 
-    if given is None:
-        return file.serve
-    if file.serve is not None:
+    if given is not None and file.serve is not None:
         raise LocalError(f"{file.path} has the table [serve]; give the addresses there, or with --serve, not both")
-    return Serve(**given)
+    table = file.serve if given is None else Serve(**given)
+    if table is None or not allow_anonymous:
+        return table
+    return msgspec.structs.replace(table, allow_anonymous=True)
 
 
 def _check(file: FeedsFile, serve: Serve | None) -> None:
@@ -105,9 +122,9 @@ def _check(file: FeedsFile, serve: Serve | None) -> None:
         except LocalError as error:
             problems.append(f"{file.path}: feed {name!r}: {error}")
         else:
-            print(f"{name}: {config.route} from {config.url} into {config.journal}, log {config.source_of(name)}")
+            say(f"{name}: {config.route} from {config.url} into {config.journal}, log {config.source_of(name)}")
     for name in sorted(file.disabled):
-        print(f"{name}: not enabled")
+        say(f"{name}: not enabled")
     if file.group is not None and file.feeds:
         problems += _check_group(file)
     if serve is not None:
@@ -127,7 +144,7 @@ def _check_group(file: FeedsFile) -> list[str]:
         member = membership(file)
     except (LocalError, StoreError) as error:
         return [str(error)]
-    print(f"group {member.name}: in {member.store}")
+    say(f"group {member.name}: in {member.store}")
     return []
 
 
@@ -140,5 +157,5 @@ def _check_serving(file: FeedsFile, serve: Serve) -> list[str]:
     except LocalError as error:
         return [str(error)]
     for name, folder in folders.items():
-        print(f"{folder}: served as {name}")
+        say(f"{folder}: served as {name}")
     return []

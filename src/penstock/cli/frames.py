@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -13,8 +12,9 @@ from typer import Argument, Option
 
 from ..errors import LocalError, SessionError
 from ..protocols import VERSIONS, Dump, dump_of
+from ..strict_json import strict_json
+from .console import complain, say, say_json
 from .exits import FAILED
-from .output import complain
 from .values import offering
 
 __all__ = ["check_codec", "decode", "encode", "prefix_bytes"]
@@ -61,7 +61,7 @@ def decode(
     for number, data in enumerate(pieces, 1):
         try:
             for fields in dump.frames(data, prefix, codec):
-                print(json.dumps(fields))
+                say_json(fields)
         except SessionError as error:
             where = f"line {number}, " if len(pieces) > 1 else ""
             complain(f"not a valid {dialect} {dump.unit}: {where}{error}")
@@ -111,10 +111,10 @@ def encode(
         if not line.strip():
             continue
         try:
-            fields = json.loads(line)
+            fields = strict_json(line)
             if not isinstance(fields, dict):
                 raise LocalError("not a JSON object")
-            print(encoder(fields).hex())
+            say(encoder(fields).hex())
         except ValueError as error:
             raise LocalError(f"line {number} is not valid JSON: {error}") from None
         except LocalError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import stat
 import sys
@@ -15,7 +14,8 @@ from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
-from .values import read_bytes
+from ..strict_json import strict_json
+from .values import duration, read_bytes
 
 __all__ = ["ItemOptions", "lines_of", "paced", "payload_of"]
 
@@ -32,7 +32,7 @@ class ItemOptions:
         bool, Option("--json-items", help="Each line is an object as printed by --json, and may have metadata.")
     ] = False
     delay: Annotated[
-        float, Option("--delay", metavar="SECONDS", min=0, help="Pause between sent items, in seconds.")
+        float, Option("--delay", metavar="SECONDS", parser=duration(), help="Pause between sent items, in seconds.")
     ] = 0
 
     def source(self, value: str) -> Iterable[bytes] | AsyncIterable[bytes | Payload]:
@@ -50,7 +50,7 @@ class ItemOptions:
 def payload_of(line: bytes) -> Payload:
     """Return an item from a line of JSON as printed by --json."""
     try:
-        fields = json.loads(line)
+        fields = strict_json(line)
     except ValueError as error:
         raise LocalError(f"an item is not valid JSON: {error}") from None
     if not isinstance(fields, dict):

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import signal
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
 from ..access.listening import without_files
 from ..errors import LocalError
-from ..urls import parse_url
+from .console import COLLECTING, note, say, start_logging
 from .exits import CANCELED
 from .signals import stop_signal
 
 if TYPE_CHECKING:
-    from .. import Bearer, Simple
     from ..aio.setup import Acceptor
     from ..settings import Settings
 
 __all__ = ["ListenOptions", "Listener"]
-
-LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +63,8 @@ class Listener:
     """Maximum bytes of unread rows of a log."""
     stage_bytes: int
     """Maximum bytes of uncommitted rows of a log."""
-    credentials: Simple | Bearer | None
-    """What clients have to show."""
-    closed: bool
-    """Whether only some clients may connect."""
+    acceptor: Acceptor | None
+    """Admits clients; None: all of them."""
     settings: Settings
     """The settings of the server."""
 
@@ -79,9 +72,7 @@ class Listener:
         """Receive rows until a signal arrives."""
         from ..aio.loop import run
 
-        logging.basicConfig(format="penstock: %(message)s")
-        if not self.closed and not all(_is_local(url) for url in self.urls):
-            print("penstock: everybody who can connect may write here; use --auth or --cafile", file=sys.stderr)
+        start_logging(COLLECTING)
         if run(self._serve()) == signal.SIGINT:
             raise typer.Exit(CANCELED)
 
@@ -92,22 +83,10 @@ class Listener:
 
         arrived = stop_signal()
         receiver = Receiver(self.journal, self.routes, stage_bytes=self.stage_bytes, budget_bytes=self.budget_bytes)
-        accept = self._acceptor()
-        async with receiver, serve(receiver.service, *self.urls, settings=self.settings, acceptor=accept) as server:
+        served = serve(receiver.service, *self.urls, settings=self.settings, acceptor=self.acceptor)
+        async with receiver, served as server:
             for url in server.urls:
-                print(f"listening on {without_files(url)}", flush=True)
+                say(f"listening on {without_files(url)}")
             stopped = await arrived
-        print("stopped; the same command continues from here", file=sys.stderr)
+        note("stopped; the same command continues from here")
         return stopped
-
-    def _acceptor(self) -> Acceptor | None:
-        if self.credentials is None:
-            return None
-        from ..receiving.admission import Admission
-
-        return Admission(self.credentials)
-
-
-def _is_local(text: str) -> bool:
-    url = parse_url(text)
-    return url.port is None or url.host in LOOPBACK

@@ -10,7 +10,7 @@ import sys
 from typing import Final
 
 from ..errors import ApplicationError, ConnectError, PenstockError
-from .complaints import complain
+from .console import complain, escape_everything
 from .exits import CANCELED, FAILED, OK, WRONG_USE, exit_code
 
 __all__ = ["run"]
@@ -29,6 +29,7 @@ def run(arguments: list[str] | None = None) -> None:
 
     """
     _open_closed_streams()
+    escape_everything()
     sys.exit(_guarded(sys.argv[1:] if arguments is None else arguments))
 
 

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from ..access.listening import server_tls
 from ..errors import LocalError
-from .connection import log
+from .console import note
 from .groups import grouped
 from .replay import speed_of
 from .schemas import KIND_OF, procedures_of
 from .serve import ServeOptions, until_stopped
+from .values import duration
 
 if TYPE_CHECKING:
+    from ..aio.server import Server
     from ..aio.service import Service
+    from ..tap import Tap
 
 __all__ = ["mock"]
 
@@ -39,7 +41,9 @@ class AnswerOptions:
     errors: Annotated[
         float, Option("--errors", metavar="P", min=0, max=1, help="The part of requests that fail, from 0 to 1.")
     ] = 0.0
-    latency: Annotated[float, Option("--latency", metavar="SECONDS", min=0, help="Time before each response.")] = 0.0
+    latency: Annotated[
+        float, Option("--latency", metavar="SECONDS", parser=duration(), help="Time before each response.")
+    ] = 0.0
     speed: Annotated[
         str, Option("--speed", metavar="FACTOR", help="Of a recording: how much faster than recorded, or max.")
     ] = "1"
@@ -57,7 +61,7 @@ class AnswerOptions:
         if not procedures:
             raise LocalError(f"{source} has no procedures to mock")
         for route, (kind, _) in procedures.items():
-            log(f"{kind.name.lower():8} {route}")
+            note(f"{kind.name.lower():8} {route}")
         options = MockOptions(
             seed=self.seed,
             rate=self.rate or None,
@@ -83,17 +87,21 @@ def mock(
 ) -> None:
     """Serve a fake service with plausible values, which are the same each time.
 
-    Example: penstock mock schema.json rsocket+tcp://:7878 --rate 100 --errors 0.01
+    Example: penstock mock schema.json rsocket+tcp://localhost:7878 --rate 100 --errors 0.01
 
-    Example: penstock mock app:service river+ws://:7879/river --latency 0.05
+    Example: penstock mock app:service river+ws://localhost:7879/river --latency 0.05
     """
     from ..aio.loop import run
     from ..aio.server import serve
 
     settings = options.settings()
-    addresses = server_tls(urls, options.cafile, options.cert, options.key)
+    addresses, acceptor = options.door(urls)
     service = answers.service(source)
-    run(until_stopped(lambda taps: serve(service, *addresses, settings=settings, taps=taps), options, settings))
+
+    def serving(taps: list[Tap]) -> Server:
+        return serve(service, *addresses, settings=settings, acceptor=acceptor, taps=taps)
+
+    run(until_stopped(serving, options, settings))
 
 
 def _is_recording(source: str) -> bool:

@@ -1,4 +1,4 @@
-"""Prints items, as text or JSON; and errors, by way of :mod:`.complaints`."""
+"""Prints items, as text or JSON."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from ..texts import shown, shown_json
 from ..urls import parse_url
 from .bodies import Bodies, bodies_of
 from .colors import colored
-from .complaints import complain
 from .values import offering
 
 if TYPE_CHECKING:
     from .connect_options import SessionOptions
 
-__all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "text_fields"]
+__all__ = ["FORMATS", "OutputOptions", "Printer", "json_line", "text_fields"]
 
 
 class Printer:
@@ -60,15 +59,16 @@ def _safe_line(payload: Payload) -> bytes:
 
 
 def _json_line(payload: Payload) -> bytes:
-    return _line_of(text_fields("data", payload.data) | text_fields("metadata", payload.metadata))
+    return json_line(text_fields("data", payload.data) | text_fields("metadata", payload.metadata))
 
 
 def _composite_json_line(payload: Payload) -> bytes:
     fields = text_fields("data", payload.data) | text_fields("metadata", payload.metadata)
-    return _line_of(fields | composite_fields(payload.metadata))
+    return json_line(fields | composite_fields(payload.metadata))
 
 
-def _line_of(fields: Mapping[str, object]) -> bytes:
+def json_line(fields: Mapping[str, object]) -> bytes:
+    """Return an object as a line of JSON that is safe to print."""
     return shown_json(json.dumps(fields, ensure_ascii=False)).encode() + b"\n"
 
 

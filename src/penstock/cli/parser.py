@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer import Option
 
-from .complaints import complain
+from .console import complain, say
 from .contexts import needs_url, with_context
 from .exits import OK, WRONG_USE
 
@@ -138,7 +138,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from .. import __version__
 
-        print(f"penstock {__version__}")
+        say(f"penstock {__version__}")
         raise typer.Exit
 
 

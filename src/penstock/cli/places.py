@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 from pathlib import Path
+
+from ..texts import shell_word
 
 __all__ = ["command", "configuration"]
 
@@ -14,7 +15,7 @@ __all__ = ["command", "configuration"]
 def command() -> str:
     """Return the first word of commands to copy: the path of the script if the shell does not find ``penstock``."""
     script = Path(sys.argv[0])
-    return shlex.quote(sys.argv[0]) if script.stem == "penstock" and not shutil.which("penstock") else "penstock"
+    return shell_word(sys.argv[0]) if script.stem == "penstock" and not shutil.which("penstock") else "penstock"
 
 
 def configuration(name: str) -> Path:

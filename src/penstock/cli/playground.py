@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from importlib.util import find_spec
@@ -12,7 +11,9 @@ from typer import Argument
 
 from ..errors import ConnectError
 from ..protocols import EXAMPLE_URL, EXAMPLE_URLS, spec_of
+from ..texts import shell_word
 from ..urls import Url, parse_url
+from .console import say
 from .groups import grouped
 from .places import command
 from .serve import ServeOptions, run_server
@@ -77,14 +78,17 @@ def _addresses() -> list[str]:
 
 
 def _announce(service: Service, shown: Sequence[str]) -> None:
-    print("\nroutes:")
+    say("")
+    say("routes:")
     for kind, route in service.routes():
         handler = service.find(kind, route)
-        print(f"  {kind.name.lower():8} {route:14} {handler.types.description if handler else ''}".rstrip())
-    print("\nin another terminal:")
+        say(f"  {kind.name.lower():8} {route:14} {handler.types.description if handler else ''}".rstrip())
+    say("")
+    say("in another terminal:")
     for each in _commands([parse_url(url) for url in shown]):
-        print(f"  {each.replace('penstock ', f'{command()} ')}")
-    print("\nCtrl-C stops it", flush=True)
+        say(f"  {each.replace('penstock ', f'{command()} ')}")
+    say("")
+    say("Ctrl-C stops it")
 
 
 def _commands(urls: Sequence[Url]) -> list[str]:
@@ -98,7 +102,7 @@ def _commands(urls: Sequence[Url]) -> list[str]:
 def _reachable(url: Url) -> str:
     """Return the URL for a client on this machine, quoted for a shell."""
     # A server on all addresses has no name of its own.
-    return shlex.quote(str(replace(url, host="localhost") if url.host in ALL_ADDRESSES else url))
+    return shell_word(str(replace(url, host="localhost") if url.host in ALL_ADDRESSES else url))
 
 
 def _fitting(url: Url) -> tuple[str, ...]:

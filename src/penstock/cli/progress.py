@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..texts import shown_line
+from .console import note
 
 __all__ = ["StandardError", "progress_line"]
 
@@ -20,7 +21,7 @@ def progress_line() -> Iterator[Callable[[str], None]]:
     """Yield a function that shows a line in place of the one before. Elsewhere than on a terminal, it prints each."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda line: print(line, file=sys.stderr, flush=True)
+        yield note
         return
     with console.status("starting") as status:
         yield lambda line: status.update(Text(shown_line(line)))

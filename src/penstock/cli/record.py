@@ -15,14 +15,17 @@ from typer import Argument, Option
 
 from ..access.listening import server_tls
 from ..errors import ApplicationError, ConnectError, LinkLost, LocalError, Rejected
+from ..kinds import KIND_NAMES
 from ..texts import counted
 from ..urls import parse_url
 from .arguments import Credit
 from .bodies import bodies_of
-from .bridge import Log, start_logging
+from .bridge import Log
+from .confirm import Yes, allow_replacing
 from .connect_options import ConnectOptions
-from .connection import log
+from .console import SERVING, note, say, start_logging
 from .contexts import offered, resolved
+from .entrance import AllowAnonymous, entrance
 from .exits import CANCELED
 from .groups import grouped
 from .lines import ItemOptions
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["record"]
 
-KINDS: Final = ("call", "stream", "fire", "upload", "channel")
 CODEC: Final = "codec"
 
 Use = Callable[["Peer", str, "Payload"], Awaitable[None]]
@@ -50,7 +52,8 @@ class RecordOptions:
 
     file: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The file to write.")]
     kind: Annotated[
-        str, Option("--kind", help=f"The kind of request: {', '.join(KINDS)}.", autocompletion=offering(*KINDS))
+        str,
+        Option("--kind", help=f"The kind of request: {', '.join(KIND_NAMES)}.", autocompletion=offering(*KIND_NAMES)),
     ] = "stream"
     items: Annotated[
         str, Option("--items", metavar="ITEMS", help="The items of an upload or channel: text, @FILE, or -.")
@@ -71,6 +74,8 @@ class RecordOptions:
             autocompletion=offered,
         ),
     ] = None
+    yes: Yes = False
+    allow_anonymous: AllowAnonymous = False
     log_form: Log = "text"
 
 
@@ -93,24 +98,26 @@ def record(
 ) -> None:
     """Send a request and record it with its response; or record everything that passes between clients and a server.
 
-    The file can be served again with `penstock replay`. Ctrl-C ends the recording.
+    The file can be served again with `penstock replay`. Ctrl-C ends the recording. With --listen, clients must show
+    what --auth says.
 
     Example: penstock record rsocket+tcp://localhost:7878 quotes.live --take 1000 -o quotes.jsonl
 
-    Example: penstock record --listen rsocket+tcp://:7879 --to rsocket+tcp://localhost:7878 -o session.jsonl
+    Example: penstock record --listen rsocket+tcp://localhost:7879 --to rsocket+tcp://localhost:7878 -o session.jsonl
     """
     from ..aio.loop import run
     from ..recording.recorder import Recorder
 
-    if recording.kind not in KINDS:
-        raise LocalError(f"--kind {recording.kind!r} is unknown; use one of: {', '.join(KINDS)}")
+    if recording.kind not in KIND_NAMES:
+        raise LocalError(f"--kind {recording.kind!r} is unknown; use one of: {', '.join(KIND_NAMES)}")
     if bool(recording.listen) == bool(url) or bool(recording.listen) != bool(recording.to):
         raise LocalError("give either URL and ROUTE, or --listen and --to")
     server = recording.to or url
     assert server is not None
+    allow_replacing(recording.file, recording.yes)
     bridged = _arguments(server, options)
     if url is None:
-        _record_clients(recording, server, bridged, options)
+        _record_clients(recording, server, bridged, request.auth, options)
         return
     if route is None:
         raise LocalError("ROUTE is missing: penstock record URL ROUTE -o FILE")
@@ -128,16 +135,20 @@ def record(
         raise typer.Exit(CANCELED)
 
 
-def _record_clients(recording: RecordOptions, server: str, bridged: dict[str, Any], options: ConnectOptions) -> None:
-    """Record everything that passes between clients and a server."""
+def _record_clients(
+    recording: RecordOptions, server: str, bridged: dict[str, Any], auth: str | None, options: ConnectOptions
+) -> None:
+    """Record everything that passes between a server and clients with the right credentials."""
     from ..aio.loop import run
     from ..recording.recorder import Recorder
 
     if options.timeout is not None:
         raise LocalError("--timeout limits one request; a recording of clients ends with Ctrl-C")
-    start_logging(recording.log_form)
+    start_logging(SERVING, recording.log_form)
+    urls = server_tls(recording.listen, None, None, None)
+    admitted = bridged | {"acceptor": entrance(urls, auth, recording.allow_anonymous)}
     with Recorder(recording.file, server) as recorder:
-        run(_proxy(recorder, server_tls(recording.listen, None, None, None), bridged))
+        run(_proxy(recorder, urls, admitted))
         _report(recorder, recording.file)
 
 
@@ -183,7 +194,7 @@ async def _proxy(recorder: Recorder, urls: list[str], bridged: dict[str, Any]) -
     stopped = stop_signal()
     async with _bridge(recorder, urls, bridged) as server:
         for url in server.urls:
-            print(f"listening on {url}", flush=True)
+            say(f"listening on {url}")
         await stopped
 
 
@@ -238,4 +249,4 @@ def _bridge(recorder: Recorder, urls: list[str], bridged: dict[str, Any], **more
 
 
 def _report(recorder: Recorder, path: Path) -> None:
-    log(f"recorded {counted(recorder.streams, 'request')}, {counted(recorder.events, 'event')} in {path}")
+    note(f"recorded {counted(recorder.streams, 'request')}, {counted(recorder.events, 'event')} in {path}")

@@ -16,8 +16,10 @@ from ..protocols import EXAMPLE_URL
 from ..texts import counted
 from .bodies import bodies_of
 from .connect_options import ConnectOptions
-from .connection import log, print_items, with_peer
+from .connection import print_items, with_peer
+from .console import note, say
 from .contexts import offered, resolved
+from .entrance import AllowAnonymous, entrance
 from .groups import grouped
 from .output import OutputOptions
 from .signals import stop_signal
@@ -25,6 +27,7 @@ from .values import offering
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
+    from ..aio.setup import Acceptor
     from ..payload import Payload
     from ..recording.format import Event
     from ..recording.replaying import Interaction, Recording
@@ -62,6 +65,16 @@ class ReplayOptions:
     stream: Annotated[
         int | None, Option("--stream", metavar="N", min=1, help="With --to: the number of the interaction in the file.")
     ] = None
+    auth: Annotated[
+        str | None,
+        Option(
+            "--auth",
+            metavar="AUTH",
+            help="With --listen: credentials that clients must show; see call.",
+            show_default=False,
+        ),
+    ] = None
+    allow_anonymous: AllowAnonymous = False
 
 
 @grouped
@@ -76,7 +89,7 @@ def replay(
 
     Items wait for clients that are slower than the recording. None is lost.
 
-    Example: penstock replay quotes.jsonl --listen rsocket+tcp://:7878 --speed 10
+    Example: penstock replay quotes.jsonl --listen rsocket+tcp://localhost:7878 --speed 10
 
     Example: penstock replay quotes.jsonl --to rsocket+tcp://localhost:7878 ingest --kind upload --speed max
     """
@@ -111,20 +124,20 @@ def _serve(recording: Recording, options: ReplayOptions, connecting: ConnectOpti
     from ..aio.loop import run
     from ..recording.replaying import Replay
 
-    log(f"{counted(len(recording.interactions), 'interaction')} of {recording.url}")
+    note(f"{counted(len(recording.interactions), 'interaction')} of {recording.url}")
     made = Replay(recording, speed, options.loop)
     urls = server_tls(options.listen or [EXAMPLE_URL], connecting.cafile, connecting.cert, connecting.key)
-    run(listen_until_stopped(made.service, urls))
+    run(listen_until_stopped(made.service, urls, entrance(urls, options.auth, options.allow_anonymous)))
 
 
-async def listen_until_stopped(service: Any, urls: list[str]) -> None:
-    """Serve at `urls` until a signal arrives."""
+async def listen_until_stopped(service: Any, urls: list[str], acceptor: Acceptor | None = None) -> None:
+    """Serve at `urls`, to clients that the acceptor admits, until a signal arrives."""
     from ..aio.server import serve
 
     stopped = stop_signal()
-    async with serve(service, *urls) as server:
+    async with serve(service, *urls, acceptor=acceptor) as server:
         for url in server.urls:
-            print(f"listening on {url}", flush=True)
+            say(f"listening on {url}")
         await stopped
 
 
@@ -169,7 +182,8 @@ async def _items(recording: Recording, chosen: Interaction, speed: float, loop: 
     while True:
         async for event in paced_events(_only(recording.events(chosen), wanted), speed):
             yield event.payload
-        if not loop:
+        # Without items, a loop would never rest.
+        if not loop or not chosen.sent + chosen.items:
             return
 
 

@@ -7,12 +7,12 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
 from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
 from .connect_options import BINARY, check_composite
+from .console import note
 from .credentials import credentials
 from .values import offering, read_bytes
 
@@ -114,7 +114,7 @@ class RequestOptions:
         trace = None if self.trace is None else trace_context(self.trace)
         if trace is not None and self.trace in WORDS:
             # The id is needed to find a new trace.
-            typer.echo(f"trace {b3(trace)}", err=True)
+            note(f"trace {b3(trace)}")
         return Metadata(
             auth=None if self.auth is None else credentials(self.auth),
             mime=None if self.request_mime is None else _mime(self.request_mime),

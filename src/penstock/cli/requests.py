@@ -14,7 +14,7 @@ from .groups import grouped
 from .lines import ItemOptions, paced
 from .output import OutputOptions
 from .request_options import RequestOptions
-from .values import read_bytes
+from .values import duration, read_bytes
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
@@ -24,7 +24,8 @@ __all__ = ["call", "channel", "fire", "push", "stream", "upload"]
 
 Lines = Annotated[str, Argument(help="The items, one per line: the text itself, @FILE, or - for standard input.")]
 Interval = Annotated[
-    float, Option("--interval", metavar="SECONDS", min=0, help="Pause between items or repetitions, in seconds.")
+    float,
+    Option("--interval", metavar="SECONDS", parser=duration(), help="Pause between items or repetitions, in seconds."),
 ]
 Repeat = Annotated[int, Option("--repeat", metavar="N", min=1, help="Repeat N times, sequentially.")]
 Take = Annotated[int | None, Option("--take", metavar="N", min=1, help="Stop after N items.")]

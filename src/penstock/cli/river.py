@@ -8,6 +8,7 @@ import typer
 from typer import Argument
 
 from ..errors import LocalError
+from .console import say_json
 
 app = typer.Typer(help="Export schemas of services in River's format: schema.")
 
@@ -27,12 +28,10 @@ def schema(
 
     Example: penstock river schema quotes.py:service > schema.json
     """
-    import json
-
     from .serve import load_service
 
     if "://" in service:
         raise LocalError(
             f"a server cannot be asked for its schema; instead of {service}, name the service, as in quotes.py:service"
         )
-    print(json.dumps(load_service(service).schema(), indent=2))
+    say_json(load_service(service).schema(), indent=2)

@@ -13,6 +13,11 @@ from typing import Any, Final
 
 import msgspec
 
+from ..access.private import replacing
+from ..errors import LocalError
+from ..kinds import KIND_NAMES
+from .values import completable
+
 __all__ = ["SWITCH", "offered_routes", "routes_at"]
 
 SWITCH: Final = "PENSTOCK_COMPLETE_ROUTES"
@@ -22,12 +27,13 @@ SECONDS: Final = 0.5
 FRESH_SECONDS: Final = 30.0
 FAILED_SECONDS: Final = 5.0
 """How long it is remembered that a server has not answered: each press of the key would wait for it again."""
+MAX_ROUTES: Final = 2_000
+"""More would be of no use to a person, and take long in a shell."""
+MAX_CHARACTERS: Final = 100
 MAX_FILES: Final = 64
 MAX_BYTES: Final = 1_000_000
 
 EMPTY: Final[Mapping[str, Any]] = {}
-KINDS: Final = ("call", "stream", "fire", "upload", "channel")
-"""Verbs that make requests, which are offered routes of their kind only."""
 
 
 class _Remembered(msgspec.Struct):
@@ -47,7 +53,7 @@ def offered_routes(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 
     """
     given = ctx.params.get("url") or next((word for word in args if "://" in word), "")
-    return routes_at(given, incomplete, ctx.info_name if ctx.info_name in KINDS else None, ctx.params)
+    return routes_at(given, incomplete, ctx.info_name if ctx.info_name in KIND_NAMES else None, ctx.params)
 
 
 def routes_at(url: str, prefix: str = "", kind: str | None = None, params: Mapping[str, Any] = EMPTY) -> list[str]:
@@ -71,8 +77,8 @@ def routes_at(url: str, prefix: str = "", kind: str | None = None, params: Mappi
             _remember(file, known)
         found = known.routes or []
         names = {route for each, route in found if route.startswith(prefix) and kind in (None, each)}
-        # A control character would be typed into the shell.
-        return sorted(name for name in names if name.isprintable())
+        # Shells read a brace that is typed as the beginning of an expansion, and complete what is after it.
+        return [] if "{" in prefix else completable(sorted(names))
     return []
 
 
@@ -98,7 +104,11 @@ def _asked(url: str, used: Mapping[str, Any]) -> list[tuple[str, str]] | None:
 
     async def ask() -> list[tuple[str, str]]:
         async with asyncio.timeout(SECONDS):
-            return [(each.kind, each.route) for each in (await fetch(url, options, used.get("auth"))).routes]
+            routes = (await fetch(url, options, used.get("auth"))).routes
+            short: list[tuple[str, str]] = [
+                (each.kind, each.route) for each in routes if len(each.route) <= MAX_CHARACTERS
+            ]
+            return short[:MAX_ROUTES]
 
     try:
         return asyncio.run(ask())
@@ -128,13 +138,12 @@ def _remembered(file: Path) -> _Remembered | None:
 
 
 def _remember(file: Path, known: _Remembered) -> None:
-    with suppress(OSError):
+    with suppress(OSError, LocalError):
         folder = file.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
         for old in files[: max(0, len(files) - MAX_FILES + 1)]:
             old.unlink(missing_ok=True)
-        # Renamed, because another shell may read it.
-        part = folder / f"{os.getpid()}.part"
-        part.write_bytes(msgspec.json.encode(known))
-        part.replace(file)
+        # All at once, because another shell may read it.
+        with replacing(file) as new:
+            new.write(msgspec.json.encode(known))

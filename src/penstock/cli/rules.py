@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,10 +12,11 @@ from ..errors import LocalError
 from ..payload import Payload
 from .arguments import Url
 from .bodies import bodies_of
+from .console import say, say_json
 from .exits import FAILED
 from .groups import grouped
 from .trust import client_tls
-from .values import read_bytes
+from .values import duration, read_bytes
 
 if TYPE_CHECKING:
     from ..testing import Published, Result
@@ -49,10 +49,14 @@ class RuleOptions:
         int, Option("--streams", metavar="N", min=1, help="Streams that the server allows on one connection.")
     ] = STREAMS
     patience: Annotated[
-        float, Option("--patience", metavar="SECONDS", min=0.01, help="Time to wait for an expected event.")
+        float,
+        Option("--patience", metavar="SECONDS", parser=duration(0.01), help="Time to wait for an expected event."),
     ] = PATIENCE
     settle: Annotated[
-        float, Option("--settle", metavar="SECONDS", min=0.0, help="Silence after which a stream counts as stopped.")
+        float,
+        Option(
+            "--settle", metavar="SECONDS", parser=duration(), help="Silence after which a stream counts as stopped."
+        ),
     ] = SETTLE
     as_json: Annotated[bool, Option("--json", help="Print results as JSON, one object per line.")] = False
     cafile: Annotated[
@@ -104,7 +108,10 @@ def rules(url: Url, options: RuleOptions) -> None:
     for number in numbers:
         [result] = run(check_publisher(published, [number]))
         broken = broken or result.outcome == "broken"
-        print(_line(result, options.as_json), flush=True)
+        if options.as_json:
+            say_json(_fields(result))
+        else:
+            say(str(result))
     if broken:
         raise typer.Exit(FAILED)
 
@@ -125,9 +132,5 @@ def _stream(url: str, text: str) -> tuple[str, bytes]:
     return route, bodies_of(url).outgoing(Payload(read_bytes(data))).data
 
 
-def _line(result: Result, as_json: bool) -> str:
-    if not as_json:
-        return str(result)
-    return json.dumps(
-        {"rule": result.rule.number, "outcome": result.outcome, "text": result.rule.text, "why": result.why}
-    )
+def _fields(result: Result) -> dict[str, str]:
+    return {"rule": result.rule.number, "outcome": result.outcome, "text": result.rule.text, "why": result.why}

@@ -75,6 +75,7 @@ def procedures(document: Any, source: str) -> dict[str, dict[str, Any]]:
 
     """
     from ..schema.export import OTHERS
+    from ..schema.procedures import MAX_PROCEDURES
 
     found: dict[str, dict[str, Any]] = {}
     services = document.get("services") if isinstance(document, dict) else None
@@ -85,8 +86,22 @@ def procedures(document: Any, source: str) -> dict[str, dict[str, Any]]:
         if not isinstance(inside, dict):
             raise LocalError(f"{source}: service {service!r} has no object `procedures`")
         for name, procedure in inside.items():
-            if not isinstance(procedure, dict) or procedure.get("type") not in KIND_OF:
-                raise LocalError(f"{source}: {service}.{name} needs a `type`: {', '.join(KIND_OF)}")
-            found[f"{service}.{name}" if service else name] = procedure
-    others: dict[str, dict[str, Any]] = document.get(OTHERS, {})
-    return found | others
+            route = f"{service}.{name}" if service else name
+            found[route] = _checked(procedure, route, source)
+    others = document.get(OTHERS, {})
+    if not isinstance(others, dict):
+        raise LocalError(f"{source}: {OTHERS!r} is not an object")
+    for route, procedure in others.items():
+        found[route] = _checked(procedure, route, source)
+    if len(found) > MAX_PROCEDURES:
+        raise LocalError(f"{source} has {len(found):,} procedures; at most {MAX_PROCEDURES:,} are read")
+    return found
+
+
+def _checked(procedure: Any, route: str, source: str) -> dict[str, Any]:
+    """Return a procedure. Raises LocalError if it has no known type."""
+    kind = procedure.get("type") if isinstance(procedure, dict) else None
+    if not isinstance(kind, str) or kind not in KIND_OF:
+        raise LocalError(f"{source}: {route} needs a `type`: {', '.join(KIND_OF)}")
+    checked: dict[str, Any] = procedure
+    return checked

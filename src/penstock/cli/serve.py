@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import logging
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -17,15 +16,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Argument, Option
 
+from ..access.exposure import check_page
 from ..access.listening import server_tls, without_files
 from ..errors import LocalError
 from .connect_options import Debug, Set, ShowSecrets, Stats
-from .connection import log, summary
+from .connection import summary
+from .console import SERVING, note, say, start_logging
+from .entrance import AllowAnonymous, entrance
 from .framedump import FrameDump
 from .given import given_settings
 from .groups import grouped
 from .optionsfile import OptionsFile
 from .signals import stop_signal
+from .values import duration
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from ..aio.metrics import Metrics
     from ..aio.server import Server
     from ..aio.service import Service
+    from ..aio.setup import Acceptor
     from ..leases import IntervalLease
     from ..settings import Settings
     from ..tap import Tap
@@ -63,9 +67,16 @@ class ServeOptions:
     cafile: Annotated[
         str | None, Option("--cafile", metavar="FILE", help="With TLS: require client certificates signed by these.")
     ] = None
+    auth: Annotated[
+        str | None,
+        Option("--auth", metavar="AUTH", help="Credentials that clients must show; see call.", show_default=False),
+    ] = None
+    allow_anonymous: AllowAnonymous = False
     resume: Annotated[
         float | None,
-        Option("--resume", metavar="SECONDS", min=0, help="How long clients may resume a session; 0: never."),
+        Option(
+            "--resume", metavar="SECONDS", parser=duration(), help="How long clients may resume a session; 0: never."
+        ),
     ] = None
     resume_store: Annotated[
         str,
@@ -83,6 +94,18 @@ class ServeOptions:
     show_secrets: ShowSecrets = False
     stats: Stats = False
     options: OptionsFile = None
+
+    def door(self, urls: Sequence[str]) -> tuple[list[str], Acceptor | None]:
+        """Return the addresses to listen on, with their certificates, and the acceptor of clients.
+
+        Raises:
+            LocalError: Anybody could connect from another machine; or a file or credentials are not valid.
+
+        """
+        addresses = server_tls(urls, self.cafile, self.cert, self.key)
+        if self.metrics is not None:
+            check_page("--metrics", _place(self.metrics)[0], allowed=self.allow_anonymous)
+        return addresses, entrance(addresses, self.auth, self.allow_anonymous)
 
     def settings(self) -> Settings:
         """Return the settings of the server."""
@@ -113,9 +136,9 @@ def serve(
     Requests in flight may finish first. A URL with +tls may name its certificate:
     rsocket+tls://:7878?cert=FILE&key=FILE.
 
-    Example: penstock serve app:service rsocket+tcp://:7878
+    Example: penstock serve app:service rsocket+tcp://localhost:7878
 
-    Example: penstock serve app:service rsocket+wss://:7878 --cert server.pem --origin https://example.org --lease 100/1
+    Example: penstock serve app:service rsocket+tls://:7878 --cert server.pem --auth env:CLIENTS_AUTH --lease 100/1
     """
     settings = options.settings()
     run_server(lambda: load_service(service), urls, options, settings)
@@ -140,14 +163,15 @@ def run_server(
     """
     from ..aio.loop import run
 
-    addresses = server_tls(urls, options.cafile, options.cert, options.key)
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    run(_serve(load(), addresses, options, settings, announce))
+    start_logging(SERVING)
+    addresses, acceptor = options.door(urls)
+    run(_serve(load(), addresses, acceptor, options, settings, announce))
 
 
 async def _serve(
     service: Service,
     urls: list[str],
+    acceptor: Acceptor | None,
     options: ServeOptions,
     settings: Settings,
     announce: Callable[[Sequence[str]], None],
@@ -155,7 +179,7 @@ async def _serve(
     from ..aio.server import serve as listen
 
     def serving(taps: list[Tap]) -> Server:
-        return listen(service, *urls, settings=settings, taps=taps)
+        return listen(service, *urls, settings=settings, acceptor=acceptor, taps=taps)
 
     await until_stopped(serving, options, settings, announce)
 
@@ -178,30 +202,35 @@ async def until_stopped(
     counters = Metrics()
     taps: list[Tap] = [counters] if options.metrics or options.stats else []
     if options.debug:
-        taps.append(FrameDump(log, secrets=options.show_secrets, settings=settings))
+        taps.append(FrameDump(note, secrets=options.show_secrets, settings=settings))
     async with listen(taps) as server:
         with _exposed(counters, options.metrics) as metrics_url:
             shown = [without_files(url) if options.cert else url for url in server.urls]
             for url in shown:
-                print(f"listening on {url}", flush=True)
+                say(f"listening on {url}")
             if metrics_url:
-                print(f"metrics on {metrics_url}", flush=True)
+                say(f"metrics on {metrics_url}")
             announce(shown)
             await stopped
     if options.stats:
-        log(summary(counters.snapshot(), monotonic() - began))
+        note(summary(counters.snapshot(), monotonic() - began))
 
 
 def _exposed(counters: Metrics, place: str | None) -> AbstractContextManager[str]:
     """Serve Prometheus metrics at `place` while the context is open; the context yields the URL."""
     if place is None:
         return nullcontext("")
-    host, _, port = place.rpartition(":")
-    if not port.isdecimal() or int(port) > MAX_PORT:
-        raise LocalError(f"--metrics {place!r} is not [HOST:]PORT")
     from ..observe.prometheus import listening
 
-    return listening(counters, host.strip("[]") or "127.0.0.1", int(port))
+    return listening(counters, *_place(place))
+
+
+def _place(text: str) -> tuple[str, int]:
+    """Return the host and the port of metrics."""
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > MAX_PORT:
+        raise LocalError(f"--metrics {text!r} is not [HOST:]PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def load_service(name: str) -> Service:

@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -18,8 +19,10 @@ from rich.text import Text
 from typer import Argument, Option
 
 from ..errors import ConnectError, LocalError
-from ..texts import counted, shown_json, shown_line
+from ..texts import counted, shown_line
+from .console import say_json
 from .groups import grouped
+from .values import duration
 
 if TYPE_CHECKING:
     from ..feeds.status import Document, FeedStatus
@@ -46,6 +49,8 @@ MAX_SERVED: Final = 4
 NOTHING: Final = "-"
 FLEXIBLE: Final = ("Feed", "Reader", "Reason", "URL")
 """Columns that are shortened if the terminal is narrow."""
+REASON_WIDTH: Final = 90
+"""The width of a terminal from which on reasons have a column. In narrower ones they are lines below the table."""
 MIN_TEXT: Final = 8
 """Characters that are left of them."""
 DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -63,7 +68,9 @@ class TopOptions:
     ] = None
     once: Annotated[bool, Option("--once", help="Show the table once.")] = False
     as_json: Annotated[bool, Option("--json", help="Print the status as one JSON object.")] = False
-    interval: Annotated[float, Option("--interval", metavar="SECONDS", min=0.1, help="Time between updates.")] = 2.0
+    interval: Annotated[
+        float, Option("--interval", metavar="SECONDS", parser=duration(0.1), help="Time between updates.")
+    ] = 2.0
 
 
 @grouped
@@ -79,7 +86,7 @@ def top(
         raise LocalError("give either a URL or --config")
     read = _from_journals(options.config) if options.config is not None else _from_server(url or DEFAULT_URL)
     if options.as_json:
-        print(shown_json(msgspec.json.encode(read()).decode()))
+        say_json(msgspec.to_builtins(read()))
         return
     console = Console()
     if options.once:
@@ -144,7 +151,7 @@ def render(document: Document, width: int, height: int = 0, problem: str = "") -
     Args:
         document: The statuses.
         width: The width of the terminal; narrow ones get fewer columns.
-        height: Its height, which limits the number of rows; 0: all are shown.
+        height: Its height, which limits the number of rows; 0: all are shown, and each reason in full.
         problem: Why there is no newer document.
 
     """
@@ -157,9 +164,12 @@ def render(document: Document, width: int, height: int = 0, problem: str = "") -
     readers = document.readers[:MAX_READERS] if height else document.readers
     served = document.served[:MAX_SERVED] if height else document.served
     lines = FRAME_LINES + len(readers) + (len(served) + 1 if served else 0)
-    room = max(1, height - lines) if height else len(document.feeds)
-    feeds = document.feeds if room >= len(document.feeds) else sorted(document.feeds, key=_urgency)[:room]
-    parts: list[Any] = [summary, _table(_columns(width), feeds, width)]
+    below = not height or width < REASON_WIDTH
+    feeds = _fitting(document.feeds, height - lines, below) if height else document.feeds
+    columns = [column for column, least in FEEDS if width >= least and not (below and column is REASON)]
+    parts: list[Any] = [summary, _table(columns, feeds, width)]
+    if below:
+        parts += [_reason_line(feed, bool(height)) for feed in feeds if feed.reason or feed.problem]
     if len(feeds) < len(document.feeds):
         rest = counted(len(document.feeds) - len(feeds), "more feed")
         parts.append(Text(f"and {rest}; --once shows all", "dim"))
@@ -168,6 +178,22 @@ def render(document: Document, width: int, height: int = 0, problem: str = "") -
     if served:
         parts.append(_table(SERVED, served, width))
     return Group(*parts)
+
+
+def _fitting(feeds: list[FeedStatus], room: int, below: bool) -> list[FeedStatus]:
+    """Return the feeds for which there is room, the most urgent ones if not for all; `below`: reasons need lines."""
+    needed = {feed.name: 1 + (below and bool(feed.reason or feed.problem)) for feed in feeds}
+    if sum(needed.values()) <= room:
+        return feeds
+    urgent = sorted(feeds, key=_urgency)
+    ends = accumulate(needed[feed.name] for feed in urgent)
+    return [feed for feed, end in zip(urgent, ends, strict=True) if end <= room] or urgent[:1]
+
+
+def _reason_line(feed: FeedStatus, shorten: bool) -> Text:
+    """Return a feed's name and reason, for a line of their own."""
+    line = Text(no_wrap=shorten, overflow="ellipsis" if shorten else None)
+    return line.append(f"{shown_line(feed.name)}: ").append_text(_reasons(feed))
 
 
 def _urgency(feed: FeedStatus) -> tuple[int, int, str]:
@@ -206,11 +232,6 @@ def _fitted(titles: list[str], needed: list[int], width: int) -> list[int]:
     return sizes
 
 
-def _columns(width: int) -> Columns:
-    """Return the columns that fit into a terminal."""
-    return [column for column, least in FEEDS if width >= least]
-
-
 def _count(value: float | None) -> Text:
     return Text(NOTHING if value is None else f"{value:,.0f}")
 
@@ -235,8 +256,14 @@ def _age(value: float | None) -> Text:
     return Text(f"{value / 86_400:.0f} d")
 
 
-def _worst(feed: FeedStatus, field: str) -> float | None:
-    return max((getattr(lag, field) for lag in feed.readers.values()), default=None)
+def _rows_behind(feed: FeedStatus) -> int | None:
+    return max((lag.rows for lag in feed.readers.values()), default=None)
+
+
+def _longest_lag(feed: FeedStatus) -> float | None:
+    from ..feeds.status import longest
+
+    return longest(feed.readers.values())
 
 
 def _reasons(feed: FeedStatus) -> Text:
@@ -247,19 +274,20 @@ def _reasons(feed: FeedStatus) -> Text:
 Columns = list[tuple[str, Callable[[Any], Text], bool]]
 """Columns: the title, a function that returns the cell of an item, and whether it is a text."""
 
+REASON: Final = ("Reason", _reasons, True)
 FEEDS: Final[list[tuple[tuple[str, Callable[[Any], Text], bool], int]]] = [
     # The column, and the width of the terminal from which on it is shown.
     (("Feed", lambda feed: Text(shown_line(feed.name)), True), 0),
     (("State", lambda feed: Text(str(feed.state), TONES[feed.state]), True), 0),
     (("Rows/s", lambda feed: _count(feed.rate), False), 0),
-    (("Lag", lambda feed: _count(_worst(feed, "rows")), False), 0),
-    (("Lag time", lambda feed: _age(_worst(feed, "seconds")), False), 60),
+    (("Lag", lambda feed: _count(_rows_behind(feed)), False), 0),
+    (("Lag time", lambda feed: _age(_longest_lag(feed)), False), 60),
     (("Budget left", lambda feed: _size(feed.budget_free), False), 76),
     (("Credit", lambda feed: _count(feed.credit), False), 90),
     (("Gaps", lambda feed: Text(f"{feed.gaps:,}", "red" if feed.gaps else ""), False), 76),
     (("Reconnects", lambda feed: _count(feed.reconnects), False), 110),
     (("Position", lambda feed: _count(feed.position), False), 110),
-    (("Reason", _reasons, True), 90),
+    (REASON, REASON_WIDTH),
 ]
 READERS: Final[Columns] = [
     ("Reader", lambda reader: Text(shown_line(reader.reader)), True),

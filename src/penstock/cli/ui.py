@@ -16,6 +16,7 @@ from ..protocols import spec_of
 from ..urls import parse_url
 from .arguments import Url
 from .connect_options import SessionOptions
+from .console import say
 from .groups import grouped
 from .reflecting import connecting, request_metadata
 from .repeated import address_of, repeated
@@ -70,7 +71,7 @@ async def _serve(
     async with open_door(target, place, port) as page:
         task = asyncio.create_task(target.run())
         try:
-            print(f"page on {page}", flush=True)
+            say(f"page on {page}")
             if open_browser:
                 await asyncio.to_thread(_open, page)
             either: list[asyncio.Future[Any]] = [task, stopped]

@@ -67,7 +67,7 @@ class Watch:
         self._tick(monotonic())
         seconds = max(monotonic() - self._began, 1e-6)
         rate = f"{self.count:,} items, {self.count / seconds:,.1f}/s {sparkline(self._rates)}"
-        title = Text(f"{self._title}: {rate}")
+        title = Text(shown_line(f"{self._title}: {rate}"))
         # A title is as wide as its table at most.
         table = Table(title=title, title_justify="left", expand=False, min_width=title.cell_len)
         columns = list(dict.fromkeys(name for row in self._rows for name in row))[:MAX_COLUMNS]

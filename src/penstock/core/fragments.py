@@ -55,10 +55,11 @@ class Partial:
         head: The first frame, which is needed to deliver the whole item.
         started: When the first frame arrived.
         held: The memory that the fragments take, in bytes.
+        metadata_size: The size of its metadata so far.
 
     """
 
-    __slots__ = ("_data", "_empty", "_metadata", "count", "head", "held", "size", "started")
+    __slots__ = ("_data", "_empty", "_metadata", "count", "head", "held", "metadata_size", "size", "started")
 
     def __init__(self, head: Any, now: float) -> None:
         self.head = head
@@ -66,6 +67,7 @@ class Partial:
         self.count = 0
         self.size = 0
         self.held = 0
+        self.metadata_size = 0
         self._empty = 0
         self._metadata: list[bytes] | None = None
         self._data: list[bytes] = []
@@ -85,6 +87,7 @@ class Partial:
         if metadata is not None:
             self._metadata = [] if self._metadata is None else self._metadata
             self._metadata.append(metadata)
+            self.metadata_size += len(metadata)
         if data:
             self._data.append(data)
         if self.size > settings.max_payload_bytes:

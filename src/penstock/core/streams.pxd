@@ -2,7 +2,7 @@ import cython
 
 
 cdef list ENDS, STARTS
-cdef int COMPLETE, FAIL
+cdef int COMPLETE, FAIL, OPEN, DONE
 
 
 # `id` is an integer, so a stream takes no part in garbage collection.
@@ -42,7 +42,8 @@ cdef class StreamTable:
     cpdef take_id(self)
     @cython.locals(stream=Stream)
     cpdef Stream open_theirs(self, stream_id, kind)
-    cpdef bint may_be_theirs(self, Py_ssize_t stream_id)
+    @cython.locals(number=Py_ssize_t)
+    cpdef bint may_be_theirs(self, stream_id)
     cpdef follow(self, Py_ssize_t stream_id)
     cpdef void close(self, Stream stream)
     cdef Py_ssize_t _after(self, Py_ssize_t stream_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..kinds import Kind
-from .halves import DONE, INITIAL, TERMINAL, Signal
+from .halves import DONE, INITIAL, OPEN, TERMINAL, Signal
 
 __all__ = ["MAX_STREAM_ID", "Stream", "StreamTable"]
 
@@ -64,6 +64,15 @@ class Stream:
     def over(self) -> bool:
         """Whether both halves are done."""
         return self.inbound == DONE and self.outbound == DONE
+
+    @property
+    def only_canceled(self) -> bool:
+        """Whether this side may end the stream by CANCEL, but not by ERROR.
+
+        RSocket 1.0, Request Stream: a requester whose half has ended can only cancel. ReactiveSocket 0.2, Request
+        Channel: no requester sends ERROR.
+        """
+        return self.ours and (self.outbound != OPEN or not self.half_close)
 
     def end(self, signal: int, from_us: bool) -> bool:
         """End the halves that `signal` ends; return True if both are done."""
@@ -153,8 +162,10 @@ class StreamTable:
     def may_be_theirs(self, stream_id: int) -> bool:
         """Return whether the peer may open a stream with that id; its ids have their own parity or sign."""
         if self._own_ids:
+            # ReactiveSocket 0.0: 64 bits and the sign.
             return stream_id < 0
-        return stream_id > 0 and (stream_id ^ self._first_id) & 1 == 1
+        number = stream_id
+        return number > 0 and (number ^ self._first_id) & 1 == 1
 
     def follow(self, stream_id: int) -> None:
         """Give this side the ids of the other parity, if it has not opened a stream yet; `stream_id` is the peer's."""

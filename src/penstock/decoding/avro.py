@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 
 from ..errors import LocalError
+from ..strict_json import strict_json
 from .avro_plans import record_plan
 from .avro_values import Cursor
 from .columns import Columns, Elements
@@ -88,8 +88,8 @@ def _parsed(text: bytes) -> dict[str, Any]:
     from fastavro.schema import SchemaParseException, UnknownType
 
     try:
-        schema = parse_schema(_simplified(msgspec.json.decode(text)))
-    except (msgspec.DecodeError, SchemaParseException, UnknownType, KeyError, TypeError, ValueError) as error:
+        schema = parse_schema(_simplified(strict_json(text)))
+    except (SchemaParseException, UnknownType, KeyError, TypeError, ValueError) as error:
         raise LocalError(f"invalid Avro schema: {error}") from error
     if not isinstance(schema, dict) or schema["type"] not in ("record", "error"):
         raise LocalError("the Avro schema of items must be a record, whose fields are the columns")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from ..aio.items import Items
 from ..aio.surrounding import surround
 from ..errors import LocalError
+from ..functions import check_plain
 from ..payload import Payload
 from .handled import Handled
 from .recorded import Key, Recorded
@@ -60,6 +61,8 @@ class Deduplicated:
     def __init__(
         self, store: str | os.PathLike[str] | Store, *, key: Key | None = None, keep: float = KEEP_SECONDS
     ) -> None:
+        if key is not None:
+            check_plain(key, "the key of a Deduplicated")
         self._store = store if isinstance(store, Store) else Store(store, keep=keep)
         self._handled = Handled(self._store)
         self._key = key

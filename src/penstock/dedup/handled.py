@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
+from ..aio.setup import current_connection
+from ..aio.shares import Shares, client_of
 from ..aio.threads import in_thread
 from ..errors import Rejected
 from .progress import Origin, Progress
@@ -16,6 +18,11 @@ from .turns import Turns
 __all__ = ["Handled"]
 
 DATABASE: Final = "database"
+READS: Final = 4
+"""Questions to the database at once: clients have shares, and wait for turns."""
+
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 
 class Handled:
@@ -29,6 +36,7 @@ class Handled:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._turns = Turns()
+        self._reads = Shares("turns at the database", READS)
         self._live: dict[Origin, tuple[Progress, int]] = {}
         self._claimed: set[str] = set()
         self._unsaved: dict[Origin, Progress] = {}
@@ -38,7 +46,7 @@ class Handled:
     async def progress(self, origin: Origin) -> AsyncIterator[Progress]:
         """Share the progress of a task while the block runs. Changes are recorded by :meth:`record`."""
         async with self._turns.of(("load", origin)):
-            progress, users = self._live.get(origin) or (await asyncio.to_thread(self._store.load, origin), 0)
+            progress, users = self._live.get(origin) or (await self._asked(self._store.load, origin), 0)
             self._live[origin] = (progress, users + 1)
         try:
             yield progress
@@ -51,7 +59,12 @@ class Handled:
 
     async def has_key(self, key: str) -> bool:
         """Return True if an application's key was recorded."""
-        return await asyncio.to_thread(self._store.has, key)
+        return await self._asked(self._store.has, key)
+
+    async def _asked(self, question: Callable[[Q], A], about: Q) -> A:
+        """Return what the store answers, when it is the client's turn."""
+        async with self._reads.turn(client_of(current_connection())):
+            return await asyncio.to_thread(question, about)
 
     @contextmanager
     def claimed(self, key: str) -> Iterator[None]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
 from ..errors import JournalError
+from ..journal.lag import age
+from ..journal.reader import JournalReader
 from .history import History
 from .status import Document, FeedState, FeedStatus, Lag, ServedStatus
-from .survey import Survey, end_of, survey
+from .survey import end_of, survey
 
 __all__ = ["Board"]
 
@@ -47,7 +50,7 @@ class Board:
         # Guards the document, while files are read.
         self._reading = threading.Lock()
         self._document: Document | None = None
-        self._seeded: set[tuple[str, str]] = set()
+        self._logs: dict[tuple[str, str], JournalReader] = {}
 
     def publish(self, feeds: list[FeedStatus], worker: int = 0) -> None:
         """Replace the statuses of one loop. Call this at least every few seconds, also when nothing has changed."""
@@ -59,8 +62,10 @@ class Board:
             for feed in feeds:
                 history = self._histories.setdefault((feed.journal, feed.source), History())
                 if feed.position:
-                    # 0 may also mean that the log is not open yet: its rows would count as new ones.
                     history.add(now, feed.position)
+                else:
+                    # The log may not be open yet: its rows would count as new ones.
+                    history.renew(now)
 
     def serve(self, journals: list[ServedStatus]) -> None:
         """Replace the journals that are served."""
@@ -119,36 +124,34 @@ class Board:
         except JournalError as error:
             feed.problem = feed.problem or str(error)
             seen = None
+        if seen is not None:
+            feed.budget_free = max(0, feed.budget - seen.used)
+            feed.readers = {
+                name: Lag(at, max(0, feed.position - at), self._seconds(log, at, now) if at < feed.position else 0.0)
+                for name, at in sorted(seen.readers.items())
+            }
         with self._lock:
-            if seen is not None and log not in self._seeded:
-                self._seed(log, seen, feed.position, now)
-            history = self._histories.setdefault(log, History())
-            feed.rate = history.rate()
-            if seen is not None:
-                feed.budget_free = max(0, feed.budget - seen.used)
-                feed.readers = {
-                    name: Lag(position, max(0, feed.position - position), _seconds(history, position, feed, now))
-                    for name, position in sorted(seen.readers.items())
-                }
+            feed.rate = self._histories.setdefault(log, History()).rate()
 
-    def _seed(self, log: tuple[str, str], seen: Survey, position: int, now: float) -> None:
-        """Begin the history of a log with the times of its segments, which are older than this process."""
-        begun = self._histories.get(log)
-        history = History([*seen.reached, *(begun.samples() if begun else ())])
-        history.add(now, position)
-        self._histories[log] = history
-        self._seeded.add(log)
+    def _seconds(self, log: tuple[str, str], position: int, now: float) -> float | None:
+        """Return the age of the first row that a reader has not committed; of sealed rows, of the first one after."""
+        try:
+            reader = self._logs.get(log)
+            if reader is None:
+                reader = self._logs[log] = JournalReader(*log)
+            else:
+                reader.refresh()
+        except JournalError:
+            # It may remember what was repaired since.
+            self._logs.pop(log, None)
+            return None
+        return age(reader, position, datetime.fromtimestamp(now, UTC))
 
     def _forget(self, feeds: list[FeedStatus]) -> None:
-        """Drop the histories of feeds that are gone."""
+        """Drop what is known of feeds that are gone."""
         present = {(feed.journal, feed.source) for feed in feeds}
+        for log in self._logs.keys() - present:
+            del self._logs[log]
         with self._lock:
             for log in self._histories.keys() - present:
                 del self._histories[log]
-        self._seeded &= present
-
-
-def _seconds(history: History, position: int, feed: FeedStatus, now: float) -> float:
-    """Return the age of the first row that a reader has not committed."""
-    stored_at = history.stored_at(position) if position < feed.position else None
-    return 0.0 if stored_at is None else round(max(0.0, now - stored_at), 3)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from functools import partial
 from importlib.util import find_spec
 
 from ..errors import LocalError
@@ -28,6 +29,7 @@ def collect_feeds(
     *,
     workers: int = 0,
     http: tuple[str, int] | None = None,
+    names: Sequence[str] = (),
     log: str = "text",
     serve: Serve | None = None,
 ) -> int:
@@ -39,6 +41,7 @@ def collect_feeds(
         file: The file, as read for the first time.
         workers: The number of processes that share the feeds; 0: this process runs them.
         http: Host and port of the status; None: there is none.
+        names: Names by which the status may be asked for, besides addresses and those of this machine.
         log: The form of logs: "json" or "text".
         serve: How the journals are served; None: they are not. This process serves them, also with workers.
 
@@ -50,17 +53,24 @@ def collect_feeds(
     from ..aio.loop import run
 
     prepare(log)
-    return run(_collect(file, workers, http, log, serve))
+    page = partial(_page, http, names)
+    return run(_collect(file, workers, page, log, serve))
 
 
-async def _collect(file: FeedsFile, workers: int, http: tuple[str, int] | None, log: str, serve: Serve | None) -> int:
+async def _collect(
+    file: FeedsFile,
+    workers: int,
+    page: Callable[[Board], AbstractContextManager[str]],
+    log: str,
+    serve: Serve | None,
+) -> int:
     board = Board(max(1, workers))
     runner: Runner = _runner(file, board, workers, log)
     use_threads()
     control = Control()
     control.listen()
     async with AsyncExitStack() as stack:
-        if url := stack.enter_context(_page(board, http)):
+        if url := stack.enter_context(page(board)):
             print(f"status on {url}", flush=True)
         if serve is not None:
             runner = await stack.enter_async_context(_served(runner, file, serve, board))
@@ -95,11 +105,11 @@ async def _served(runner: Runner, file: FeedsFile, serve: Serve, board: Board) -
         yield served
 
 
-def _page(board: Board, http: tuple[str, int] | None) -> AbstractContextManager[str]:
+def _page(http: tuple[str, int] | None, names: Sequence[str], board: Board) -> AbstractContextManager[str]:
     if http is None:
         return nullcontext("")
     if find_spec("prometheus_client") is None:
-        return listening(board, *http)
+        return listening(board, *http, names=names)
     from ..observe.feed_metrics import exposition
 
-    return listening(board, *http, exposition)
+    return listening(board, *http, exposition, names=names)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import ContextVar
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from ..errors import (
     ConnectError,
-    DiskFull,
     JournalCorrupt,
     JournalError,
     JournalLocked,
@@ -27,10 +27,12 @@ from .status import FeedState, FeedStatus
 if TYPE_CHECKING:
     from .config import FeedConfig
 
-__all__ = ["Feed"]
+__all__ = ["CURRENT_FEED", "Feed"]
 
 logger = logging.getLogger("penstock.feeds")
 
+CURRENT_FEED: Final[ContextVar[str]] = ContextVar("penstock.feed", default="")
+"""The name of the feed for which code runs that does not know feeds, such as a connection's; empty: of none."""
 REASON_CHARACTERS: Final = 500
 """The maximum length of a reason, which may contain a peer's text."""
 
@@ -116,14 +118,9 @@ class Feed:
             sync_seconds=round(before.sync_seconds + progress.sync_seconds, 6),
         )
 
-    async def run(self, delay: float = 0.0) -> None:
-        """Collect until the publisher completes the stream, or the policy gives up. Only cancellation raises.
-
-        Args:
-            delay: Seconds to wait first, so that many feeds do not connect at the same time.
-
-        """
-        await asyncio.sleep(delay)
+    async def run(self) -> None:
+        """Collect until the publisher completes the stream, or the policy gives up. Only cancellation raises."""
+        CURRENT_FEED.set(self.name)
         policy = self.config.retry
         backoff = policy.backoff()
         since = begun = monotonic()
@@ -154,14 +151,17 @@ class Feed:
 
     def _log(self, level: int, error: Exception | None = None) -> None:
         """Log where the feed is, with a traceback if the error is a defect."""
-        position = self._progress.position
+        # A collector that could not open its log does not know its position.
+        position = self._progress.position or None
+        where = "" if position is None else f" at position {position}"
         why = f": {self._reason}" if self._reason else ""
         extra = {"feed": self.name, "state": str(self._left), "position": position}
-        logger.log(level, "%s: %s at position %d%s", self.name, self._left, position, why, exc_info=error, extra=extra)
+        logger.log(level, "%s: %s%s%s", self.name, self._left, where, why, exc_info=error, extra=extra)
 
     async def _collected(self) -> Exception | None:
         """Collect until the stream is complete; return the error that ended it instead."""
         try:
+            await self._shared.pace.turn()
             # Secrets and certificates are files.
             window, committer = self._shared.window_bytes(), self._shared.committer(self.config.journal)
             made = await asyncio.to_thread(
@@ -196,9 +196,7 @@ def _state(error: Exception) -> FeedState:
     """Return the state of a feed that waits after an error."""
     if isinstance(error, ConnectError | LinkError):
         return FeedState.CONNECTING
-    if isinstance(error, DiskFull) or (
-        isinstance(error, JournalError) and not isinstance(error, JournalCorrupt | JournalLocked | JournalMismatch)
-    ):
+    if isinstance(error, JournalError) and not isinstance(error, JournalCorrupt | JournalLocked | JournalMismatch):
         return FeedState.WAITING_FOR_DISK
     return FeedState.REFUSED
 

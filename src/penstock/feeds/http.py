@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
-from ipaddress import ip_address
-from socket import AF_INET6, SHUT_RDWR
-from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from typing import Final, NamedTuple
 
 import msgspec
 
 from ..errors import ConnectError
-from ..texts import shortened
+from ..observe.http import BoundedServer
+from ..pages.guard import HEADERS, is_meant, texts_script
+from ..texts import shortened, shown_json
 from .board import Board
 from .status import Document
 
@@ -28,24 +27,10 @@ __all__ = ["listening"]
 
 logger = logging.getLogger("penstock.feeds")
 
-MAX_REQUESTS: Final = 16
-"""Connections that are kept. Beyond it, the oldest one is closed: idle clients must not keep a probe out."""
-MAX_THREADS: Final = 64
-"""Threads that answer. Those that wait for a disk cannot be ended."""
-REQUEST_SECONDS: Final = 10.0
-"""How long a client may take to send its request, and to read the answer."""
 POLL_SECONDS: Final = 0.1
 """How soon the server notices that it is to stop."""
 PAGE: Final = {"/": "page.html", "/page.js": "page.js", "/page.css": "page.css"}
 TYPES: Final = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
-HEADERS: Final = {
-    # Texts of peers are shown: nothing but the page's own files may run or load.
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
 
 
 class Answer(NamedTuple):
@@ -58,7 +43,12 @@ class Answer(NamedTuple):
 
 @contextmanager
 def listening(
-    board: Board, host: str, port: int, exposition: Callable[[Document], bytes] | None = None
+    board: Board,
+    host: str,
+    port: int,
+    exposition: Callable[[Document], bytes] | None = None,
+    *,
+    names: Collection[str] = (),
 ) -> Iterator[str]:
     """Serve a board over HTTP while the block lasts.
 
@@ -67,6 +57,7 @@ def listening(
         host: The address to listen on. Everybody who can connect can see the statuses.
         port: The port; 0 lets the system choose one.
         exposition: Returns the metrics of a document; None: there are none.
+        names: Names of the server that it answers to, besides addresses and those of this machine.
 
     Yields:
         The URL of the page.
@@ -76,7 +67,7 @@ def listening(
 
     """
     try:
-        server = _Server(board, host, port, exposition)
+        server = _Server(board, host, port, exposition, names)
     except OSError as error:
         raise ConnectError(f"cannot listen on {host}:{port} for HTTP: {error.strerror or error}") from error
     thread = threading.Thread(target=server.serve_forever, args=(POLL_SECONDS,), name="penstock http", daemon=True)
@@ -90,55 +81,23 @@ def listening(
         server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    # A request in flight must not hold up the end of the process.
-    block_on_close = False
-    request_queue_size = MAX_REQUESTS
-
-    def __init__(self, board: Board, host: str, port: int, exposition: Callable[[Document], bytes] | None) -> None:
+class _Server(BoundedServer):
+    def __init__(
+        self,
+        board: Board,
+        host: str,
+        port: int,
+        exposition: Callable[[Document], bytes] | None,
+        names: Collection[str],
+    ) -> None:
         self.board = board
         self.exposition = exposition
-        self.loopback = _is_loopback(host)
-        self._lock = threading.Lock()
-        # In the order of their arrival.
-        self._connections: dict[Any, None] = {}
-        self._answering = 0
-        if ":" in host:
-            self.address_family = AF_INET6
-        super().__init__((host, port), _Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a request in a thread; if there is no place left, close the oldest connection first."""
-        with self._lock:
-            if self._answering >= MAX_THREADS:
-                self.shutdown_request(request)
-                return
-            if len(self._connections) >= MAX_REQUESTS:
-                oldest = next(iter(self._connections))
-                del self._connections[oldest]
-                with suppress(OSError):
-                    # Its thread reads the end, and closes it.
-                    oldest.shutdown(SHUT_RDWR)
-            self._connections[request] = None
-            self._answering += 1
-        super().process_request(request, client_address)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a request, and give its place up."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            with self._lock:
-                self._connections.pop(request, None)
-                self._answering -= 1
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore clients that went away while they were answered."""
+        self.host = host
+        self.names = names
+        super().__init__(host, port, _Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    timeout = REQUEST_SECONDS
     server: _Server
     # One request for each connection: an idle client must not keep a thread.
     protocol_version = "HTTP/1.0"
@@ -167,20 +126,26 @@ class _Handler(BaseHTTPRequestHandler):
             return _text(HTTPStatus.INTERNAL_SERVER_ERROR, "this request failed; see the log of the collector")
 
     def _answer(self) -> Answer:
-        if self.server.loopback and not _is_local(self.headers.get("Host", "")):
-            # A site whose name is made to point to this machine must not read the statuses.
-            return _text(HTTPStatus.FORBIDDEN, "this server listens on a loopback address; use localhost")
+        hosts = self.headers.get_all("Host", [""])
+        if len(hosts) != 1 or not is_meant(hosts[0], self.server.host, self.server.names):
+            return _text(
+                HTTPStatus.FORBIDDEN, "use the address of this server, or start it with --http-name and its name"
+            )
         path = self.path.partition("?")[0]
         if path in PAGE:
             name = PAGE[path]
             kind = f"{TYPES[name.partition('.')[2]]}; charset=utf-8"
             return Answer(HTTPStatus.OK, kind, files(__package__).joinpath("page", name).read_bytes())
+        if path == "/texts.js":
+            return Answer(HTTPStatus.OK, "text/javascript; charset=utf-8", texts_script())
         if path == "/healthz":
             return _verdict(self.server.board.healthy(), "an event loop that collects does not answer")
         if path == "/readyz":
             return _verdict(self.server.board.document().ready, "not all feeds have been started")
         if path == "/status":
-            return Answer(HTTPStatus.OK, "application/json", msgspec.json.encode(self.server.board.document()))
+            document = msgspec.json.encode(self.server.board.document()).decode()
+            # Whoever prints it may do so in a terminal.
+            return Answer(HTTPStatus.OK, "application/json", shown_json(document).encode())
         if path == "/metrics":
             if self.server.exposition is None:
                 return _text(HTTPStatus.NOT_IMPLEMENTED, "metrics need a package; run: pip install 'penstock[metrics]'")
@@ -205,18 +170,3 @@ def _verdict(good: bool, problem: str) -> Answer:
 
 def _text(status: HTTPStatus, text: str) -> Answer:
     return Answer(status, "text/plain; charset=utf-8", text.encode() + b"\n")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_local(header: str) -> bool:
-    """Return True if a Host header names this machine."""
-    try:
-        return _is_loopback(urlsplit(f"//{header}").hostname or "")
-    except ValueError:
-        return False

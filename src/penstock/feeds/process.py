@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from ..observe.logs import JsonLines, TextLines
+from .feed import CURRENT_FEED
 from .request import OnBatch
 
 __all__ = ["FILES_PER_FEED", "THREADS", "check_files", "leave", "on_batch", "prepare", "use_threads"]
@@ -29,10 +30,23 @@ HUNG: Final = 1
 """The exit code if a disk does not answer at the end."""
 
 
+class _FeedNames(logging.Filter):
+    """Names the feed in each record of a connection or a collector, which do not know feeds."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Add the feed to the message, and as a field of JSON."""
+        name = CURRENT_FEED.get()
+        if name and not hasattr(record, "feed"):
+            record.feed = name
+            record.msg, record.args = f"{name}: {record.getMessage()}", None
+        return True
+
+
 def prepare(log: str) -> None:
     """Set up logs in the form "json" or "text", and allow as many open files as the system permits."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if log == "json" else TextLines("penstock: %(message)s"))
+    handler.addFilter(_FeedNames())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:

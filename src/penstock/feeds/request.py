@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ssl as tls
 from collections.abc import Callable
-from dataclasses import fields, replace
-from difflib import get_close_matches
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..access.certificates import load_certificate, tls_context
+from ..access.given import given_setting
 from ..errors import LocalError
 from ..journal import Request
 from ..journal.collect import Collector
 from ..payload import Payload
 from ..protocols import is_composite, text_form
-from ..settings import DEFAULT_SETTINGS, Settings
+from ..settings import Settings
 from ..urls import Url, check_headers, parse_url, parse_urls
 from .retry import LinkBackoff
 from .sealing import seal_seconds
@@ -32,10 +32,8 @@ __all__ = ["OnBatch", "check", "collector"]
 
 BINARY: Final = "application/octet-stream"
 """The MIME type of a request's own metadata beside its credentials."""
-LISTS: Final = ("extensions", "element_sizes", "trusted_proxies", "origins")
-"""Settings whose value is a list."""
-ELSEWHERE: Final = ("headers", "lease", "resume", "resume_store")
-"""Settings that a feed sets in another way, or that collectors do not have."""
+COLLECTOR_SETS: Final = ("resume", "resume_store")
+"""Settings that a feed does not choose, because its collector does."""
 
 OnBatch: TypeAlias = "Callable[[int, pa.RecordBatch], None]"
 
@@ -160,7 +158,10 @@ def _composite(route: str | None, metadata: bytes | None, auth: Bearer | Simple)
 
 def _settings(config: FeedConfig, headers: dict[str, str]) -> Settings:
     """Return the settings of a feed's connection; `LocalError` if they are not valid for its URL."""
-    chosen = dict(_setting(name, value) for name, value in config.settings.items())
+    try:
+        chosen = dict(given_setting(name, value, COLLECTOR_SETS) for name, value in config.settings.items())
+    except ValueError as error:
+        raise LocalError(f"settings.{error}") from None
     if headers:
         check_headers(parse_url(config.url).transport, "headers")
         chosen["headers"] = tuple(headers.items())
@@ -170,22 +171,6 @@ def _settings(config: FeedConfig, headers: dict[str, str]) -> Settings:
         raise LocalError(f"settings: {error}") from None
     parse_urls([config.url], settings, serving=False)
     return settings
-
-
-def _setting(name: str, value: Any) -> tuple[str, Any]:
-    known = [field.name for field in fields(DEFAULT_SETTINGS) if field.name not in ELSEWHERE]
-    if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "docs/reference/settings.md lists all settings"
-        raise LocalError(f"settings.{name} is not a setting of a feed; {hint}")
-    if name in LISTS and isinstance(value, list):
-        return name, tuple(tuple(part) if isinstance(part, list) else part for part in value)
-    default = getattr(DEFAULT_SETTINGS, name)
-    fits = isinstance(value, int | float) if type(default) is float else type(value) is type(default)
-    if not fits or (isinstance(value, bool) and not isinstance(default, bool)):
-        wanted = {bool: "true or false", int: "an integer", float: "a number", str: "a text", tuple: "a list"}
-        raise LocalError(f"settings.{name} is {value!r}; it must be {wanted[type(default)]}")
-    return name, value
 
 
 def _tls(url: Url, files: Tls) -> tuple[str, tls.SSLContext | None]:

@@ -20,8 +20,12 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cert: str | None = None
     key: str | None = None
     token: Text | None = None
+    operator_token: Text | None = None
+    """What those must show who also set and remove readers, and delete rows."""
     address: str | None = None
     """The URL by which readers reach the collector, if that is not the first address."""
+    allow_anonymous: bool = False
+    """Readers on other machines need not show anything."""
     journals: dict[str, str] = {}
     """Names of journals: the folder of each. The others are named after their folder."""
 

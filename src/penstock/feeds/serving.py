@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import LocalError
-from ..serving.door import check_exposure, environment_token
+from ..serving.door import OPERATOR_TOKEN, environment_token
 from ..serving.host import Host, Listening, check
 from ..serving.journals import journal_names
 from .status import ServedStatus
@@ -37,14 +37,16 @@ def _listening(serve: Serve, folder: Path) -> Listening:
         folder: The folder that a relative path of the token starts from.
 
     """
-    token = serve.token
+    token, operator = serve.token, serve.operator_token
     return Listening(
         urls=(serve.url,) if isinstance(serve.url, str) else serve.url,
         cafile=serve.cafile,
         cert=serve.cert,
         key=serve.key,
         token=environment_token() if token is None else lambda: resolve(token, folder),
+        operator=environment_token(OPERATOR_TOKEN) if operator is None else lambda: resolve(operator, folder),
         address=serve.address,
+        allow_anonymous=serve.allow_anonymous,
     )
 
 
@@ -70,8 +72,7 @@ def served_folders(file: FeedsFile, serve: Serve, before: Mapping[str, str] | No
 
 def check_serving(file: FeedsFile, serve: Serve) -> dict[str, str]:
     """Return what would be served, as `served_folders`; `LocalError` if it would be refused."""
-    where = _listening(serve, file.path.parent)
-    check_exposure(check(where), where.token)
+    check(_listening(serve, file.path.parent))
     return served_folders(file, serve)
 
 
@@ -151,7 +152,9 @@ class Serving:
         if file.serve is None:
             return self._serve
         now = msgspec.structs.replace(self._serve, journals=file.serve.journals)
-        if now != file.serve:
+        # The command line may allow what the file does not.
+        allowed = file.serve.allow_anonymous or now.allow_anonymous
+        if now != msgspec.structs.replace(file.serve, allow_anonymous=allowed):
             logger.warning("%s: [serve] has changed; all of it but journals is applied at the next start", file.path)
         return now
 

@@ -9,6 +9,7 @@ from typing import Final
 from ..journal.committer import Committer
 from ..journal.durability import Replica
 from ..journal.progress import WINDOW_BYTES
+from .pace import Pace
 from .request import OnBatch
 
 __all__ = ["Shared"]
@@ -27,6 +28,7 @@ class Shared:
 
     Attributes:
         feeds: The number of feeds that run.
+        pace: When each of them may connect.
 
     """
 
@@ -36,6 +38,7 @@ class Shared:
         self.on_batch = on_batch
         self._replica = replica
         self.feeds = 0
+        self.pace = Pace()
         self._committers: dict[str, Committer] = {}
 
     def window_bytes(self) -> int:

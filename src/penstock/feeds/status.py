@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
 
-__all__ = ["Document", "FeedState", "FeedStatus", "Lag", "ReaderStatus", "ServedStatus", "readers_of"]
+__all__ = ["Document", "FeedState", "FeedStatus", "Lag", "ReaderStatus", "ServedStatus", "longest", "readers_of"]
 
 
 class FeedState(StrEnum):
@@ -32,9 +32,9 @@ class Lag(msgspec.Struct, frozen=True):
     position: int
     """The position that it has committed."""
     rows: int
-    seconds: float
-    """Since the first row that it has not committed was stored. At least this much, if that was before the log's
-    history in memory."""
+    seconds: float | None
+    """Since the first row that it has not committed was received, of rows that are not sealed; None if that row cannot
+    be read."""
 
 
 class FeedStatus(msgspec.Struct, kw_only=True):
@@ -85,7 +85,8 @@ class ReaderStatus(msgspec.Struct, frozen=True):
     reader: str
     feeds: int
     rows: int
-    seconds: float
+    seconds: float | None
+    """The longest lag of those that are known."""
 
 
 class ServedStatus(msgspec.Struct, frozen=True):
@@ -149,6 +150,11 @@ def readers_of(feeds: Sequence[FeedStatus]) -> list[ReaderStatus]:
         for reader, lag in feed.readers.items():
             found.setdefault(reader, []).append(lag)
     return [
-        ReaderStatus(reader, len(lags), sum(lag.rows for lag in lags), max(lag.seconds for lag in lags))
+        ReaderStatus(reader, len(lags), sum(lag.rows for lag in lags), longest(lags))
         for reader, lags in sorted(found.items())
     ]
+
+
+def longest(lags: Iterable[Lag]) -> float | None:
+    """Return the longest of some lags in seconds, of those that are known; None if none is."""
+    return max((lag.seconds for lag in lags if lag.seconds is not None), default=None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ..journal.durability import Replica
 from ..texts import counted
 from .feed import Feed
+from .notify import notify
 from .process import check_files
 from .request import OnBatch
 from .sealing import Sealing
@@ -23,10 +24,11 @@ __all__ = ["Supervisor"]
 
 logger = logging.getLogger("penstock.feeds")
 
-STARTS_PER_SECOND: Final = 200
-"""How many feeds are started in a second: a thousand take five seconds, and their publishers see no crowd."""
 STOP_SECONDS: Final = 10.0
-"""How long feeds may take to stop: the time for a last write to a slow disk."""
+"""How long it may take until another feed has stopped: the time for a last write to a slow disk."""
+LOOK_SECONDS: Final = 1.0
+"""How often it is looked whether feeds have stopped."""
+SHOWN_NAMES: Final = 10
 
 
 class Supervisor:
@@ -70,9 +72,9 @@ class Supervisor:
         changed = [name for name in wanted if name in self._feeds and self._feeds[name].config != wanted[name]]
         await self._stop([*gone, *changed])
         fresh = [name for name in wanted if name not in self._feeds]
-        for number, name in enumerate(fresh):
+        for name in fresh:
             feed = self._feeds[name] = Feed(name, wanted[name], file.path.parent, self._shared)
-            self._tasks[name] = asyncio.create_task(feed.run(number / STARTS_PER_SECOND), name=f"feed {name}")
+            self._tasks[name] = asyncio.create_task(feed.run(), name=f"feed {name}")
         self._shared.feeds = len(self._feeds)
         self._sealing.apply((feed.config.source_of(name), feed.config) for name, feed in self._feeds.items())
         check_files(len(self._feeds))
@@ -99,7 +101,7 @@ class Supervisor:
         self._report(self.statuses())
 
     async def stop(self) -> list[str]:
-        """Stop all feeds; return the names of those that could not be stopped in time.
+        """Stop all feeds; return the names of those that are left when none has stopped for `STOP_SECONDS`.
 
         Publishers keep their sessions, which the next process continues.
         """
@@ -113,11 +115,29 @@ class Supervisor:
         tasks = {name: self._tasks.pop(name) for name in names}
         for task in tasks.values():
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks.values(), timeout=STOP_SECONDS)
+        await self._ended(set(tasks.values()))
         for name in names:
             del self._feeds[name]
         late = [name for name, task in tasks.items() if not task.done()]
         if late:
-            logger.error("not stopped within %g s, because the disk does not answer: %s", STOP_SECONDS, ", ".join(late))
+            more = f" and {len(late) - SHOWN_NAMES} more" if len(late) > SHOWN_NAMES else ""
+            logger.error(
+                "%s not closed, and none in the last %g s; check the disk: %s%s",
+                counted(len(late), "log"), STOP_SECONDS, ", ".join(late[:SHOWN_NAMES]), more,
+            )  # fmt: skip
         return late
+
+    async def _ended(self, left: set[asyncio.Task[None]]) -> None:
+        """Wait until all tasks have ended, or none has for `STOP_SECONDS`: many logs take long to close."""
+        clock = asyncio.get_running_loop().time
+        progressed = clock()
+        while left:
+            ended, left = await asyncio.wait(left, timeout=LOOK_SECONDS)
+            if not ended and clock() - progressed >= STOP_SECONDS:
+                return
+            if ended and left:
+                progressed = clock()
+                logger.info("still closing %s", counted(len(left), "log"))
+                notify(f"EXTEND_TIMEOUT_USEC={int((STOP_SECONDS + 2 * LOOK_SECONDS) * 1e6)}")
+                # A parent that waits for this process sees that it goes on.
+                self._report(self.statuses())

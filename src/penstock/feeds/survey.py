@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-from itertools import pairwise
-from pathlib import Path
-
 import msgspec
 
-from ..journal.layout import Extent, bytes_between, log_folder, segment_position
+from ..journal.layout import Extent, bytes_between, log_folder
 from ..journal.retention import commits
 from ..journal.sealed import safe_position, sealed_extents
 from ..journal.storage import LogFolder
@@ -23,13 +18,11 @@ class Survey(msgspec.Struct, frozen=True):
     Attributes:
         readers: The position that each reader has committed.
         used: Bytes that count towards the budget: neither in a store nor committed by all readers; nearly exact.
-        reached: When the log reached the first position of each segment but the first: pairs of time and position.
 
     """
 
     readers: dict[str, int]
     used: int
-    reached: list[tuple[float, int]]
 
 
 def end_of(journal: str, source: str) -> int:
@@ -51,26 +44,12 @@ def survey(journal: str, source: str, position: int) -> Survey | None:
 
     """
     folder = log_folder(journal, source)
-    segments = _segments(folder)
+    segments = LogFolder.local(folder).segments()
     if not segments:
         return None
     readers = commits(folder)
-    ends = [*(first for first, _, _ in segments[1:]), max(position, segments[-1][0])]
-    extents = [Extent(first, end, size) for (first, size, _), end in zip(segments, ends, strict=True)]
+    ends = [*(first for first, _ in segments[1:]), max(position, segments[-1][0])]
+    extents = [Extent(first, end, size) for (first, size), end in zip(segments, ends, strict=True)]
     extents = [*sealed_extents(folder, segments[0][0]), *extents]
     used = bytes_between(extents, max(min(readers.values(), default=0), safe_position(folder)), position)
-    return Survey(readers, used, [(before[2], after[0]) for before, after in pairwise(segments)])
-
-
-def _segments(folder: Path) -> list[tuple[int, int, float]]:
-    """Return first position, size and time of the last change of each segment, in order."""
-    found = []
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            first = segment_position(entry.name)
-            # Another process may trim it meanwhile.
-            with suppress(FileNotFoundError):
-                if first is not None:
-                    info = entry.stat()
-                    found.append((first, info.st_size, info.st_mtime))
-    return sorted(found)
+    return Survey(readers, used)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from .. import units
 from ..errors import LocalError
 
 __all__ = ["Reference", "Seconds", "Size", "Text", "convert", "resolve"]
 
-UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "TiB": 1024**4}
-PERIODS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
-MAX_SECONDS: Final = 100 * 366 * 86_400.0
 MAX_SECRET_BYTES: Final = 1 << 20
 """The size of a file with a value: larger ones are mistakes, such as /dev/zero."""
-_SIZE: Final = re.compile(r"([1-9][0-9]{0,17})(KiB|MiB|GiB|TiB|)")
-_PERIOD: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h|d)")
 
 
 class Size(int):
@@ -28,12 +23,10 @@ class Size(int):
     @classmethod
     def read(cls, value: object) -> Size:
         """Return the size that a file gives; `ValueError` if it is not one."""
-        match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-        if match is not None:
-            return cls(int(match[1]) * UNITS[match[2]])
-        if type(value) is int and value > 0:
-            return cls(value)
-        raise ValueError(f'{value!r} is not a size in bytes; use a form such as 1000000, "256MiB" or "4GiB"')
+        try:
+            return cls(units.size(value))
+        except ValueError as error:
+            raise ValueError(f"{value!r} is not valid; {error}") from None
 
 
 class Seconds(float):
@@ -42,12 +35,10 @@ class Seconds(float):
     @classmethod
     def read(cls, value: object) -> Seconds:
         """Return the duration that a file gives; `ValueError` if it is not one."""
-        match = _PERIOD.fullmatch(value) if isinstance(value, str) else None
-        if match is not None:
-            value = float(match[1]) * PERIODS[match[2]]
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_SECONDS:
-            return cls(value)
-        raise ValueError(f'{value!r} is not a duration; use seconds, or a form such as "500ms", "90s", "12h" or "30d"')
+        try:
+            return cls(units.seconds(value))
+        except ValueError as error:
+            raise ValueError(f"{value!r} is not valid; {error}") from None
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

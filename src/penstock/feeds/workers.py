@@ -27,7 +27,7 @@ FIRST_DELAY: Final = 0.5
 LONGEST_DELAY: Final = 30.0
 """Seconds before a worker that died is started again."""
 STOP_SECONDS: Final = 20.0
-"""How long workers may take to stop, before they are killed: twice the time of their feeds."""
+"""How long a worker that stops may be silent, before it is killed: twice the time in which one of its feeds stops."""
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 """The size of a line: the statuses of some 60,000 feeds, or a file of as many."""
 
@@ -132,11 +132,13 @@ class Workers:
 
     async def _ended(self, number: int, process: Process) -> str:
         """Stop a worker; return its name if it had to be killed."""
+        assert process.stdout is not None
         _signal(process, signal.SIGTERM)
         try:
-            async with asyncio.timeout(STOP_SECONDS):
-                # The last lines of its output are read, so that it cannot wait for a full pipe.
-                await process.communicate()
+            # It reports for as long as its logs are being closed.
+            while await asyncio.wait_for(process.stdout.read(MAX_LINE_BYTES), STOP_SECONDS):
+                pass
+            await asyncio.wait_for(process.wait(), STOP_SECONDS)
         except TimeoutError:
             _signal(process, signal.SIGKILL)
             await process.wait()

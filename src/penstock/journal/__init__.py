@@ -1,4 +1,4 @@
-"""Durable logs of items. May import the top files and `wire`; only `collect` also `aio`.
+"""Durable logs of items. May import the top files, `wire`, `store` and `access.private`; only `collect` also `aio`.
 
 A journal is a folder of logs, one per collector. A log is a sequence of immutable segments of Arrow record batches. Its
 rows are numbered from 0 and never renumbered: readers request and commit these positions.

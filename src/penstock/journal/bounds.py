@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import DataLost, LocalError
+from ..errors import DataLost
+from .counts import check_span, shown_number
 
 if TYPE_CHECKING:
     from .ports import LogReader
@@ -20,8 +21,7 @@ def check_range(reader: LogReader, where: str, start: int, end: int) -> None:
         LocalError: There is no such range.
 
     """
-    if not 0 <= start <= end:
-        raise LocalError(f"{where}: there is no range from {start} to {end}; positions start at 0")
+    check_span(where, start, end)
     if end > reader.end:
         reader.refresh()
     if start < min(reader.first, end):
@@ -34,6 +34,6 @@ def lost_rows(reader: LogReader, where: str, start: int, end: int) -> DataLost:
     """Return the error for positions that a log does not hold."""
     held = f"holds {reader.first} to {reader.end - 1}" if reader.first < reader.end else "is empty"
     return DataLost(
-        f"{where}: positions {start} to {end - 1} are not in the log, which {held}; read the existing rows, or start "
-        "again at the earliest position"
+        f"{where}: positions {shown_number(start)} to {shown_number(end - 1)} are not in the log, which {held}; read "
+        "the existing rows, or start again at the earliest position"
     )

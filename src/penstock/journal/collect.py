@@ -12,7 +12,7 @@ import logging
 import os
 import ssl as tls
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -27,8 +27,8 @@ from ..errors import (
     ApplicationError,
     Canceled,
     ConnectError,
-    DiskFull,
     JournalError,
+    JournalUnavailable,
     LimitExceeded,
     LinkError,
     LocalError,
@@ -39,6 +39,7 @@ from ..errors import (
     ResumeRejected,
     SetupRejected,
 )
+from ..functions import check_plain
 from ..payload import Payload
 from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
@@ -48,7 +49,7 @@ from .committer import Committer, Items, append
 from .ended import session_errors
 from .feedlog import FeedLog, Place, State, fits
 from .identity import Request
-from .progress import RETRY, USED_UP, Phase, Progress, Window, settled, until_room, write
+from .progress import RETRY, USED_UP, Phase, Progress, Window, closing, settled, until_room, write
 from .renewal import FIRST_RENEWAL, RENEWAL, Renewal
 from .rhythm import LINGER, Rhythm
 from .writer import DEFAULT_BUDGET_BYTES
@@ -117,12 +118,14 @@ class Collector:
         segment_seconds: float = float("inf"),
         setup: bytes | Payload = b"",
     ) -> None:
-        self._window = Window(credit, window_bytes)
+        self.progress, self._window = Progress(), Window(credit, window_bytes)
         self._url, self._route, self._journal, self._ssl, self._setup = url, route, journal, ssl, setup
         self._request = Payload(data, metadata)
         # If sessions cannot outlive their links, each broken link leaves a gap.
         self._settings = replace(settings, resume=spec_of(parse_url(url).protocol).resumes)
         self._again, self._slowed, self._settled = again, False, 0.0
+        if on_batch is not None:
+            check_plain(on_batch, "on_batch")
         self._backoff, self._on_batch = backoff or resuming(), on_batch
         self._committer, self._rhythm, self._renewal = committer, Rhythm(linger, committer), Renewal()
         self._place = Place(
@@ -132,7 +135,6 @@ class Collector:
             replica=None if committer is None else committer.replica,
             options={"budget_bytes": budget_bytes, "accept_loss": accept_loss, "segment_seconds": segment_seconds},
         )
-        self.progress = Progress()
 
     async def run(self) -> None:
         """Collect until the publisher completes the stream; return at once if it is complete already.
@@ -148,10 +150,13 @@ class Collector:
             ConnectError: No server answers the first attempt; later attempts are repeated without limit.
 
         """
-        with ExitStack() as stack:
+        async with AsyncExitStack() as stack:
             if self._committer is not None:
                 stack.enter_context(self._committer.feed())
-            log = stack.enter_context(closing(await self._opened()))
+            log = await self._opened()
+            # After the log is closed: until then, it may not be opened again.
+            stack.callback(self.progress.stopped)
+            await stack.enter_async_context(closing(log.close))
             stack.callback(self._rhythm.stop)
             stack.callback(self._renewal.stop)
             self.progress.position = log.position
@@ -171,14 +176,13 @@ class Collector:
             finally:
                 # Also what was written while the collector was canceled.
                 self.progress.position, self.progress.gaps = log.position, log.gaps
-                self.progress.stopped()
 
     async def _opened(self) -> FeedLog:
         """Open the log; wait for room while the disk is full."""
         while True:
             try:
                 log = FeedLog(self._place)
-            except DiskFull as error:
+            except JournalUnavailable as error:
                 await until_room(self.progress, error)
             else:
                 self.progress.turn(Phase.CONNECTING)

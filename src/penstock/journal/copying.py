@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,12 +15,15 @@ from typing import Final
 from ..errors import JournalError, JournalMismatch
 from .compare import compare
 from .disk import disk_errors, make_folder, open_private, replace_file, sync_folder, write_at
+from .gaps import MAX_GAPS_BYTES
 from .identity import encode
 from .layout import DURABLE, GAPS, IDENTITY, LOCK, TRIMMED, log_folder, segment_name
 from .lock import Lock
-from .mark import Mark, MarkFile
+from .losses import is_accepted
+from .mark import MAX_TRIMMED_BYTES, Mark, MarkFile
 from .reader import JournalReader
 from .storage import LogFolder
+from .survey import survey
 
 __all__ = ["Copied", "copy"]
 
@@ -154,15 +156,32 @@ def _append(path: Path, content: memoryview, at: int) -> None:
 
 def _records(log: LogFolder, folder: Path) -> None:
     """Copy the records of gaps and trimming."""
-    for name in (GAPS, TRIMMED):
-        with suppress(FileNotFoundError), log.filesystem.open_input_stream(f"{log.path}/{name}") as file:
-            replace_file(folder / name, file.read())
+    for name, limit in ((GAPS, MAX_GAPS_BYTES), (TRIMMED, MAX_TRIMMED_BYTES)):
+        content = log.small(name, limit)
+        if content is not None:
+            replace_file(folder / name, content)
 
 
 def _check(log: LogFolder, copied: LogFolder, folder: Path, mark: Mark) -> None:
     """Publish the copy up to the mark, and compare the digests of its batches with those of the log."""
     sync_folder(folder)
     MarkFile(folder / DURABLE, mark, fsync=True).close()
-    comparison = compare(copied, log)
-    if not comparison.agree:
-        raise JournalMismatch(f"{comparison.text}; remove the copy, and copy the log again")
+    if log.is_near:
+        comparison = compare(copied, log)
+        why = "" if comparison.agree else comparison.text
+    else:
+        # The digest in the mark covers all batches, so the log need not be transferred again.
+        why = _broken(copied, mark)
+    if why:
+        raise JournalMismatch(f"{why}; remove the copy, and copy the log again")
+
+
+def _broken(copied: LogFolder, mark: Mark) -> str:
+    """Return where the batches of a copy do not lead to the one that the mark names; empty if they do."""
+    known = copied.kept_gaps()
+    segments = [first for first, _ in copied.segments() if first <= mark.segment]
+    for index in survey(copied, copied.require().uuid, segments, mark, lambda *_: None):
+        for damage in index.damage:
+            if not is_accepted(damage, known):
+                return str(damage.error(index.name)).partition(";")[0]
+    return ""

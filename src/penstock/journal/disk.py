@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from ..errors import DiskFull, JournalError
+from ..access.private import open_private
+from ..errors import DiskFull, JournalError, JournalUnavailable
 from ..store.log import sync_folder
 
 __all__ = [
+    "NO_RESOURCES",
     "NO_ROOM",
     "converted",
     "disk_errors",
+    "locking",
     "make_folder",
     "open_private",
     "read_file",
@@ -26,10 +30,12 @@ __all__ = [
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 """The numbers of errors that mean that the disk is full."""
+NO_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
+"""The numbers of errors that mean that the process, or the system, has no descriptors or memory at the moment."""
 
 
 class disk_errors:
-    """Convert an `OSError` inside the block: to `DiskFull` if there was no space or quota, otherwise to `JournalError`.
+    """Convert an `OSError` inside the block, as :func:`converted` does.
 
     `action` is what failed at this path, as in "be listed".
     """
@@ -52,11 +58,20 @@ class disk_errors:
 
 
 def converted(error: OSError, path: Path | str, action: str) -> JournalError:
-    """Return the error to raise instead; see `disk_errors`."""
+    """Return the error to raise instead of one of the system.
+
+    It is `DiskFull` if there was no space or quota, and `JournalUnavailable` if there were no descriptors or no memory:
+    the same call may succeed later. Otherwise it is `JournalError`. `action` is what failed, as in "be listed".
+    """
     if error.errno in NO_ROOM:
         return DiskFull(
             f"{path}: cannot {action}: the disk is full; free some space, or let the readers commit, which trims "
             "the journal; no row for which append has returned is lost"
+        )
+    if error.errno in NO_RESOURCES:
+        return JournalUnavailable(
+            f"{path}: cannot {action} at the moment ({error.strerror or error}); nothing was changed; raise the limit "
+            "of open files (ulimit -n), or let this process do less at once"
         )
     return JournalError(
         f"{path}: cannot {action} ({error.strerror or error}); check the path, its permissions and the disk"
@@ -72,6 +87,18 @@ def read_file(path: Path, limit: int) -> bytes | None:
         return None
     except OSError as error:
         raise converted(error, path, "be read") from error
+
+
+@contextmanager
+def locking(fd: int) -> Iterator[None]:
+    """Keep other processes and threads that lock this file waiting inside the block; the file is closed after it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        # A child process may have inherited the file: closing it here would not be enough.
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)
 
 
 def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:
@@ -104,25 +131,6 @@ def make_folder(folder: Path, *, fsync: bool = True) -> None:
             each.chmod(0o700)
             if fsync:
                 sync_folder(each.parent)
-
-
-def open_private(path: Path, flags: int) -> int:
-    """Open or create a file, for this user only regardless of the umask; an existing one keeps its mode.
-
-    Symbolic links are not followed. The flags are those of `os.open`; with `os.O_EXCL` the file must be new.
-    """
-    flags |= os.O_CLOEXEC | os.O_NOFOLLOW
-    while True:
-        try:
-            fd = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            if flags & os.O_EXCL:
-                raise
-            with suppress(FileNotFoundError):
-                return os.open(path, flags)
-        else:
-            os.fchmod(fd, 0o600)
-            return fd
 
 
 def replace_file(path: Path, data: bytes, *, fsync: bool = True) -> None:

@@ -6,7 +6,6 @@ to ``_gaps``. Losses of rows that were already written are recorded there too.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import itertools
 import os
@@ -19,10 +18,23 @@ from pathlib import Path
 import msgspec
 
 from ..errors import JournalCorrupt
-from .disk import disk_errors, open_private, read_file, replace_file
+from .disk import disk_errors, locking, open_private, read_file, replace_file
 from .layout import GAPS
 
-__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "decode", "encode", "load", "locked", "merge", "time_of"]
+__all__ = [
+    "LATE",
+    "MAX_GAPS",
+    "MAX_GAPS_BYTES",
+    "Gap",
+    "add",
+    "decode",
+    "encode",
+    "load",
+    "locked",
+    "merge",
+    "number_of",
+    "time_of",
+]
 
 MAX_GAPS = 50_000
 """The number of gaps to keep separately; beyond it, the older half is merged into one."""
@@ -136,8 +148,8 @@ class _Row(msgspec.Struct, array_like=True):
 
 
 def _row(gap: Gap) -> _Row:
-    previous = None if gap.previous is None else _number(gap.previous)
-    return _Row(gap.position, _number(gap.time), gap.reason, previous, gap.lost, gap.query, gap.number)
+    previous = None if gap.previous is None else number_of(gap.previous)
+    return _Row(gap.position, number_of(gap.time), gap.reason, previous, gap.lost, gap.query, gap.number)
 
 
 def _gap(row: _Row) -> Gap:
@@ -159,7 +171,8 @@ def time_of(number: int) -> datetime:
     return _EPOCH + number * _MICROSECOND
 
 
-def _number(time: datetime) -> int:
+def number_of(time: datetime) -> int:
+    """Return a time as a journal stores it: microseconds since 1970."""
     return (time - _EPOCH) // _MICROSECOND
 
 
@@ -167,7 +180,7 @@ def _numbered(gaps: list[Gap]) -> list[Gap]:
     """Return the gaps with a number for each one that was recorded late."""
     last = max((gap.number for gap in gaps), default=0)
     # Not from 1: after a damaged file was set aside, numbers must not repeat.
-    numbers = itertools.count(max(last + 1, _number(datetime.now(UTC))))
+    numbers = itertools.count(max(last + 1, number_of(datetime.now(UTC))))
     return [
         replace(gap, number=next(numbers)) if gap.number < 0 or (gap.lost is not None and not gap.number) else gap
         for gap in gaps
@@ -191,9 +204,5 @@ def _bounded(gaps: list[Gap]) -> list[Gap]:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Prevent other processes and threads from changing the file, and the other files that trimming writes."""
-    fd = open_private(folder / f"{GAPS}.lock", os.O_RDWR)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+    with locking(open_private(folder / f"{GAPS}.lock", os.O_RDWR)):
         yield
-    finally:
-        os.close(fd)

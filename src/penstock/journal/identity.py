@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +16,8 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 import xxhash
 
-from ..errors import JournalCorrupt, JournalMismatch
-from .disk import disk_errors, read_file, replace_file
+from ..errors import JournalCorrupt, JournalMismatch, JournalMissing
+from .disk import converted, disk_errors, locking, read_file, replace_file
 from .layout import IDENTITY
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "decode",
     "encode",
     "load",
+    "locked",
     "without_identity",
 ]
 
@@ -117,7 +120,7 @@ class Request:
         if others:
             raise JournalMismatch(
                 f"{log}: this log collects a request with {others}, not the requested {self.route!r}; "
-                "choose another source name (--source) for another request"
+                "choose another source name for another request (--source, or source of a feed)"
             )
 
 
@@ -150,6 +153,33 @@ def load(folder: Path) -> Identity | None:
     path = folder / IDENTITY
     data = read_file(path, MAX_IDENTITY_BYTES + 1)
     return None if data is None else decode(data, path)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[Identity]:
+    """Hold the own lock of a log on this machine, and yield its identity. It is the lock of what readers record.
+
+    It is on the file of the identity, which every log has: on a full disk there is no space for another one.
+
+    Raises:
+        JournalMissing: There is no such log.
+        JournalCorrupt: Its identity is damaged.
+        JournalError: The file cannot be locked.
+
+    """
+    path = folder / IDENTITY
+    missing = JournalMissing(f"{folder}: there is no log here; check the path and the mount")
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        raise missing from None
+    except OSError as error:
+        raise converted(error, path, "be locked") from error
+    with disk_errors(path, "be locked"), locking(fd):
+        identity = load(folder)
+        if identity is None:
+            raise missing
+        yield identity
 
 
 def decode(data: bytes, name: Path | str) -> Identity:

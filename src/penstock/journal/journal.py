@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import JournalError, JournalMissing
-from .layout import SEALED, is_served, log_folder, source_of
+from ..errors import JournalError, JournalMissing, LocalError
+from .coordinator import coordinator_of
+from .layout import Extent, is_served, log_folder, source_of
 from .opening import open_log
-from .ports import LogReader
-from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, Committed, commit, forget, readers, trim
-from .sealed import load_sealed
+from .ports import Coordinator, LogReader
+from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, Committed, trim
 from .served import served_journal
 from .storage import LogFolder, list_sources, resolve
-from .trimming import delete_free
 
 if TYPE_CHECKING:
     # Imported where they are used: Spark starts a process for each query, which only reads.
@@ -122,22 +121,31 @@ class Journal:
 
         See `penstock.journal.retention.trim`; returns the position of the first remaining row.
         """
+        if is_served(self.path) and not retain_rows:
+            return self._desk().trim(source, reader, position, query=None, retain_bytes=retain_bytes)
         folder = log_folder(self.path, source)
         return trim(folder, position, reader=reader, retain_rows=retain_rows, retain_bytes=retain_bytes)
 
-    def delete(self, source: str, position: int) -> int:
-        """Delete the segments below a position, although readers may need them; the last segment stays.
+    def delete(self, source: str, position: int, *, force: bool = True) -> int:
+        """Delete the segments below a position; the last segment stays.
 
         In a log with cold storage, segments stay until they are sealed, and sealed rows stay.
+
+        Args:
+            source: The log.
+            position: Keep rows from here on.
+            force: Delete rows although readers have not committed them. Otherwise this is a `LocalError`.
 
         Returns:
             The position of the first remaining row.
 
         """
-        folder = log_folder(self.path, source)
-        sealed = load_sealed(folder)
-        delete_free(folder, position if sealed is None else min(position, sealed.end), 0, 0)
+        self._desk().delete(source, position, force=force)
         return self.reader(source).first
+
+    def deletable(self, source: str, position: int) -> list[Extent]:
+        """Return the rows and bytes of the segments that `delete` would delete; nothing is changed."""
+        return self._desk().deletable(source, position)
 
     def seek(self, source: str, reader: str, position: int) -> int:
         """Set the position of a reader that belongs to no query, forward or back; it is created if necessary.
@@ -146,16 +154,19 @@ class Journal:
             The position, which is durable.
 
         Raises:
+            LocalError: The log ends before the position.
             JournalMismatch: The name belongs to a query, or the reader's cursor to another log.
 
         """
-        return commit(log_folder(self.path, source), reader, position, rewind=True)
+        return self._desk().seek(source, reader, position)
 
     def lags(self, source: str) -> list[Lag]:
         """Return how far each reader of the log `source` is behind its end; see `penstock.journal.lag`."""
         from .lag import lags
 
-        return lags(log_folder(self.path, source), self.reader(source))
+        desk = self._desk()
+        # A log without a row has no reader yet, and no reader of it can be made.
+        return lags(cursors, self.reader(source)) if (cursors := desk.cursors(source)) else []
 
     def copy(self, source: str, target: str | os.PathLike[str]) -> Copied:
         """Copy a log to another journal, or bring an earlier copy up to date; see `penstock.journal.copying.copy`."""
@@ -163,15 +174,27 @@ class Journal:
             from .copying import copy
 
             return copy(self.path, source, target)
+        if is_served(self.path):
+            raise LocalError(
+                f"{self.path}: log {source!r} has sealed rows, which are not copied over the network; copy it where it "
+                "is collected, or copy its store"
+            )
         from ..archive.copying import copy_log, copy_stored
 
         return copy_stored(self.path, source, target) if _is_store(self.path) else copy_log(self.path, source, target)
 
     def readers(self, source: str) -> list[str]:
         """Return the names of the readers that commit positions in the log `source`, in order."""
-        return readers(log_folder(self.path, source))
+        return sorted({name.partition("@")[0] for name in self._desk().cursors_of(source, None)})
 
-    def forget(self, source: str, reader: str) -> dict[str, Committed | None]:
+    def cursors(self, source: str, reader: str) -> Mapping[str, Committed | None]:
+        """Return the content of each cursor of a reader in the log `source`, by the cursor's name.
+
+        The content of a damaged one is None; without cursors, there is no such reader.
+        """
+        return self._desk().cursors_of(source, reader)
+
+    def forget(self, source: str, reader: str) -> Mapping[str, Committed | None]:
         """Remove a reader that will not return, so that it holds nothing back.
 
         Args:
@@ -183,7 +206,17 @@ class Journal:
             such reader.
 
         """
-        return forget(log_folder(self.path, source), reader)
+        return self._desk().forget(source, reader)
+
+    def _desk(self) -> Coordinator:
+        """Return where the readers of this journal are known; `LocalError` if that is elsewhere."""
+        desk = coordinator_of(self.path)
+        if desk is None:
+            raise LocalError(
+                f"{self.path} can only be read: its readers, and what is trimmed for them, are where the journal is "
+                "collected; use that folder, or the URL of its collector"
+            )
+        return desk
 
     def repair(self, source: str, *, apply: bool = False, accept_loss: bool = False) -> Repair:
         """Find what a log needs to be readable and writable again, and do it with `apply`.
@@ -213,11 +246,17 @@ class Journal:
         """
         names = self.sources() if sources is None else sources
         other = None if against is None else Journal(against)
-        return {source: self._verified(source, other) for source in names}
+        reports = {source: self._verified(source, other) for source in names}
+        if self._is_local():
+            from .verify import add_readers
+
+            for source, report in reports.items():
+                add_readers(report, log_folder(self.path, source))
+        return reports
 
     def _verified(self, source: str, other: Journal | None) -> Report:
         """Return the report of a log, compared with its copy in another journal."""
-        from .verify import Report, verify
+        from .verify import Report, add_rows, verify
 
         sealed = self._is_sealed(source)
         if not sealed and (other is None or not other._is_sealed(source)):
@@ -229,9 +268,16 @@ class Journal:
 
         stored = _is_store(self.path)
         report = Report(source) if stored else verify(LogFolder.of(self.path, source), source)
-        if sealed:
+        if sealed and is_served(self.path):
+            add_rows(report, self.reader(source))
+        elif sealed:
             add_sealed(report, self.path, stored=stored)
-        if other is not None:
+        if other is not None and (is_served(self.path) or is_served(other.path)):
+            report.problems.append(
+                f"log {source!r} has sealed rows, which are not compared over the network; compare it where it is "
+                "collected"
+            )
+        elif other is not None:
             try:
                 report.add(compare_sealed(self.path, other.path, source, stored=(stored, _is_store(other.path))))
             except JournalError as error:
@@ -242,5 +288,8 @@ class Journal:
         """Return True if a log may have sealed segments."""
         if _is_store(self.path):
             return True
-        local = "://" not in self.path or self.path.startswith("file://")
-        return local and (log_folder(self.path, source) / SEALED).exists()
+        return (self._is_local() or is_served(self.path)) and LogFolder.of(self.path, source).is_sealed()
+
+    def _is_local(self) -> bool:
+        """Return True if the journal is a folder of this machine."""
+        return "://" not in self.path or self.path.startswith("file://")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from ..errors import JournalError
-from .layout import COMMITTED
 from .ports import LogReader
-from .retention import Committed, cursors
+from .retention import Committed
 
-__all__ = ["Lag", "lags"]
+__all__ = ["Lag", "age", "lags"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,53 +24,70 @@ class Lag:
     """The query that the name belongs to; None if it belongs to none."""
     position: int
     """The position that it has committed: the lowest of its cursors."""
+    end: int
+    """The end of the log. A position beyond it was set before anybody compared the two, or the log has lost rows."""
     rows: int
-    """The rows after that."""
+    """The rows after the position."""
     size: int
     """Their bytes, nearly exact."""
     seconds: float | None
     """How long the oldest of them has been in the log; 0 if there are none, None if that row is not readable."""
     committed: datetime | None
-    """When the reader last committed; None if its cursor is gone meanwhile."""
+    """When its position was last set; None if that is unknown."""
 
 
-def lags(folder: Path, log: LogReader, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[Lag]:
+def lags(
+    cursors: Mapping[str, Committed], log: LogReader, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> list[Lag]:
     """Return how far each reader of a log is behind its end, in the order of their names.
 
     Args:
-        folder: The log's folder on this machine, with the cursors.
-        log: A reader of it, which may see other rows than there are now.
+        cursors: The content of each cursor, by its name.
+        log: A reader of the log, which is refreshed if a position is beyond its end.
         now: Returns the current time.
 
     Raises:
-        JournalCorrupt: A cursor is damaged.
-        JournalError: The disk failed.
+        JournalError: The log cannot be reached.
 
     """
-    lowest: dict[str, tuple[str, Committed]] = {}
-    for name, cursor in cursors(folder).items():
+    lowest: dict[str, Committed] = {}
+    if any(cursor.position > log.end for cursor in cursors.values()):
+        log.refresh()
+    for name, cursor in cursors.items():
         reader = name.partition("@")[0]
-        if reader not in lowest or cursor.position < lowest[reader][1].position:
-            lowest[reader] = name, cursor
-    return [_lag(folder, log, reader, name, cursor, now()) for reader, (name, cursor) in sorted(lowest.items())]
+        if reader not in lowest or cursor.position < lowest[reader].position:
+            lowest[reader] = cursor
+    return [_lag(log, reader, cursor, now()) for reader, cursor in sorted(lowest.items())]
 
 
-def _lag(folder: Path, log: LogReader, reader: str, name: str, cursor: Committed, now: datetime) -> Lag:
-    # A reader may have committed rows that this view of the log does not show yet.
+def _lag(log: LogReader, reader: str, cursor: Committed, now: datetime) -> Lag:
     position = min(cursor.position, log.end)
     rows = log.end - max(position, log.first)
-    seconds = 0.0 if not rows else _age(log, max(position, log.first), now)
-    committed = None
-    with suppress(OSError):
-        committed = datetime.fromtimestamp(os.stat(folder / COMMITTED / name).st_mtime, UTC)
+    seconds = age(log, position, now)
     size = log.bytes_between(position, log.end)
-    return Lag(reader, cursor.query, cursor.position, rows, size, seconds, committed)
+    return Lag(reader, cursor.query, cursor.position, log.end, rows, size, seconds, cursor.time)
 
 
-def _age(log: LogReader, position: int, now: datetime) -> float | None:
-    """Return the seconds since a row was appended; None if it is damaged or trimmed."""
+def age(log: LogReader, position: int, now: datetime) -> float | None:
+    """Return how long the first row at or after a position has been in a log, in seconds, to the millisecond.
+
+    This is the lag of a reader that is at the position, wherever it is shown: in lists, in the progress of Spark's
+    queries, and in the status of feeds. Rows that are gone do not count.
+
+    Args:
+        log: A reader of the log.
+        position: The position.
+        now: The current time.
+
+    Returns:
+        0 if there is no such row; None if it cannot be read.
+
+    """
+    at = max(position, log.first)
+    if at >= log.end:
+        return 0.0
     with suppress(JournalError):
-        for batch in log.read(position, position + 1, skip_records=True):
-            age: float = (now - batch["time"][0].as_py()).total_seconds()
-            return max(0.0, age)
+        for batch in log.read(at, at + 1, columns=["time"], skip_records=True):
+            seconds: float = (now - batch["time"][0].as_py()).total_seconds()
+            return round(max(0.0, seconds), 3)
     return None

@@ -43,6 +43,7 @@ __all__ = [
     "bytes_between",
     "check_name",
     "is_served",
+    "is_source",
     "log_folder",
     "segment_name",
     "segment_position",
@@ -90,10 +91,15 @@ def source_folder(source: str) -> str:
     return _SOURCE + check_name(source, "source")
 
 
+def is_source(name: str) -> bool:
+    """Return True if this is a valid name of a source."""
+    return _NAME.fullmatch(name) is not None
+
+
 def source_of(folder: str) -> str | None:
     """Return the source whose folder has this name, or None for another folder."""
     name = folder.removeprefix(_SOURCE)
-    return name if name != folder and _NAME.fullmatch(name) else None
+    return name if name != folder and is_source(name) else None
 
 
 def log_folder(path: str | os.PathLike[str], source: str) -> Path:
@@ -102,7 +108,10 @@ def log_folder(path: str | os.PathLike[str], source: str) -> Path:
     if text.startswith("file://"):
         text = unquote(text.removeprefix("file://"))
     elif "://" in text:
-        raise LocalError(f"{text} can only be read; to write or trim a journal, use a folder of this machine")
+        raise LocalError(
+            f"the files of {text} can only be read from here; to write, seal or repair a journal, use a folder of this "
+            "machine"
+        )
     return Path(text, source_folder(source))
 
 

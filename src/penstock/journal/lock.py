@@ -44,11 +44,13 @@ class Lock:
     Args:
         path: The file.
         owner: The process for which this one holds the lock; None: for itself.
+        temporary: Remove the file when the lock is released: nobody but its owner knows that it will be used again.
 
     """
 
-    def __init__(self, path: Path, owner: Owner | None = None) -> None:
+    def __init__(self, path: Path, owner: Owner | None = None, *, temporary: bool = False) -> None:
         self.path = path
+        self._temporary = temporary
         with disk_errors(path, "be locked"):
             self._fd = self._locked()
             while not self._in_place():
@@ -99,6 +101,9 @@ class Lock:
     def close(self) -> None:
         """Release the lock. May be called twice."""
         if self._fd >= 0:
+            if self._temporary:
+                with suppress(OSError):
+                    self.path.unlink()
             # A child process may have inherited the file: closing it here would not be enough.
             fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)

@@ -14,7 +14,7 @@ from ..errors import JournalCorrupt
 from .damage import Damage
 from .disk import disk_errors, sync_folder
 from .gaps import Gap, add, time_of
-from .layout import DURABLE
+from .layout import COMMITTED, DURABLE
 from .mark import Mark
 from .recovery import Tail, recover
 from .storage import LogFolder
@@ -41,8 +41,8 @@ class Condition:
     """Whether the mark must be replaced."""
 
 
-def examine(log: LogFolder, uuid: str, committed: int) -> Condition:
-    """Read the headers of a whole log; nothing is changed. `committed` is the highest position of a reader.
+def examine(log: LogFolder, uuid: str, committed: tuple[int, str]) -> Condition:
+    """Read the headers of a whole log; nothing is changed. `committed` is the highest position of a reader's cursor.
 
     It raises `JournalCorrupt` if the file of gaps, or the one that records trimming, is damaged.
     """
@@ -58,10 +58,11 @@ def examine(log: LogFolder, uuid: str, committed: int) -> Condition:
     if error is not None:
         why = "the mark is damaged: it is unknown whether rows followed"
         lost.append((durable, Damage(tail.position, tail.position, why)))
-    if committed > tail.position:
-        why = f"a reader has committed position {committed}, but the log ends at {tail.position}"
-        lost.append((log.path, Damage(tail.position, committed, why)))
-        tail = replace(tail, first=committed, size=0, torn=0, position=committed)
+    at, cursor = committed
+    if at > tail.position:
+        why = f"{COMMITTED}/{cursor}: this reader has committed position {at}, but the log ends at {tail.position}"
+        lost.append((log.path, Damage(tail.position, at, why)))
+        tail = replace(tail, first=at, size=0, torn=0, position=at)
     lost += tail.damage
     known = log.kept_gaps() if lost else []
     # Accepting a damaged mark does not cover the rows after the next one.

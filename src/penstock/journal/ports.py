@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from ..errors import JournalError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -14,7 +16,11 @@ if TYPE_CHECKING:
     from .retention import Committed
 
 
-__all__ = ["Coordinator", "Hold", "LogReader"]
+__all__ = ["Coordinator", "Hold", "LogReader", "Refused"]
+
+
+class Refused(JournalError):
+    """A collector does not do this for this client, now or later."""
 
 
 class LogReader(Protocol):
@@ -45,8 +51,8 @@ class LogReader(Protocol):
     def locate(self, position: int) -> tuple[int, int]:
         """Return the first and the end position of the batch that contains a row."""
 
-    def segments(self) -> list[Extent]:
-        """Return the rows and bytes of each segment, in order."""
+    def segments(self, *, timed: bool = False) -> list[Extent]:
+        """Return the rows and bytes of each segment, in order; with `timed` also their times, even if it takes long."""
 
     def bytes_between(self, start: int, end: int) -> int:
         """Estimate the bytes of the rows between two positions."""
@@ -87,14 +93,29 @@ class Coordinator(Protocol):
     def trim(self, source: str, cursor: str, position: int, *, query: str | None, retain_bytes: int) -> int:
         """Commit a position, and delete the rows that no reader needs; return the first remaining position."""
 
+    def seek(self, source: str, reader: str, position: int) -> int:
+        """Set the position of a reader that belongs to no query, forward or back; return it."""
+
     def drop(self, source: str, cursor: str) -> None:
-        """Remove one cursor of a reader."""
+        """Remove one cursor of a reader, unless it belongs to a query."""
+
+    def forget(self, source: str, reader: str) -> Mapping[str, Committed | None]:
+        """Remove a reader that will not return; return what `cursors_of` has returned."""
+
+    def cursors_of(self, source: str, reader: str | None) -> Mapping[str, Committed | None]:
+        """Return the content of each cursor of a reader, or of all, by the cursor's name; None for a damaged one."""
+
+    def deletable(self, source: str, position: int) -> list[Extent]:
+        """Return the segments that `delete` deletes, if no reader needs them."""
+
+    def delete(self, source: str, position: int, *, force: bool) -> list[Extent]:
+        """Delete the segments below a position, and return them; with `force` although readers need them."""
 
     def hold(self, name: str) -> Hold | None:
         """Hold a name until `close`, or until this process ends; return None if another process holds it."""
 
     def holder(self, name: str) -> Owner | None:
-        """Return the process that holds, or last held, a name; None if unknown."""
+        """Return the process that holds a name, or held it when it was killed; None if unknown."""
 
     def recorded(self, source: str) -> list[Gap]:
         """Return the losses that were recorded apart from the rows, in order."""

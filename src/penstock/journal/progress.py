@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from time import monotonic
 from typing import Any, Final
 
 import msgspec
 
-from ..errors import DiskFull, LocalError
+from ..errors import JournalUnavailable, LocalError
 
 __all__ = [
     "RETRY",
@@ -22,6 +22,7 @@ __all__ = [
     "Phase",
     "Progress",
     "Window",
+    "closing",
     "settled",
     "until_room",
     "write",
@@ -157,7 +158,7 @@ class Window:
 
 
 async def write(progress: Progress, action: Callable[..., object], *arguments: object) -> None:
-    """Call `action` in a thread, because it waits for the disk; wait while the disk is full."""
+    """Call `action` in a thread, because it waits for the disk; wait while the disk is full, or has no descriptor."""
     loop = asyncio.get_running_loop()
     await settled(progress, lambda: loop.run_in_executor(None, action, *arguments))
 
@@ -171,7 +172,7 @@ class Lasting(asyncio.Future[None]):
 
 
 async def settled(progress: Progress, begin: Callable[[], asyncio.Future[Any]]) -> None:
-    """Wait for the end of what `begin` starts, even if the task is canceled; start it again while the disk is full."""
+    """Wait for the end of what `begin` starts, even if the task is canceled; start it again while it is unavailable."""
     before = progress.phase, progress.waiting
     begun = monotonic()
     while True:
@@ -181,13 +182,11 @@ async def settled(progress: Progress, begin: Callable[[], asyncio.Future[Any]]) 
             await (writing if isinstance(writing, Lasting) else asyncio.shield(writing))
         except asyncio.CancelledError:
             # The log is closed after a cancellation, and a write cannot be stopped: it must end first.
-            while not writing.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait((writing,))
+            await _canceled_until(writing)
             if (failure := writing.exception()) is not None:
                 logger.warning("the collector was canceled, and its last write failed: %s", failure)
             raise
-        except DiskFull as error:
+        except JournalUnavailable as error:
             # Received items stay in memory, and no more are requested.
             await until_room(progress, error)
         else:
@@ -197,8 +196,43 @@ async def settled(progress: Progress, begin: Callable[[], asyncio.Future[Any]]) 
     progress.sync_seconds += monotonic() - begun
 
 
-async def until_room(progress: Progress, error: DiskFull) -> None:
-    """Wait for space on the disk, and report this."""
+@asynccontextmanager
+async def closing(close: Callable[[], None]) -> AsyncIterator[None]:
+    """Close a log after the block, in a thread, because it waits for the disk; also if the task is canceled.
+
+    A canceled task stays canceled if the log cannot be closed: the next writer completes the log.
+    """
+    stopped = False
+    try:
+        yield
+    except asyncio.CancelledError:
+        stopped = True
+        raise
+    finally:
+        work = asyncio.get_running_loop().run_in_executor(None, close)
+        stopped = await _canceled_until(work) or stopped
+        failure = work.exception()
+        if stopped:
+            if failure is not None:
+                logger.warning("the collector was canceled, and its log could not be closed: %s", failure)
+            raise asyncio.CancelledError
+        if failure is not None:
+            raise failure
+
+
+async def _canceled_until(work: asyncio.Future[Any]) -> bool:
+    """Wait for the end of work that cannot be stopped; return whether the task was canceled."""
+    canceled = False
+    while not work.done():
+        try:
+            await asyncio.wait((work,))
+        except asyncio.CancelledError:
+            canceled = True
+    return canceled
+
+
+async def until_room(progress: Progress, error: JournalUnavailable) -> None:
+    """Wait for space on the disk, or for a descriptor, and report this."""
     if progress.waiting != str(error):
         logger.warning("%s", error)
     progress.turn(Phase.WAITING_FOR_DISK, str(error))

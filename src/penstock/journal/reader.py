@@ -235,8 +235,15 @@ class JournalReader:
                 return index.locate(position)
         raise self._lost(position, position + 1)
 
-    def segments(self) -> list[Extent]:
-        """Return the rows and bytes of each segment, in order, with their times where they were read before."""
+    def segments(self, *, timed: bool = False) -> list[Extent]:
+        """Return the rows and bytes of each segment, in order, with their times where they were read before.
+
+        With `timed` the headers of all segments are read, once. Only a segment without rows, or with damage, has no
+        times then.
+        """
+        if timed:
+            for _ in self._indexed(self.first, self.end, trimmed=True):
+                pass
         extents = [
             Extent(index.first, following.first, self._sizes[index.first], index.times if index.sealed else None)
             for index, following in pairwise(self._indexes)

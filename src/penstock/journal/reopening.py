@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from itertools import pairwise
 from pathlib import Path
 
+from ..errors import JournalCorrupt
+from .counts import shown_number
 from .disk import disk_errors
 from .identity import Identity, Request, create, load, without_identity
-from .layout import DURABLE, Extent, segment_name
+from .layout import COMMITTED, DURABLE, Extent, segment_name
 from .losses import accept, examine, set_aside
 from .recovery import Tail
-from .retention import last_commit
+from .retention import beyond, last_commit
 from .sealed import sealed_extents
 from .segment import TEMPORARY
 from .storage import LogFolder
@@ -38,11 +41,24 @@ def recovered(folder: Path, uuid: str, now: float, *, accept_loss: bool) -> Tail
     condition = examine(LogFolder.local(folder), uuid, last_commit(folder, uuid))
     if condition.error is not None and not accept_loss:
         raise condition.error
+    for name, cursor in beyond(folder, uuid, condition.tail.position).items():
+        raise _not_compared(folder / COMMITTED / name, cursor.position, condition.tail.position)
     for gap in accept(folder, condition.lost, now, condition.tail):
         _log.warning("%s: a gap at position %d: %s", folder, gap.position, gap.reason)
     if condition.mark_is_damaged:
         set_aside(folder / DURABLE)
     return condition.tail
+
+
+def _not_compared(path: Path, position: int, end: int) -> JournalCorrupt:
+    """Return the error for a cursor beyond the end of its log that proves nothing: it may have been set by mistake."""
+    journal, reader = shlex.quote(str(path.parents[2])), shlex.quote(path.name.partition("@")[0])
+    return JournalCorrupt(
+        f"{path}: this reader is at position {shown_number(position)}, and the log ends at {end}; when it was set, "
+        f"nobody looked. Set it back with `penstock journal seek {journal} {reader} --to latest`, drop it with "
+        f"`penstock journal forget {journal} {reader}`, or see `penstock journal repair {journal}`; if rows are "
+        "missing, restore the log from a copy first"
+    )
 
 
 def complete_segments(folder: Path, tail: Tail) -> list[Extent]:

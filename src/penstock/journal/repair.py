@@ -18,6 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ..errors import JournalCorrupt, LocalError
+from .counts import shown_number
 from .damage import Damage, headers
 from .disk import disk_errors, replace_file, sync_folder
 from .format import Malformed, genesis, preamble_log
@@ -31,7 +32,7 @@ from .mark import Mark
 from .placement import Misplaced, misplaced
 from .recovery import recover
 from .replay import reliance, replay
-from .retention import commit, damaged, last_commit, logs
+from .retention import beyond, damaged, last_commit, logs, reset
 from .storage import LogFolder
 from .verify import damaged_bodies
 from .writer import JournalWriter
@@ -166,6 +167,7 @@ def _plan(folder: Path, source: str) -> tuple[Repair, list[_Step]]:
         repaired = RepairedLog(log, moved, [*gone, DURABLE])
     invalid = _cursors(repaired, folder, uuid, found, steps)
     condition = examine(repaired, uuid, last_commit(folder, uuid, but=invalid))
+    _set_back(folder, uuid, condition.tail.position, found, steps)
     bodies = list(damaged_bodies(repaired, uuid, condition.mark))
     _describe(found, repaired, condition, bodies)
     if contradicted:
@@ -257,7 +259,21 @@ def _hold_rows(folder: Path, path: Path, position: int, _: float) -> None:
         path.rename(path.with_name(f".{path.name}{DAMAGED}"))
     # A file may exist under a name that is not valid for a reader.
     with suppress(LocalError):
-        commit(folder, path.name, position)
+        reset(folder, path.name, position)
+
+
+def _set_back(folder: Path, uuid: str, end: int, found: Repair, steps: list[_Step]) -> None:
+    """Set the readers back that are beyond the end of the log, and that do not prove that it was longer."""
+    for name, cursor in beyond(folder, uuid, end).items():
+        found.actions.append(
+            f"set the reader {name} back from position {shown_number(cursor.position)} to {end}, the end of the log: "
+            "when it was set, nobody looked where that is"
+        )
+        steps.append(partial(_reset, folder, name, end))
+
+
+def _reset(folder: Path, cursor: str, position: int, _: float) -> None:
+    reset(folder, cursor, position)
 
 
 def _identity(folder: Path, found: Repair, steps: list[_Step]) -> str:

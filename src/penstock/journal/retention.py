@@ -5,6 +5,10 @@ query that the name belongs to, and the log. The lowest of these positions count
 count towards the writer's budget. A margin below it is kept too, for readers that go back a little, and for operators.
 
 A query that reads a log in several places, as in a self-join, has a cursor for each of them, ``READER@PART``.
+
+A cursor is never beyond the durable end of its log: a reader has seen its rows below that. The two are compared when
+the cursor is written, under the log's own lock, whoever sets it. A log that ends before a cursor has therefore lost
+rows.
 """
 
 from __future__ import annotations
@@ -12,32 +16,42 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated, Final
 
 import msgspec
 
-from ..errors import JournalCorrupt, JournalMismatch, JournalMissing, LocalError
+from ..errors import JournalCorrupt, JournalMismatch, LocalError
+from .counts import check_count, shown_number
+from .damage import Promise
 from .disk import disk_errors, make_folder, read_file, replace_file
-from .identity import load
-from .layout import COMMITTED, check_name
+from .identity import Identity, locked
+from .index import Index
+from .layout import COMMITTED, Extent, check_name
 from .sealed import load_sealed
 from .storage import LogFolder
-from .trimming import delete_free
+from .trimming import delete_free, free_segments
 
 __all__ = [
     "DEFAULT_READER",
     "DEFAULT_RETAIN_BYTES",
     "Committed",
+    "beyond",
     "commit",
     "commits",
     "cursors",
+    "cursors_of",
     "damaged",
+    "deletable",
+    "delete",
     "drop",
+    "durable_end",
     "forget",
     "last_commit",
     "logs",
     "reader_of",
-    "readers",
+    "reset",
     "trim",
 ]
 
@@ -50,9 +64,14 @@ Spark itself never reads below its committed position. An operator who deletes t
 goes back by one batch per file. 64 MiB are about four batches of 100,000 rows of 128 bytes.
 """
 
+MAX_CURSORS: Final = 1_000
+"""Cursors of a log: each is a file that its writer reads again and again."""
+MAX_CURSOR_CHARS: Final = 192
+"""The length of a cursor's name: that of a reader and a query's id, and short enough for a file with a suffix."""
+
 _PART = "@"
 _MAX_CURSOR_BYTES = 4096
-"""The size of a cursor's file: many times its three fields."""
+"""The size of a cursor's file: many times its four fields."""
 
 
 class Committed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +83,8 @@ class Committed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The query that owns the name; None if there is none."""
     log: str
     """The UUID of the log that the position belongs to."""
+    time: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    """When it was written, and its position compared with the end of the log; None if nobody has compared them."""
 
 
 def reader_of(cursor: str) -> str:
@@ -71,7 +92,29 @@ def reader_of(cursor: str) -> str:
     reader, at, part = cursor.partition(_PART)
     if at:
         check_name(part, "reader")
+    if len(cursor) > MAX_CURSOR_CHARS:
+        raise LocalError(f"{cursor[:100]!r}… cannot name a reader: use up to {MAX_CURSOR_CHARS} characters")
     return check_name(reader, "reader")
+
+
+def durable_end(folder: Path, uuid: str) -> int:
+    """Return the position after the last durable row of the log with this UUID: readers do not see later ones.
+
+    Raises:
+        JournalCorrupt: The end of the log is unknown.
+
+    """
+    log = LogFolder.local(folder)
+    mark = log.mark()
+    if mark is not None:
+        return mark.end
+    # A copy of the segments alone ends with its last complete batch.
+    for first, _ in log.segments()[-1:]:
+        index, content = Index(log.name(first), first, uuid), log.content(first)
+        if content is not None:
+            index.extend(content, Promise())
+        return index.end
+    return 0
 
 
 def commit(folder: Path, cursor: str, position: int, *, query: str | None = None, rewind: bool = False) -> int:
@@ -87,36 +130,33 @@ def commit(folder: Path, cursor: str, position: int, *, query: str | None = None
         rewind: Set the position even if a higher one was committed.
 
     Raises:
+        LocalError: The log ends before the position, the name is not valid, or the log has too many readers.
         JournalMismatch: The name belongs to another query, or the cursor to another log.
         JournalMissing: There is no such log.
+        JournalCorrupt: The end of the log is unknown.
         JournalError: The disk failed.
 
     """
-    if position < 0:
-        raise LocalError(f"reader {cursor!r} commits position {position}; positions start at 0")
-    log, recorded = _check_owner(folder, cursor, query)
-    if recorded is not None:
-        if recorded.query == query and (position <= recorded.position if not rewind else position == recorded.position):
-            return recorded.position
-        position = position if rewind else max(position, recorded.position)
-    path = folder / COMMITTED / cursor
-    with disk_errors(path, "be written"):
-        make_folder(path.parent)
-        replace_file(path, msgspec.json.encode(Committed(position, query, log)) + b"\n")
+    position = check_count(position, f"the position of reader {cursor!r}")
+    with locked(folder) as log:
+        recorded = _check_owner(folder, log, cursor, query)
+        if recorded is not None and not rewind:
+            position = max(position, recorded.position)
+        _check_end(folder, log, cursor, position, recorded)
+        _record(folder, log, cursor, position, query, recorded)
     return position
 
 
-def _check_owner(folder: Path, cursor: str, query: str | None) -> tuple[str, Committed | None]:
-    """Return the UUID of a log, and the content of a cursor, which is None or belongs to the query."""
+def _check_owner(folder: Path, log: Identity, cursor: str, query: str | None) -> Committed | None:
+    """Return the content of a cursor, which is None or belongs to the log and the query."""
     reader = reader_of(cursor)
-    identity = load(folder)
-    if identity is None:
-        raise JournalMissing(f"{folder}: there is no log here; check the path and the mount")
+    if query is not None:
+        check_name(query, "query")
     path = folder / COMMITTED / cursor
     recorded = _read(path)
-    if recorded is not None and recorded.log != identity.uuid:
+    if recorded is not None and recorded.log != log.uuid:
         raise JournalMismatch(
-            f"{path}: reader {reader!r} has committed rows of log {recorded.log}, and this is log {identity.uuid}; "
+            f"{path}: reader {reader!r} has committed rows of log {recorded.log}, and this is log {log.uuid}; "
             f"drop the reader with `penstock journal forget`"
         )
     if recorded is not None and recorded.query not in (None, query):
@@ -124,7 +164,50 @@ def _check_owner(folder: Path, cursor: str, query: str | None) -> tuple[str, Com
             f"{path}: the name {reader!r} belongs to query {recorded.query}; choose another name, or drop the reader "
             "with `penstock journal forget` if that query will not come back"
         )
-    return identity.uuid, recorded
+    if recorded is None and len(_names(folder)) >= MAX_CURSORS:
+        raise LocalError(
+            f"{folder}: the log has {MAX_CURSORS:,} readers, and each holds back rows; drop those that will not come "
+            "back with `penstock journal forget`"
+        )
+    return recorded
+
+
+def _check_end(folder: Path, log: Identity, cursor: str, position: int, recorded: Committed | None) -> None:
+    """Check that a log has the rows below a position: otherwise it could not be told from one that has lost them."""
+    if recorded is not None and recorded.time is not None and position <= recorded.position:
+        # After a power cut the mark may be an earlier one until the log is opened for writing.
+        return
+    end = durable_end(folder, log.uuid)
+    if position > end:
+        raise LocalError(
+            f"{folder}: reader {cursor!r} cannot be at position {shown_number(position)}, because the log ends at "
+            f"{end}; commit a position up to its end"
+        )
+
+
+def _record(
+    folder: Path, log: Identity, cursor: str, position: int, query: str | None, recorded: Committed | None
+) -> None:
+    """Write a cursor whose position was compared with the end of the log, unless it says so already."""
+    if recorded is None or recorded.time is None or (recorded.position, recorded.query) != (position, query):
+        _write(folder / COMMITTED / cursor, Committed(position, query, log.uuid, datetime.now(UTC)))
+
+
+def _write(path: Path, cursor: Committed) -> None:
+    with disk_errors(path, "be written"):
+        make_folder(path.parent)
+        replace_file(path, msgspec.json.encode(cursor) + b"\n")
+
+
+def reset(folder: Path, cursor: str, position: int) -> None:
+    """Set a cursor for a repair, which knows where the log ends; its query stays, if the file is readable."""
+    reader_of(cursor)
+    with locked(folder) as log:
+        query = None
+        with suppress(JournalCorrupt):
+            recorded = _read(folder / COMMITTED / cursor)
+            query = recorded.query if recorded is not None else None
+        _write(folder / COMMITTED / cursor, Committed(position, query, log.uuid, datetime.now(UTC)))
 
 
 def cursors(folder: Path) -> dict[str, Committed]:
@@ -142,35 +225,45 @@ def commits(folder: Path) -> dict[str, int]:
     return found
 
 
-def last_commit(folder: Path, log: str, but: Collection[str] = ()) -> int:
-    """Return the highest position that a reader has committed in the log with this UUID; errors as for `cursors`.
+def last_commit(folder: Path, log: str, but: Collection[str] = ()) -> tuple[int, str]:
+    """Return the highest position that a reader has committed in the log with this UUID, and the name of its cursor.
 
-    The cursors in `but` are ignored.
+    The cursors in `but` are ignored, and so are those that nobody has compared with the end of the log. Errors are as
+    for `cursors`.
     """
-    found = (_read(folder / COMMITTED / name) for name in _names(folder) if name not in but)
-    return max((cursor.position for cursor in found if cursor is not None and cursor.log == log), default=0)
+    found = {name: _read(folder / COMMITTED / name) for name in _names(folder) if name not in but}
+    return max(
+        (
+            (cursor.position, name)
+            for name, cursor in found.items()
+            if cursor is not None and cursor.log == log and cursor.time is not None
+        ),
+        default=(0, ""),
+    )
 
 
-def readers(folder: Path) -> list[str]:
-    """Return the names of a log's readers, in order, including those with a damaged cursor."""
-    return sorted({name.partition(_PART)[0] for name in _names(folder)})
+def beyond(folder: Path, log: str, end: int) -> dict[str, Committed]:
+    """Return the valid cursors of the log with this UUID that are beyond its end, by name."""
+    found = {name: cursor for name, cursor in _checked(folder) if cursor is not None and cursor.log == log}
+    return {name: cursor for name, cursor in found.items() if cursor.position > end}
 
 
 def forget(folder: Path, reader: str) -> dict[str, Committed | None]:
     """Remove a reader that will not return, so that it holds nothing back, and its name is free.
 
-    It returns the content of each of its cursors, by the cursor's name; None for a damaged one.
+    It returns what `cursors_of` has returned.
     """
-    check_name(reader, "reader")
-    dropped: dict[str, Committed | None] = {}
-    for name in _names(folder):
-        if name.partition(_PART)[0] == reader:
-            try:
-                dropped[name] = _read(folder / COMMITTED / name)
-            except JournalCorrupt:
-                dropped[name] = None
-            drop(folder, name)
+    dropped = cursors_of(folder, reader)
+    for name in dropped:
+        _remove(folder, name)
     return dropped
+
+
+def cursors_of(folder: Path, reader: str | None = None) -> dict[str, Committed | None]:
+    """Return the content of each cursor of a reader, or of all, by the cursor's name; None for a damaged one."""
+    if reader is not None:
+        check_name(reader, "reader")
+    return {name: cursor for name, cursor in _checked(folder) if reader in (None, name.partition(_PART)[0])}
 
 
 def _names(folder: Path) -> list[str]:
@@ -181,7 +274,15 @@ def _names(folder: Path) -> list[str]:
 
 
 def drop(folder: Path, cursor: str) -> None:
-    """Remove one cursor of a reader."""
+    """Remove one cursor of a reader, unless it belongs to a query: `forget` alone removes such a one."""
+    reader_of(cursor)
+    with locked(folder):
+        recorded = _read(folder / COMMITTED / cursor)
+        if recorded is not None and recorded.query is None:
+            _remove(folder, cursor)
+
+
+def _remove(folder: Path, cursor: str) -> None:
     path = folder / COMMITTED / cursor
     with disk_errors(path, "be removed"):
         path.unlink(missing_ok=True)
@@ -216,20 +317,64 @@ def trim(
         The position of the first remaining row.
 
     Raises:
+        LocalError: As for `commit`. Nothing is deleted.
         JournalMismatch: The name belongs to another query, or the cursor to another log. Nothing is deleted.
         JournalError: The disk failed.
 
     """
-    _check_owner(folder, reader, query)
-    if load_sealed(folder) is not None:
-        commit(folder, reader, position, query=query)
-        return next((first for first, _ in LogFolder.local(folder).segments()), 0)
-    positions = {name: cursor.position for name, cursor in cursors(folder).items()}
-    positions[reader] = max(position, positions.get(reader, 0))
-    # Segments are deleted before the commit is recorded: on a full disk this makes space for the record.
-    first = delete_free(folder, min(positions.values()), retain_rows, retain_bytes)
-    commit(folder, reader, position, query=query)
+    position = check_count(position, f"the position of reader {reader!r}")
+    retain_rows, retain_bytes = check_count(retain_rows, "retain_rows"), check_count(retain_bytes, "retain_bytes")
+    with locked(folder) as log:
+        recorded = _check_owner(folder, log, reader, query)
+        position = position if recorded is None else max(position, recorded.position)
+        _check_end(folder, log, reader, position, recorded)
+        if load_sealed(folder) is not None:
+            first = next((first for first, _ in LogFolder.local(folder).segments()), 0)
+        else:
+            positions = {name: cursor.position for name, cursor in cursors(folder).items()}
+            positions[reader] = position
+            # Segments are deleted before the commit is recorded: on a full disk this makes space for the record.
+            first = delete_free(folder, min(positions.values()), retain_rows, retain_bytes)
+        _record(folder, log, reader, position, query, recorded)
     return first
+
+
+def delete(folder: Path, position: int, *, force: bool) -> list[Extent]:
+    """Delete the segments below a position; the last segment stays, and so do those that are to be sealed.
+
+    Args:
+        folder: The log's folder.
+        position: Rows below it are deleted, in whole segments.
+        force: Delete rows although readers have not committed them.
+
+    Returns:
+        What was deleted.
+
+    Raises:
+        LocalError: A reader has not committed rows below the position. Nothing is deleted.
+        JournalError: The disk failed.
+
+    """
+    with locked(folder):
+        free, limit = deletable(folder, position), _deletable_end(folder, position)
+        waiting = {name: at for name, at in commits(folder).items() if at < position}
+        if waiting and not force:
+            listed = ", ".join(f"{name} at {at:,}" for name, at in sorted(waiting.items()))
+            raise LocalError(f"{folder}: readers have not committed the rows below {position:,}: {listed}")
+        delete_free(folder, limit, 0, 0)
+    return free
+
+
+def deletable(folder: Path, position: int) -> list[Extent]:
+    """Return the segments that `delete` deletes, if no reader needs them."""
+    return free_segments(LogFolder.local(folder).segments(), _deletable_end(folder, position))
+
+
+def _deletable_end(folder: Path, position: int) -> int:
+    """Return a position below which segments may be deleted: in a log with cold storage, only sealed ones."""
+    sealed = load_sealed(folder)
+    end = check_count(position, "the position")
+    return end if sealed is None else min(end, sealed.end)
 
 
 def logs(folder: Path) -> set[str]:
@@ -243,11 +388,12 @@ def damaged(folder: Path, log: str) -> list[str]:
 
 
 def _checked(folder: Path) -> Iterator[tuple[str, Committed | None]]:
-    """Yield name and content of each cursor of a log; the content of a damaged one is None."""
+    """Yield name and content of each cursor of a log; the content of a damaged one, or under no valid name, is None."""
     for name in _names(folder):
         try:
+            reader_of(name)
             cursor = _read(folder / COMMITTED / name)
-        except JournalCorrupt:
+        except (JournalCorrupt, LocalError):
             yield name, None
         else:
             if cursor is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.fs
 
 from ..errors import JournalCorrupt, JournalError, JournalMissing
+from .disk import NO_RESOURCES, converted
 from .gaps import MAX_GAPS_BYTES, Gap
 from .gaps import decode as decode_gaps
 from .identity import MAX_IDENTITY_BYTES, Identity, decode, without_identity
@@ -19,9 +21,11 @@ from .layout import (
     GAPS,
     IDENTITY,
     LOCK,
+    SEALED,
     SECRET,
     TRIMMED,
     UNSYNCED,
+    is_served,
     segment_name,
     segment_position,
     source_folder,
@@ -70,7 +74,14 @@ def list_sources(filesystem: pyarrow.fs.FileSystem, path: str) -> list[str]:
 
 
 class LogFolder:
-    """The folder of one log, for reading. Files that cannot be read raise `JournalError`."""
+    """The folder of one log, for reading. Files that cannot be read raise `JournalError`.
+
+    Attributes:
+        is_near: False if it takes long to read all segments.
+
+    """
+
+    is_near = True
 
     def __init__(self, filesystem: pyarrow.fs.FileSystem, path: str) -> None:
         self.filesystem = filesystem
@@ -78,7 +89,11 @@ class LogFolder:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str], source: str) -> LogFolder:
-        """Return the folder of one source in the journal at a path or URI."""
+        """Return the folder of one source in the journal at a path or URI, or behind a collector."""
+        if is_served(path):
+            # By a package above this one, which is imported for such journals alone.
+            served: LogFolder = import_module("..serving.folder", __package__).ServedFolder(os.fspath(path), source)
+            return served
         filesystem, inner = resolve(path)
         return cls(filesystem, f"{inner.rstrip('/')}/{source_folder(source)}")
 
@@ -113,7 +128,7 @@ class LogFolder:
 
         It raises `JournalCorrupt` if the file is damaged, or has another version of the format.
         """
-        data = self._small(IDENTITY, MAX_IDENTITY_BYTES)
+        data = self.small(IDENTITY, MAX_IDENTITY_BYTES)
         return None if data is None else decode(data, f"{self.path}/{IDENTITY}")
 
     def is_awaited(self) -> bool:
@@ -143,7 +158,7 @@ class LogFolder:
 
     def require_complete(self) -> None:
         """Raise `JournalError` if the log was not closed before its machine stopped: redo files may complete it."""
-        data = self._small(UNSYNCED, MAX_RELIANCE_BYTES)
+        data = self.small(UNSYNCED, MAX_RELIANCE_BYTES)
         if data is not None and decode_reliance(data, f"{self.path}/{UNSYNCED}").broken_off:
             raise JournalError(
                 f"{self.path}: the machine of its collector has stopped, and the end of the log is still in redo files;"
@@ -152,7 +167,7 @@ class LogFolder:
 
     def kept_gaps(self) -> list[Gap]:
         """Return the gaps of trimmed segments, and of accepted losses, in order; `JournalCorrupt` if damaged."""
-        data = self._small(GAPS, MAX_GAPS_BYTES)
+        data = self.small(GAPS, MAX_GAPS_BYTES)
         return [] if data is None else decode_gaps(data, f"{self.path}/{GAPS}")
 
     def trimmed(self, uuid: str) -> int:
@@ -160,10 +175,14 @@ class LogFolder:
 
         A file that is damaged, or belongs to another log, raises `JournalCorrupt`.
         """
-        data = self._small(TRIMMED, MAX_TRIMMED_BYTES)
+        data = self.small(TRIMMED, MAX_TRIMMED_BYTES)
         return 0 if data is None else decode_trimmed(data, uuid, f"{self.path}/{TRIMMED}")
 
-    def _small(self, file_name: str, limit: int) -> bytes | None:
+    def is_sealed(self) -> bool:
+        """Return True if some segments of the log are, or may be, sealed."""
+        return self.small(SEALED, 0) is not None
+
+    def small(self, file_name: str, limit: int) -> bytes | None:
         """Return a file other than a segment, cut one byte after `limit`; None if there is no such file."""
         name = f"{self.path}/{file_name}"
         with _errors(name):
@@ -179,7 +198,7 @@ class LogFolder:
         It raises `JournalCorrupt` if the file exists, but contains no valid mark.
         """
         for _ in range(_MARK_TRIES):
-            data = self._small(DURABLE, MAX_MARK_FILE_BYTES)
+            data = self.small(DURABLE, MAX_MARK_FILE_BYTES)
             found = newest(data or b"")
             if data is None or found is not None:
                 return found[1] if found else None
@@ -194,6 +213,8 @@ def _errors(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno in NO_RESOURCES:
+            raise converted(error, name, "be read") from error
         raise JournalError(
             f"{name}: cannot be read ({error}); check the path, its permissions and the network"
         ) from error

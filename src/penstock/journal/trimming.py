@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from ..errors import DiskFull, JournalCorrupt
+from ..errors import JournalCorrupt, JournalUnavailable
 from . import gaps
 from .disk import disk_errors, replace_file, sync_folder
 from .identity import load, without_identity
@@ -17,7 +17,7 @@ from .mark import encode_trimmed
 from .storage import LogFolder
 from .survey import seal
 
-__all__ = ["delete_free"]
+__all__ = ["delete_free", "free_segments"]
 
 
 def delete_free(
@@ -40,13 +40,7 @@ def delete_free(
         raise without_identity(folder)
     uuid = identity.uuid
     segments = log.segments()
-    extents = [Extent(first, end, size) for (first, size), (end, _) in pairwise(segments)]
-    free = []
-    while extents:
-        oldest = extents.pop(0)
-        if oldest.end > committed - retain_rows or bytes_between(extents, oldest.end, committed) < retain_bytes:
-            break
-        free.append(oldest)
+    free = free_segments(segments, committed, retain_rows, retain_bytes)
     # This is durable before the first segment is deleted. After a crash in between, a gap exists twice and counts once.
     if free and recorded is not None:
         gaps.add(folder, recorded(free[0].first, free[-1].end))
@@ -64,6 +58,20 @@ def delete_free(
     return free[-1].end if free else segments[0][0] if segments else 0
 
 
+def free_segments(
+    segments: list[tuple[int, int]], committed: int, retain_rows: int = 0, retain_bytes: int = 0
+) -> list[Extent]:
+    """Return those of a log's segments, each a first position and a size, that `delete_free` deletes."""
+    extents = [Extent(first, end, size) for (first, size), (end, _) in pairwise(segments)]
+    free: list[Extent] = []
+    while extents:
+        oldest = extents.pop(0)
+        if oldest.end > committed - retain_rows or bytes_between(extents, oldest.end, committed) < retain_bytes:
+            break
+        free.append(oldest)
+    return free
+
+
 def _note(log: LogFolder, folder: Path, uuid: str, position: int) -> bool:
     """Record that rows below a position were trimmed, which is not damage; return whether there was space.
 
@@ -73,7 +81,7 @@ def _note(log: LogFolder, folder: Path, uuid: str, position: int) -> bool:
         with disk_errors(folder / TRIMMED, "be written"), gaps.locked(folder):
             if position > _noted(log, uuid):
                 replace_file(folder / TRIMMED, encode_trimmed(position, uuid))
-    except DiskFull:
+    except JournalUnavailable:
         return False
     return True
 

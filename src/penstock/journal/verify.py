@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 
 from ..errors import JournalError
 from .compare import Comparison, compare
+from .counts import shown_number
 from .damage import Damage, Promise
 from .gaps import Gap, merge
 from .index import Index
+from .layout import COMMITTED
 from .losses import is_accepted
 from .mark import Mark
+from .ports import LogReader
+from .recovery import recover
+from .retention import beyond, damaged
 from .storage import LogFolder
 from .survey import survey
 
-__all__ = ["Report", "damaged_bodies", "verify"]
+__all__ = ["Report", "add_readers", "add_rows", "damaged_bodies", "verify"]
 
 
 @dataclass(slots=True)
@@ -131,6 +137,51 @@ def _damage(log: LogFolder, index: Index, report: Report) -> Iterator[Damage]:
         elif not any(damage.first == first != damage.end for damage in index.damage):
             # If only a record before the rows is damaged, the rows have a different problem.
             yield Damage(first, end, why)
+
+
+def add_readers(report: Report, folder: Path) -> None:
+    """Add to the report of a log on this machine what is wrong with its readers' cursors."""
+    if not report.uuid:
+        return
+    for name in damaged(folder, report.uuid):
+        report.problems.append(
+            f"{folder / COMMITTED / name}: is not a cursor of this log; see `penstock journal repair`"
+        )
+    try:
+        # The log may have grown since it was read, and its readers with it.
+        ahead = beyond(folder, report.uuid, report.end)
+        log = LogFolder.local(folder)
+        end = recover(log, report.uuid, log.mark()).position if ahead else report.end
+    except JournalError as error:
+        if str(error) not in report.problems:
+            report.problems.append(str(error))
+        return
+    for name, cursor in ahead.items():
+        if cursor.position > end:
+            report.problems.append(
+                f"{folder / COMMITTED / name}: this reader is at position {shown_number(cursor.position)}, but the log "
+                f"ends at {end}; see `penstock journal repair`"
+            )
+
+
+def add_rows(report: Report, log: LogReader) -> None:
+    """Add to the report of a log's Arrow segments the rows before them, which are read wherever they are."""
+    below = report.first
+    for extent in log.segments():
+        if extent.first >= below:
+            break
+        rows = 0
+        try:
+            for batch in log.read(extent.first, min(extent.end, below), skip_records=True):
+                rows += batch.num_rows
+        except JournalError as error:
+            report.problems.append(str(error))
+            report.damage.append((extent.first, extent.end))
+        report.segments += 1
+        report.sealed += rows
+        report.rows += rows
+    report.first = log.first
+    report.gaps = merge(report.gaps, log.gaps())
 
 
 def damaged_bodies(log: LogFolder, uuid: str, mark: Mark | None) -> Iterator[tuple[str, Damage]]:

@@ -365,7 +365,8 @@ class JournalWriter:
 
     def _segment_age(self, now: int) -> float:
         """Return the seconds since the last segment could be complete; negative before."""
-        if self._segment_begun is None:
+        if self._segment_begun is None or now < self._segment_begun:
+            # The clock may have gone back: the segment must not wait for that time to come again.
             self._segment_begun = now
         return (now - self._segment_begun) / 1e6 - self._segment_seconds
 

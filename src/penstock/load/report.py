@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 from typing import Final
 
+from ..texts import page_text
 from .histogram import Histogram
 from .measured import PERCENTILES, Measured
 
@@ -42,8 +42,8 @@ def report(results: Sequence[Measured], title: str) -> str:
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         '<meta name=viewport content="width=device-width,initial-scale=1">',
-        f"<title>{escape(title)}</title><style>{STYLE}</style>",
-        f"<h1>{escape(title)}</h1>",
+        f"<title>{page_text(title)}</title><style>{STYLE}</style>",
+        f"<h1>{page_text(title)}</h1>",
         _table(results),
         "<h2>Latency by percentile, in milliseconds</h2>",
         _chart([_tail(each.latency) for each in results], _tail_ticks(), "percentile"),
@@ -78,7 +78,7 @@ def _table(results: Sequence[Measured]) -> str:
         for each in results
     ]
     head = "".join(f"<th>{title}" for title in titles)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}" for cell in row) for row in rows)
+    body = "".join("<tr>" + "".join(f"<td>{page_text(cell)}" for cell in row) for row in rows)
     return f"<div class=scroll><table><tr>{head}{body}</table></div>"
 
 
@@ -111,7 +111,7 @@ def _chart(lines: Sequence[Points], ticks: Ticks | None, label: str) -> str:
     right = max((x for line in lines for x, _ in line), default=1.0) or 1.0
     top = max((y for line in lines for _, y in line), default=1.0) or 1.0
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-    out = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role=img aria-label="{escape(label)}">']
+    out = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role=img aria-label="{page_text(label)}">']
     for value, text in _round_ticks(top):
         y = TOP + high * (1 - value / top)
         out.append(f"<line class=grid x1={LEFT} x2={WIDTH - RIGHT} y1={y:.1f} y2={y:.1f} />")
@@ -120,7 +120,7 @@ def _chart(lines: Sequence[Points], ticks: Ticks | None, label: str) -> str:
         if value <= right:
             x = LEFT + wide * value / right
             out.append(f"<text x={x:.1f} y={HEIGHT - BOTTOM + 18} text-anchor=middle>{text}</text>")
-    out.append(f"<text x={LEFT + wide / 2} y={HEIGHT - 4} text-anchor=middle>{escape(label)}</text>")
+    out.append(f"<text x={LEFT + wide / 2} y={HEIGHT - 4} text-anchor=middle>{page_text(label)}</text>")
     for number, line in enumerate(lines):
         places = " ".join(f"{LEFT + wide * x / right:.1f},{TOP + high * (1 - y / top):.1f}" for x, y in line)
         color = COLORS[number % len(COLORS)]
@@ -140,5 +140,5 @@ def _round_ticks(top: float) -> Ticks:
 
 def _key(names: Sequence[str]) -> str:
     """Return the names of the lines of a chart."""
-    colored = (f'<i style="background:{COLORS[n % len(COLORS)]}"></i>{escape(name)}' for n, name in enumerate(names))
+    colored = (f'<i style="background:{COLORS[n % len(COLORS)]}"></i>{page_text(name)}' for n, name in enumerate(names))
     return f"<div class=key>{''.join(colored)}</div>"

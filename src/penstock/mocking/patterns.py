@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import string
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final
+
+from ..schema.expressions import MAX_CHARACTERS, parsed
 
 __all__ = ["Unmatched", "text_of"]
 
 MAX_LENGTH: Final = 10_000
+MAX_STEPS: Final = 10_000
+"""Parts of one text, which may be empty."""
 MORE: Final = 4
 """Repetitions beyond the least."""
 ALPHABET: Final = string.ascii_letters + string.digits + "-_. !#%&*+,/:;=?@"
@@ -30,30 +32,44 @@ class Unmatched(Exception):
     """No text can be made up: the expression is not valid, or has parts such as look-around."""
 
 
-def text_of(pattern: str, random: Random) -> str:
-    """Return a short text that matches a regular expression. Raises Unmatched.
+def text_of(pattern: str, random: Random, spend: Callable[[int], None] = lambda steps: None) -> str:
+    """Return a short text that matches a regular expression.
 
     The text matches by the way it is made. It is not compared with the expression, because that may take for ever.
+
+    Args:
+        pattern: The expression.
+        random: Chooses the text.
+        spend: Is told how many steps it took, also if there is no text.
+
+    Raises:
+        Unmatched: No text can be made up.
+
     """
-    # It has no public name. The libraries that make such texts use it as well; theirs differ for the same seed.
-    parser: Any = import_module("re._parser")
+    maker = _Maker(random)
     try:
-        parsed = parser.parse(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
+        # Libraries that make such texts parse it in the same way; theirs differ for the same seed.
+        return maker.sequence(parsed(pattern))
+    except ValueError as error:
         raise Unmatched(str(error)) from error
-    return _Maker(random).sequence(parsed)
+    finally:
+        spend(min(len(pattern), MAX_CHARACTERS) + maker.steps)
 
 
 class _Maker:
-    """Makes the parts of one text."""
+    """Makes the parts of one text, in a number of `steps`."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
         self._groups: dict[int, str] = {}
         self._length = 0
+        self.steps = 0
 
     def sequence(self, parts: Sequence[tuple[Any, Any]]) -> str:
         """Return a text for parts that follow each other."""
+        self.steps += 1 + len(parts)
+        if self.steps > MAX_STEPS:
+            raise Unmatched(f"its texts have more than {MAX_STEPS} parts")
         return "".join([self._part(str(operation), value) for operation, value in parts])
 
     def _part(self, operation: str, value: Any) -> str:

@@ -15,14 +15,18 @@ from ..aio.setup import current_connection
 from ..errors import ApplicationError
 from ..kinds import Kind
 from ..payload import Payload
+from ..schema.budget import Budget
 from ..schema.formats import JSON, format_of
-from ..schema.named import RESERVED
+from ..schema.named import is_code
+from ..schema.wellformed import WellFormed
 from .values import Values
 
 __all__ = ["MockOptions", "mock_service"]
 
 CODE: Final = 0x301
 """The code of made-up errors, if the schema has none."""
+MAX_VALUES: Final = 100_000
+"""Values of the first responses of all routes, which are made before any is served."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +61,15 @@ def mock_service(procedures: Mapping[str, tuple[Kind, dict[str, Any]]], options:
 
     """
     service = Service()
+    reader, budget = WellFormed(), Budget(MAX_VALUES, "the first value of each route")
     for route, (kind, procedure) in procedures.items():
-        handler = _Mocked(route, procedure, options)
         if kind is Kind.FIRE:
             service.fire(route)(lambda request: None)
             continue
+        schema = procedure.get("output", {})
         # Mistakes of the schema are found now.
-        handler.value(0)
+        Values(schema, reader, budget).make(_seed(options, route, 0))
+        handler = _Mocked(route, Values(schema, reader), _codes(procedure), options)
         register: Any = getattr(service, kind.name.lower())
         register(route)(getattr(handler, kind.name.lower()))
     return service
@@ -72,16 +78,16 @@ def mock_service(procedures: Mapping[str, tuple[Kind, dict[str, Any]]], options:
 class _Mocked:
     """The handlers of one route."""
 
-    def __init__(self, route: str, procedure: dict[str, Any], options: MockOptions) -> None:
+    def __init__(self, route: str, values: Values, codes: list[str], options: MockOptions) -> None:
         self._route = route
-        self._values = Values(procedure.get("output", {}))
-        self._codes = _codes(procedure)
+        self._values = values
+        self._codes = codes
         self._options = options
         self._requests = count()
 
     def value(self, number: int) -> Any:
         """Return the value with a number."""
-        return self._values.make(f"{self._options.seed}/{self._route}/{number}")
+        return self._values.make(_seed(self._options, self._route, number))
 
     async def call(self, request: Payload) -> bytes:
         """Answer a call."""
@@ -128,6 +134,10 @@ class _Mocked:
         return number
 
 
+def _seed(options: MockOptions, route: str, number: int) -> str:
+    return f"{options.seed}/{route}/{number}"
+
+
 def _encoded(value: Any) -> bytes:
     """Return a value in the encoding of the connection; JSON if it has none."""
     return (format_of(current_connection().data_mime) or JSON).encode(value)
@@ -135,11 +145,17 @@ def _encoded(value: Any) -> bytes:
 
 def _codes(procedure: dict[str, Any]) -> list[str]:
     """Return the codes of the errors that a procedure declares for itself."""
-    errors = procedure.get("errors")
-    some = errors.get("anyOf", [errors]) if isinstance(errors, dict) else []
+    errors = _inside(procedure, "errors")
+    several = errors.get("anyOf", [errors])
     found = []
-    for each in some:
-        code = each.get("properties", {}).get("code", {}).get("const") if isinstance(each, dict) else None
-        if isinstance(code, str) and code not in RESERVED:
+    for each in several if isinstance(several, list) else ():
+        code = _inside(_inside(each, "properties"), "code").get("const")
+        if isinstance(code, str) and is_code(code):
             found.append(code)
     return found
+
+
+def _inside(value: Any, key: str) -> dict[str, Any]:
+    """Return the object under a key; an empty one if there is none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -12,6 +12,8 @@ from itertools import chain
 from typing import Any, Final
 
 from ..errors import LocalError
+from ..schema.budget import Budget
+from ..schema.wellformed import WellFormed, weight
 from .patterns import Unmatched, text_of
 
 __all__ = ["Values"]
@@ -24,6 +26,12 @@ MAX_NODES: Final = 10_000
 """Values of one response."""
 MAX_LENGTH: Final = 10_000
 """The longest string or array that a minimum may ask for."""
+MAX_CHARACTERS: Final = 1_000_000
+"""Characters of one response."""
+COPIED: Final = 16
+"""Keywords, fields or choices that take as long to look at as one value takes to make."""
+STEPS_OF_VALUE: Final = 4
+"""Steps in making a text of a pattern that take as long as one value takes."""
 ATTEMPTS: Final = 20
 """Texts of a pattern, of which one must have the right length."""
 WORDS: Final = (
@@ -43,38 +51,62 @@ class Values:
 
     Args:
         schema: The schema, to which references refer.
+        reader: Gives it its form; the same one for schemas that share parts.
+        budget: Is charged for all values, besides the limits of each.
+
+    Raises:
+        LocalError: The schema is too large.
 
     """
 
-    def __init__(self, schema: Any) -> None:
-        self._root = schema
-        self._nodes = 0
-        self._random = random.Random()
+    def __init__(self, schema: Any, reader: WellFormed | None = None, budget: Budget | None = None) -> None:
+        self._root = (reader or WellFormed()).schema(schema)
+        self._shared = budget
+        self._begin("")
 
     def make(self, seed: str) -> Any:
         """Return a value, which is the same for the same seed.
 
         Raises:
-            LocalError: The schema requires itself without an end, or refers to something outside itself.
+            LocalError: The schema requires itself without an end, refers to something outside itself, or asks for a
+                value that is too large.
 
         """
-        self._random = random.Random(seed)
-        self._nodes = 0
+        self._begin(seed)
         return self._value(self._root, 0, "")
 
+    def _begin(self, seed: str) -> None:
+        self._random = random.Random(seed)
+        self._nodes = Budget(MAX_NODES, "a value of the schema")
+        self._characters = Budget(MAX_CHARACTERS, "the texts in a value of the schema")
+
+    def _spend(self, steps: int = 1) -> None:
+        self._nodes.spend(steps)
+        if self._shared is not None:
+            self._shared.spend(steps)
+
+    def _spend_steps(self, steps: int) -> None:
+        self._spend(steps // STEPS_OF_VALUE)
+
+    def _written(self, value: Any) -> Any:
+        """Return a value, which must not be too long."""
+        size = len(value) if isinstance(value, bytes) else weight(value, self._characters.left)
+        self._characters.spend(size)
+        return value
+
     def _value(self, schema: Any, depth: int, name: str) -> Any:
-        self._nodes += 1
-        if depth > DEEPEST or self._nodes > MAX_NODES:
-            raise LocalError("a schema requires itself without an end, or is too large to make up values for it")
+        self._spend()
+        if depth > DEEPEST:
+            raise LocalError("a schema requires itself without an end")
         if schema is True or schema == {}:
             return self._word()
         if not isinstance(schema, dict):
             raise LocalError(f"a JSON Schema is an object or true, not {schema!r}")
         schema = self._resolved(schema)
         if "const" in schema:
-            return schema["const"]
+            return self._written(schema["const"])
         if schema.get("enum"):
-            return self._random.choice(schema["enum"])
+            return self._written(self._random.choice(schema["enum"]))
         for word in ("anyOf", "oneOf"):
             if schema.get(word):
                 return self._alternative(schema, word, depth, name)
@@ -82,6 +114,7 @@ class Values:
 
     def _alternative(self, schema: dict[str, Any], word: str, depth: int, name: str) -> Any:
         choices = schema[word]
+        self._spend((len(choices) + len(schema)) // COPIED)
         if depth >= MAX_DEPTH:
             # The simplest one: null, if there is one.
             chosen = min(choices, key=_weight)
@@ -100,10 +133,10 @@ class Values:
             "boolean": lambda: self._random.random() < 0.5,
             "integer": lambda: self._integer(schema),
             "number": lambda: self._number(schema),
-            "string": lambda: self._string(schema, name),
+            "string": lambda: self._written(self._string(schema, name)),
             "array": lambda: self._array(schema, depth, name),
             "object": lambda: self._object(schema, depth),
-            "Uint8Array": lambda: self._random.randbytes(_at_least(schema, "minByteLength", 8)),
+            "Uint8Array": lambda: self._written(self._random.randbytes(_at_least(schema, "minByteLength", 8))),
             "Date": lambda: self._time().isoformat(),
         }
         if kind not in makers:
@@ -113,10 +146,13 @@ class Values:
     def _resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return a schema with its references and `allOf` replaced by what they contain."""
         for _ in range(DEEPEST):
+            self._spend(len(schema) // COPIED)
             if "$ref" in schema:
                 rest = {key: value for key, value in schema.items() if key != "$ref"}
                 schema = {**self._target(schema["$ref"]), **rest}
             elif "allOf" in schema:
+                fields = sum(len(each.get("properties", ())) for each in schema["allOf"] if isinstance(each, dict))
+                self._spend((len(schema["allOf"]) ** 2 + fields * len(schema["allOf"])) // COPIED)
                 schema = _merged(schema)
             else:
                 return schema
@@ -136,10 +172,14 @@ class Values:
     def _integer(self, schema: dict[str, Any]) -> int:
         low, high = _range(schema, 1)
         step = schema.get("multipleOf")
-        if step:
-            first = math.ceil(low / step)
-            return int(self._random.randint(first, max(first, math.floor(high / step))) * step)
-        return self._random.randint(math.ceil(low), max(math.ceil(low), math.floor(high)))
+        try:
+            first, last = math.ceil(low / (step or 1)), math.floor(high / (step or 1))
+            made = int(self._random.randint(first, max(first, last)) * (step or 1))
+        except OverflowError:
+            made = 2 * MAX_INTEGER
+        if abs(made) > MAX_INTEGER:
+            raise LocalError(f"the schema asks for an integer beyond {MAX_INTEGER:,}, which JSON readers do not have")
+        return made
 
     def _number(self, schema: dict[str, Any]) -> float:
         if schema.get("multipleOf"):
@@ -159,7 +199,8 @@ class Values:
         if "pattern" in schema:
             with suppress(Unmatched):
                 # A pattern says nothing of the limits.
-                texts = (text_of(str(schema["pattern"]), self._random) for _ in range(ATTEMPTS))
+                pattern = schema["pattern"]
+                texts = (text_of(pattern, self._random, self._spend_steps) for _ in range(ATTEMPTS))
                 first = next(texts)
                 return next((text for text in chain([first], texts) if least <= len(text) <= most), first)
         text = f"{name} {self._word()}" if name and len(name) < 20 else self._word()
@@ -185,6 +226,10 @@ class Values:
         return forms[form]() if form in forms else ""
 
     def _array(self, schema: dict[str, Any], depth: int, name: str) -> list[Any]:
+        places = schema.get("items")
+        if isinstance(places, list):
+            # Before draft 2020-12, a list has a schema for each place.
+            schema = {**schema, "prefixItems": places, "items": schema.get("additionalItems", False)}
         first = [self._value(each, depth + 1, name) for each in schema.get("prefixItems", [])]
         least = _at_least(schema, "minItems", 0)
         most = min(schema.get("maxItems", least + 3), least + 3)
@@ -196,7 +241,8 @@ class Values:
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
         properties = schema.get("properties", {})
-        required = schema.get("required", [])
+        required = dict.fromkeys(schema.get("required", ()))
+        self._spend((len(properties) + len(required)) // COPIED)
         made: dict[str, Any] = {}
         for key, each in properties.items():
             if key in required or (depth < MAX_DEPTH and each is not False and self._random.random() < 0.8):

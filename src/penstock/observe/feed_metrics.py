@@ -69,12 +69,13 @@ class _Feeds(Collector):
 
 
 def _states(feeds: list[FeedStatus]) -> Iterator[Metric]:
-    state = GaugeMetricFamily("penstock_feed_state", "1 for the state of a feed", labels=["feed", "state"])
+    # A series for each other state, with 0, would nearly double the size of a scrape.
+    state = GaugeMetricFamily("penstock_feed_state", "1, with the state of the feed", labels=["feed", "state"])
     count = GaugeMetricFamily("penstock_feeds", "Feeds in a state", labels=["state"])
     for each in FeedState:
         count.add_metric([each.value], sum(feed.state is each for feed in feeds))
-        for feed in feeds:
-            state.add_metric([feed.name, each.value], feed.state is each)
+    for feed in feeds:
+        state.add_metric([feed.name, feed.state.value], 1)
     yield from (count, state)
 
 
@@ -85,5 +86,6 @@ def _lags(feeds: list[FeedStatus]) -> Iterator[Metric]:
     for feed in feeds:
         for reader, lag in feed.readers.items():
             rows.add_metric([feed.name, reader], lag.rows)
-            seconds.add_metric([feed.name, reader], lag.seconds)
+            if lag.seconds is not None:
+                seconds.add_metric([feed.name, reader], lag.seconds)
     yield from (rows, seconds)

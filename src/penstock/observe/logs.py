@@ -7,7 +7,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ..texts import shown, shown_json
+from ..texts import shown, shown_json, shown_line
 
 __all__ = ["JsonLines", "TextLines"]
 
@@ -16,11 +16,18 @@ _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 
 class TextLines(logging.Formatter):
-    """Formats a record for people, with characters escaped that control a terminal: a peer may have sent them."""
+    """Formats a record for people: a line, and an indented one for each line of a traceback.
+
+    Characters that control a terminal are escaped, and no text looks like a record of its own: a peer may have sent it.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        return shown_line(super().formatMessage(record))
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as text."""
-        return shown(super().format(record))
+        return shown(super().format(record)).replace("\n", "\n    ")
 
 
 class JsonLines(logging.Formatter):

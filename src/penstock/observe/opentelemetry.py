@@ -18,6 +18,7 @@ from ..connection import Connection
 from ..errors import ApplicationError
 from ..kinds import Kind
 from ..tap import Outcome
+from ..texts import shown, shown_line
 from . import COUNTERS, DURATIONS, HELD, INITIATORS, OTHER, PAYMENTS, REFUSALS
 from .carriers import AnyCarrier, Carrier
 
@@ -47,6 +48,9 @@ __all__ = ["client_tracing", "export", "server_tracing"]
 SCOPE: Final = "penstock"
 """The name of the tracer and the meter."""
 SENDS_MANY: Final = (Kind.STREAM, Kind.CHANNEL)
+MAX_CHARACTERS: Final = 1_000
+"""Characters of an error's text."""
+MAX_CODE_CHARACTERS: Final = 256
 
 Callback = Callable[[CallbackOptions], Iterable[Observation]]
 
@@ -293,9 +297,10 @@ def _end(span: Span, error: BaseException | None = None) -> None:
     """End a span with the outcome of its request. A canceled request has not failed."""
     if isinstance(error, Exception):
         span.set_attribute("error.type", type(error).__qualname__)
-        span.set_status(Status(StatusCode.ERROR, str(error)))
+        # A peer may have sent both, at any length.
+        span.set_status(Status(StatusCode.ERROR, shown(str(error)[:MAX_CHARACTERS])))
         if isinstance(error, ApplicationError):
-            span.set_attribute("rpc.response.status_code", str(error.code))
+            span.set_attribute("rpc.response.status_code", shown_line(str(error.code)[:MAX_CODE_CHARACTERS]))
         else:
             span.record_exception(error)
     elif error is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import accumulate
+from typing import Final
 
 from ..aio.durations import BOUNDS, Request
 from ..aio.metrics import Metrics, MetricsSnapshot
@@ -12,10 +14,12 @@ from ..errors import ConnectError
 from ..kinds import Kind
 from ..tap import Outcome
 from . import COUNTERS, DURATIONS, HELD, INITIATORS, OTHER, PAYMENTS, REFUSALS
+from .http import BoundedServer
 
 try:
-    from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
+    from prometheus_client import REGISTRY, CollectorRegistry
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+    from prometheus_client.exposition import MetricsHandler
     from prometheus_client.registry import Collector
 except ImportError as error:
     raise ModuleNotFoundError(
@@ -23,6 +27,9 @@ except ImportError as error:
     ) from error
 
 __all__ = ["MetricsCollector", "export", "listening"]
+
+POLL_SECONDS: Final = 0.1
+"""How soon the server notices that it is to stop."""
 
 
 def export(metrics: Metrics, registry: CollectorRegistry = REGISTRY) -> MetricsCollector:
@@ -63,16 +70,18 @@ def listening(metrics: Metrics, host: str, port: int) -> Iterator[str]:
     registry = CollectorRegistry()
     export(metrics, registry)
     try:
-        server, thread = start_http_server(port, host, registry)
+        server = BoundedServer(host, port, MetricsHandler.factory(registry))
     except OSError as error:
         raise ConnectError(f"cannot listen on {host}:{port} for metrics: {error.strerror or error}") from error
+    thread = threading.Thread(target=server.serve_forever, args=(POLL_SECONDS,), name="penstock metrics", daemon=True)
+    thread.start()
     try:
         place = f"[{host}]" if ":" in host else host
         yield f"http://{place}:{server.server_port}/metrics"
     finally:
         server.shutdown()
-        server.server_close()
         thread.join()
+        server.server_close()
 
 
 class MetricsCollector(Collector):

@@ -17,7 +17,7 @@ from typing import Annotated, Final
 import msgspec
 
 from .. import ApplicationError, Items, Payload, Service, TypedError
-from ..texts import shown
+from ..texts import cut, shown
 
 __all__ = ["service"]
 
@@ -73,7 +73,7 @@ async def double(request: Payload, items: Items) -> AsyncIterator[bytes]:
 @service.fire("log")
 def log(request: Payload) -> None:
     """Print the data where the playground runs."""
-    print("log:", shown(request.data[:MAX_LOGGED_BYTES].decode("utf-8", "replace")), flush=True)
+    print("log:", shown(cut(request.data, MAX_LOGGED_BYTES).decode("utf-8", "replace")), flush=True)
 
 
 @service.call("fail")

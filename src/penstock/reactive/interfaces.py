@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
 from ..errors import LocalError
+from ..functions import check_plain
 
 __all__ = ["UNBOUNDED", "Processor", "Publisher", "Starting", "Subscriber", "Subscription"]
 
 T_in = TypeVar("T_in", contravariant=True)
 T_out = TypeVar("T_out", covariant=True)
 
+SIGNALS: Final = ("on_subscribe", "on_next", "on_error", "on_complete")
 UNBOUNDED: Final = (1 << 63) - 1
 """Reactive Streams, rule 3.17: this demand may be treated as unbounded."""
 
@@ -71,10 +73,12 @@ class Starting(Generic[T_out]):
         """Start a subscription for `subscriber`.
 
         Raises:
-            LocalError: It is None (Reactive Streams, rule 1.9), or has no `on_subscribe`.
+            LocalError: It is None (Reactive Streams, rule 1.9), has no `on_subscribe`, or has coroutine functions.
 
         """
         if not hasattr(subscriber, "on_subscribe"):
             what = type(subscriber).__name__
             raise LocalError(f"subscribe() takes a Subscriber, which has on_subscribe(), not {what}")
+        for name in SIGNALS:
+            check_plain(getattr(subscriber, name, None), f"{type(subscriber).__name__}.{name}")
         self._start(subscriber)

@@ -22,6 +22,8 @@ FOREIGN: Final = {
     0x00: "a frame of RSocket",
 }
 """Other protocols that clients may send by mistake, by their first byte."""
+LAST_BYTE: Final = 0x7F
+"""Larger bytes are not a type, but the beginning of one."""
 OPENING: Final = (Type.CLIENT_HELLO, Type.GOODBYE)
 """First messages that begin a session. A session answers a goodbye without a hello, and ends."""
 NO_HELLO: Final = b"the server closes the connection: no clientHello was received"
@@ -30,9 +32,10 @@ NO_HELLO: Final = b"the server closes the connection: no clientHello was receive
 class ReactiveStreamsDetector(Detector):
     """Waits for the first byte, which is the type of a message: clientHello."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, exclusive: bool = False) -> None:
         super().__init__(settings.first_frame_timeout)
         self._settings = settings
+        self._exclusive = exclusive
         # docs/reference/rs-0.md, Hello 3: sent to a silent client when the server closes, or after the time limit.
         self.farewell = encode(Message(Type.GOODBYE, 0, 0, NO_HELLO))
 
@@ -40,19 +43,19 @@ class ReactiveStreamsDetector(Detector):
         """Return the session of the link. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
-            ProtocolError: The first message is not clientHello. Goodbye answers another message, nothing answers junk.
+            ProtocolError: The first message is not clientHello. It is answered unless it may be another protocol's.
 
         """
         if not data:
             return None
         type = data[0]
         if type not in OPENING:
-            what = FOREIGN.get(type, f"the byte 0x{type:02x}")
-            self.farewell = b""
-            if type in LAYOUTS:
-                # THREATS 71.
-                what = f"{NAMES[type]} instead of clientHello"
-                self.farewell = encode(Message(Type.GOODBYE, 0, 0, f"the first message is {what}".encode()))
+            what = f"{NAMES[type]} instead of clientHello" if type in LAYOUTS else f"the byte 0x{type:02x}"
+            # THREATS 71.
+            self.farewell = encode(Message(Type.GOODBYE, 0, 0, f"the first message is {what}".encode()))
+            if not self._exclusive and (type in FOREIGN or type > LAST_BYTE):
+                what = FOREIGN.get(type, what)
+                self.farewell = b""
             raise ProtocolError(f"the link begins with {what}, not with reactive-streams-io")
         session = ReactiveStreamsSession.server(self._settings)
         session.identity = self.identity
@@ -63,4 +66,4 @@ class ReactiveStreamsDetector(Detector):
 
 def detectors(start: ServerStart) -> Callable[[], ReactiveStreamsDetector]:
     """Return a factory of detectors for one server. See :func:`penstock.protocols.detectors`."""
-    return lambda: ReactiveStreamsDetector(start.settings)
+    return lambda: ReactiveStreamsDetector(start.settings, start.exclusive)

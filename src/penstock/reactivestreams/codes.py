@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from ..errors import ApplicationError, Canceled, Invalid, Rejected
-from ..texts import shown
+from ..texts import cut, shown
 
 __all__ = ["error_of", "fitting", "text_of"]
 
@@ -55,8 +55,7 @@ def _sent_text(error: ApplicationError, max_bytes: int) -> str:
 
 def fitting(text: str, max_bytes: int) -> bytes:
     """Return `text` as UTF-8, cut between two characters to at most `max_bytes`."""
-    data = text.encode(errors="replace")
-    return data if len(data) <= max_bytes else data[:max_bytes].decode(errors="ignore").encode()
+    return cut(text.encode(errors="replace"), max_bytes)
 
 
 def error_of(text: bytes) -> ApplicationError:

@@ -1,6 +1,6 @@
 """Receiving rows exactly once: staged micro-batches in a journal, and handlers that run once for each item.
 
-May import the top files, journal and aio.
+May import the top files, journal, aio and access.
 """
 
 from __future__ import annotations

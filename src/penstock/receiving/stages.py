@@ -8,12 +8,14 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
+from ..aio.shares import Client, Shares
 from ..errors import ApplicationError, Rejected
 from ..journal.disk import disk_errors, make_folder, open_private, sync_folder, write_at
 from ..journal.format import ITEMS
@@ -23,11 +25,11 @@ from .messages import Stage
 __all__ = ["DEFAULT_STAGE_BYTES", "DEFAULT_STAGE_SECONDS", "GONE", "StageFolder", "StageWriter"]
 
 DEFAULT_STAGE_BYTES: Final = 4 * 1024**3
-"""Rows that were staged and not committed: half of them may be of one query."""
+"""Rows that were staged and not committed: half of them may be of one query, and clients have shares."""
 DEFAULT_STAGE_SECONDS: Final = 3600.0
-"""Longer than any micro-batch takes."""
+"""Longer than any micro-batch takes, or any task between two of its rows."""
 MAX_STAGES: Final = 100_000
-"""Stages at once; half of them may be of one query."""
+"""Stages at once; half of them may be of one query, and clients have shares."""
 RUN_BYTES: Final = 512
 """What a stage takes besides each batch of rows."""
 GONE: Final = 0x301
@@ -44,6 +46,8 @@ class Staged:
     path: Path
     query: str
     batch: int
+    client: Client
+    """Who has sent it. Of a stage of an earlier process that is not known any more."""
     since: float
     """When it was begun; when it is complete, since when that is so."""
     size: int = 0
@@ -57,7 +61,7 @@ class StageFolder:
 
     Args:
         log: The log's folder.
-        limit: Maximum bytes of all stages; a query may use half of them.
+        limit: Maximum bytes of all stages; a query may use half of them, and a client no more than it leaves to others.
         seconds: How long a stage is kept.
         fsync: Whether a stage is on disk when it is complete.
         clock: Returns the current time in seconds since 1970.
@@ -74,13 +78,16 @@ class StageFolder:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder = log / FOLDER
-        self._limit = limit
         self._seconds = seconds
         self._fsync = fsync
         self._clock = clock
         self._lock = threading.Lock()
         self._stages: dict[str, Staged] = {}
-        self._used: Counter[str] = Counter()
+        # The stages of each query, and their bytes; and the shares of clients in both.
+        self._counts: Counter[str] = Counter()
+        self._sizes: Counter[str] = Counter()
+        self._places = Shares("stages of this log", MAX_STAGES)
+        self._bytes = Shares("bytes of the stages of this log", limit)
         with disk_errors(self._folder, "be listed"):
             make_folder(self._folder, fsync=fsync)
             for path in self._folder.iterdir():
@@ -90,24 +97,25 @@ class StageFolder:
     def used_bytes(self) -> int:
         """Bytes of all stages."""
         with self._lock:
-            return self._used.total()
+            return self._bytes.used
 
-    def begin(self, query: str, batch: int) -> StageWriter:
-        """Return a writer for another stage.
+    def begin(self, query: str, batch: int, client: Client) -> StageWriter:
+        """Return a writer for another stage of a client.
 
         Raises:
             Rejected: There are too many.
 
         """
         name = uuid.uuid4().hex
-        staged = Staged(self._folder / f"{query}~{batch}~{name}{SUFFIX}", query, batch, self._clock())
+        staged = Staged(self._folder / f"{query}~{batch}~{name}{SUFFIX}", query, batch, client, self._clock())
         with self._lock:
-            own = sum(each.query == query for each in self._stages.values())
-            if len(self._stages) >= MAX_STAGES or own >= MAX_STAGES // 2:
+            if self._counts[query] >= MAX_STAGES // 2 or not self._places.take(client):
                 raise Rejected(
-                    message=f"{own} stages of query {query!r} and {len(self._stages)} of all queries are here; the "
-                    f"limit is {MAX_STAGES}, half of it for a query: use fewer partitions"
+                    message=f"{self._counts[query]} stages of query {query!r} and {len(self._stages)} of all queries "
+                    f"are here; the limit is {MAX_STAGES}, half of it for a query, and no more for a client than it "
+                    "leaves to others: use fewer partitions"
                 )
+            self._counts[query] += 1
             self._stages[name] = staged
         return StageWriter(self, name, staged)
 
@@ -157,37 +165,44 @@ class StageFolder:
     def drop(self, names: Iterable[str]) -> None:
         """Remove stages, unless they are being committed. Those that are not there are fine."""
         wanted = set(names)
-        self._remove(lambda name, staged: name in wanted and not staged.pinned)
+        self._remove(lambda: [name for name in wanted if name in self._stages and not self._stages[name].pinned])
 
     def drop_until(self, query: str, batch: int) -> None:
         """Remove the complete stages of a query up to a micro-batch, which has been committed."""
-        self._remove(lambda _, staged: staged.complete and staged.query == query and staged.batch <= batch)
+        self._remove_complete(lambda staged: staged.query == query and staged.batch <= batch)
 
     def expire(self) -> None:
-        """Remove complete stages that are too old."""
+        """Remove complete stages that are too old. Those that are being written end with their uploads."""
         oldest = self._clock() - self._seconds
-        self._remove(lambda _, staged: staged.complete and staged.since < oldest and not staged.pinned)
+        self._remove_complete(lambda staged: staged.since < oldest and not staged.pinned)
 
-    def _remove(self, condition: Callable[[str, Staged], bool]) -> None:
+    def _remove_complete(self, condition: Callable[[Staged], bool]) -> None:
+        self._remove(lambda: [name for name, each in self._stages.items() if each.complete and condition(each)])
+
+    def _remove(self, chosen: Callable[[], list[str]]) -> None:
+        """Remove the stages whose names `chosen` returns while nobody else changes the table."""
         with self._lock:
-            names = [name for name, staged in self._stages.items() if condition(name, staged)]
-            found = {name: self._stages.pop(name) for name in names}
+            found = {name: self._stages.pop(name) for name in chosen()}
         try:
-            for name in names:
+            for name in list(found):
                 with disk_errors(found[name].path, "be removed"):
                     found[name].path.unlink(missing_ok=True)
                 staged = found.pop(name)
                 with self._lock:
-                    self._count(staged.query, -staged.size)
+                    self._forget(staged)
         finally:
             # What could not be removed still counts, and is tried again.
             with self._lock:
                 self._stages |= found
 
-    def _count(self, query: str, size: int) -> None:
-        self._used[query] += size
-        if not self._used[query]:
-            del self._used[query]
+    def _forget(self, staged: Staged) -> None:
+        """Uncount a stage that is gone."""
+        self._places.give_back(staged.client)
+        self._bytes.give_back(staged.client, staged.size)
+        for counter, size in ((self._counts, 1), (self._sizes, staged.size)):
+            counter[staged.query] -= size
+            if not counter[staged.query]:
+                del counter[staged.query]
 
     def _pin(self, query: str, batch: int, stage: Stage) -> None:
         with self._lock:
@@ -205,14 +220,15 @@ class StageFolder:
         """
         size = rows.nbytes + RUN_BYTES
         with self._lock:
-            total, own = self._used.total(), self._used[staged.query]
-            if total + size > self._limit or own + size > self._limit // 2:
+            own, limit = self._sizes[staged.query], self._bytes.limit
+            if own + size > limit // 2 or not self._bytes.take(staged.client, size):
                 raise Rejected(
-                    message=f"{own} bytes of query {staged.query!r} and {total} of all queries are staged here; the "
-                    f"limit is {self._limit}, half of it for a query: use smaller micro-batches, or raise the limit"
+                    message=f"{own} bytes of query {staged.query!r} and {self._bytes.used} of all queries are staged "
+                    f"here; the limit is {limit}, half of it for a query, and no more for a client than it leaves to "
+                    "others: use smaller micro-batches, or raise the limit"
                 )
             staged.size += size
-            self._count(staged.query, size)
+            self._sizes[staged.query] += size
 
     def publish(self, staged: Staged) -> None:
         """Give a stage that was written its name."""
@@ -235,8 +251,11 @@ class StageFolder:
         batch, _, name = rest.partition("~")
         if path.suffix == SUFFIX and batch.isdecimal() and name:
             status = path.stat()
-            self._used[query] += status.st_size
-            self._stages[name] = Staged(path, query, int(batch), status.st_mtime, status.st_size, complete=True)
+            self._stages[name] = Staged(path, query, int(batch), "", status.st_mtime, status.st_size, complete=True)
+            self._counts[query] += 1
+            self._sizes[query] += status.st_size
+            self._places.add("")
+            self._bytes.add("", status.st_size)
         elif path.suffix == PART:
             path.unlink()
 
@@ -246,27 +265,36 @@ def _gone(stage: Stage) -> ApplicationError:
 
 
 class _File:
-    """A file that is written from its beginning, for Arrow."""
+    """A file that is written from its beginning, for Arrow. It is open only while something is written.
 
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
+    A client may begin many stages and go on with none of them: they must not take up the descriptors of the process.
+    """
+
+    def __init__(self, path: Path) -> None:
         self.closed = False
+        self._path = path
+        self._descriptor = -1
         self._end = 0
 
+    @contextmanager
+    def opened(self) -> Iterator[int]:
+        """Open the file while a block writes to it, and yield its descriptor. The first time, the file is created."""
+        flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._descriptor = os.open(self._path, flags) if self._end else open_private(self._path, flags | os.O_EXCL)
+        try:
+            yield self._descriptor
+        finally:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
     def write(self, data: bytes | memoryview) -> int:
-        """Write all of `data`."""
+        """Write all of `data`, while the file is open."""
         begin = self._end
-        self._end = write_at(self.descriptor, [data], begin)
+        self._end = write_at(self._descriptor, [data], begin)
         return self._end - begin
 
     def flush(self) -> None:
         """Do nothing: there is no buffer."""
-
-    def close(self) -> None:
-        """Close the file; it may be closed already."""
-        if not self.closed:
-            self.closed = True
-            os.close(self.descriptor)
 
 
 class StageWriter:
@@ -278,30 +306,29 @@ class StageWriter:
         self._staged = staged
         self._digest = RowDigest()
         self._part = staged.path.with_suffix(PART)
-        self._opened: tuple[_File, pa.ipc.RecordBatchStreamWriter] | None = None
+        self._file = _File(self._part)
+        self._stream: pa.ipc.RecordBatchStreamWriter | None = None
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Write rows.
 
         Raises:
             Rejected: There is no room for them now.
-            DiskFull: There is no space.
+            JournalUnavailable: There is no space, or no descriptor.
             JournalError: The disk failed.
 
         """
         self._folder.reserve(self._staged, batch)
-        with disk_errors(self._part, f"store {batch.nbytes} bytes"):
-            self._open()[1].write_batch(batch)
+        with disk_errors(self._part, f"store {batch.nbytes} bytes"), self._file.opened():
+            self._begun().write_batch(batch)
         self._digest.update(batch)
 
     def finish(self) -> Stage:
         """Complete the stage. It is on disk when this returns."""
-        with disk_errors(self._part, "be stored"):
-            file, stream = self._open()
-            stream.close()
+        with disk_errors(self._part, "be stored"), self._file.opened() as descriptor:
+            self._begun().close()
             if self._folder.fsync:
-                os.fsync(file.descriptor)
-            file.close()
+                os.fsync(descriptor)
         self._folder.publish(self._staged)
         return Stage(self._name, self._digest.rows, self._digest.hexdigest())
 
@@ -309,16 +336,13 @@ class StageWriter:
         """Remove what was written; does nothing after :meth:`finish`."""
         if self._staged.complete:
             return
-        if self._opened is not None:
-            self._opened[0].close()
         try:
             with disk_errors(self._part, "be removed"):
                 self._part.unlink(missing_ok=True)
         finally:
             self._folder.drop([self._name])
 
-    def _open(self) -> tuple[_File, pa.ipc.RecordBatchStreamWriter]:
-        if self._opened is None:
-            file = _File(open_private(self._part, os.O_WRONLY | os.O_EXCL))
-            self._opened = (file, pa.ipc.new_stream(file, ITEMS))
-        return self._opened
+    def _begun(self) -> pa.ipc.RecordBatchStreamWriter:
+        if self._stream is None:
+            self._stream = pa.ipc.new_stream(self._file, ITEMS)
+        return self._stream

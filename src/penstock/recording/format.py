@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Annotated, Any, BinaryIO, Final, Literal
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ..depth import MAX_DEPTH, json_too_deep
 from ..errors import LocalError
 from ..payload import Payload
 
@@ -17,6 +18,8 @@ __all__ = ["VERSION", "Event", "Head", "decode_event", "encode", "events", "open
 VERSION: Final = 1
 MAX_LINE_BYTES: Final = 256 * 1024 * 1024
 """More than the largest item that Penstock receives, as hex."""
+MAX_SECONDS: Final = 1_000_000_000
+"""Thirty years: timers of longer times overflow."""
 
 
 class Head(Struct, omit_defaults=True):
@@ -47,13 +50,13 @@ class Event(Struct, omit_defaults=True):
 
     """
 
-    t: float
-    stream: int
+    t: Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
+    stream: Annotated[int, Meta(ge=1, lt=2**53)]
     event: Literal["request", "sent", "sent_end", "demand", "cancel", "item", "end", "error"]
     kind: str = ""
     route: str = ""
-    n: int = 0
-    code: int | str = ""
+    n: Annotated[int, Meta(ge=0, lt=2**53)] = 0
+    code: Annotated[int, Meta(ge=0, lt=2**32)] | str = ""
     message: str = ""
     data: str | UnsetType = UNSET
     data_hex: str = ""
@@ -101,12 +104,18 @@ def encode(line: Head | Event) -> bytes:
 def decode_event(line: bytes, place: str) -> Event:
     """Return the event of a line. Raises LocalError if it has none; `place` names the line."""
     try:
-        event = _EVENTS.decode(line)
+        event: Event = _decoded(_EVENTS, line)
         # Its bytes may not be hex.
         _ = event.payload
     except (msgspec.MsgspecError, ValueError) as error:
         raise LocalError(f"{place} is damaged: {error}") from None
     return event
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes) -> Any:
+    if json_too_deep(line) >= 0:
+        raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+    return decoder.decode(line)
 
 
 def open_recording(path: Path) -> tuple[BinaryIO, Head]:
@@ -121,8 +130,8 @@ def open_recording(path: Path) -> tuple[BinaryIO, Head]:
     except OSError as error:
         raise LocalError(f"cannot read {str(path)!r}: {error.strerror}") from error
     try:
-        head = _HEADS.decode(file.readline(MAX_LINE_BYTES))
-    except msgspec.MsgspecError:
+        head = _decoded(_HEADS, file.readline(MAX_LINE_BYTES))
+    except (msgspec.MsgspecError, ValueError):
         head = Head()
     if head.penstock_recording != VERSION:
         file.close()

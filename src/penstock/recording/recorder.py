@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
+from ..access.private import create_private
 from ..aio.handlers import Request
-from ..errors import ApplicationError, LocalError
+from ..errors import ApplicationError
 from ..payload import Payload
 from .format import VERSION, Event, Head, encode, payload_fields
 
@@ -25,7 +25,7 @@ class Recorder:
     """Appends events to a file. It keeps nothing in memory but a buffer of the file.
 
     Args:
-        path: The file, which is replaced if it exists.
+        path: The file, which only its owner can read. It is replaced if it exists.
         url: Where the responses come from.
 
     Raises:
@@ -34,12 +34,8 @@ class Recorder:
     """
 
     def __init__(self, path: Path, url: str) -> None:
-        try:
-            # Metadata may contain credentials.
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            self._file: BinaryIO = os.fdopen(descriptor, "wb")
-        except OSError as error:
-            raise LocalError(f"cannot write {str(path)!r}: {error.strerror}") from error
+        # Metadata may contain credentials.
+        self._file: BinaryIO = create_private(path)
         self._began = monotonic()
         self._flush: asyncio.TimerHandle | None = None
         self.streams = self.events = 0

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from ..errors import LocalError, Mismatch
+from ..kinds import KIND_NAMES
 from ..protocols import connection_settings
-from ..schema.formats import MSGPACK, format_of
+from ..schema.formats import JSON, MSGPACK, format_of
 from ..settings import DEFAULT_SETTINGS
+from ..strict_json import strict_json
+from ..texts import shell_line, shell_word
 from ..urls import parse_url
 
 __all__ = ["as_command", "as_python"]
@@ -21,7 +24,7 @@ WITH_ITEMS: Final = ("upload", "channel")
 def as_command(
     url: str, route: str, kind: str, data: str = "", items: Sequence[str] = (), options: Sequence[str] = ()
 ) -> str:
-    """Return a request as a command, quoted for a POSIX shell.
+    """Return a request as a command to paste into bash or zsh. It has no control characters.
 
     Args:
         url: The server.
@@ -31,22 +34,26 @@ def as_command(
         items: The items after the request, for uploads and channels.
         options: Further words of the command, not quoted.
 
+    Raises:
+        LocalError: There is no such kind, or a text cannot be an argument of a command.
+
     """
+    _check_kind(kind)
     sends = kind in WITH_ITEMS
     # A line is an item: others are written as JSON.
     objects = any("\n" in item or "\r" in item or not item for item in items)
     more = [*options, *(["--json-items"] if objects else [])]
-    before, given = "", shlex.quote(data)
+    before, given = "", shell_word(data)
     if sends:
         printed = [json.dumps({"data": item}, ensure_ascii=False) if objects else item for item in items]
-        before = f"printf '%s\\n' {shlex.join(printed)} | " if printed else "printf '' | "
+        before = f"printf '%s\\n' {shell_line(printed)} | " if printed else "printf '' | "
     if data.startswith("@") or data == "-":
         # -d would read a file or standard input, which an upload uses for its items.
         printing = f"printf %s {given}"
         before, given = (before, f"@<({printing})") if sends else (f"{printing} | ", "-")
     places = [url, route, *(["-"] if sends else [])]
-    chosen = [*(["-d", given] if data else []), *map(shlex.quote, more)]
-    written = [*map(shlex.quote, places)]
+    chosen = [*(["-d", given] if data else []), *map(shell_word, more)]
+    written = [*map(shell_word, places)]
     words = [*chosen, "--", *written] if route.startswith("-") else [*written, *chosen]
     return before + " ".join(["penstock", kind, *words])
 
@@ -64,7 +71,11 @@ def as_python(
         items: The items after the request.
         settings: Settings that are not the default.
 
+    Raises:
+        LocalError: There is no such kind.
+
     """
+    _check_kind(kind)
     values = [*([data] if data else []), *items]
     typed = bool(values) and _is_typed(url, settings or {}) and _is_json(values)
     read = _literal if typed else repr
@@ -90,6 +101,12 @@ def as_python(
     return "\n".join([*head, *body, "", "", "asyncio.run(main())", ""])
 
 
+def _check_kind(kind: str) -> None:
+    """Raise LocalError for another kind: it becomes the name of a verb and of a method, which cannot be quoted."""
+    if kind not in KIND_NAMES:
+        raise LocalError(f"there is no kind {kind!r}; kinds are {', '.join(KIND_NAMES)}")
+
+
 def _is_typed(url: str, settings: dict[str, Any]) -> bool:
     """Return True if people write the data of a connection as JSON, from which values are made."""
     parsed = parse_url(url)
@@ -102,14 +119,11 @@ def _is_typed(url: str, settings: dict[str, Any]) -> bool:
 def _is_json(texts: Sequence[str]) -> bool:
     try:
         for text in texts:
-            json.loads(text, parse_constant=_no_constant)
-    except ValueError:
+            JSON.check_depth(text.encode(errors="replace"))
+            strict_json(text)
+    except (ValueError, Mismatch):
         return False
     return True
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _literal(text: str) -> str:

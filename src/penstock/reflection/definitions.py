@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..errors import LocalError
+from ..schema.budget import Budget
 from ..schema.export import schema_of
 
 __all__ = ["BYTES", "LITERAL", "REFERENCE", "Definitions", "used"]
@@ -57,7 +58,7 @@ class Definitions:
         renamed: dict[str, str] = {}
         for reference, (name, _) in own.items():
             # A definition is the same as another if those that it refers to are, too; its neighbors do not matter.
-            renamed[reference] = self._given(name, f"{reference} {_key(_reached({'$ref': reference}, contents))}")
+            renamed[reference] = self._given(name, f"{reference} {_key(_reached({'$ref': reference}, '', contents))}")
         for reference, (_, each) in own.items():
             if renamed[reference] not in self.table:
                 # Set first, because it may refer to itself.
@@ -103,26 +104,40 @@ class Definitions:
         return self._write(value, renamed)
 
 
-def used(schema: Any, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the definitions that a schema uses, directly or through others."""
-    contents = {f"{REFERENCE}{name}": each for name, each in table.items()}
-    return {name.removeprefix(REFERENCE): each for name, each in sorted(_reached(schema, contents).items())}
+def used(schema: Any, table: Mapping[str, Any], budget: Budget | None = None) -> dict[str, Any]:
+    """Return the definitions that a schema uses, directly or through others, by name.
+
+    Args:
+        schema: The schema.
+        table: All definitions.
+        budget: Is charged for what is searched.
+
+    Raises:
+        LocalError: The budget is spent.
+
+    """
+    return dict(sorted(_reached(schema, REFERENCE, table, budget).items()))
 
 
-def _reached(schema: Any, contents: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a schema refers to, directly or through others, by its reference."""
+def _reached(schema: Any, prefix: str, contents: Mapping[str, Any], budget: Budget | None = None) -> dict[str, Any]:
+    """Return what a schema refers to, directly or through others, by its reference without the prefix."""
     found: dict[str, Any] = {}
     pending = [schema]
     while pending:
         node = pending.pop()
         if isinstance(node, Mapping):
             name = node.get("$ref")
-            if isinstance(name, str) and name in contents and name not in found:
+            name = name.removeprefix(prefix) if isinstance(name, str) and name.startswith(prefix) else None
+            if name is not None and name in contents and name not in found:
                 found[name] = contents[name]
                 pending.append(contents[name])
             pending += node.values()
         elif isinstance(node, list):
             pending += node
+        else:
+            continue
+        if budget is not None:
+            budget.spend(1 + len(node))
     return found
 
 

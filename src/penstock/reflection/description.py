@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-from ..errors import Mismatch, PenstockError
+from ..errors import LocalError, Mismatch, PenstockError
+from ..kinds import KindName
 from ..schema.formats import CBOR, JSON, MSGPACK, Format
+from ..schema.wellformed import MAX_NAME, WellFormed
+from ..texts import WORDING
 
-__all__ = ["ROUTE", "VERSION", "Described", "DescribedError", "Description", "NotDescribed", "Why", "read"]
+__all__ = [
+    "ROUTE",
+    "VERSION",
+    "ClassName",
+    "Code",
+    "Described",
+    "DescribedError",
+    "Description",
+    "MimeType",
+    "NotDescribed",
+    "Why",
+    "is_valid",
+    "read",
+]
 
 ROUTE: Final = "penstock.describe"
 """The reserved route: a call without data."""
@@ -18,6 +34,25 @@ VERSION: Final = 1
 """The version of the document. Fields may be added to it; a reader ignores those that it does not know."""
 MAX_BYTES: Final = 4 * 1024 * 1024
 """The largest description that is read. Those that Penstock writes are smaller."""
+MAX_ROUTES: Final = 50_000
+MAX_ERRORS: Final = 1_000
+MAX_ENCODINGS: Final = 100
+ANYTHING: Final[dict[str, Any]] = {}
+NOTHING: Final[dict[str, Any]] = {"not": {}}
+"""What the schemas True and False stand for."""
+MAX_MEMORY: Final = 64 * 1024 * 1024
+"""What a description may take: more than one of 1 MiB, the largest that Penstock writes, ever does."""
+
+TOKEN: Final = r"[\w!#$&^.+-]+"
+MIME: Final = rf"(?a)^{TOKEN}/{TOKEN}( *; *{TOKEN}={TOKEN})*\Z"
+MimeType: TypeAlias = Annotated[str, msgspec.Meta(max_length=255, pattern=MIME)]
+"""RFC 6838, 4.2: a type, a subtype, and parameters whose values need no quotes."""
+Code: TypeAlias = Annotated[str, msgspec.Meta(max_length=256, pattern=WORDING)]
+ClassName: TypeAlias = Annotated[str, msgspec.Meta(max_length=256, pattern=r"^([^\W\d]\w*)?\Z")]
+Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=MAX_NAME)]
+"""A route, a definition, or the software: any characters, but not very many."""
+Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=65_536)]
+"""Documentation."""
 
 
 class Why(Enum):
@@ -57,10 +92,10 @@ class DescribedError(msgspec.Struct, omit_defaults=True):
 
     """
 
-    code: str
-    description: str = ""
+    code: Code
+    description: Text = ""
     extras: dict[str, Any] | None = None
-    name: str = ""
+    name: ClassName = ""
 
 
 class Described(msgspec.Struct, omit_defaults=True):
@@ -79,14 +114,14 @@ class Described(msgspec.Struct, omit_defaults=True):
 
     """
 
-    route: str
-    kind: str
-    description: str = ""
+    route: Name
+    kind: KindName
+    description: Text = ""
     request: dict[str, Any] | None = None
     items: dict[str, Any] | None = None
     response: dict[str, Any] | None = None
-    errors: list[DescribedError] = msgspec.field(default_factory=list)
-    encodings: list[str] = msgspec.field(default_factory=list)
+    errors: Annotated[list[DescribedError], msgspec.Meta(max_length=MAX_ERRORS)] = msgspec.field(default_factory=list)
+    encodings: Annotated[list[MimeType], msgspec.Meta(max_length=MAX_ENCODINGS)] = msgspec.field(default_factory=list)
     raw: bool = False
 
 
@@ -98,14 +133,15 @@ class Description(msgspec.Struct, omit_defaults=True):
         software: The name and version of the software, if its operator states them.
         routes: The handlers, by route and kind.
         definitions: The JSON Schemas that the others share, by name.
-        complete: False if the description would be too long, so that schemas, texts or routes are missing.
+        complete: False if the description would be too long, so that schemas, texts or routes are missing; or if a
+            part of a schema is malformed, and is left out.
 
     """
 
     version: int
-    software: str = ""
-    routes: list[Described] = msgspec.field(default_factory=list)
-    definitions: dict[str, Any] = msgspec.field(default_factory=dict, name="$defs")
+    software: Name = ""
+    routes: Annotated[list[Described], msgspec.Meta(max_length=MAX_ROUTES)] = msgspec.field(default_factory=list)
+    definitions: dict[Name, Any] = msgspec.field(default_factory=dict, name="$defs")
     complete: bool = True
 
     def find(self, route: str) -> list[Described]:
@@ -127,7 +163,7 @@ def read(data: bytes) -> Description:
     """Return the description in the answer of a peer: JSON, msgpack or CBOR, by the data of the connection.
 
     Raises:
-        NotDescribed: It is no description, or one of a version that is not known.
+        NotDescribed: It is no description, one of a version that is not known, or one that is too large.
 
     """
     if not data or len(data) > MAX_BYTES:
@@ -135,12 +171,45 @@ def read(data: bytes) -> Description:
     form = _format_of(data)
     try:
         form.check_depth(data)
+        if form.memory(data) > MAX_MEMORY:
+            raise _foreign(f"the answer would take more than {MAX_MEMORY:,} bytes of memory")
         description: Description = _DECODERS[form].decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, Mismatch) as error:
         raise _foreign(f"the answer is no description: {error}") from None
     if description.version != VERSION:
         raise _foreign(f"its description has version {description.version}, and this Penstock reads {VERSION}")
+    _form(description)
     return description
+
+
+def _form(description: Description) -> None:
+    """Give all schemas their form. Those that are too many are left out."""
+    reader = WellFormed()
+
+    def formed(schema: Any) -> dict[str, Any] | None:
+        try:
+            found = None if schema is None else reader.schema(schema)
+        except LocalError:
+            return None
+        return found if found is None or isinstance(found, dict) else dict(ANYTHING if found else NOTHING)
+
+    description.definitions = {
+        name: found for name, each in description.definitions.items() if (found := formed(each)) is not None
+    }
+    for route in description.routes:
+        route.request, route.items, route.response = map(formed, (route.request, route.items, route.response))
+        for error in route.errors:
+            error.extras = formed(error.extras)
+    description.complete = description.complete and reader.is_whole
+
+
+def is_valid(text: str, wanted: Any) -> bool:
+    """Return True if a text is valid where a description has `wanted`: a code, a MIME type or the name of a class."""
+    try:
+        msgspec.convert(text, wanted)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _is_variable(segment: str) -> bool:

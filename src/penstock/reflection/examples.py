@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ..schema.budget import Budget
+from ..schema.wellformed import weight
 from .definitions import REFERENCE
 
 __all__ = ["example"]
 
 MAX_LEVELS: Final = 8
+MAX_VALUES: Final = 200
+"""Values of one example: more are no help to a person."""
+MAX_CHARACTERS: Final = 1_000
+"""Characters of a value that the schema has."""
+CHARACTERS_OF_VALUE: Final = 50
 FORMATS: Final = {
     "date-time": "2026-01-31T12:00:00Z",
     "date": "2026-01-31",
@@ -20,46 +27,66 @@ FORMATS: Final = {
 }
 
 
-def example(schema: Any, definitions: Mapping[str, Any], level: int = 0) -> Any:
-    """Return a value that a schema allows, as far as simple rules find one: the required fields of objects only."""
-    if not isinstance(schema, Mapping) or level > MAX_LEVELS:
-        return None
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        return example(definitions.get(reference.removeprefix(REFERENCE)), definitions, level + 1)
-    for given in ("const", "default"):
-        if given in schema:
-            return schema[given]
-    for choices in ("enum", "examples"):
-        if isinstance(schema.get(choices), list) and schema[choices]:
-            return schema[choices][0]
-    for several in ("anyOf", "oneOf", "allOf"):
-        if isinstance(schema.get(several), list) and schema[several]:
-            return example(schema[several][0], definitions, level + 1)
-    kind = schema.get("type")
-    kind = kind[0] if isinstance(kind, list) and kind else kind
-    if kind == "object" or "properties" in schema:
-        fields, needed = schema.get("properties", {}), schema.get("required", [])
-        return {name: example(each, definitions, level + 1) for name, each in fields.items() if name in needed}
-    if kind == "array":
-        return _array(schema, definitions, level)
-    if kind in ("integer", "number"):
-        return _number(schema)
-    if kind == "string":
-        return _text(schema)
-    return False if kind == "boolean" else None
+def example(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """Return a value that a schema allows, as far as simple rules find one: the required fields of objects only.
+
+    Parts of a large value are null.
+
+    Args:
+        schema: A well-formed schema; see :class:`penstock.schema.wellformed.WellFormed`.
+        definitions: The schemas that it may refer to.
+
+    """
+    return _Maker(definitions).value(schema, 0)
 
 
-def _array(schema: Mapping[str, Any], definitions: Mapping[str, Any], level: int) -> list[Any]:
-    places = schema.get("prefixItems")
-    if isinstance(places, list):
-        return [example(each, definitions, level + 1) for each in places]
-    least = schema.get("minItems", 1)
-    count = min(least, 3) if isinstance(least, int) else 1
-    # One item shows what an array contains; a recursive type must come to an end.
-    return [
-        example(schema.get("items"), definitions, level + 1) for _ in range(count if level < MAX_LEVELS // 2 else 0)
-    ]
+class _Maker:
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self._definitions = definitions
+        self._budget = Budget(MAX_VALUES, "an example")
+
+    def value(self, schema: Any, level: int) -> Any:
+        if not isinstance(schema, Mapping) or level > MAX_LEVELS or not self._budget.afford():
+            return None
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            return self.value(self._definitions.get(reference.removeprefix(REFERENCE)), level + 1)
+        for given in ("const", "default"):
+            if given in schema:
+                return self._given(schema[given])
+        for choices in ("enum", "examples"):
+            if schema.get(choices):
+                return self._given(schema[choices][0])
+        for several in ("anyOf", "oneOf", "allOf"):
+            if schema.get(several):
+                return self.value(schema[several][0], level + 1)
+        kind = schema.get("type")
+        return self._typed(schema, kind[0] if isinstance(kind, list) else kind, level)
+
+    def _typed(self, schema: Mapping[str, Any], kind: Any, level: int) -> Any:
+        if kind == "object" or "properties" in schema:
+            fields, needed = schema.get("properties", {}), schema.get("required", [])
+            return {name: self.value(fields[name], level + 1) for name in needed[:MAX_VALUES] if name in fields}
+        if kind == "array":
+            return self._array(schema, level)
+        if kind in ("integer", "number"):
+            return _number(schema)
+        if kind == "string":
+            return _text(schema)
+        return False if kind == "boolean" else None
+
+    def _array(self, schema: Mapping[str, Any], level: int) -> list[Any]:
+        places = schema.get("prefixItems")
+        if places:
+            return [self.value(each, level + 1) for each in places[:MAX_VALUES]]
+        # One item shows what an array contains; a recursive type must come to an end.
+        count = min(schema.get("minItems", 1), 3) if level < MAX_LEVELS // 2 else 0
+        return [self.value(schema.get("items"), level + 1) for _ in range(count)]
+
+    def _given(self, value: Any) -> Any:
+        """Return a value of the schema, if it is not too long."""
+        size = weight(value, MAX_CHARACTERS)
+        return value if size <= MAX_CHARACTERS and self._budget.afford(size // CHARACTERS_OF_VALUE) else None
 
 
 def _number(schema: Mapping[str, Any]) -> Any:
@@ -75,5 +102,4 @@ def _text(schema: Mapping[str, Any]) -> str:
     if "contentEncoding" in schema:
         return ""
     text = FORMATS.get(str(schema.get("format")), "text")
-    least, most = schema.get("minLength", 0), schema.get("maxLength", 100)
-    return text.ljust(min(least, 100), "x")[:most] if isinstance(least, int) and isinstance(most, int) else text
+    return text.ljust(min(schema.get("minLength", 0), 100), "x")[: schema.get("maxLength", 100)]

@@ -3,48 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from ..schema.export import Procedure, export
+from ..errors import LocalError
+from ..schema.budget import Budget
+from ..schema.export import INCOMPLETE, Procedure, export
+from ..schema.procedures import MAX_PROCEDURES
 from .definitions import LITERAL, used
 from .description import Described, DescribedError, Description
 
 __all__ = ["exported"]
 
+MAX_STEPS: Final = 500_000
+"""Parts of schemas to search for the definitions that each route uses."""
+
 
 def exported(description: Description) -> dict[str, Any]:
-    """Return the schema of a described service, as its own :meth:`~penstock.Service.schema` returns it."""
-    table = description.definitions
-    return export({each.route: _procedure(each, table) for each in description.routes})
+    """Return the schema of a described service, as its own :meth:`~penstock.Service.schema` returns it.
+
+    Raises:
+        LocalError: The description is too large.
+
+    """
+    if len(description.routes) > MAX_PROCEDURES:
+        raise LocalError(f"the peer describes {len(description.routes):,} routes; at most {MAX_PROCEDURES:,} are read")
+    writer = _Writer(description.definitions)
+    made = export({each.route: writer.procedure(each) for each in description.routes})
+    return made if description.complete else made | {INCOMPLETE: True}
 
 
-def _procedure(route: Described, table: Mapping[str, Any]) -> Procedure:
-    return Procedure(
-        route.kind.upper(),
-        _whole(route.request, table),
-        _whole(route.items, table),
-        _whole(route.response, table),
-        tuple(_error(each, table) for each in route.errors),
-        route.description,
-    )
+class _Writer:
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._table = {name: _with_bytes(each) for name, each in table.items()}
+        self._budget = Budget(MAX_STEPS, "the definitions of the description")
+        # Most parts are the name of a type.
+        self._known: dict[str, dict[str, Any]] = {}
 
+    def procedure(self, route: Described) -> Procedure:
+        return Procedure(
+            route.kind.upper(),
+            self._whole(route.request),
+            self._whole(route.items),
+            self._whole(route.response),
+            tuple(self._error(each) for each in route.errors),
+            route.description,
+        )
 
-def _error(error: DescribedError, table: Mapping[str, Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = {"code": {"type": "string", "const": error.code}, "message": {"type": "string"}}
-    if error.extras is not None:
-        fields["extras"] = _whole(error.extras, table)
-    made = {"type": "object", "required": list(fields), "properties": fields}
-    named = {"title": error.name} if error.name else {}
-    return made | named | ({"description": error.description} if error.description else {})
+    def _error(self, error: DescribedError) -> dict[str, Any]:
+        fields: dict[str, Any] = {"code": {"type": "string", "const": error.code}, "message": {"type": "string"}}
+        if error.extras is not None:
+            fields["extras"] = self._whole(error.extras)
+        made = {"type": "object", "required": list(fields), "properties": fields}
+        named = {"title": error.name} if error.name else {}
+        return made | named | ({"description": error.description} if error.description else {})
 
+    def _whole(self, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return a schema with the definitions that it uses; None if it is unknown."""
+        if schema is None:
+            return None
+        if len(schema) > 1 or "$ref" not in schema:
+            return self._written(schema)
+        name = schema["$ref"]
+        if name not in self._known:
+            self._known[name] = self._written(schema)
+        return self._known[name]
 
-def _whole(schema: dict[str, Any] | None, table: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a schema with the definitions that it uses; None if it is unknown."""
-    if schema is None:
-        return None
-    definitions = used(schema, table)
-    made: dict[str, Any] = _with_bytes(schema)
-    return made | {"$defs": _with_bytes(definitions)} if definitions else made
+    def _written(self, schema: dict[str, Any]) -> dict[str, Any]:
+        made: dict[str, Any] = _with_bytes(schema)
+        definitions = used(made, self._table, self._budget)
+        return made | {"$defs": definitions} if definitions else made
 
 
 def _with_bytes(node: Any) -> Any:

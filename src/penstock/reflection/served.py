@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -13,13 +14,26 @@ from ..aio.handlers import Handler
 from ..aio.service import Service
 from ..connection import Connection
 from ..errors import FrameError, LocalError
-from ..kinds import Kind
+from ..kinds import KIND_NAMES, Kind
 from ..payload import Payload
 from ..protocols import data_mime, spec_of
 from ..schema.formats import JSON, format_of
 from ..schema.named import TypedError
+from ..schema.wellformed import MAX_NAME
 from .definitions import Definitions
-from .description import ROUTE, VERSION, Described, DescribedError, Description
+from .description import (
+    ROUTE,
+    VERSION,
+    ClassName,
+    Code,
+    Described,
+    DescribedError,
+    Description,
+    MimeType,
+    NotDescribed,
+    is_valid,
+    read,
+)
 
 __all__ = ["Reflecting", "description_of"]
 
@@ -64,9 +78,9 @@ class Reflecting(Service):
         """Return the kind of a route's handler other than FIRE."""
         return Kind.CALL if route == ROUTE else self._service.kind_of(route)
 
-    def pushed(self, metadata: bytes) -> None:
+    def pushed(self, metadata: bytes) -> Any:
         """Pass pushed metadata to the push handler."""
-        self._service.pushed(metadata)
+        return self._service.pushed(metadata)
 
     def routes(self) -> list[tuple[Kind, str]]:
         """Return the kind and route of each handler, sorted."""
@@ -90,6 +104,8 @@ def description_of(service: Service, connection: Connection) -> Description:
         known = _known[service] = count, _bounded(_described(service))
     form = format_of(connection.data_mime)
     mimes = [*ENCODINGS] if form is None or connection.data_mime in ENCODINGS else [connection.data_mime]
+    # A client may have chosen a text that is not one.
+    mimes = [each for each in mimes if is_valid(each, MimeType)]
     routes = [
         each if each.raw else msgspec.structs.replace(each, encodings=mimes)
         for each in known[1].routes
@@ -116,12 +132,12 @@ def _described(service: Service) -> Description:
 def _route(route: str, kind: Kind, types: Types, definitions: Definitions) -> Described:
     return Described(
         route,
-        kind.name.lower(),
+        KIND_NAMES[kind - 1],
         types.description,
         request=definitions.add(types.described[0]),
         items=definitions.add(types.request),
         response=definitions.add(types.response, sent=True),
-        errors=[_error(each, definitions) for each in types.errors],
+        errors=[error for each in types.errors if is_valid((error := _error(each, definitions)).code, Code)],
         raw=not types.typed,
     )
 
@@ -137,16 +153,22 @@ def _error(error: Any, definitions: Definitions) -> DescribedError:
     # A JSON Schema of an error, as River has it.
     fields = error.get("properties", {}) if isinstance(error, dict) else {}
     code = fields.get("code", {}).get("const", "")
-    described, name = (error.get(key, "") if isinstance(error, dict) else "" for key in ("description", "title"))
-    return DescribedError(str(code), str(described), definitions.add(fields.get("extras")), str(name))
+    described, title = (str(error.get(key, "")) if isinstance(error, dict) else "" for key in ("description", "title"))
+    name = title if is_valid(title, ClassName) else ""
+    return DescribedError(str(code), described, definitions.add(fields.get("extras")), name)
 
 
 def _bounded(description: Description) -> Description:
-    """Return a description that is not too long: without schemas and texts, or without some of the routes."""
-    if len(msgspec.json.encode(description)) <= MAX_BYTES:
-        return description
+    """Return a description that every reader takes: without schemas and texts, or without some of the routes."""
+    data = msgspec.json.encode(description)
+    with suppress(NotDescribed):
+        if len(data) <= MAX_BYTES:
+            read(data)
+            return description
     kept, size = [], 0
     for each in description.routes:
+        if len(each.route) > MAX_NAME:
+            continue
         bare = Described(each.route, each.kind, raw=each.raw)
         size += len(msgspec.json.encode(bare)) + 1
         if size > MAX_BYTES - 1024:

@@ -34,6 +34,7 @@ cdef class Inbound:
     cpdef receive(self, Message message)
     @cython.locals(stream=RiverStream, flags=int, done=bint, body=bytes)
     cdef _response(self, Message message)
+    cdef _server_ended(self, RiverStream stream)
     cdef bint _of_session(self, Message message) except -1
     cdef bytes _result(self, RiverStream stream, Message message)
     cdef _unusable(self, RiverStream stream, int flags, fault)
@@ -41,6 +42,7 @@ cdef class Inbound:
     cpdef end(self, RiverStream stream, error)
     @cython.locals(stream=RiverStream, flags=int, name=str, done=bint)
     cdef _request(self, Message message)
+    cdef _client_ended(self, RiverStream stream)
     cdef _unknown(self, Message message, int flags)
     @cython.locals(name=str, service=str, procedure=str, stream=RiverStream, done=bint, sends_items=bint, route=str)
     cdef _open_theirs(self, Message message, int flags)

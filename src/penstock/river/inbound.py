@@ -93,7 +93,7 @@ class Inbound:
             self._unusable(stream, flags, message.fault)
             return
         if flags & CLOSE and self._is_close(message):
-            stream.inbound = DONE
+            self._server_ended(stream)
             self._deliver(stream, Completed(stream.number))
             return
         body = message.ok_payload
@@ -104,11 +104,19 @@ class Inbound:
         # An rpc and an upload have one response, whatever its flags.
         done = bool(flags & CLOSE) or not stream.answers_items
         if done:
-            stream.inbound = DONE
+            self._server_ended(stream)
             if not flags & CLOSE:
                 # The procedure has another kind and would continue.
                 self._outbound.cancel(stream, "only one response was requested")
         self._item(stream, item_received(stream.number, Payload(body), done))
+
+    def _server_ended(self, stream: RiverStream) -> None:
+        """End the server's half of a stream, and a subscription."""
+        stream.inbound = DONE
+        if stream.outbound == OPEN and not stream.sends_items:
+            # River, Subscription: the party that receives the ControlClose must answer it.
+            self._outbound.send_message(stream.encoded, CLOSE, self._close)
+            stream.outbound = DONE
 
     def _of_session(self, message: Message) -> bool:
         """Handle a message of the whole session; return whether it is one."""
@@ -184,16 +192,10 @@ class Inbound:
             self._invalid(name, message.fault.message, stream)
         elif flags & OPENS:
             self._invalid(name, "the stream is already open", stream)
-        elif self._outbound.v1_1 and stream.answers_items and not stream.sends_items and self._is_close(message):
-            # v1.1: this is how a client cancels.
-            self._canceled(stream)
         elif flags & CLOSE and self._is_close(message):
             # THREATS 63: a second close has no effect.
             if stream.inbound == OPEN:
-                stream.inbound = DONE
-                if stream.sends_items:
-                    self._deliver(stream, Completed(stream.number))
-                self.close_if_done(stream)
+                self._client_ended(stream)
         elif stream.inbound != OPEN or not stream.sends_items:
             self._invalid(name, "the procedure accepts no further requests", stream)
         elif not self._is_close(message):
@@ -201,6 +203,18 @@ class Inbound:
             if done:
                 stream.inbound = DONE
             self._item(stream, item_received(stream.number, Payload(message.payload), done))
+
+    def _client_ended(self, stream: RiverStream) -> None:
+        """End the client's half of a stream, and a subscription."""
+        if stream.answers_items and not stream.sends_items:
+            # River, Subscription: either side ends it, and the other answers.
+            self._streams.finish(stream.name)
+            self._canceled(stream)
+            return
+        stream.inbound = DONE
+        if stream.sends_items:
+            self._deliver(stream, Completed(stream.number))
+        self.close_if_done(stream)
 
     def _unknown(self, message: Message, flags: int) -> None:
         """Handle a message of a stream that is not open."""
@@ -329,7 +343,7 @@ class Inbound:
             if stream.outbound == DONE:
                 self.remove_stream(stream)
         elif stream.inbound == OPEN:
-            self._outbound.cancel(stream, "cancelled by client")
+            self._outbound.stop(stream, "cancelled by client")
             self.remove_stream(stream)
         else:
             self.drop_held(stream)

@@ -78,4 +78,5 @@ cdef class Outbound:
     @cython.locals(stream=RiverStream)
     cpdef RiverStream send(self, stream_id, Payload payload, bint done)
     @cython.locals(data=bytes)
+    cpdef stop(self, RiverStream stream, str reason)
     cdef bytes _body_of(self, Payload payload)

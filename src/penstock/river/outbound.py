@@ -273,8 +273,10 @@ class Outbound:
             raise LeaseMissing(f"{self._peer} has not acknowledged earlier messages; wait for LeaseGranted")
         name = new_id()
         encoded = self.writer.name(name)
-        closed = done or (kind != _UPLOAD and kind != _CHANNEL)
         # River, RPC and Subscription; the reference opens both with the closed bit.
+        closed = done or not (kind == _UPLOAD or kind == _CHANNEL)
+        if kind == _STREAM and self._settings.close_subscriptions:
+            closed = False
         opened_seq = self.sequence.seq
         self.send_message(encoded, OPENS | CLOSE if closed else OPENS, body, False, route, tracing)
         stream = self._streams.open(name, encoded, kind, OPEN, DONE if closed else OPEN)
@@ -325,6 +327,14 @@ class Outbound:
         elif stream.outbound == OPEN:
             # The server's half has ended, so there is nothing to cancel.
             self.send_message(stream.encoded, CLOSE, self._codec.close)
+
+    def stop(self, stream: RiverStream, reason: str) -> None:
+        """End a stream whose items a client no longer wants."""
+        if stream.kind == _STREAM and stream.outbound == OPEN:
+            # River, Subscription: either side ends it. What the server sends until its answer is discarded.
+            self.send_message(stream.encoded, CLOSE, self._codec.close)
+        else:
+            self.cancel(stream, reason)
 
     def cancel(self, stream: RiverStream, reason: str, code: str = CANCELED) -> None:
         """Cancel both halves of a stream."""

@@ -262,7 +262,7 @@ class RiverSession:
         if self._state == CLOSED:
             self._inbound.remove_stream(stream)
             raise SessionClosed("the connection was closed: too many messages are unacknowledged")
-        if stream.outbound == OPEN:
+        if stream.outbound == OPEN and stream.sends_items:
             # River has no credit for a client's items.
             self._events.append(CreditGranted(stream.number, self.sequence.room))
         return stream.number
@@ -355,7 +355,9 @@ class RiverSession:
                 self._finish(None)
             return
         if isinstance(error, SetupRejected) and not self._is_client:
-            self._handshake.refuse(error)
+            # River, Handshake: a rejection would end the client's session. Without an answer, it tries again.
+            if not error.undecided:
+                self._handshake.refuse(error)
         elif not isinstance(error, SetupRejected | LimitExceeded):
             self._say_goodbye()
         self._finish(error)

@@ -72,12 +72,15 @@ def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int,
     if not isinstance(error, ApplicationError):
         return Code.APPLICATION_ERROR, HANDLER_FAILED.encode(), None
     code = error.code
+    text = error.message.encode(errors="replace")
+    # RSocket 1.0, ERROR Frame: a text MUST NOT be null terminated. Other data has its own format.
+    data = text.rstrip(b"\0") if error.data == text else error.data
     # Whatever its code, the peer should know whether it may retry.
     general = next((number for number, cls in _CLASSES.items() if isinstance(error, cls)), Code.APPLICATION_ERROR)
     if isinstance(code, int) and (code in STREAM_CODES or first_application_code <= code < RESERVED_CODE):
-        return code, error.data, error.metadata
-    if isinstance(code, str) and error.data != error.message.encode():
+        return code, data, error.metadata
+    if isinstance(code, str) and error.data != text:
         # River's codes are strings, and are part of the data; see TypedError.
-        return general, error.data, error.metadata
+        return general, data, error.metadata
     # The code is a string, or not allowed for applications; `str(error)` contains it.
-    return general, str(error).encode(), error.metadata
+    return general, str(error).encode().rstrip(b"\0"), error.metadata

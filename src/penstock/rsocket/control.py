@@ -9,6 +9,7 @@ from ..core.timers import Timer
 from ..errors import LimitExceeded, LocalError, PeerClosed, ProtocolError, SessionError, SetupRejected, UnsupportedKind
 from ..events import Draining, Established, LeaseGranted
 from ..payload import Payload
+from ..texts import cut
 from ..wire.rsocket.frames import LEASE, RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame, SetupFrame
 from .codes import SETUP_CODES, Code, name_of, text_of
 from .extensions.metadata import Router
@@ -143,7 +144,7 @@ class Control:
     def frame(self, frame: Frame, now: float) -> SetupRejected | None:
         """Handle a frame of stream 0; return the error if the server rejects the set-up with it.
 
-        Raises LimitExceeded if a frame is too long, and ProtocolError for an invalid position.
+        Raises LimitExceeded if a frame is too long, and ProtocolError for an invalid position or RESUME.
         """
         if isinstance(frame, ErrorFrame):
             return self._error(frame)
@@ -157,6 +158,10 @@ class Control:
             self._events.append(LeaseGranted(lease.requests, lease.ttl, frame.metadata))
         elif frame.type == FrameType.METADATA_PUSH and frame.metadata is not None:
             self._inbound.pushed(0, frame.metadata)
+        elif frame.type == FrameType.RESUME and not self._life.is_client:
+            # RSocket 1.0 and ReactiveSocket 0.2, Resume Operation: it SHOULD be answered with ERROR[CONNECTION_ERROR].
+            # A client that waits for RESUME_OK would wait forever.
+            raise ProtocolError("RESUME came on a connection that is already established")
         else:
             # RSocket 1.0, Handling the Unexpected 9: another SETUP, and all other frames that are invalid here.
             self._strays.ignore(frame)
@@ -168,7 +173,7 @@ class Control:
             raise LimitExceeded(f"a KEEPALIVE with {len(frame.data)} bytes exceeds max_keepalive_bytes ({limit})")
         replay = self._outbound.replay
         if replay is not None:
-            if frame.position > replay.end:
+            if not 0 <= frame.position <= replay.end:
                 raise ProtocolError(f"KEEPALIVE confirms position {frame.position}; the last one is {replay.end}")
             replay.trim(frame.position)
         answer = self.keepalive.answer(frame, self._life.position())
@@ -201,7 +206,8 @@ class Control:
     def abort(self, error: Exception, code: int) -> None:
         """End the session, and send the reason to the peer unless it is an internal error."""
         public = isinstance(error, SessionError) and not isinstance(error, LocalError)
-        frame = self._dialect.close_error(code, str(error) if public else "this side ended the connection")
+        text = str(error) if public else "this side ended the connection"
+        frame = self._dialect.close_error(code, cut(text.encode(errors="replace"), self._settings.fragment_bytes))
         if frame is not None:
             self._outbound.outbox.write(self._outbound.codec.frame(frame))
         self._life.finish(error)
@@ -217,7 +223,7 @@ class Control:
             frame = None
             # ReactiveSocket 0.0, Setup Error Frame: only servers send it.
             if self._dialect.keepalive or not self._life.is_client:
-                frame = self._dialect.close_error(Code.CONNECTION_CLOSE, "all streams are done")
+                frame = self._dialect.close_error(Code.CONNECTION_CLOSE, b"all streams are done")
             if frame is not None:
                 self._outbound.control(frame)
             if frame is None or self._life.is_client or not self._outbound.linked:

@@ -76,9 +76,10 @@ class Dialect:
         layouts = RSOCKET_V1 if self.half_close else REACTIVESOCKET_V02
         return replace(self, codec=partial(Codec, layouts, counts_itself=True))
 
-    def close_error(self, code: int, text: str) -> ErrorFrame | None:
+    def close_error(self, code: int, text: bytes) -> ErrorFrame | None:
         """Return the frame that ends the connection; None if the dialect has none for `code`."""
-        frame = ErrorFrame(0, code, text.encode())
+        # RSocket 1.0, ERROR Frame: the text MUST NOT be null terminated.
+        frame = ErrorFrame(0, code, text.rstrip(b"\0"))
         if self.setup_errors is not None:
             if code not in self.setup_errors:
                 return None

@@ -41,8 +41,11 @@ class Handshake:
 def setup_frame(dialect: Dialect, settings: Settings, payload: Payload, token: bytes | None) -> SetupFrame:
     """Return a client's SETUP."""
     major, minor = dialect.version
+    flags = LEASE if settings.lease else 0
+    if settings.strict:
+        flags |= STRICT
     return SetupFrame(
-        LEASE if settings.lease else 0,
+        flags,
         major=major,
         minor=minor,
         keepalive_ms=max(1, round(settings.keepalive_interval * 1000)),

@@ -88,31 +88,30 @@ class Inbound:
 
     def frame(self, frame: Frame, now: float) -> None:
         """Handle a frame of a stream. Raises LimitExceeded or ProtocolError if the session must end."""
-        if self.first_draft:
-            self._sign_stream_id(frame)
+        stream_id = self._signed_id(frame) if self.first_draft else frame.stream_id
         type = frame.type
         if type == _PAYLOAD:
-            self._payload(frame, now)
+            self._payload(stream_id, frame, now)
         elif _REQUEST_RESPONSE <= type <= _REQUEST_CHANNEL or type == _REQUEST_SUB:
-            self._request(frame, now)
+            self._request(stream_id, frame, now)
         elif type == _REQUEST_N:
-            self._request_n(frame)
+            self._request_n(stream_id, frame)
         elif type == _CANCEL:
-            self._cancel(frame.stream_id, frame.metadata)
+            self._cancel(stream_id, frame.metadata)
         elif type == _ERROR:
-            self._error(frame)
+            self._error(stream_id, frame)
         elif (
             type == _METADATA_PUSH
             and self.first_draft
             and frame.metadata is not None
-            and self._streams.get(frame.stream_id) is not None
+            and self._streams.get(stream_id) is not None
         ):
             # ReactiveSocket 0.0, Metadata Push Frame: it is processed in order with the stream's responses.
-            self.pushed(frame.stream_id, frame.metadata)
+            self.pushed(stream_id, frame.metadata)
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
             self.strays.ignore(frame)
-            self.strays.interrupt(frame.stream_id)
+            self.strays.interrupt(stream_id)
 
     def run(self, stream_id: int, run: PayloadRun, now: float) -> None:
         """Handle consecutive complete items of one stream. Raises as `frame` does."""
@@ -122,7 +121,7 @@ class Inbound:
             return
         if stream.kind == _CALL or (self._partials and stream_id in self._partials):
             for payload in run.payloads():
-                self._payload(Frame(_PAYLOAD, stream_id, NEXT, 0, payload.metadata, payload.data), now)
+                self._payload(stream_id, Frame(_PAYLOAD, stream_id, NEXT, 0, payload.metadata, payload.data), now)
             return
         count = len(run)
         if count > stream.granted:
@@ -138,6 +137,18 @@ class Inbound:
         stream.granted -= count
         self._events.append(run_received(stream_id, run))
 
+    def ignores(self, type: int, stream_id: int) -> bool:
+        """Return whether a frame of a stream is ignored because of its stream, whatever its fields are."""
+        requests = type <= _REQUEST_CHANNEL or type == _REQUEST_SUB
+        if self.first_draft and (requests or type <= _CANCEL):
+            stream_id = -stream_id
+        known = self._streams.get(stream_id) is not None or stream_id in self._partials
+        if requests:
+            # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
+            begun = self.drafts and stream_id in self._partials
+            return (known and not begun) or not self._streams.may_be_theirs(stream_id)
+        return not known
+
     def metadata_excess(self, size: int) -> LimitExceeded:
         """Return the error for an item or a push with metadata of `size` bytes."""
         return LimitExceeded(f"metadata of {size} bytes exceeds max_metadata_bytes ({self._max_metadata_bytes})")
@@ -148,20 +159,19 @@ class Inbound:
             raise self.metadata_excess(len(metadata))
         self._events.append(MetadataPushed(stream_id, metadata))
 
-    def _sign_stream_id(self, frame: Frame) -> None:
-        """Make the stream id negative if the peer opened the stream.
+    def _signed_id(self, frame: Frame) -> int:
+        """Return the stream id of a frame, negative if the peer opened the stream.
 
         ReactiveSocket 0.0, Frame Types: types 0x10 to 0x1F come from a requester. METADATA_PUSH comes from either.
         """
         type = frame.type
         pushed = type == _METADATA_PUSH and self._streams.get(frame.stream_id) is None
-        if _REQUEST_RESPONSE <= type <= _CANCEL or type == _REQUEST_SUB or pushed:
-            frame.stream_id = -frame.stream_id
+        stream_id = frame.stream_id
+        return -stream_id if _REQUEST_RESPONSE <= type <= _CANCEL or type == _REQUEST_SUB or pushed else stream_id
 
     # Requests.
 
-    def _request(self, frame: Frame, now: float) -> None:
-        stream_id = frame.stream_id
+    def _request(self, stream_id: int, frame: Frame, now: float) -> None:
         if self._may_follow:
             self._may_follow = False
             self._streams.follow(stream_id)
@@ -171,7 +181,7 @@ class Inbound:
             return
         if self.drafts and frame.type == _REQUEST_CHANNEL and stream_id in self.strays.refused:
             # The same, of a request that was refused: the rest must not open a stream.
-            self.strays.ignore_fragment(frame)
+            self.strays.ignore_fragment(stream_id, frame)
             return
         # RSocket 1.0, Handling the Unexpected 9.1: a request on a stream that is in use is ignored.
         if (
@@ -183,28 +193,29 @@ class Inbound:
             self.strays.interrupt(stream_id)
         elif self.draining and frame.type != _REQUEST_FNF:
             # Nobody would learn that a FIRE was rejected, so it is served until the client closes the link.
-            self.strays.reject(frame, Rejected.CLOSING)
+            self.strays.reject(stream_id, frame, Rejected.CLOSING)
         elif self._leases.responder is not None and not self._leases.responder.admit(now):
             # RSocket 1.0, Lease Semantics: a request without a lease MUST be answered by ERROR[REJECTED].
             # Requests that are refused below use the lease too, because the requester has counted them.
-            self.strays.reject(frame, NO_LEASE)
+            self.strays.reject(stream_id, frame, NO_LEASE)
         elif (self._streams.remote >= self._max_streams and frame.type != _REQUEST_FNF) or len(
             self._partials
         ) > self._max_streams:
             # A FIRE opens no stream, and its loss would be silent. It waits above the session for a slot.
-            self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open")
+            self.strays.reject(
+                stream_id, frame, f"more than max_streams ({self._settings.max_streams}) streams are open"
+            )
         elif self._max_open_rate and self._opens.hit(now):
             self.strays.reject(
-                frame, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)"
+                stream_id, frame, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)"
             )
         elif frame.flags & FOLLOWS:
             self._begin(stream_id, frame, now)
         else:
-            self._open(frame, payload_of(frame.data, frame.metadata))
+            self._open(stream_id, frame, payload_of(frame.data, frame.metadata))
 
-    def _open(self, frame: Frame, payload: Payload) -> None:
+    def _open(self, stream_id: int, frame: Frame, payload: Payload) -> None:
         """Open the stream for a complete request."""
-        stream_id = frame.stream_id
         kind = KINDS[frame.type]
         number = kind
         metadata = payload.metadata
@@ -224,7 +235,7 @@ class Inbound:
             return
         # In ReactiveSocket 0.0 the field has 64 bits.
         credit = 1 if number == _CALL else min(frame.request_n, MAX_REQUEST_N)
-        if credit == 0:
+        if credit < 1:
             # RSocket 1.0, REQUEST_STREAM Frame: the initial request-n MUST be more than 0.
             self._outbound.error(stream_id, Code.INVALID, b"initial request-n must be more than 0")
             return
@@ -239,8 +250,7 @@ class Inbound:
 
     # Items.
 
-    def _payload(self, frame: Frame, now: float) -> None:
-        stream_id = frame.stream_id
+    def _payload(self, stream_id: int, frame: Frame, now: float) -> None:
         flags = frame.flags
         # RSocket 1.0, Handling the Unexpected 7: COMPLETE overrides FOLLOWS.
         if flags & COMPLETE:
@@ -253,7 +263,7 @@ class Inbound:
             return
         stream = self._streams.get(stream_id)
         if stream is None or stream.inbound != OPEN:
-            self.strays.ignore_fragment(frame)
+            self.strays.ignore_fragment(stream_id, frame)
         elif flags & FOLLOWS:
             if stream.granted == 0:
                 self.strays.overrun(stream)
@@ -303,13 +313,26 @@ class Inbound:
             self._reassembly.begin(stream_id, frame, frame.metadata, frame.data, now)
         except LimitExceeded as error:
             self.strays.drop_partial(stream_id, error)
+        else:
+            self._check_metadata(stream_id)
         self.strays.enforce_limits()
 
+    def _check_metadata(self, stream_id: int) -> bool:
+        """Drop an incomplete item as soon as its metadata is too large; return whether it was dropped."""
+        size = self._partials[stream_id].metadata_size
+        if size > self._max_metadata_bytes:
+            self.strays.drop_partial(stream_id, self.metadata_excess(size), Code.INVALID)
+            return True
+        return False
+
     def _continue(self, stream_id: int, frame: Frame, flags: int) -> None:
+        dropped = False
         try:
             self._reassembly.add(stream_id, frame.metadata, frame.data)
         except LimitExceeded as error:
             self.strays.drop_partial(stream_id, error)
+            dropped = True
+        if dropped or self._check_metadata(stream_id):
             if not flags & FOLLOWS:
                 self.strays.refused.pop(stream_id, None)
             return
@@ -322,7 +345,7 @@ class Inbound:
         if head.type != _PAYLOAD:
             # COMPLETE of a REQUEST_CHANNEL is in its last fragment; some peers set it in the first.
             head.flags |= flags & COMPLETE
-            self._open(head, payload)
+            self._open(stream_id, head, payload)
             return
         stream = self._streams.get(stream_id)
         if stream is not None and stream.inbound == OPEN:
@@ -330,18 +353,18 @@ class Inbound:
 
     # Signals.
 
-    def _request_n(self, frame: Frame) -> None:
-        stream = self._streams.get(frame.stream_id)
+    def _request_n(self, stream_id: int, frame: Frame) -> None:
+        stream = self._streams.get(stream_id)
         if stream is None or stream.outbound != OPEN or stream.kind == _CALL:
             self.strays.stray()
-            self.strays.interrupt(frame.stream_id)
-        elif frame.request_n == 0:
+            self.strays.interrupt(stream_id)
+        elif frame.request_n < 1:
             # RSocket 1.0, REQUEST_N Frame: the value MUST be more than 0.
             self.strays.refuse(stream, Code.INVALID, ProtocolError("request-n must be more than 0"))
         else:
             count = min(frame.request_n, MAX_REQUEST_N)
             stream.credit = add(stream.credit, count)
-            self._events.append(CreditGranted(stream.id, count))
+            self._events.append(CreditGranted(stream_id, count))
 
     def _cancel(self, stream_id: int, metadata: bytes | None) -> None:
         stream = self._streams.get(stream_id)
@@ -356,10 +379,10 @@ class Inbound:
             self.strays.remove_stream(stream)
         self._events.append(Canceled(stream_id, over, metadata))
 
-    def _error(self, frame: Frame) -> None:
-        stream = self._streams.get(frame.stream_id)
+    def _error(self, stream_id: int, frame: Frame) -> None:
+        stream = self._streams.get(stream_id)
         if stream is None or not isinstance(frame, ErrorFrame):
-            self._reassembly.drop(frame.stream_id)
+            self._reassembly.drop(stream_id)
             self.strays.stray()
             return
         code = frame.code

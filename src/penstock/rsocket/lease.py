@@ -45,9 +45,10 @@ class LeaseRequester:
 
     def received(self, frame: LeaseFrame, now: float) -> Lease:
         """Replace the current lease with the one in `frame`, and return it."""
-        # ReactiveSocket 0.0 has nanoseconds of 64 bits; longer times are reduced to the longest supported one.
+        # ReactiveSocket 0.0 has nanoseconds of 64 bits; longer times are reduced to the longest supported one. Numbers
+        # of ReactiveSocket 0.2 are signed: a lease of less than nothing allows nothing, as 0 does.
         ttl = frame.ttl_ns / NANOSECONDS if frame.ttl_ns else frame.ttl_ms / 1000
-        lease = Lease(min(frame.number_of_requests, MAX_REQUESTS), min(ttl, LONGEST))
+        lease = Lease(max(0, min(frame.number_of_requests, MAX_REQUESTS)), max(0.0, min(ttl, LONGEST)))
         self.remaining = lease.requests if lease.ttl > 0 else 0
         self._timers.set(Timer.LEASE, now + lease.ttl)
         return lease

@@ -42,4 +42,4 @@ cdef class Link:
     )
     cdef Py_ssize_t _receive_frame(self, double now) except -1
     cdef bint _handshake_frame(self, Frame frame, double now) except -1
-    cdef _skip_repeated(self, long long size)
+    cdef bint _is_repeated(self, long long size) except -1

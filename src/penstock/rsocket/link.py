@@ -146,7 +146,7 @@ class Link:
             self._control.abort(error, error.code if isinstance(error.code, int) else Code.INVALID_SETUP)
         except (ProtocolError, LimitExceeded, ResumeRejected) as error:
             # THREATS 2: bytes that do not begin with a frame end the session.
-            self._control.abort(error, Code.CONNECTION_ERROR)
+            self._control.abort(error, Code.CONNECTION_ERROR if self._life.state != NEW else Code.INVALID_SETUP)
         if self._life.state == CLOSED:
             return False
         if self._deframer.size or self.unfinished.held:
@@ -223,8 +223,11 @@ class Link:
         except FrameError as error:
             if life.state == NEW:
                 raise SetupRejected(f"the first frame is malformed: {error}", Code.INVALID_SETUP) from error
-            if not error.ignorable:
+            if not error.ignorable and not self._is_ignored(error, buffer, start):
                 raise
+            stream_id = codec.stream_id(buffer, start)
+            if self.state == UP and stream_id and _FIRST_COUNTED <= codec.type(buffer, start) <= _LAST_COUNTED:
+                self._is_repeated(deframer.end - start)
             self._strays.stray()
             return 1
         if self.state != UP and self._handshake_frame(frame, now):
@@ -236,13 +239,28 @@ class Link:
             return 1
         if not life.established:
             self._control.establish()
-        if _FIRST_COUNTED <= frame.type <= _LAST_COUNTED:
-            if self._repeated > 0:
-                self._skip_repeated(deframer.end - start)
-                return 1
-            life.received += deframer.end - start
+        if _FIRST_COUNTED <= frame.type <= _LAST_COUNTED and self._is_repeated(deframer.end - start):
+            return 1
         self._inbound.frame(frame, now)
         return 1
+
+    def _is_ignored(self, error: FrameError, buffer: bytes, start: int) -> bool:
+        """Return whether the frame at `start` is ignored whatever its fields are, so that they may be malformed.
+
+        RSocket 1.0, Handling the Unexpected 9.
+        """
+        if self.state != UP or error.offset < self._codec.header_bytes:
+            return False
+        type, stream_id = self._codec.type(buffer, start), self._codec.stream_id(buffer, start)
+        if _FIRST_COUNTED <= type <= _LAST_COUNTED or type == FrameType.REQUEST_SUB:
+            return self._inbound.ignores(type, stream_id) if stream_id else type != FrameType.ERROR
+        if stream_id:
+            return type != FrameType.EXT
+        if type == FrameType.RESUME:
+            return self._life.is_client
+        if type == FrameType.LEASE:
+            return self._life.leases.requester is None
+        return type in (FrameType.SETUP, FrameType.RESUME_OK)
 
     def _handshake_frame(self, frame: Frame, now: float) -> bool:
         """Handle the frame if it belongs to the handshake of the link; return whether it does."""
@@ -256,11 +274,18 @@ class Link:
             return False
         return True
 
-    def _skip_repeated(self, size: int) -> None:
-        """Drop a frame that was received before. Raises ResumeRejected if the server resumed at another position."""
+    def _is_repeated(self, size: int) -> bool:
+        """Count a frame that has a position; return whether it was received before.
+
+        Raises ResumeRejected if the server resumed at another position.
+        """
+        if self._repeated == 0:
+            self._life.received += size
+            return False
         self._repeated -= size
         if self._repeated < 0:
             raise ResumeRejected("the server did not resume at the requested position")
+        return True
 
     def _set_up_refused(self, error: SetupRejected, now: float) -> None:
         """End the session. After a repeated set-up, try to resume first: the server may have received the first one."""
@@ -296,6 +321,9 @@ class Link:
         # RSocket 1.0, Resuming Operation: both sides must still have what the other has not received.
         if frame.first_available_client_position > self._life.received:
             raise ResumeRejected("the client no longer has data that this server has not received")
+        # ReactiveSocket 0.2, RESUME Frame: positions are signed, and MUST be >= 0.
+        if frame.first_available_client_position < 0:
+            raise ResumeRejected("a position must not be negative")
         resend = self._unreceived(frame.last_received_server_position)
         self._suspend()
         self._outbound.outbox.write(self._codec.frame(ResumeOkFrame(self._life.received)))

@@ -8,6 +8,7 @@ from ..core.fragments import fragments
 from ..core.outbox import BY_REFERENCE_BYTES, Outbox, too_large
 from ..core.replay import Replay
 from ..payload import Payload, PayloadRun
+from ..texts import cut
 from ..wire.rsocket.codec import Codec
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, METADATA, NEXT, ErrorFrame, Frame, FrameType
 
@@ -130,12 +131,12 @@ class Outbound:
         if metadata is None:
             self._count(self.codec.cancel_frame(stream_id), 1)
         else:
-            self._count(self.codec.frame(Frame(FrameType.CANCEL, stream_id, 0, 0, metadata)), 1)
+            self._count(self.codec.frame(Frame(FrameType.CANCEL, abs(stream_id), 0, 0, metadata)), 1)
 
     def error(self, stream_id: int, code: int, data: bytes, metadata: bytes | None = None) -> None:
         """Send ERROR on a stream. Raises LocalError if the dialect does not support metadata there."""
         # An error is text, not a payload: it is not fragmented.
-        frame = ErrorFrame(stream_id, code, data[: self.fragment_bytes], 0, metadata)
+        frame = ErrorFrame(abs(stream_id), code, cut(data, self.fragment_bytes), 0, metadata)
         self._count(self.codec.frame(frame), 1)
 
     def _fragment(self, stream_id: int, complete: int, metadata: bytes | None, data: bytes, follows: bool) -> None:

@@ -280,8 +280,7 @@ class RSocketSession:
         stream = self._streams.get(stream_id)
         if stream is None:
             return
-        if stream.outbound != OPEN and stream.ours:
-            # RSocket 1.0, Request Stream: a requester whose half has ended can only cancel.
+        if stream.only_canceled:
             self.cancel(stream_id)
             return
         code, data, metadata = wire_of(error, self._dialect.first_application_code)
@@ -321,7 +320,7 @@ class RSocketSession:
             raise SessionClosed("the connection is closing")
         if stream_id and not self._own_ids:
             raise UnsupportedKind(f"{self._dialect.name} cannot push metadata to a stream, only to the connection")
-        self._outbound.control(Frame(_METADATA_PUSH, stream_id, 0, 0, metadata))
+        self._outbound.control(Frame(_METADATA_PUSH, abs(stream_id), 0, 0, metadata))
 
     def confirm(self) -> None:
         """Request a confirmation that the server has accepted the set-up; `Established` or `Closed` follows."""

@@ -9,7 +9,6 @@ from .outbound cimport Outbound
 
 cdef int _EXT
 cdef int _FAIL
-cdef int OPEN
 
 
 @cython.final
@@ -26,7 +25,7 @@ cdef class Strays:
     cdef readonly Py_ssize_t rejected
 
     cpdef stray(self, Py_ssize_t count=*)
-    cpdef ignore_fragment(self, Frame frame)
+    cpdef ignore_fragment(self, stream_id, Frame frame)
     cpdef remove_stream(self, Stream stream)
     cpdef refuse(self, Stream stream, int code, error)
     cpdef overrun(self, Stream stream)

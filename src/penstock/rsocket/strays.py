@@ -8,7 +8,7 @@ does, so a flood of them only delays its sender.
 from __future__ import annotations
 
 from ..core.fragments import Reassembly
-from ..core.halves import OPEN, Signal
+from ..core.halves import Signal
 from ..core.streams import Stream
 from ..errors import LimitExceeded, ProtocolError
 from ..events import Failed
@@ -74,8 +74,7 @@ class Strays:
 
     def refuse(self, stream: Stream, code: int, error: Exception) -> None:
         """End a stream because the peer violated the protocol, and inform both sides."""
-        if stream.ours and stream.outbound != OPEN:
-            # RSocket 1.0, Request Stream: a requester may not send ERROR, only CANCEL.
+        if stream.only_canceled:
             self._outbound.cancel(stream.id)
         else:
             self._outbound.error(stream.id, code, str(error).encode())
@@ -89,14 +88,14 @@ class Strays:
                 LimitExceeded(f"an item's fragments took longer than {self._settings.reassembly_timeout:g} s"),
             )
 
-    def reject(self, frame: Frame, why: str) -> None:
+    def reject(self, stream_id: int, frame: Frame, why: str) -> None:
         """Reject a request. Any number of them is answered (THREATS 107)."""
         self.rejected += 1
         if frame.flags & FOLLOWS:
-            self.ignore_rest(frame.stream_id)
+            self.ignore_rest(stream_id)
         # A fire has no response.
         if frame.type != FrameType.REQUEST_FNF:
-            self._outbound.error(frame.stream_id, Code.REJECTED, why.encode())
+            self._outbound.error(stream_id, Code.REJECTED, why.encode())
 
     def overrun(self, stream: Stream) -> None:
         """End a stream on which more items arrived than were requested."""
@@ -126,14 +125,14 @@ class Strays:
             return False
         return True
 
-    def drop_partial(self, stream_id: int, error: Exception) -> None:
-        """Drop an unfinished item, and end its stream or reject its request."""
+    def drop_partial(self, stream_id: int, error: Exception, code: int = Code.REJECTED) -> None:
+        """Drop an unfinished item, and end its stream or refuse its request with `code`."""
         self.reassembly.drop(stream_id)
         stream = self._streams.get(stream_id)
         if stream is not None:
             self.refuse(stream, Code.INVALID, error)
         else:
-            self._outbound.error(stream_id, Code.REJECTED, str(error).encode())
+            self._outbound.error(stream_id, code, str(error).encode())
             self.ignore_rest(stream_id)
 
     def ignore_rest(self, stream_id: int) -> None:
@@ -142,11 +141,11 @@ class Strays:
         if len(self.refused) > self._settings.max_streams:
             del self.refused[next(iter(self.refused))]
 
-    def ignore_fragment(self, frame: Frame) -> None:
+    def ignore_fragment(self, stream_id: int, frame: Frame) -> None:
         """Ignore a fragment of a refused request. After the last one, its stream may be used again."""
         self.stray()
         if not frame.flags & FOLLOWS:
-            self.refused.pop(frame.stream_id, None)
+            self.refused.pop(stream_id, None)
 
     def fail(self, stream: Stream, error: Exception) -> None:
         """End a stream after an error of the peer."""

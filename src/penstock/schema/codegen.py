@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -28,6 +28,8 @@ IMPORTS: Final[tuple[dict[str, tuple[str, ...]], ...]] = (
     {"msgspec": ("msgspec",), "penstock": ("Peer", "TypedError", "TypedStream", "typed")},
 )
 """What generated code may import: from the standard library, and from other packages."""
+_QUOTED: Final = re.compile(r'"[^"]*"')
+_NAME: Final = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 def generate_python(schema: Mapping[str, Any], losses: list[Loss] | None = None) -> str:
@@ -61,7 +63,8 @@ def generate_python(schema: Mapping[str, Any], losses: list[Loss] | None = None)
 
 def _head(body: str, api: Api) -> str:
     """Return the start of the module: what is lost, the imports that `body` needs, and `__all__`."""
-    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    # Docstrings and literals have no quotes but their own.
+    used = set(_NAME.findall(_QUOTED.sub("", body)))
     blocks = [[TITLE]]
     if api.shapes.losses:
         lost = [f"#   {comment(f'{loss.place}: {loss.reason}')}" for loss in api.shapes.losses]

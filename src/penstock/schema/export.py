@@ -12,12 +12,14 @@ from ..errors import LocalError
 from .named import RESERVED, TypedError
 from .writing import schema_of
 
-__all__ = ["OTHERS", "Procedure", "export", "schema_of"]
+__all__ = ["INCOMPLETE", "OTHERS", "Procedure", "export", "schema_of"]
 
 TYPES: Final = {"CALL": "rpc", "STREAM": "subscription", "UPLOAD": "upload", "CHANNEL": "stream", "FIRE": "fire"}
 """River, Clients, servers, and RPCs: its name of each kind, except for FIRE, which River does not have."""
 OTHERS: Final = "routes"
 """The key of handlers that River does not have: fire-and-forget, and routes without a dot. River's tools ignore it."""
+INCOMPLETE: Final = "incomplete"
+"""The key that is true if a server has not described everything."""
 
 
 class Procedure(msgspec.Struct, frozen=True):

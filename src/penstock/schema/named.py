@@ -8,14 +8,16 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from ..errors import ApplicationError, LocalError, Mismatch
+from ..texts import shown_line
 from .converter import Converter
 from .formats import JSON, MSGPACK, Format
 from .models import encode as encode_model
 
-__all__ = ["RESERVED", "TypedError", "body_of", "named_error", "read_body"]
+__all__ = ["RESERVED", "TypedError", "body_of", "is_code", "named_error", "read_body"]
 
 RESERVED = ("UNCAUGHT_ERROR", "UNEXPECTED_DISCONNECT", "INVALID_REQUEST", "CANCEL")
 """River, Clients, servers, and RPCs: codes that every procedure may fail with, reserved for the protocol."""
+MAX_CODE_CHARACTERS: Final = 256
 
 
 _BYTES: Final = (bytes, bytearray, memoryview)
@@ -51,7 +53,7 @@ class TypedError(ApplicationError):
 
     def __init_subclass__(cls, *, code: str, **rest: Any) -> None:
         super().__init_subclass__(**rest)
-        if not code or code in RESERVED:
+        if not is_code(code):
             raise LocalError(f"{cls.__name__} has the code {code!r}; choose a word other than {', '.join(RESERVED)}")
         cls.NAME = code
 
@@ -89,6 +91,11 @@ class TypedError(ApplicationError):
             if annotation is not None:
                 return annotation
         return None
+
+
+def is_code(text: str) -> bool:
+    """Return True if an application's error may have this code: a short line that is not one of the protocol's."""
+    return 0 < len(text) <= MAX_CODE_CHARACTERS and text == shown_line(text) and text not in RESERVED
 
 
 def body_of(code: str, message: str, extras: bytes = b"") -> bytes:

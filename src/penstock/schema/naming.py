@@ -35,6 +35,8 @@ class Names:
 
     def __init__(self, outer: Names | None = None, used: frozenset[str] = USED) -> None:
         self._taken: set[str] = set()
+        # The number to try next for each name that was taken: counting from 2 each time would be quadratic.
+        self._next: dict[str, int] = {}
         self._used: frozenset[str] = used if outer is None else outer._used
         self._keywords = keyword.iskeyword if self._used is USED else frozenset[str]().__contains__
         self._outer: frozenset[str] | set[str] = used if outer is None else outer._taken
@@ -54,10 +56,11 @@ class Names:
                 self._taken.add(plain)
                 return plain
         plain = self._plain(wanted[-1], otherwise)
-        name, number = plain, 2
+        name, number = plain, self._next.get(plain, 2)
         while name in self._taken or name in self._outer:
             name = f"{plain.rstrip('_')}_{number}"
             number += 1
+        self._next[plain] = number
         self._taken.add(name)
         return name
 

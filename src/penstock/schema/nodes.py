@@ -110,7 +110,7 @@ class Struct:
         name: Its name in the schema, or a name from its first use.
         description: For people.
         fields: Its fields.
-        tag: The field whose constant distinguishes it in unions; empty if there is none.
+        tag: The field whose constant distinguishes it in unions; None if there is none.
         others: The type of fields that are not listed; None if there are none, or they do not matter.
         named: Whether its name is that of the schema.
 
@@ -119,7 +119,7 @@ class Struct:
     name: str
     description: str = ""
     fields: list[Field] = field(default_factory=list)
-    tag: str = ""
+    tag: str | None = None
     others: Node | None = None
     named: bool = False
 

@@ -9,18 +9,21 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import LocalError, Mismatch
+from ..texts import shortened
 from .converter import Converter
-from .export import OTHERS
+from .export import INCOMPLETE, OTHERS
 from .formats import JSON
-from .named import RESERVED
+from .named import RESERVED, is_code
 from .naming import Names, camel
 from .nodes import ANY, NONE, Node
 from .shapes import Shapes
 
-__all__ = ["Api", "Client", "Error", "Method", "read_api", "read_schema"]
+__all__ = ["MAX_PROCEDURES", "Api", "Client", "Error", "Method", "read_api", "read_schema"]
 
 VERBS: Final = {"rpc": "call", "upload": "upload", "subscription": "stream", "stream": "channel", "fire": "fire"}
 """The method of a peer for each type of procedure."""
+MAX_PROCEDURES: Final = 3_000
+"""Procedures of one service: a client of more would take seconds to generate, and nobody could read it."""
 MAX_UNIONS: Final = 8
 """Unions within unions of errors."""
 
@@ -39,10 +42,11 @@ class _Service(msgspec.Struct):
     description: str = ""
 
 
-class _Export(msgspec.Struct, rename={"handshake": "handshakeSchema", "routes": OTHERS}):
+class _Export(msgspec.Struct, rename={"handshake": "handshakeSchema", "routes": OTHERS, "incomplete": INCOMPLETE}):
     services: dict[str, _Service]
     routes: dict[str, _Procedure] = {}
     handshake: Any = None
+    incomplete: bool = False
 
 
 _EXPORT: Final = Converter(_Export)
@@ -125,7 +129,10 @@ def _checked(schema: Mapping[str, Any]) -> _Export:
         export = msgspec.convert(schema, _Export)
     except msgspec.ValidationError as error:
         raise LocalError(f"not an exported schema of a service: {error}") from None
-    for route, _, procedure in _procedures(export):
+    found = list(_procedures(export))
+    if len(found) > MAX_PROCEDURES:
+        raise LocalError(f"the schema has {len(found):,} procedures; at most {MAX_PROCEDURES:,} are read")
+    for route, _, procedure in found:
         if procedure.type not in VERBS:
             raise LocalError(f"{route} is of type {procedure.type!r}; known are {', '.join(VERBS)}")
     return export
@@ -153,6 +160,8 @@ def read_api(schema: Mapping[str, Any], names: Names) -> Api:
     """
     export = _checked(schema)
     reader = _Reader(names)
+    if export.incomplete:
+        reader.shapes.lose("the description", "it is not complete: types or routes are missing")
     found: dict[str, list[tuple[str, _Procedure]]] = {service: [] for service in sorted(export.services)}
     for route, service, procedure in _procedures(export):
         found.setdefault(service, []).append((route, procedure))
@@ -190,7 +199,7 @@ class _Reader:
         wanted = self._part(init, words, "Init")
         sent = self._part(items, words, "Input") if verb in ("upload", "channel") else None
         output = NONE if verb == "fire" else self._part(procedure.output, words, "Output")
-        errors = dict.fromkeys(self._error(words, error) for error in _own_errors(procedure.errors))
+        errors = dict.fromkeys(self._error(words, error) for error in self._own_errors(procedure.errors, words))
         return Method(name, route, verb, procedure.description, wanted, sent, output, tuple(errors))
 
     def _part(self, schema: Any, words: tuple[str, ...], part: str) -> Node:
@@ -205,7 +214,8 @@ class _Reader:
         word = camel(code.lower() if code.isupper() else code) or "Failed"
         extras = schema["properties"].get("extras")
         node = None if extras is None else self.shapes.read(extras, word, "Extras")
-        required = "extras" in (schema.get("required") or ()) and node not in (ANY, NONE)
+        needed = schema.get("required")
+        required = isinstance(needed, list) and "extras" in needed and node not in (ANY, NONE)
         title = schema.get("title")
         key = (code, node, required)
         if key not in self.errors:
@@ -217,13 +227,16 @@ class _Reader:
             self.errors[key] = Error(name, code, described if isinstance(described, str) else "", node, required)
         return self.errors[key]
 
-
-def _own_errors(schema: Any, levels: int = MAX_UNIONS) -> list[Mapping[str, Any]]:
-    """Return the procedure's own errors, each identified by a constant code."""
-    if not isinstance(schema, Mapping) or not levels:
-        return []
-    found = [error for each in schema.get("anyOf") or [] for error in _own_errors(each, levels - 1)]
-    properties = schema.get("properties")
-    code = properties.get("code") if isinstance(properties, Mapping) else None
-    word = code.get("const") if isinstance(code, Mapping) else None
-    return [*found, schema] if isinstance(word, str) and word and word not in RESERVED else found
+    def _own_errors(self, schema: Any, words: tuple[str, ...], levels: int = MAX_UNIONS) -> Iterator[Mapping[str, Any]]:
+        """Yield the procedure's own errors, each identified by a constant code."""
+        if not isinstance(schema, Mapping) or not levels:
+            return
+        several, properties = schema.get("anyOf"), schema.get("properties")
+        for each in several if isinstance(several, list) else ():
+            yield from self._own_errors(each, words, levels - 1)
+        code = properties.get("code") if isinstance(properties, Mapping) else None
+        word = code.get("const") if isinstance(code, Mapping) else None
+        if isinstance(word, str) and is_code(word):
+            yield schema
+        elif isinstance(word, str) and word not in RESERVED:
+            self.shapes.lose(f"{'.'.join(words)} errors", f"the code {shortened(word)!r}, which is not a short line")

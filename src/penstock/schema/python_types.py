@@ -6,6 +6,7 @@ import math
 import re
 from typing import Any, Final
 
+from .expressions import is_safe, parsed
 from .layout import alias, call
 from .naming import Names, camel, docstring, literal
 from .nodes import ANY, NONE, Array, Choice, Field, Node, Record, Reference, Scalar, Struct, Tuple, Union
@@ -180,7 +181,7 @@ class PythonTypes:
         structs = [one.struct for one in nodes if isinstance(one, Reference)]
         if category == "object" and len(structs) == len(nodes):
             tags = {one.tag for one in structs}
-            if len(tags) == 1 and "" not in tags and len({one.tag_value() for one in structs}) == len(structs):
+            if len(tags) == 1 and None not in tags and len({one.tag_value() for one in structs}) == len(structs):
                 return " | ".join(self._reference(one) for one in structs)
         if category == "array" and all(isinstance(one, Array) for one in nodes):
             return f"list[{self._union(tuple(one.item for one in nodes if isinstance(one, Array)), place)}]"
@@ -206,7 +207,7 @@ class PythonTypes:
 
     def _class(self, struct: Struct, fields: list[tuple[Field, str]]) -> list[str]:
         options = ["msgspec.Struct", "kw_only=True"]
-        if struct.tag:
+        if struct.tag is not None:
             options += [f"tag_field={literal(struct.tag)}", f"tag={literal(struct.tag_value())}"]
         lines = call(f"class {struct.name}", options, ":", "")
         lines += docstring(struct.description, "    ")
@@ -251,15 +252,19 @@ def _annotated(expression: str, limits: tuple[tuple[str, Any], ...], integer: bo
 
 def _limit(keyword: str, value: Any, integer: bool) -> str:
     if keyword == "pattern":
-        try:
-            re.compile(value)
-        except (re.error, RecursionError, OverflowError):
-            return ""
-        return literal(value)
+        return literal(value) if _is_checked(value) else ""
     if integer or (keyword[:3] in ("min", "max") and keyword not in ("minimum", "maximum")):
         return repr(int(value)) if value == int(value) and int(value) in INT64 else ""
     positive = keyword != "multipleOf" or value > 0
     return repr(value) if math.isfinite(value) and positive and (type(value) is float or value in INT64) else ""
+
+
+def _is_checked(pattern: str) -> bool:
+    """Return True for a pattern that Python reads, and that no text of a peer makes slow."""
+    try:
+        return is_safe(parsed(pattern))
+    except ValueError:
+        return False
 
 
 def _constant(node: Node) -> bool:

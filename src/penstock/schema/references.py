@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any, Final
+
+from .budget import Budget
 
 __all__ = ["References"]
 
@@ -14,13 +14,25 @@ NOT_PARTS: Final = frozenset({"$id", "$schema", "$defs", "definitions", "descrip
 """Keys of a schema that do not change which values it allows, nor what they are called."""
 
 
-class References:
-    """The references of any number of schemas, each within its root."""
+_NO_REFERENCES: Final[frozenset[str]] = frozenset()
+_Digest = tuple[int, frozenset[str]]
+"""A number that is equal for equal parts, and the references in them."""
 
-    def __init__(self) -> None:
+
+class References:
+    """The references of any number of schemas, each within its root.
+
+    Args:
+        budget: Is charged for what is searched.
+
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
         # By the identity of the root, which is kept: another object could get its identity.
         self._ids: dict[int, tuple[Any, dict[str, Any]]] = {}
-        self._digests: dict[int, tuple[Any, str, frozenset[str]]] = {}
+        self._digests: dict[int, tuple[Any, _Digest]] = {}
+        self._numbers: dict[tuple[Any, ...], int] = {}
         self._titled: dict[tuple[int, str], tuple[Any, Any]] = {}
 
     def target(self, reference: str, root: Any) -> Any:
@@ -34,6 +46,7 @@ class References:
             if found["$ref"] in seen:
                 return None
             seen.add(found["$ref"])
+            self._budget.spend()
             found = self._step(found["$ref"], root)
         return found
 
@@ -60,6 +73,7 @@ class References:
         pending = [root]
         while pending:
             node = pending.pop()
+            self._budget.spend()
             if isinstance(node, Mapping):
                 name = node.get("$id")
                 if isinstance(name, str):
@@ -90,45 +104,46 @@ class References:
             known = self._titled[(id(schema), name)] = (schema, {**schema, "title": name})
         return known[1]
 
-    def key(self, schema: Mapping[str, Any], root: Any) -> str:
-        """Return a text that is equal for schemas that allow the same values, under the same name."""
-        digest, pending = self._bare(schema)
-        closure: dict[str, str] = {}
+    def key(self, schema: Mapping[str, Any], root: Any) -> tuple[Any, ...]:
+        """Return a key that is equal for schemas that allow the same values, under the same name."""
+        number, pending = self._bare(schema)
+        closure: dict[str, int] = {}
         ahead = list(pending)
         while ahead:
             reference = ahead.pop()
+            self._budget.spend()
             if reference not in closure:
                 closure[reference], more = self._bare(self.target(reference, root))
                 ahead += more
-        return _hash([digest, sorted(closure.items())])
+        return number, tuple(sorted(closure.items()))
 
-    def _bare(self, schema: Any) -> tuple[str, frozenset[str]]:
-        """Return the digest of a schema without what does not matter for equality, and its references."""
+    def _bare(self, schema: Any) -> _Digest:
+        """Return the digest of a schema without what does not matter for equality."""
         if not isinstance(schema, Mapping):
             return self._digest(schema)
         parts = {key: self._digest(value) for key, value in schema.items() if key not in NOT_PARTS}
         if isinstance(schema.get("required"), list):
-            parts["required"] = _hash(sorted(map(str, schema["required"]))), frozenset()
-        return _joined(parts)
+            parts["required"] = self._number(tuple(sorted(map(str, schema["required"])))), _NO_REFERENCES
+        return self._joined("", parts)
 
-    def _digest(self, node: Any) -> tuple[str, frozenset[str]]:
-        """Return the digest of a part and its references, computed once: parts may be shared."""
+    def _digest(self, node: Any) -> _Digest:
+        """Return the digest of a part, computed once: parts may be shared."""
         if not isinstance(node, Mapping | list):
-            return _hash(node), frozenset()
+            return self._number((type(node), node)), _NO_REFERENCES
         known = self._digests.get(id(node))
         if known is None:
             items = node.items() if isinstance(node, Mapping) else enumerate(node)
-            digest, references = _joined({str(key): self._digest(value) for key, value in items})
+            found = self._joined(type(node).__name__, {str(key): self._digest(value) for key, value in items})
             if isinstance(node, Mapping) and isinstance(node.get("$ref"), str):
-                references |= {node["$ref"]}
-            known = self._digests[id(node)] = (node, type(node).__name__ + digest, references)
-        return known[1:]
+                found = found[0], found[1] | {node["$ref"]}
+            known = self._digests[id(node)] = (node, found)
+        return known[1]
 
+    def _joined(self, kind: str, parts: Mapping[str, _Digest]) -> _Digest:
+        number = self._number((kind, *sorted((key, each) for key, (each, _) in parts.items())))
+        references = {each for _, each in parts.values() if each}
+        return number, _NO_REFERENCES.union(*references) if references else _NO_REFERENCES
 
-def _hash(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, default=str).encode()).hexdigest()
-
-
-def _joined(parts: Mapping[str, tuple[str, frozenset[str]]]) -> tuple[str, frozenset[str]]:
-    digest = _hash(sorted((key, each) for key, (each, _) in parts.items()))
-    return digest, frozenset[str]().union(*(references for _, references in parts.values()))
+    def _number(self, content: tuple[Any, ...]) -> int:
+        """Return the number of a content, which is the same for the same content."""
+        return self._numbers.setdefault(content, len(self._numbers))

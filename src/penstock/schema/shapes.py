@@ -6,17 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..errors import LocalError
+from .budget import Budget
+from .expressions import MAX_CHARACTERS as MAX_PATTERN
 from .intersections import merged
 from .naming import Names, camel
 from .nodes import ANY, NONE, Array, Choice, Field, Node, Record, Reference, Scalar, Struct, Tuple, Union
 from .references import References
+from .wellformed import WellFormed, weight
 from .writing import INTEGER_KEYS
 
 __all__ = ["Loss", "Shapes"]
 
 MAX_STEPS: Final = 50_000
 """Nodes of a schema to visit: references that lead to several others multiply."""
+MAX_SEARCHED: Final = 500_000
+"""Nodes to look at for the targets of references, and to compare objects."""
+MAX_EXPRESSIONS: Final = 100_000
+"""Characters of all patterns."""
+MAX_CONSTANTS: Final = 1_000
+"""Constants of an enumeration: more are data, and a type of them is of no use to a person."""
+MAX_CHARACTERS: Final = 1_000
+"""Characters of a constant or a default."""
 MAX_LEVELS: Final = 64
 MAX_TITLE: Final = 40
 """Longer titles are sentences."""
@@ -66,19 +76,24 @@ class Shapes:
     Args:
         names: The names of the module.
 
-    Attributes:
-        losses: What became a type of any value, and why.
-
     """
 
     def __init__(self, names: Names) -> None:
-        self.losses: list[Loss] = []
+        self._losses: dict[Loss, None] = {}
         self._names = names
-        self._known: dict[str, Reference] = {}
+        self._known: dict[tuple[Any, ...], Reference] = {}
         self._choices: dict[tuple[str, tuple[Any, ...]], str] = {}
-        self._references = References()
+        self._formed = WellFormed()
+        self._budget = Budget(MAX_STEPS, "reading the types of the schema")
+        self._searched = Budget(MAX_SEARCHED, "comparing the types of the schema")
+        self._references = References(self._searched)
+        self._expressions = Budget(MAX_EXPRESSIONS, "reading the patterns of the schema")
         self._levels = 0
-        self._steps = 0
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What became a type of any value, and why."""
+        return list(self._losses)
 
     def read(self, schema: Any, *words: str) -> Node:
         """Return the type of a schema; `words` describe it, for names: the service, the procedure, and its part.
@@ -87,19 +102,25 @@ class Shapes:
             LocalError: The schema is too large.
 
         """
-        return self._read(schema, words, schema, f"{words[0]}.{' '.join(words[1:])}" if len(words) > 1 else words[0])
+        place = f"{words[0]}.{' '.join(words[1:])}" if len(words) > 1 else words[0]
+        formed = self.formed(schema, place)
+        return self._read(formed, words, formed, place)
+
+    def formed(self, schema: Any, place: str) -> Any:
+        """Return a schema in its form; what is left out of it is recorded."""
+
+        def report(path: str, key: str) -> None:
+            self.lose(f"{place} {path}".rstrip(), f"{key or 'it'} is malformed")
+
+        return self._formed.schema(schema, report)
 
     def lose(self, place: str, reason: str) -> Scalar:
         """Record that a part becomes any value, and return its type."""
-        loss = Loss(place, reason)
-        if loss not in self.losses:
-            self.losses.append(loss)
+        self._losses[Loss(place, reason)] = None
         return ANY
 
     def _read(self, schema: Any, words: tuple[str, ...], root: Any, place: str) -> Node:
-        self._steps += 1
-        if self._steps > MAX_STEPS:
-            raise LocalError(f"the schema has more than {MAX_STEPS} parts, references included; use fewer references")
+        self._budget.spend()
         if schema is True or schema == {}:
             return ANY
         if not isinstance(schema, Mapping):
@@ -120,10 +141,10 @@ class Shapes:
         if isinstance(schema.get("enum"), list):
             return self._constants(schema["enum"], schema, place)
         for keyword in ("anyOf", "oneOf"):
-            if isinstance(schema.get(keyword), list):
+            if keyword in schema:
                 return self._union(schema[keyword], schema, words, root, place)
-        if isinstance(schema.get("allOf"), list):
-            whole = merged(schema, lambda reference: self._references.target(reference, root))
+        if "allOf" in schema:
+            whole = merged(schema, lambda reference: self._references.target(reference, root), self._searched)
             return self._read(whole, words, root, place) if whole else self.lose(place, "allOf of parts of other types")
         kind = schema.get("type")
         if isinstance(kind, list):
@@ -142,7 +163,12 @@ class Shapes:
         if kind == "string":
             found = FORMATS.get(str(schema.get("format")), found)
             found = "bytes" if schema.get("contentEncoding") == "base64" else found
-        limits = () if kind in EXTENSIONS else _limits(schema, LIMITS.get(found, ()))
+        names = LIMITS.get(found, ())
+        size = len(schema.get("pattern", ""))
+        if size > MAX_PATTERN or not self._expressions.afford(size):
+            # A limit is a convenience: the other side checks it as well.
+            names = tuple(name for name in names if name != "pattern")
+        limits = () if kind in EXTENSIONS else _limits(schema, names)
         return Scalar(found, limits, kind if kind in EXTENSIONS else "")
 
     def _referred(self, schema: Mapping[str, Any], words: tuple[str, ...], root: Any, place: str) -> Node:
@@ -156,9 +182,13 @@ class Shapes:
 
     def _constants(self, values: list[Any], schema: Mapping[str, Any], place: str) -> Node:
         """Return the type of an enumeration of constants."""
+        if len(values) > MAX_CONSTANTS:
+            return self.lose(place, f"more than {MAX_CONSTANTS} constants")
         known = [value for value in dict.fromkeys(map(_hashable, values)) if value is not None]
         if any(not isinstance(value, str | int | float) for value in known):
             return self.lose(place, "a constant that is an object or an array")
+        if any(isinstance(value, str) and len(value) > MAX_CHARACTERS for value in known):
+            return self.lose(place, f"a constant of more than {MAX_CHARACTERS} characters")
         title = _title(schema)
         nodes = _split_constants(known)
         if len(nodes) == 1 and title and isinstance(nodes[0], Choice) and len(nodes[0].values) > 1:
@@ -174,10 +204,10 @@ class Shapes:
     def _union(
         self, schemas: list[Any], whole: Mapping[str, Any], words: tuple[str, ...], root: Any, place: str
     ) -> Node:
-        constants = [one for one in schemas if isinstance(one, Mapping) and ("const" in one or "enum" in one)]
-        values = [value for one in constants for value in ([one["const"]] if "const" in one else _listed(one["enum"]))]
+        constants = [one for one in schemas if _is_constant(one)]
+        values = [value for one in constants for value in ([one["const"]] if "const" in one else one["enum"])]
         found: list[Node] = [self._constants(values, whole, place)] if len(constants) > 1 else []
-        rest = [one for one in schemas if one not in constants] if found else schemas
+        rest = [one for one in schemas if not _is_constant(one)] if found else schemas
         objects = sum(isinstance(one, Mapping) and isinstance(one.get("properties"), Mapping) for one in rest)
         for number, schema in enumerate(rest, 1):
             tag = _tag_word(schema) if objects > 1 else ""
@@ -220,15 +250,17 @@ class Shapes:
             return self._known[key]
         struct = Struct(self._name_of(schema, words), _text(schema.get("description")), named=bool(_title(schema)))
         found = self._known[key] = Reference(struct)
-        required = schema.get("required")
+        required = frozenset(schema.get("required", ()))
         for name, each in properties.items():
             node = self._read(each, (*words, name), root, f"{place}/{name}")
-            needed = isinstance(required, list) and name in required
-            default = (each["default"],) if isinstance(each, Mapping) and "default" in each else ()
+            needed = name in required
+            default = _default(each)
             described = (
                 "" if isinstance(node, Reference) else _text(isinstance(each, Mapping) and each.get("description"))
             )
             struct.fields.append(Field(name, node, needed, described, default))
+        # Of those that have no schema, only the names are known.
+        struct.fields.extend(Field(name, ANY, True) for name in schema.get("required", ()) if name not in properties)
         if isinstance(others, Mapping) and others:
             struct.others = self._read(others, (*words, "Value"), root, f"{place}/*")
         return found
@@ -247,18 +279,25 @@ def _title(schema: Mapping[str, Any]) -> str:
     for key in ("title", "$id"):
         name = schema.get(key)
         # TypeBox numbers recursive types: T0, T1, …
-        if isinstance(name, str) and camel(name)[:1].isalpha() and len(name) <= MAX_TITLE:
+        if isinstance(name, str) and len(name) <= MAX_TITLE and camel(name)[:1].isalpha():
             if key == "title" or not (name[:1] == "T" and name[1:].isdigit()):
                 return name.rpartition("/")[2] or name
     return ""
+
+
+def _is_constant(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and ("const" in schema or "enum" in schema)
 
 
 def _hashable(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else (str(value),)
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+def _default(schema: Any) -> tuple[Any, ...]:
+    """Return the default of a field, if there is one that is not too long to be written."""
+    if not isinstance(schema, Mapping) or "default" not in schema:
+        return ()
+    return (schema["default"],) if weight(schema["default"], MAX_CHARACTERS) <= MAX_CHARACTERS else ()
 
 
 def _text(value: Any) -> str:
@@ -266,11 +305,7 @@ def _text(value: Any) -> str:
 
 
 def _limits(schema: Mapping[str, Any], keywords: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
-    return tuple(
-        (name, schema[name])
-        for name in keywords
-        if isinstance(schema.get(name), str if name == "pattern" else int | float) and schema[name] is not True
-    )
+    return tuple((name, schema[name]) for name in keywords if name in schema)
 
 
 def _split_constants(values: list[Any]) -> list[Node]:
@@ -314,19 +349,21 @@ def _mark_tag(structs: list[Struct]) -> None:
     if len(structs) < 2 or len({one.tag for one in structs if one.tag}) > 1:
         return
     known = [one.tag for one in structs if one.tag]
-    for key in known[:1] or [field.key for field in structs[0].fields]:
-        if _distinguishes(key, structs):
+    constants = [_constants_of(one) for one in structs]
+    for key in known[:1] or constants[0]:
+        values = [each[key] for each in constants if key in each]
+        kinds = {type(value) for value in values}
+        if len(values) == len(structs) == len(set(values)) and (kinds == {str} or kinds == {int}):
             for one in structs:
                 one.tag = key
             return
 
 
-def _distinguishes(key: str, structs: list[Struct]) -> bool:
-    values = [
-        field.node.values[0]
-        for one in structs
-        for field in one.fields
-        if field.key == key and field.required and isinstance(field.node, Choice) and len(field.node.values) == 1
-    ]
-    kinds = {type(value) for value in values}
-    return len(values) == len(structs) == len(set(values)) and (kinds == {str} or kinds == {int})
+def _constants_of(struct: Struct) -> dict[str, Any]:
+    """Return the values of the required fields that have only one."""
+    return {
+        field.key: field.node.values[0]
+        for field in struct.fields
+        # msgspec has no tag of an empty name.
+        if field.key and field.required and isinstance(field.node, Choice) and len(field.node.values) == 1
+    }

@@ -88,7 +88,8 @@ def river_source(api: Api, dialect: Dialect) -> list[list[str]]:
     if api.handshake is not None:
         schemas.schema(api.handshake)
     names = [client.service for client in api.clients if client.service]
-    table = ["export const services = {", *(f"  {key(name)}: {_const(name, api)}," for name in names), "};"]
+    consts = {client.service: f"{client.name}Service" for client in api.clients}
+    table = ["export const services = {", *(f"  {key(name)}: {consts[name]}," for name in names), "};"]
     example = f"/** The services: `{dialect.client}` returns a typed client. */"
     block = [example, *table, *(["", "export type Services = Server<typeof services>;"] if dialect is OLD else [])]
     imports = [
@@ -97,10 +98,6 @@ def river_source(api: Api, dialect: Dialect) -> list[list[str]]:
     ]
     before = [list(dialect.before)] if dialect.before else []
     return [imports, *before, *types.render(), *schemas.render(), UNIMPLEMENTED, *clients, block]
-
-
-def _const(service: str, api: Api) -> str:
-    return next(f"{client.name}Service" for client in api.clients if client.service == service)
 
 
 def _supported(client: Client, dialect: Dialect, api: Api) -> list[Method]:

@@ -50,7 +50,7 @@ class TypescriptTypes:
     """
 
     def __init__(self, data: str, extended: bool) -> None:
-        self.structs: list[Struct] = []
+        self.structs: dict[Struct, None] = {}
         self.choices: dict[str, Choice] = {}
         self._data = data
         self._extended = extended
@@ -82,7 +82,7 @@ class TypescriptTypes:
 
     def _declare(self, struct: Struct) -> None:
         if struct not in self.structs:
-            self.structs.append(struct)
+            self.structs[struct] = None
             for field in struct.fields:
                 self.type_of(field.node)
 

@@ -37,6 +37,10 @@ class Collectors:
         """Return the answer of the collector that has a log."""
         return links().run(self.ask(source, lambda peer: called(peer, name, question, kind), patience))
 
+    def fetch(self, source: str, work: Callable[[Peer], Awaitable[T]]) -> T:
+        """Return the result of `work` with the collector that has a log; see `ask`."""
+        return links().run(self.ask(source, work))
+
     def call_each(self, name: str, question: Any, kind: Any) -> list[Any]:
         """Return the answer of each collector, in order."""
         return [links().run(links().ask(url, lambda peer: called(peer, name, question, kind))) for url in self.urls]

@@ -14,10 +14,11 @@ import msgspec
 from ..aio.peer import Peer
 from ..errors import JournalError, JournalLocked
 from ..journal.gaps import Gap
+from ..journal.layout import Extent
 from ..journal.lock import Owner
 from ..journal.retention import Committed
 from .links import links
-from .messages import PREFIX, Commit, Hold, Named, Record
+from .messages import PREFIX, Commit, Delete, Hold, Named, Record
 from .remote import RemoteJournal
 
 __all__ = ["RemoteCoordinator"]
@@ -54,6 +55,33 @@ class RemoteCoordinator:
         asked = Commit(source=source, cursor=cursor, position=position, query=query, retain_bytes=retain_bytes)
         return int(self._call(source, "commit", asked, int))
 
+    def seek(self, source: str, reader: str, position: int) -> int:
+        """Set the position of a reader that belongs to no query, forward or back."""
+        return int(self._call(source, "seek", Commit(source=source, cursor=reader, position=position), int))
+
+    def forget(self, source: str, reader: str) -> dict[str, Committed | None]:
+        """Remove a reader that will not return."""
+        asked = Named(source=source, reader=reader)
+        found: dict[str, Committed | None] = self._call(source, "forget", asked, dict[str, Committed | None])
+        return found
+
+    def cursors_of(self, source: str, reader: str | None) -> dict[str, Committed | None]:
+        """Return the content of each cursor of a reader, or of all, by the cursor's name; None for a damaged one."""
+        asked = Named(source=source, reader=reader)
+        found: dict[str, Committed | None] = self._call(source, "cursors", asked, dict[str, Committed | None])
+        return found
+
+    def deletable(self, source: str, position: int) -> list[Extent]:
+        """Return the segments that `delete` deletes, if no reader needs them."""
+        found: list[Extent] = self._call(source, "deletable", Delete(source=source, position=position), list[Extent])
+        return found
+
+    def delete(self, source: str, position: int, *, force: bool) -> list[Extent]:
+        """Delete the segments below a position, and return them."""
+        asked = Delete(source=source, position=position, force=force)
+        found: list[Extent] = self._call(source, "delete", asked, list[Extent])
+        return found
+
     def drop(self, source: str, cursor: str) -> None:
         """Remove a cursor that belongs to no query."""
         self._call(source, "drop", Named(source=source, reader=cursor), None)
@@ -72,7 +100,7 @@ class RemoteCoordinator:
         return held
 
     def holder(self, name: str) -> Owner | None:
-        """Return the process that holds, or last held, a name; None if unknown."""
+        """Return the process that holds a name, or held it when it was killed; None if unknown."""
         owners: list[Owner | None] = self._collectors.call_each("holder", name, Owner | None)
         return max((owner for owner in owners if owner is not None), key=lambda owner: owner.since, default=None)
 

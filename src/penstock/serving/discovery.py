@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 
+from ..access.exposure import is_local
 from ..access.listening import FILES
 from ..errors import JournalError, JournalLocked, LocalError, PenstockError
 from ..journal.disk import make_folder, replace_file
@@ -28,7 +29,6 @@ from ..journal.layout import SERVED
 from ..journal.lock import Lock
 from ..urls import Url, parse_url
 from .access import JOURNAL, has_secret
-from .door import is_local
 
 __all__ = ["HOSTS", "Announcements", "Found", "address_of", "discovered"]
 

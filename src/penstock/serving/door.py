@@ -1,31 +1,30 @@
-"""The server of a collector: which addresses it may listen on, and whom it admits."""
+"""The server of a collector: whom it admits."""
 
 from __future__ import annotations
 
-import asyncio
-import hmac
-import ipaddress
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
-from ..access.listening import ENCRYPTED
+from ..access.admission import require, shows
 from ..access.references import resolved
 from ..aio.server import Server, serve
 from ..aio.service import Service
 from ..aio.setup import Admitted, Setup
-from ..errors import LocalError, PenstockError, SetupRejected
+from ..errors import LocalError
 from ..settings import Settings
-from ..urls import Url, fitting, parse_url
+from ..urls import fitting
 from .journals import ServedJournals
 
-__all__ = ["TOKEN", "Token", "check_exposure", "environment_token", "is_local", "journal_server"]
+__all__ = ["OPERATOR_TOKEN", "TOKEN", "Token", "environment_token", "journal_server"]
 
 logger = logging.getLogger("penstock.serving")
 
 TOKEN: Final = "PENSTOCK_SERVE_TOKEN"
 """The environment variable with the token that clients must show."""
+OPERATOR_TOKEN: Final = "PENSTOCK_SERVE_OPERATOR_TOKEN"
+"""The same for those who may also set and remove readers, and delete rows."""
 SETTINGS: Final = Settings(close_grace=1.0)
 """Readers follow a journal without an end, and continue elsewhere where they were cut off."""
 
@@ -33,58 +32,35 @@ Token = Callable[[], str]
 """Returns the token that clients must show. It may read a file; `LocalError` if it cannot."""
 
 
-def environment_token() -> Token | None:
-    """Return the token that the environment names; None if it names none."""
-    return (lambda: resolved(f"env:{TOKEN}")) if os.environ.get(TOKEN) else None
+def environment_token(name: str = TOKEN) -> Token | None:
+    """Return the token in a variable of the environment; None if there is none."""
+    return (lambda: resolved(f"env:{name}")) if os.environ.get(name) else None
 
 
-def journal_server(journals: ServedJournals, *urls: str, token: Token | None = None) -> Server:
+def journal_server(
+    journals: ServedJournals, *urls: str, token: Token | None = None, operator: Token | None = None
+) -> Server:
     """Return a server for journals, to be entered or awaited like that of :func:`penstock.serve`.
 
     Args:
         journals: The journals.
         urls: The addresses to listen on.
         token: Returns the token that clients must show, for each of them anew; None: they need not show any.
-
-    Raises:
-        LocalError: An address can be reached from other machines, and nothing is asked of their clients.
+        operator: Returns the token of those who may also set and remove readers, and delete rows; None: nobody may.
 
     """
-    check_exposure(urls, token)
+    from .. import Bearer
 
     async def accept(setup: Setup) -> Admitted:
-        if token is not None and not _shows(setup, await asyncio.to_thread(_current, token)):
-            raise SetupRejected("no valid token")
+        # A token in a file is read from a disk: clients wait for their turns, as for all that is read for them.
+        if operator is not None and shows(setup, Bearer(await journals.in_thread(setup.address, _current, operator))):
+            return journals.admit(setup.payload.data, operator=True)
+        if token is not None:
+            require(Bearer(await journals.in_thread(setup.address, _current, token)))(setup)
         return journals.admit(setup.payload.data)
 
     settings = fitting(SETTINGS, *urls, serving=True)
     return serve(Service(), *urls, settings=settings, acceptor=accept, on_connection=journals.connected)
-
-
-def check_exposure(urls: Iterable[str], token: object) -> None:
-    """Check that whoever can read and trim a journal from another machine must prove something."""
-    for text in urls:
-        url = parse_url(text)
-        if is_local(url):
-            continue
-        asks_for_certificates = "ca" in url.options and url.transport in ENCRYPTED
-        if token is None and not asks_for_certificates:
-            raise LocalError(
-                f"{text}: other machines could read and trim this journal; set the variable {TOKEN} to a token that "
-                "clients must show, or require client certificates with +tls://…?cert=FILE&key=FILE&ca=FILE"
-            )
-        if url.transport not in ENCRYPTED:
-            logger.warning("%s is not encrypted: the token and all rows can be read on the network; use +tls", text)
-
-
-def is_local(url: Url) -> bool:
-    """Return True if only processes of this machine can connect."""
-    if url.port is None or url.host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(url.host).is_loopback
-    except ValueError:
-        return False
 
 
 def _current(token: Token) -> str:
@@ -94,14 +70,3 @@ def _current(token: Token) -> str:
     except LocalError as error:
         logger.error("no reader is admitted, because there is no token: %s", error)
         return ""
-
-
-def _shows(setup: Setup, token: str) -> bool:
-    """Return True if a client has shown the token."""
-    from .. import Bearer, Metadata
-
-    try:
-        shown = Metadata.decode(setup.payload.metadata).auth
-    except PenstockError:
-        return False
-    return isinstance(shown, Bearer) and token != "" and hmac.compare_digest(shown.token.encode(), token.encode())

@@ -11,20 +11,20 @@ import struct
 from array import array
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import xxhash
 
 from ..errors import JournalError
 
-__all__ = ["HEAD_BYTES", "Assembler", "Form", "Head", "decode_rows", "encode_rows", "pieces"]
+__all__ = ["HEAD_BYTES", "PIECE_BYTES", "Assembler", "Form", "Head", "decode_rows", "encode_rows", "pieces"]
 
 _HEAD = struct.Struct("<QQQQB7x")
 HEAD_BYTES = _HEAD.size
 _CHECKSUM_BYTES = 16
 _MAX_BODY_BYTES = 1 << 32
-_PIECE_BYTES = 65_536
+PIECE_BYTES: Final = 65_536
 """The bytes of an item: large enough to be sent without another copy, small enough for a fine credit."""
 
 
@@ -83,7 +83,7 @@ def decode_rows(body: pa.Buffer) -> pa.RecordBatch:
 
 def pieces(content: pa.Buffer) -> pa.RecordBatch:
     """Return bytes as items to send, without copying them."""
-    ends = array("i", range(0, content.size, _PIECE_BYTES))
+    ends = array("i", range(0, content.size, PIECE_BYTES))
     ends.append(content.size)
     data = pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, pa.py_buffer(ends), content])
     return pa.RecordBatch.from_arrays([data], ["data"])

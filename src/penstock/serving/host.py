@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
 
+from ..access.exposure import check_exposure
 from ..access.listening import server_tls, without_files
 from ..aio.server import Server
 from ..errors import LocalError
 from .access import require_bytes
 from .discovery import Announcements, address_of
-from .door import Token, journal_server
+from .door import TOKEN, Token, journal_server
 from .journals import ServedJournals
 
 __all__ = ["Host", "Listening", "check"]
@@ -37,15 +38,20 @@ class Listening:
     """A file with its key, if that is not in the same file."""
     token: Token | None = None
     """Returns the token that clients must show; None: they need not show any."""
+    operator: Token | None = None
+    """Returns the token of those who may also set and remove readers, and delete rows; None: nobody may."""
     address: str | None = None
     """The URL by which clients reach it, if that is not the first address."""
+    allow_anonymous: bool = False
+    """Clients of other machines need not show anything: anybody can read and trim the journals."""
 
 
 def check(where: Listening) -> list[str]:
     """Return the URLs to listen on, with their certificates.
 
     Raises:
-        LocalError: Something is not valid, or a file cannot be read.
+        LocalError: Something is not valid, a file cannot be read, or other machines can reach an address and nothing is
+            asked of their clients.
 
     """
     if not where.urls:
@@ -54,8 +60,11 @@ def check(where: Listening) -> list[str]:
         require_bytes(url)
     address_of(where.urls[0], where.address)
     urls = server_tls(where.urls, where.cafile, where.cert, where.key)
-    if where.token is not None and not where.token():
-        raise LocalError("the token that clients must show is empty")
+    for token in (where.token, where.operator):
+        if token is not None and not token():
+            raise LocalError("the token that clients must show is empty")
+    remedy = f"a token in the variable {TOKEN} or"
+    check_exposure(urls, authenticated=where.token is not None, allowed=where.allow_anonymous, remedy=remedy)
     return urls
 
 
@@ -101,7 +110,7 @@ class Host:
 
     async def __aenter__(self) -> Host:
         where = self._listening
-        self._server = await journal_server(self._journals, *check(where), token=where.token)
+        self._server = await journal_server(self._journals, *check(where), token=where.token, operator=where.operator)
         self._announcements = Announcements(address_of(self._server.urls[0], where.address))
         self._announcing = asyncio.create_task(self._announce(self._announcements))
         return self

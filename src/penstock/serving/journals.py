@@ -5,25 +5,39 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, TypeVar
 
 import msgspec
 
 from ..aio.service import Service
 from ..aio.setup import Admitted
+from ..aio.shares import Client
 from ..connection import Connection
 from ..errors import ApplicationError, LocalError, SetupRejected
 from ..journal.layout import check_name
 from .access import JOURNAL, Selection
+from .capacity import Capacity
 from .messages import STANDBY
-from .service import Authorize, Capacity, Routes, read_and_commit
+from .service import Action, Authorize, Routes, read_and_commit
 
 __all__ = ["ServedJournals", "journal_names"]
 
+OPERATOR: Final = "operator"
+"""The principal of clients that have shown the operator's token."""
+
+P = TypeVar("P")
+T = TypeVar("T")
+
 logger = logging.getLogger("penstock.serving")
+
+
+def by_role(connection: Connection, action: Action) -> bool:
+    """Allow everything to operators, and to others what a Spark query needs."""
+    return connection.principal == OPERATOR or read_and_commit(connection, action)
 
 
 @dataclass(eq=False)
@@ -43,14 +57,14 @@ class ServedJournals:
 
     Args:
         folders: The folder of each journal, by name.
-        authorize: Decides what a client may do.
+        authorize: Decides what a client may do; by default operators may do everything, and others read and commit.
 
     Raises:
         LocalError: A journal is not a folder of this machine.
 
     """
 
-    def __init__(self, folders: Mapping[str, str], *, authorize: Authorize = read_and_commit) -> None:
+    def __init__(self, folders: Mapping[str, str], *, authorize: Authorize = by_role) -> None:
         self._authorize = authorize
         self._capacity = Capacity()
         self._journals = {name: self._served(name, folder) for name, folder in folders.items()}
@@ -66,6 +80,10 @@ class ServedJournals:
     def connections(self, name: str) -> int:
         """Return the number of clients of a journal."""
         return len(self._journals[name].connections)
+
+    async def in_thread(self, client: Client, function: Callable[[P], T], argument: P) -> T:
+        """Return the result of a function that waits for the disk, when it is the client's turn."""
+        return await self._capacity.in_thread(client, lambda: function(argument))
 
     async def replace(self, folders: Mapping[str, str]) -> None:
         """Serve these journals from now on. Clients of those that stay notice nothing; the others are disconnected."""
@@ -92,13 +110,16 @@ class ServedJournals:
                 self._leaving.add(task)
                 task.add_done_callback(self._leaving.discard)
 
-    def admit(self, data: bytes) -> Admitted:
-        """Return the service of the journal that a client's set-up names; `SetupRejected` if there is none."""
+    def admit(self, data: bytes, *, operator: bool = False) -> Admitted:
+        """Return the service of the journal that a client's set-up names; `SetupRejected` if there is none.
+
+        An `operator` may do everything.
+        """
         self._check_standby()
         name = self._named(data)
         served = self._journals.get(name or "")
         if served is not None:
-            return Admitted(served, served.service)
+            return Admitted(served, served.service, OPERATOR if operator else "")
         what = f"the journal {name!r} is not served here" if name else "the URL names no journal"
         raise SetupRejected(
             f"JournalMissing: {what}; those that are: {', '.join(sorted(self._journals)) or 'none'}; the option "

@@ -24,10 +24,11 @@ from ..errors import (
     SessionError,
     SetupRejected,
 )
+from ..journal.ports import Refused
 from ..settings import Settings
 from ..urls import fitting
 from .access import alternatives, target
-from .messages import STANDBY, error_of, refusal_of
+from .messages import NOT_ALLOWED, STANDBY, error_from, refusal_of
 
 __all__ = ["PATIENCE", "Links", "close_links", "links"]
 
@@ -133,8 +134,8 @@ class Links:
     async def ask(self, url: str, work: Callable[[Peer], Awaitable[T]], patience: float = PATIENCE) -> T:
         """Return the result of `work` with the connection to a collector; it is repeated after the loss of a link.
 
-        Raises the errors of the journal that the collector has sent, and `JournalError` if it cannot be reached, or
-        refuses.
+        Raises the errors of the journal that the collector has sent, `LocalError` if the request is not valid, and
+        `JournalError` if the collector cannot be reached, or refuses.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience
@@ -166,15 +167,17 @@ def _may_pass(error: PenstockError) -> bool:
     return isinstance(error, SessionError | SessionClosed)
 
 
-def _refused(url: str, error: PenstockError) -> JournalError:
+def _refused(url: str, error: PenstockError) -> PenstockError:
     if isinstance(error, SetupRejected):
         return refusal_of(error.message, url) or JournalError(
             f"{url}: the collector refuses this client ({error.message}); check its credentials"
         )
+    if isinstance(error, Rejected) and NOT_ALLOWED in error.message:
+        return Refused(f"{url}: {error.message}")
     if isinstance(error, Rejected):
-        return JournalError(f"{url}: the request was refused ({error.message}); does it serve a journal, with --serve?")
+        return Refused(f"{url}: the request was refused ({error.message}); does it serve a journal, with --serve?")
     assert isinstance(error, ApplicationError)
-    return error_of(error.message, url)
+    return error_from(error, url)
 
 
 _links: Links | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -17,23 +17,31 @@ from ..errors import (
     JournalLocked,
     JournalMismatch,
     JournalMissing,
+    LocalError,
+    PenstockError,
 )
 from ..journal.gaps import Gap
 from ..journal.lock import Owner
+from ..texts import shown_line
 
 __all__ = [
+    "NOT_ALLOWED",
     "PREFIX",
     "STANDBY",
     "Commit",
+    "Delete",
     "Describe",
     "Description",
+    "File",
     "Hold",
     "LogState",
     "Named",
     "Read",
     "Record",
     "answered",
+    "check_owner",
     "decode",
+    "error_from",
     "error_of",
     "failure",
     "refusal_of",
@@ -41,11 +49,19 @@ __all__ = [
 
 PREFIX: Final = "penstock.journal."
 """The beginning of the reserved routes."""
+NOT_ALLOWED: Final = "is not allowed to this client"
+"""In the refusal of a request."""
 STANDBY: Final = "this collector stands by"
 """In the refusal of a collector whose logs another one continues: readers ask that one, or again later."""
 
+MAX_HOST_CHARS: Final = 255
+MAX_PROCESS: Final = 1 << 32
+
 T = TypeVar("T")
 Span = tuple[int, int]
+Position = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+"""A position in a question; the number of the format's own limit."""
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 
 _ERRORS: Final = {
     kind.__name__: kind
@@ -76,6 +92,13 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     reader: str | None = None
 
+    @property
+    def named(self) -> str:
+        """The reader; `Invalid` without one."""
+        if self.reader is None:
+            raise Invalid(message="the reader is missing")
+        return self.reader
+
 
 class Describe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A question about a log; each field asks for one more part of the description."""
@@ -83,15 +106,17 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: str
     uuid: str | None = None
     """The log that is meant; another one of this name is an error."""
-    segments: int | None = None
+    segments: Position | None = None
     """The segments that end after this position."""
-    gaps: tuple[int | None, int | None] | None = None
+    timed: bool = False
+    """With the times of their rows."""
+    gaps: tuple[Position | None, Position | None] | None = None
     """The losses in a range."""
-    damage: tuple[int | None, int | None, bool] | None = None
+    damage: tuple[Position | None, Position | None, bool] | None = None
     """The damage in a range, and whether that of records without rows is included."""
-    locate: int | None = None
+    locate: Position | None = None
     """The batch with this row."""
-    split: tuple[int, int, int | None, int | None] | None = None
+    split: tuple[Position, Position, Count | None, Count | None] | None = None
     """The parts of a range, with at most so many rows and bytes."""
 
 
@@ -102,7 +127,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     first: int
     end: int
     segments: list[tuple[int, int, int, Span | None]] | None = None
-    """First position, end position, bytes, and the times of the first and the last row if known."""
+    """First position, end position, bytes, and the times of the earliest and the latest row if known."""
     gaps: list[Gap] | None = None
     damage: list[Span] | None = None
     batch: Span | None = None
@@ -114,10 +139,29 @@ class Read(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     source: str
     uuid: str
-    first: int
-    end: int
+    first: Position
+    end: Position
     columns: list[str] | None = None
     skip_records: bool = False
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A request for a file of a log."""
+
+    source: str
+    name: str
+    limit: Count | None = None
+    """The bytes that are wanted; None: all that there are now."""
+
+
+class Delete(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Segments to delete."""
+
+    source: str
+    position: int
+    """Those below it."""
+    force: bool = False
+    """Also rows that readers have not committed."""
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -126,8 +170,9 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: str
     cursor: str
     position: int
+    """It is compared with the end of the log when it is recorded, whatever it is."""
     query: str | None = None
-    retain_bytes: int | None = None
+    retain_bytes: Count | None = None
     """Trim the log, and keep this many bytes below the position; None: set the position, even to a lower one."""
 
 
@@ -161,6 +206,14 @@ def answered(data: bytes, kind: Any) -> Any:
         raise JournalError(f"the collector has sent an answer that is not one ({error}); update Penstock") from None
 
 
+def check_owner(owner: Owner) -> None:
+    """Check what a client says of its process, which is stored, and shown to others; `Invalid` if it is not valid."""
+    if len(owner.host) > MAX_HOST_CHARS or shown_line(owner.host) != owner.host:
+        raise Invalid(message=f"the host of a process has up to {MAX_HOST_CHARS} printable characters")
+    if not (0 <= owner.pid < MAX_PROCESS and 0 <= owner.parent < MAX_PROCESS and owner.since.tzinfo is not None):
+        raise Invalid(message="a process has a number, its parent's, and the time of its start with a zone")
+
+
 def failure(error: JournalError) -> ApplicationError:
     """Return the error to send to a client, which `error_of` turns into the same one."""
     name = next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _ERRORS)
@@ -172,6 +225,11 @@ def error_of(text: str, where: str) -> JournalError:
     name, _, rest = text.partition(": ")
     kind = _ERRORS.get(name)
     return JournalError(f"{where}: {text}") if kind is None else kind(f"{where}: {rest}")
+
+
+def error_from(error: ApplicationError, where: str) -> PenstockError:
+    """Return the error that a collector's answer stands for: this side's own if the request was not valid."""
+    return LocalError(f"{where}: {error.message}") if isinstance(error, Invalid) else error_of(error.message, where)
 
 
 def refusal_of(text: str, where: str) -> JournalError | None:

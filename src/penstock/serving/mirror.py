@@ -8,7 +8,7 @@ from asyncio import sleep
 from typing import Final
 
 from ..aio.peer import Peer
-from ..errors import JournalError, JournalMissing
+from ..errors import JournalError, JournalMissing, LocalError
 from .collectors import Collectors, called
 from .links import Links, links
 from .messages import PREFIX, LogState, answered, error_of
@@ -81,7 +81,7 @@ class Mirror:
         while time.monotonic() - self._asked < IDLE_SECONDS:
             try:
                 await links().ask(url, lambda peer: self._followed_by(peer, url))
-            except JournalError:
+            except (JournalError, LocalError):
                 # The collector refuses, and it may go on to do so: it must not be asked without a pause.
                 await sleep(REFUSED_SECONDS)
         with self._lock:

@@ -44,7 +44,15 @@ class Readers(Generic[R]):
                 f"source {source!r} is log {reader.uuid} now, not log {uuid}: it was removed and collected again; read "
                 "that one from its beginning"
             )
-        yield reader
+        try:
+            yield reader
+        except GeneratorExit:
+            # What was read with it is continued later, perhaps with another one.
+            self._keep(reader)
+            raise
+        self._keep(reader)
+
+    def _keep(self, reader: R) -> None:
         with self._lock:
             self._idle[id(reader)] = reader
             if len(self._idle) > MAX_IDLE:

@@ -8,9 +8,11 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from ..errors import DataLost, JournalCorrupt, JournalMismatch, LocalError
+from ..errors import JournalCorrupt, JournalMismatch
+from ..journal.bounds import lost_rows
+from ..journal.counts import check_span
 from ..journal.gaps import Gap
-from ..journal.layout import Extent, bytes_between
+from ..journal.layout import Extent, bytes_between, is_source
 from .collectors import Collectors
 from .messages import Describe, Description, LogState
 from .mirror import Mirror
@@ -36,7 +38,9 @@ class RemoteJournal:
 
     def sources(self) -> list[str]:
         """Return the names of the logs, in order; `JournalError` if a collector cannot be reached."""
-        return sorted(source for source, state in self.mirror.states().items() if not state.awaited)
+        states = self.mirror.states().items()
+        # Names are printed, and become folders of copies.
+        return sorted(source for source, state in states if not state.awaited and is_source(source))
 
     def is_awaited(self, source: str) -> bool:
         """Return True if the log `source` has a collector that has received nothing yet."""
@@ -111,8 +115,14 @@ class RemoteReader:
         assert batch is not None
         return batch
 
-    def segments(self) -> list[Extent]:
-        """Return the rows and bytes of each segment, in order; the collector is asked for new ones only."""
+    def segments(self, *, timed: bool = False) -> list[Extent]:
+        """Return the rows and bytes of each segment, in order; the collector is asked for new ones only.
+
+        With `timed` it is asked for all of them, with their times.
+        """
+        if timed:
+            found = self._describe(segments=self.first, timed=True).segments or []
+            return [Extent(*each) for each in found]
         if not self._extents or self._extents[-1].end < self.end:
             known = self._extents[:-1]
             found = self._describe(segments=known[-1].end if known else 0).segments or []
@@ -141,17 +151,15 @@ class RemoteReader:
         return self._describe(damage=(start, end, records)).damage or []
 
     def _check(self, start: int, end: int) -> None:
-        if not 0 <= start <= end:
-            raise LocalError(f"{self._journal.url}: there is no range from {start} to {end}; positions start at 0")
+        where = f"{self._journal.url}: source {self.source!r}"
+        check_span(where, start, end)
         if end > self.end:
             found = self._describe()
             self.first, self.end = found.first, found.end
-        if start < min(self.first, end) or end > self.end:
-            raise DataLost(
-                f"{self._journal.url}: not all positions from {start} to {end - 1} are in the log {self.source!r}, "
-                f"which holds {self.first} to {self.end - 1}; read the existing rows, or start again at the earliest "
-                "position"
-            )
+        if start < min(self.first, end):
+            raise lost_rows(self, where, start, min(self.first, end))
+        if end > self.end:
+            raise lost_rows(self, where, max(start, self.end), end)
 
     def _describe(self, question: Describe | None = None, **parts: object) -> Description:
         asked = question or Describe(source=self.source, uuid=self.uuid, **parts)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from ..journal.rows import check, merge_small
 from .collectors import Collectors
 from .frames import Assembler, Form, Head, decode_rows
 from .links import links
-from .messages import PREFIX, Named, Read, error_of
+from .messages import PREFIX, Named, Read, error_from
 
 __all__ = ["read_rows"]
 
@@ -92,7 +92,7 @@ class _Range:
                     for head, body in assembler.feed(part):
                         yield from self._rows(head, body)
         except ApplicationError as error:
-            raise error_of(error.message, self._where()) from error
+            raise error_from(error, self._where()) from error
         finally:
             coming.cancel()
             # Without waiting: a generator may be closed when the interpreter, and with it the loop's thread, ends.

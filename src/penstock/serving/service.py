@@ -4,40 +4,53 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import ExitStack, aclosing
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
-import pyarrow as pa
 
 from ..aio.service import Service
 from ..aio.setup import current_connection
-from ..aio.threads import ended
+from ..aio.shares import Client, client_of
 from ..connection import Connection
-from ..errors import Invalid, JournalError, JournalLocked, LocalError, Rejected
+from ..errors import Invalid, JournalError, JournalLocked, JournalUnavailable, LocalError, Rejected
+from ..functions import check_plain
 from ..journal.coordinator import FolderCoordinator
 from ..journal.format import SCHEMA
 from ..journal.journal import Journal
+from ..journal.layout import Extent
 from ..journal.ports import LogReader
 from ..journal.reader import JournalReader
 from ..payload import Payload
-from .frames import pieces
-from .messages import PREFIX, Commit, Describe, Description, Hold, Named, Read, Record, decode, failure
-from .ranges import chunks
+from .capacity import Capacity
+from .files import content_of, files_of
+from .messages import (
+    NOT_ALLOWED,
+    PREFIX,
+    Commit,
+    Delete,
+    Describe,
+    Description,
+    File,
+    Hold,
+    Named,
+    Read,
+    Record,
+    check_owner,
+    decode,
+    failure,
+)
+from .paced import Paced
+from .ranges import Part, Place, chunks
 from .readers import Readers
+from .reading import RangeReading
 from .watch import Watch, states
 
-__all__ = ["Action", "Authorize", "Capacity", "Routes", "read_and_commit", "serve_journal"]
+__all__ = ["Action", "Authorize", "Routes", "read_and_commit", "serve_journal"]
 
-THREADS: Final = 4
-"""Requests of a server that wait for the disk at once; more of them wait for their turn."""
-
-MAX_READS: Final = 128
-"""Ranges that are sent at once: each holds two chunks, also if its client takes nothing."""
 MAX_PARTS: Final = 100_000
 """Parts of a range in one answer."""
 
@@ -53,6 +66,10 @@ class Action(StrEnum):
     """Commit a reader's position, which trims the journal, and record rows that were skipped."""
     FORGET = "forget"
     """Remove a reader of somebody else, so that it holds nothing back."""
+    SEEK = "seek"
+    """Set the position of a reader that belongs to no query."""
+    DELETE = "delete"
+    """Delete rows, although readers may need them."""
 
 
 Authorize = Callable[[Connection, Action], bool]
@@ -61,7 +78,7 @@ Authorize = Callable[[Connection, Action], bool]
 
 def read_and_commit(connection: Connection, action: Action) -> bool:
     """Allow everything that a Spark query needs: to read and to commit. The default of `serve_journal`."""
-    return action is not Action.FORGET
+    return action in (Action.READ, Action.COMMIT)
 
 
 def serve_journal(service: Service, path: str | os.PathLike[str], *, authorize: Authorize = read_and_commit) -> None:
@@ -79,23 +96,18 @@ def serve_journal(service: Service, path: str | os.PathLike[str], *, authorize: 
     Routes(path, authorize, Capacity()).register(service)
 
 
-class Capacity:
-    """What the journals of a server share, so that many of them need no more than one."""
-
-    def __init__(self) -> None:
-        self.threads = ThreadPoolExecutor(THREADS, "penstock-journal")
-        self.reads = 0
-
-
 class Routes:
     """The handlers of one journal; see `serve_journal`."""
 
     def __init__(self, path: str | os.PathLike[str], authorize: Authorize, capacity: Capacity) -> None:
         if "://" in os.fspath(path):
             raise LocalError(f"{path} is not a folder of this machine; serve the journal where it is written")
+        # A coroutine would be true, and allow everything.
+        check_plain(authorize, "authorize")
         self._journal = journal = Journal(path)
         self._authorize = authorize
         self._coordinator = FolderCoordinator(journal.path)
+        self._coordinator.sweep()
         self._readers = Readers(journal.reader)
         self._hot = Readers(partial(JournalReader, journal.path))
         self._capacity = capacity
@@ -105,14 +117,21 @@ class Routes:
         """Add the routes to a service."""
         self._call(service, "list", None, Action.READ, lambda _: states(self._journal))
         self._call(service, "describe", Describe, Action.READ, self._describe)
-        self._call(service, "readers", Named, Action.READ, lambda asked: self._coordinator.cursors(asked.source))
-        self._call(service, "losses", Named, Action.READ, lambda asked: self._coordinator.recorded(asked.source))
-        self._call(service, "holder", str, Action.READ, self._coordinator.holder)
+        desk = self._coordinator
+        self._call(service, "readers", Named, Action.READ, lambda asked: desk.cursors(asked.source))
+        self._call(service, "cursors", Named, Action.READ, lambda asked: desk.cursors_of(asked.source, asked.reader))
+        self._call(service, "losses", Named, Action.READ, lambda asked: desk.recorded(asked.source))
+        self._call(service, "holder", str, Action.READ, desk.holder)
+        self._call(service, "deletable", Delete, Action.READ, lambda each: desk.deletable(each.source, each.position))
+        self._call(service, "files", Named, Action.READ, lambda asked: files_of(self._journal.path, asked.source))
         self._call(service, "commit", Commit, Action.COMMIT, self._commit)
-        self._call(service, "drop", Named, Action.COMMIT, self._drop)
-        self._call(service, "record", Record, Action.COMMIT, self._record)
-        self._call(service, "forget", Named, Action.FORGET, self._forget)
+        self._call(service, "drop", Named, Action.COMMIT, lambda asked: desk.drop(asked.source, asked.named))
+        self._call(service, "record", Record, Action.COMMIT, lambda asked: desk.record(asked.source, asked.losses))
+        self._call(service, "seek", Commit, Action.SEEK, self._seek)
+        self._call(service, "forget", Named, Action.FORGET, lambda asked: desk.forget(asked.source, asked.named))
+        self._call(service, "delete", Delete, Action.DELETE, self._delete)
         service.stream(f"{PREFIX}read")(self.read)
+        service.stream(f"{PREFIX}file")(self.file)
         service.stream(f"{PREFIX}follow")(self.follow)
         service.stream(f"{PREFIX}hold")(self.hold)
 
@@ -124,56 +143,43 @@ class Routes:
 
         service.call(f"{PREFIX}{name}")(handle)
 
-    async def read(self, request: Payload) -> AsyncIterator[pa.RecordBatch]:
-        """Yield the frames of a range, as the client's credit allows."""
+    def read(self, request: Payload) -> Paced:
+        """Return the frames of a range, which are read as the client's credit allows."""
         self._check(Action.READ)
         asked = decode(request.data, Read)
         unknown = set(asked.columns or ()) - set(SCHEMA.names)
         if unknown or asked.columns == []:
             raise Invalid(message=f"the columns of a journal are {', '.join(SCHEMA.names)}")
-        if self._capacity.reads >= MAX_READS:
-            # Clients of ours try again after this text.
-            raise Rejected(message=f"max_streams ({MAX_READS}) of this server's journals are open")
-        self._capacity.reads += 1
-        try:
-            async with aclosing(self._read_ahead(self._parts(asked))) as parts:
-                async for part in parts:
-                    yield pieces(part)
-        finally:
-            self._capacity.reads -= 1
+        reading = RangeReading(asked.first, partial(self._parts, asked), self._in_thread)
+        return Paced(reading, self._capacity.reads, current_connection())
 
-    async def _read_ahead(self, parts: Generator[pa.Buffer, None, None]) -> AsyncGenerator[pa.Buffer, None]:
-        """Yield parts; the next one is read while one is sent."""
-        # A client that goes away waits for it: a generator that runs cannot be closed.
-        coming = asyncio.ensure_future(self._in_thread(lambda: next(parts, None)))
-        try:
-            while (part := await coming) is not None:
-                coming = asyncio.ensure_future(self._in_thread(lambda: next(parts, None)))
-                yield part
-        finally:
-            await asyncio.gather(coming, return_exceptions=True)
-            await self._in_thread(parts.close)
+    def file(self, request: Payload) -> Paced:
+        """Return the bytes of a file of a log, which are read as the client's credit allows."""
+        self._check(Action.READ)
+        asked = decode(request.data, File)
+        content = partial(content_of, self._journal.path, asked.source, asked.name, asked.limit)
+        return Paced(RangeReading(0, content, self._in_thread), self._capacity.reads, current_connection())
 
-    def _parts(self, asked: Read) -> Generator[pa.Buffer, None, None]:
+    def _parts(self, asked: Read, place: Place) -> Generator[Part, None, None]:
         with self._hot.lend(asked.source, asked.uuid) as hot:
             whole = partial(self._journal.reader, asked.source)
-            yield from chunks(
-                hot, whole, asked.first, asked.end, columns=asked.columns, skip_records=asked.skip_records
-            )
+            yield from chunks(hot, whole, place, asked.end, columns=asked.columns, skip_records=asked.skip_records)
 
     async def follow(self, request: Payload) -> AsyncIterator[bytes]:
         """Yield the states of all logs, then their changes."""
         self._check(Action.READ)
-        async with aclosing(self._watch.changes()) as changes:
-            async for changed in changes:
-                yield msgspec.json.encode(changed)
+        with self._capacity.follows.taken(client_of(current_connection())):
+            async with aclosing(self._watch.changes()) as changes:
+                async for changed in changes:
+                    yield msgspec.json.encode(changed)
 
     async def hold(self, request: Payload) -> AsyncIterator[bytes]:
         """Hold a reader's name for a client until it cancels, or is gone. The first item says that it is held."""
         self._check(Action.COMMIT)
         asked = decode(request.data, Hold)
+        check_owner(asked.owner)
         # The client may be gone before the thread has the lock.
-        with ExitStack() as locks:
+        with self._capacity.hold(client_of(current_connection())), ExitStack() as locks:
             if not await self._in_thread(lambda: self._take(asked, locks)):
                 raise failure(JournalLocked(f"another process reads as {asked.name!r}"))
             yield b"held"
@@ -188,12 +194,15 @@ class Routes:
     def _check(self, action: Action) -> None:
         connection = current_connection()
         if not self._authorize(connection, action):
-            raise Rejected(message=f"{action} is not allowed to this client; ask who runs the collector")
+            raise Rejected(message=f"{action} {NOT_ALLOWED}; ask who runs the collector, or show the operator's token")
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Return the result of work that may wait for the disk; errors of the journal are sent to the client."""
+        client: Client = client_of(current_connection())
         try:
-            return await ended(asyncio.get_running_loop().run_in_executor(self._capacity.threads, work))
+            return await self._capacity.in_thread(client, work)
+        except JournalUnavailable as error:
+            raise Rejected(message=f"{error}; try again later") from error
         except JournalError as error:
             raise failure(error) from error
         except LocalError as error:
@@ -211,7 +220,7 @@ class Routes:
                 if asked.segments is None
                 else [
                     (each.first, each.end, each.size, each.times)
-                    for each in reader.segments()
+                    for each in reader.segments(timed=asked.timed)
                     if each.end > asked.segments
                 ],
                 gaps=None if asked.gaps is None else reader.gaps(*asked.gaps),
@@ -228,21 +237,11 @@ class Routes:
             return self._coordinator.commit(source, cursor, position, query=asked.query)
         return self._coordinator.trim(source, cursor, position, query=asked.query, retain_bytes=asked.retain_bytes)
 
-    def _drop(self, asked: Named) -> None:
-        if asked.reader is None:
-            raise LocalError("the reader is missing")
-        cursor = self._coordinator.cursors(asked.source).get(asked.reader)
-        # A cursor that belongs to a query is removed by `forget` alone.
-        if cursor is not None and cursor.query is None:
-            self._coordinator.drop(asked.source, asked.reader)
+    def _seek(self, asked: Commit) -> int:
+        return self._coordinator.seek(asked.source, asked.cursor, asked.position)
 
-    def _record(self, asked: Record) -> None:
-        self._coordinator.record(asked.source, asked.losses)
-
-    def _forget(self, asked: Named) -> Any:
-        if asked.reader is None:
-            raise LocalError("the reader is missing")
-        return self._journal.forget(asked.source, asked.reader)
+    def _delete(self, asked: Delete) -> list[Extent]:
+        return self._coordinator.delete(asked.source, asked.position, force=asked.force)
 
 
 def _check_parts(reader: LogReader, first: int, end: int, max_rows: int | None, max_bytes: int | None) -> None:

@@ -53,7 +53,7 @@ class Subscription(
         """Return the request with this data; `Invalid` if it is not one."""
         try:
             asked = _decoded(data)
-            if isinstance(asked.start, int) and asked.start < 0:
+            if any(isinstance(place, int) and place < 0 for place in (asked.start, asked.end)):
                 raise ValueError("a position is not negative")
             if isinstance(asked.start, str) and asked.start not in (NEW, EARLIEST):
                 asked.since()

@@ -91,6 +91,7 @@ class Watch:
     def __init__(self, journal: Journal, executor: Executor) -> None:
         self._scan = Scan(journal)
         self._executor = executor
+        # Replaced, and never changed: each follower remembers the ones that it was told.
         self._states: dict[str, LogState] = {}
         self._followers: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
@@ -117,7 +118,7 @@ class Watch:
                 changed = [state for source, state in self._states.items() if told.get(source) != state]
                 tells = first or changed or gone
                 # Before the caller has them: what changes meanwhile must be told next.
-                first, told = False, dict(self._states)
+                first, told = False, self._states
                 if tells:
                     yield changed + gone
         finally:

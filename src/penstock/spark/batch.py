@@ -10,7 +10,6 @@ from .options import SourceOptions
 from .partitions import JournalPartition, split
 from .places import ENDS, STARTS, place_in
 from .planning import Planner
-from .pushdown import Needed
 from .survey import Span
 from .troubles import Troubles
 from .view import JournalView
@@ -18,10 +17,8 @@ from .view import JournalView
 __all__ = ["plan"]
 
 
-def plan(options: SourceOptions, needed: Needed) -> list[InputPartition]:
-    """Return the partitions with all needed rows between the start and the end of the options.
-
-    Logs that are not needed are not looked at.
+def plan(options: SourceOptions) -> list[InputPartition]:
+    """Return the partitions with all rows between the start and the end of the options.
 
     Raises:
         LocalError: A source to read does not exist, or the options are those of a stream.
@@ -30,13 +27,13 @@ def plan(options: SourceOptions, needed: Needed) -> list[InputPartition]:
     """
     if options.url is not None:
         raise LocalError('a batch reads what is in the journal; the option "url" is for streams')
-    view = JournalView(options, needed=needed.has)
+    view = JournalView(options)
     Troubles(options, view).refresh(bounded=True)
     view.require_sources(
         {STARTS.name_of(options.starting): options.starting, ENDS.name_of(options.ending): options.ending}
     )
-    ranges = {source: needed.within(_range(options, view, source)) for source in sorted(view.readers)}
-    parts = split(Planner(options, view).plan_once(ranges, needed), options.tasks, view.segments)
+    ranges = {source: _range(options, view, source) for source in sorted(view.readers)}
+    parts = split(Planner(options, view).plan_once(ranges), options.tasks, view.segments)
     # For an empty list, Spark creates a partition that is None.
     return [*with_collector(options, parts)] or [JournalPartition([])]
 

@@ -12,6 +12,7 @@ Python process of a killed driver and the source of its successor therefore neve
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import socket
@@ -19,15 +20,19 @@ import time
 from collections.abc import Mapping, Set
 from typing import Final
 
-from ..errors import JournalCorrupt, JournalError, JournalLocked, JournalMismatch, LocalError
+from ..errors import JournalError, JournalLocked, JournalMismatch, LocalError
 from ..journal.coordinator import coordinator_of
-from ..journal.ports import Hold
+from ..journal.layout import is_served
+from ..journal.lock import Owner
+from ..journal.ports import Hold, Refused
 from ..journal.retention import reader_of
 
 __all__ = ["Cursor"]
 
 logger = logging.getLogger("penstock.spark")
 
+_LASTING: Final = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.ENOTSUP, errno.ENOSYS}
+"""What a disk answers that may not be written to, has no locks, or has another file in the way."""
 PATIENCE: Final = 10.0
 """Seconds: the source of a killed driver ends at its next request, which takes a moment."""
 RETRY: Final = 0.1
@@ -68,7 +73,8 @@ class Cursor:
         Raises:
             JournalMismatch: The name belongs to another query.
             JournalLocked: Another process reads for this query, and continues.
-            LocalError: The journal is read-only.
+            LocalError: This query may not write to the journal.
+            JournalError: A disk or network does not respond. Call it again.
 
         """
         if not positions:
@@ -83,9 +89,9 @@ class Cursor:
             if settled or self._name == self._reader:
                 for source in positions.keys() - self._positions.keys():
                     self._set_position(source, positions[source])
-        except (JournalLocked, JournalMismatch, JournalCorrupt):
-            raise
-        except (OSError, JournalError) as error:
+        except JournalError as error:
+            if not _is_refused(error):
+                raise
             raise LocalError(
                 f"journal {self._journal} cannot record what this query commits ({error}); "
                 "make it writable, or omit the option reader and let another query trim it"
@@ -137,9 +143,8 @@ class Cursor:
                 if self._lock is None and self._is_sibling(self._reader):
                     self._join(part)
                 elif self._lock is None and time.monotonic() > deadline:
-                    raise JournalLocked(
-                        f"journal {self._journal}: {self._coordinator.holder(self._reader)} reads it as "
-                        f"{self._reader!r} for another driver; stop it, or give this query a reader name of its own"
+                    raise self._in_use(
+                        self._reader, "for another driver; stop it, or give this query a reader name of its own"
                     )
                 elif self._lock is None:
                     time.sleep(RETRY)
@@ -196,20 +201,47 @@ class Cursor:
         deadline = time.monotonic() + PATIENCE
         while (lock := self._coordinator.hold(name)) is None:
             if time.monotonic() > deadline:
-                raise JournalLocked(
-                    f"journal {self._journal}: {self._coordinator.holder(name) or 'another process'} reads it as "
-                    f"{reader_of(name)!r} from the same checkpoint; stop it, or give this query a checkpoint "
-                    "and a reader name of its own"
+                raise self._in_use(
+                    name,
+                    "from the same checkpoint; stop it, or give this query a checkpoint and a reader name of its own",
                 )
             time.sleep(RETRY)
         return lock
 
+    def _in_use(self, name: str, advice: str) -> JournalError:
+        """Return the error for a name that was not given to this process in time."""
+        owner = self._coordinator.holder(name)
+        if self._is_own(owner):
+            # The collector has not noticed yet that the link is gone over which it gave the name.
+            return JournalError(
+                f"journal {self._journal}: the collector still holds {name!r} for a broken connection of this process"
+            )
+        return JournalLocked(
+            f"journal {self._journal}: {owner or 'another process'} reads it as {reader_of(name)!r} {advice}"
+        )
+
     def _is_sibling(self, name: str) -> bool:
         """Return True if the owner of a lock has the same driver as this process, like the sources of one query."""
         owner = self._coordinator.holder(name)
-        return owner is not None and owner.host == socket.gethostname() and owner.parent == os.getppid()
+        return (
+            owner is not None
+            and not self._is_own(owner)
+            and owner.host == socket.gethostname()
+            and owner.parent == os.getppid()
+        )
+
+    def _is_own(self, owner: Owner | None) -> bool:
+        """Return True if a collector has given a name to this process."""
+        here = owner is not None and owner.pid == os.getpid() and owner.host == socket.gethostname()
+        return here and is_served(self._journal)
 
     def _set_position(self, source: str, position: int) -> None:
         # After a query is rewound, its former position would free rows that it must read again.
         self._coordinator.commit(source, self._name, position, query=self._query)
         self._positions[source] = position
+
+
+def _is_refused(error: JournalError) -> bool:
+    """Return True if the same request will be refused again."""
+    cause = error.__cause__
+    return isinstance(error, Refused) or (isinstance(cause, OSError) and cause.errno in _LASTING)

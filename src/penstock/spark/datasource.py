@@ -67,11 +67,9 @@ class PenstockSource(DataSource):
             from .gaps import GapBatchReader
 
             return GapBatchReader(options, schema)
-        from .pushdown import filters_are_pushed
-        from .source import FilteredBatchReader, JournalBatchReader
+        from .source import JournalBatchReader
 
-        reader = FilteredBatchReader if filters_are_pushed() else JournalBatchReader
-        return reader(options, _projection(options, schema))
+        return JournalBatchReader(options, _projection(options, schema))
 
     @plain_errors()
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..errors import JournalError, LocalError
 from ..journal.coordinator import coordinator_of
@@ -16,11 +16,11 @@ from .lag import report
 from .minimum import MinimumRows
 from .offsets import Offset, same_logs
 from .options import SourceOptions
-from .partitions import Range, limit_bytes, limit_rows
+from .partitions import JournalPartition, Range, limit_bytes, limit_rows, split
 from .places import STARTS
 from .planning import Planner
 from .polling import Poll
-from .troubles import Troubles
+from .troubles import Troubles, is_temporary
 from .view import JournalView
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["SourceDriver"]
 
 logger = logging.getLogger("penstock.spark")
+
+T = TypeVar("T")
 
 Limits = tuple[int | None, int | None]
 """Rows and bytes."""
@@ -104,17 +106,27 @@ class SourceDriver:
 
         """
         opened = start.opened(datetime.now(UTC).isoformat())
+        try:
+            end = self._advance(start, opened, limits)
+        except JournalError as error:
+            # A run that ends with the data would take a missing answer for its end.
+            if self._targets is not None or not is_temporary(error):
+                raise
+            self._troubles.wait_for(error)
+            return self._unknown(start, opened)
+        self._troubles.responds()
+        return end
+
+    def _advance(self, start: Offset, opened: Offset, limits: Limits) -> Offset | None:
         readable = self._refresh(start.positions)
         first = start.query is None
         self._collect(start)
         if not readable or not self.view.readers:
-            # The meaning of "latest" must not depend on when the journal appears: Spark stores the query's start.
-            return self._end(opened, {}, {}) if first and _begins_latest(start) else None
+            return self._unknown(start, opened)
         if not start.positions and self._collector is None:
             self.view.require_sources({STARTS.name_of(self._options.starting): start.begun})
-        begun = self._begin(start)
-        if begun is None:
-            return None
+        position = self.view.start if first else self.view.position
+        begun = {source: position(source, start.place(source)) for source in self._sources()}
         self._claim(start.query or self._id, begun, first=first, settled=not first)
         self.commit(start)
         ranges = self._next_ranges(begun, limits)
@@ -124,6 +136,11 @@ class SourceDriver:
             ranges = self._planner.before_gaps(ranges, {**begun, **self._origins(start)})
         end = self._end(opened, begun, ranges)
         return None if end == start else end
+
+    def _unknown(self, start: Offset, opened: Offset) -> Offset | None:
+        """Return the end of a micro-batch if the journal cannot be read."""
+        # The meaning of "latest" must not depend on when the journal appears: Spark stores the query's start.
+        return self._end(opened, {}, {}) if start.query is None and _begins_latest(start) else None
 
     def _next_ranges(self, begun: Mapping[str, int], limits: Limits) -> dict[str, tuple[int, int]]:
         """Return the rows of the next micro-batch, as far as limits allow; empty ranges if it has to wait for more."""
@@ -144,19 +161,13 @@ class SourceDriver:
                 return span[0], span[0]
         return span
 
-    def _begin(self, start: Offset) -> dict[str, int] | None:
-        """Return the next position in each readable source; None if a disk does not respond."""
-        position = self.view.start if start.query is None else self.view.position
-        try:
-            return {source: position(source, start.place(source)) for source in self._sources()}
-        except JournalError as error:
-            if type(error) is not JournalError:
-                raise
-            self._troubles.wait_for(error)
-            return None
+    def partitions(self, start: Offset, end: Offset) -> list[JournalPartition]:
+        """Return the tasks that read the rows between two offsets; see `plan`."""
+        ranges = self.plan(start, end)
+        return self._insist(lambda: split(ranges, self._options.tasks, self.view.segments))
 
     def plan(self, start: Offset, end: Offset) -> list[Range]:
-        """Return the rows between two offsets, without skipped ones.
+        """Return the rows between two offsets, without skipped ones, after waiting for a disk or network if necessary.
 
         Raises:
             JournalMismatch: The checkpoint belongs to another journal, or the reader's name to another query.
@@ -164,6 +175,12 @@ class SourceDriver:
             LocalError: These are not two offsets of one query.
 
         """
+        return self._insist(lambda: self._plan(start, end))
+
+    def _insist(self, work: Callable[[], T]) -> T:
+        return self._troubles.insist(work, bounded=self._targets is not None)
+
+    def _plan(self, start: Offset, end: Offset) -> list[Range]:
         ranges = start.ranges(end)
         self.view.expected = end.positions
         self._troubles.wait_until_readable(ranges)

@@ -20,7 +20,8 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 
 from ..errors import JournalError
 from ..journal.gaps import Gap
-from .offsets import VERSION, foreign, is_source, same_logs
+from ..journal.layout import is_source
+from .offsets import VERSION, foreign, same_logs
 from .options import SourceOptions
 from .places import is_time
 from .polling import Poll
@@ -269,6 +270,12 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         """Return the gaps between two offsets."""
         before, after = GapOffset.parse(start), GapOffset.parse(end)
         changed = [source for source, seen in after.seen.items() if before.seen.get(source) != seen]
+        _, troubles = self._view_and_troubles(after.seen)
+        rows = troubles.insist(lambda: self._rows(before, after, changed), bounded=self._targets is not None)
+        return [GapPartition(rows)] if rows else []
+
+    def _rows(self, before: GapOffset, after: GapOffset, changed: Collection[str]) -> list[Row]:
+        """Return the gaps between two offsets, which are in these sources."""
         view, troubles = self._view_and_troubles(after.seen)
         troubles.wait_until_readable(changed)
         same_logs(self._options.journal, after.logs, view.logs())
@@ -277,7 +284,7 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
             gaps, seen = view.reader(source).gaps(), after.seen[source]
             since = before.seen.get(source) or _beginning(before.begun, gaps, seen)
             rows += [_row(source, gap) for gap in since.between(seen, gaps)]
-        return [GapPartition(rows)] if rows else []
+        return rows
 
     def _view_and_troubles(self, expected: Collection[str]) -> tuple[JournalView, Troubles]:
         if self._view is None or self._troubles is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
 from ..errors import LocalError
+from ..units import seconds as as_seconds
+from ..units import size as as_size
 from ..urls import parse_url
 
 __all__ = [
@@ -24,19 +25,16 @@ __all__ = [
     "as_text",
     "as_url",
     "one_of",
+    "shown_value",
 ]
 
 FORMAT: Final = "penstock"
 """The name of the format in Spark."""
 
-SECRETS: Final = ("password", "setup", "token")
-"""Options whose values are not in errors."""
+_SECRETS: Final = ("password", "set.headers", "setup", "token")
+"""Options whose values are not in errors: those are in plans, in event logs and in Spark's user interface."""
 
 T = TypeVar("T")
-
-_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)", re.IGNORECASE)
-_SIZES = ("", "k", "m", "g", "t")
 
 Plain = dict[str, tuple[str, Callable[[str], Any]]]
 """The fields that depend on one option alone: its name, and how to parse it."""
@@ -94,8 +92,12 @@ class Given:
         try:
             return parse(text)
         except ValueError as error:
-            shown = "hidden" if name in SECRETS else repr(text)
-            raise LocalError(f'option "{name}" is {shown}; {error}') from None
+            raise LocalError(f'option "{name}" is {shown_value(name, text)}; {error}') from None
+
+
+def shown_value(name: str, text: str) -> str:
+    """Return the value of an option for an error."""
+    return "hidden" if name in _SECRETS else repr(text)
 
 
 def one_of(text: str, *words: str) -> str:
@@ -126,18 +128,7 @@ def as_count(text: str) -> int:
 
 def as_size_or_none(text: str) -> int:
     """Return a number of bytes, which may be 0; `ValueError` otherwise."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise ValueError("it must be a number of bytes, such as 67108864 or 64m")
-    return int(match[1]) << 10 * _SIZES.index(match[2].lower())
-
-
-def as_size(text: str) -> int:
-    """Return a number of bytes; `ValueError` otherwise."""
-    size = as_size_or_none(text)
-    if size < 1:
-        raise ValueError("it must be at least 1 byte")
-    return size
+    return as_size(text, 0)
 
 
 def as_seconds_or_none(text: str) -> float | None:
@@ -155,11 +146,3 @@ def as_number(text: str) -> int:
 def as_flag(text: str) -> bool:
     """Return whether it is "true"; `ValueError` otherwise."""
     return one_of(text.strip().lower(), "true", "false") == "true"
-
-
-def as_seconds(text: str) -> float:
-    """Return a time in seconds; `ValueError` otherwise."""
-    match = _TIME.fullmatch(text.strip())
-    if match is None:
-        raise ValueError("it must be a time such as 60, 60s or 5m")
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2].lower()]

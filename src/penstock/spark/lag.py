@@ -6,11 +6,10 @@ Spark has no hook for metrics of a Python source, but it shows what a source rep
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ..errors import JournalError
+from ..journal.lag import age
 from ..journal.ports import LogReader
 
 __all__ = ["report"]
@@ -28,8 +27,10 @@ def report(readers: Mapping[str, LogReader], positions: Mapping[str, int]) -> di
     """
     rows = {source: max(0, reader.end - positions.get(source, reader.first)) for source, reader in readers.items()}
     behind = sorted((source for source in rows if rows[source]), key=lambda source: (-rows[source], source))
+    now = datetime.now(UTC)
     lags = {
-        source: {"rows": rows[source], "seconds": _age(readers[source], positions)} for source in behind[:MAX_SOURCES]
+        source: {"rows": rows[source], "seconds": age(readers[source], positions.get(source, 0), now)}
+        for source in behind[:MAX_SOURCES]
     }
     ages = [lag["seconds"] for lag in lags.values() if lag["seconds"] is not None]
     seconds = max(ages, default=0.0 if not behind else None)
@@ -37,12 +38,3 @@ def report(readers: Mapping[str, LogReader], positions: Mapping[str, int]) -> di
         "sources": {source: readers[source].end for source in sorted(readers)},
         "lag": {"rows": sum(rows.values()), "seconds": seconds, "sources": lags},
     }
-
-
-def _age(reader: LogReader, positions: Mapping[str, int]) -> float | None:
-    at = max(reader.first, positions.get(reader.source, 0))
-    with suppress(JournalError):
-        for batch in reader.read(at, at + 1):
-            received: datetime = batch["time"][0].as_py()
-            return max(0.0, round((datetime.now(UTC) - received).total_seconds(), 3))
-    return None

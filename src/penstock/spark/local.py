@@ -21,8 +21,6 @@ CONFIGURATION: Final = {
     # It overwrites log lines.
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # Filters on source, position and time exclude what a batch need not read.
-    "spark.sql.python.filterPushdown.enabled": "true",
     # Each partition of a shuffle costs a task, and a file in the state of a streaming query.
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "2g",

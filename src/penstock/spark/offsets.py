@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..errors import JournalMismatch, LocalError
-from ..journal.layout import source_of
+from ..journal.layout import is_source
 from .places import Start, is_time
 
-__all__ = ["VERSION", "Offset", "foreign", "is_source", "same_logs"]
+__all__ = ["VERSION", "Offset", "foreign", "same_logs"]
 
 VERSION: Final = 2
 _KEYS: Final = {"v", "query", "from", "sources", "logs"}
@@ -152,11 +152,6 @@ def foreign(value: Any) -> LocalError:
         f"the checkpoint holds the offset {str(value)[:200]}, which is not an offset of this source in "
         f"version {VERSION}; give the query its own checkpoint, or a new one"
     )
-
-
-def is_source(name: str) -> bool:
-    """Return True if this is a valid name of a source: others would lead outside the journal."""
-    return source_of(f"source={name}") == name
 
 
 def _is_place(value: Any) -> bool:

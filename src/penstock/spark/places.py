@@ -5,7 +5,6 @@ A place is a position, "earliest", "latest", or a time in ISO 8601 with its zone
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Final
 
 from ..errors import LocalError
 from ..journal.layout import check_name
+from ..strict_json import RepeatedName, strict_json
 
 __all__ = ["ENDS", "STARTS", "PlaceOptions", "Start", "check_places", "is_future", "is_time", "place_in"]
 
@@ -21,6 +21,8 @@ Start = str | dict[str, int | str]
 """Where reading starts or ends: a place other than a position, or for each source one of these or a position."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST: Final = EPOCH + timedelta(milliseconds=10**11)
+"""In 1973. Fewer milliseconds are a time in seconds, which is so small until the year 5138."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,9 @@ def is_future(places: Start) -> bool:
 
 def _by_source(text: str, hint: str, parse: Callable[[str, object], int | str]) -> dict[str, int | str]:
     try:
-        places = json.loads(text)
+        places = strict_json(text)
+    except RepeatedName:
+        raise
     except ValueError:
         raise ValueError(hint) from None
     if not isinstance(places, dict) or not places:
@@ -121,9 +125,15 @@ def _times(text: str) -> Start:
 
 def _time(text: str, where: str = "") -> str:
     """Return a time in UTC; the text is ISO 8601 with a zone, or milliseconds since 1970."""
-    time = _parsed(text.strip())
+    text = text.strip()
+    time = _parsed(text)
     if time is None:
         raise ValueError(f"{where}it must be a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970")
+    if text.isdigit() and EPOCH < time < _EARLIEST:
+        raise ValueError(
+            f"{where}{text} milliseconds after 1970 are in {time.year}, when there was no log; if these are seconds, "
+            f"write {text}000"
+        )
     if time.tzinfo is None:
         raise ValueError(f"{where}a time needs its zone, such as {time.isoformat()}Z or {time.isoformat()}+02:00")
     return time.isoformat()

@@ -14,7 +14,6 @@ from ..journal.ports import LogReader
 from .offsets import Offset, same_logs
 from .options import SourceOptions
 from .partitions import Range
-from .pushdown import Needed
 from .survey import Loss, Span, losses, record, recorded, remaining
 from .view import JournalView, reaches
 
@@ -70,18 +69,16 @@ class Planner:
             for start, stop in self._spans(source, span, end)
         ]
 
-    def plan_once(self, ranges: Ranges, needed: Needed) -> list[Range]:
-        """Return the needed rows of a batch read, without lost ones if they may be skipped, which is logged.
+    def plan_once(self, ranges: Ranges) -> list[Range]:
+        """Return the rows of a batch read, without lost ones if they may be skipped, which is logged.
 
         It raises `DataLost` for a gap that ends the query.
         """
         parts = []
         for source, (first, end) in ranges.items():
             self._report_gaps(source, first, end, first, None)
-            # After the gaps, because only their search has read the times of all segments.
-            reader = self._view.readers[source]
-            spans = needed.parts((first, end), reader.segments())
-            parts += [Range(source, *span, reader.uuid) for part in spans for span in self._readable(source, part)]
+            uuid = self._view.readers[source].uuid
+            parts += [Range(source, *span, uuid) for span in self._readable(source, (first, end))]
         return parts
 
     def _readable(self, source: str, span: Span) -> Iterator[Span]:

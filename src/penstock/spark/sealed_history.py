@@ -15,8 +15,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
 
+from ..archive.file import check_files
+from ..archive.manifest import Segment
 from ..archive.snapshot import Snapshot, snapshot
-from ..errors import LocalError
+from ..errors import JournalCorrupt, LocalError
 from ..journal.journal import Journal
 from .given import FORMAT
 from .hadoop import hadoop_paths, hadoop_uri
@@ -45,9 +47,14 @@ def history(
 ) -> DataFrame:
     """Return the rows of a journal, up to its current end, as one DataFrame with the columns of the format "penstock".
 
+    The DataFrame keeps that end: call this again for newer rows.
+
     Sealed rows are read by Spark's own Parquet reader, from the files of one manifest of each log, and the rows after
     them by the format "penstock". No row is missing or exists twice, even if rows are sealed meanwhile. Files without
     wanted rows are not opened; of the others, Spark reads the row groups and columns that the query needs.
+
+    Size and footer of each file with wanted rows are compared with the manifest at once, and Spark verifies the
+    checksum of each page that it reads.
 
     Args:
         spark: The session.
@@ -61,6 +68,7 @@ def history(
     Raises:
         LocalError: An argument is invalid.
         JournalMissing: There is no such journal, or no such log in it.
+        JournalCorrupt: A file is missing, shorter or longer, or not the one that the manifest lists.
         JournalError: The journal cannot be read.
 
     """
@@ -68,7 +76,7 @@ def history(
     if sources is not None and positions is not None:
         raise LocalError("history takes sources or positions, not both: the logs in positions are the ones to read")
     names = sorted(set(positions or (Journal(journal).sources() if sources is None else sources)))
-    logs = [snapshot(journal, name) for name in names]
+    logs = _checked(journal, names, wanted)
     try:
         frames = [*_sealed(spark, logs, wanted)]
     except (PySparkException, Py4JJavaError) as error:
@@ -96,6 +104,8 @@ class _Wanted:
 
     def __post_init__(self) -> None:
         for name, time in (("since", self.since), ("until", self.until)):
+            if time is not None and not isinstance(time, datetime):
+                raise LocalError(f"{name} is {time!r}; pass a datetime, such as datetime.fromtimestamp(SECONDS, UTC)")
             if time is not None and time.tzinfo is None:
                 raise LocalError(f"{name} is {time}, without a time zone; pass datetime.now(UTC), or add tzinfo")
         for source, (first, end) in (self.positions or {}).items():
@@ -108,7 +118,12 @@ class _Wanted:
     def span(self, source: str) -> tuple[int, int]:
         return (0, _LAST) if self.positions is None else self.positions[source]
 
-    def overlaps(self, times: tuple[int, int] | None) -> bool:
+    def files(self, log: Snapshot) -> list[tuple[str, Segment]]:
+        """Return the files of a log that may have wanted rows."""
+        first, end = self.span(log.source)
+        return [each for each in log.files_between(max(first, log.first), end) if self._overlaps(each[1].times)]
+
+    def _overlaps(self, times: tuple[int, int] | None) -> bool:
         """Return True if rows that were appended between these times may be wanted."""
         if times is None:
             return False
@@ -129,28 +144,46 @@ class _Wanted:
         return frame.select(*COLUMNS.names)
 
 
+def _checked(journal: str, names: Sequence[str], wanted: _Wanted) -> list[Snapshot]:
+    """Return logs as they are now, after checking their files with wanted rows."""
+    logs = [snapshot(journal, name) for name in names]
+    while files := [each for log in logs for each in wanted.files(log)]:
+        try:
+            check_files(_store(logs), files)
+            break
+        except JournalCorrupt:
+            logs = [snapshot(journal, name) for name in names]
+            # Files that `keep` has removed meanwhile are not damaged.
+            if not set(files).difference(*map(wanted.files, logs)):
+                raise
+    return logs
+
+
+def _store(logs: Iterable[Snapshot]) -> str:
+    """Return the URI of the store of all logs of a journal, of which some are sealed."""
+    return next(log.store for log in logs if log.files)
+
+
 def _sealed(spark: SparkSession, logs: Sequence[Snapshot], wanted: _Wanted) -> Iterator[DataFrame]:
     """Yield the frames of sealed rows: one of whole files, and one for each log of which a part is wanted."""
     whole: list[str] = []
-    stores = {log.store for log in logs if log.files}
     for log in logs:
         first, end = wanted.span(log.source)
         cut: list[str] = []
-        for name, segment in log.files_between(max(first, log.first), end):
-            if wanted.overlaps(segment.times):
-                inside = max(first, log.first) <= segment.first and segment.end <= end
-                (whole if inside else cut).append(name)
+        for name, segment in wanted.files(log):
+            inside = max(first, log.first) <= segment.first and segment.end <= end
+            (whole if inside else cut).append(name)
         if cut:
             yield wanted.rows(_parquet(spark, log.store, cut), (max(first, log.first), end))
     if whole:
-        # All logs of a journal are in one store.
-        (store,) = stores
-        yield wanted.rows(_parquet(spark, store, whole))
+        yield wanted.rows(_parquet(spark, _store(logs), whole))
 
 
 def _parquet(spark: SparkSession, store: str, names: list[str]) -> DataFrame:
     # With its settings to ignore them, Spark would return the other rows and say nothing.
     reader = spark.read.option("ignoreMissingFiles", "false").option("ignoreCorruptFiles", "false")
+    # By default, Parquet's reader returns changed bytes as they are.
+    reader = reader.option("parquet.page.verify-checksum.enabled", "true")
     # Otherwise Spark would read the footer of a file to find the columns, and guess the type of the source's name.
     frame = reader.schema(COLUMNS).option("basePath", hadoop_uri(store)).parquet(*hadoop_paths(store, names))
     # With Spark Connect, this is where the file system is looked for.

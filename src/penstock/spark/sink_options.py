@@ -20,6 +20,7 @@ from .given import (
     as_text,
     as_url,
     one_of,
+    shown_value,
 )
 
 __all__ = ["SinkOptions"]
@@ -109,7 +110,8 @@ def _target(given: Given, url: str) -> Target:
         try:
             field, value = given_setting(name, text)
         except ValueError as error:
-            raise LocalError(f'option "{SETTINGS}{name}" is {text!r}; {error}') from None
+            option = f"{SETTINGS}{name}"
+            raise LocalError(f'option "{option}" is {shown_value(option, text)}; {error}') from None
         settings[field] = value
     return Target(
         url=url,

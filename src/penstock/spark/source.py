@@ -8,11 +8,11 @@ driver needs are created on first use.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -27,9 +27,7 @@ from .driver import SourceDriver
 from .finding import with_collector
 from .offsets import Offset
 from .options import SourceOptions
-from .partitions import split
 from .places import ENDS
-from .pushdown import Needed
 from .reading import TaskReader
 from .schema import Projection
 from .shown import plain_errors
@@ -37,7 +35,7 @@ from .shown import plain_errors
 if TYPE_CHECKING:
     from .typed import TypedProjection
 
-__all__ = ["FilteredBatchReader", "JournalBatchReader", "JournalStreamReader"]
+__all__ = ["JournalBatchReader", "JournalStreamReader"]
 
 logger = logging.getLogger("penstock.spark")
 
@@ -59,30 +57,16 @@ class _JournalReader:
 
 
 class JournalBatchReader(_JournalReader, DataSourceReader):
-    """Reads a range of a journal, once."""
+    """Reads a range of a journal, once.
+
+    It must not exclude rows by filters of the query. Spark 4.3 stores the partitions of one plan in the relation
+    (`readInfo` of `PythonDataSourceV2`) and uses them for every later plan of the same DataFrame, with other filters.
+    """
 
     @plain_errors()
     def partitions(self) -> list[InputPartition]:
         """Return the partitions; see :func:`penstock.spark.batch.plan`."""
-        return plan(self._options, Needed())
-
-
-class FilteredBatchReader(_JournalReader, DataSourceReader):
-    """Reads those rows of a range of a journal that may pass the filters of a query, once."""
-
-    def __init__(self, options: SourceOptions, projection: Projection | TypedProjection) -> None:
-        super().__init__(options, projection)
-        self._needed = Needed()
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Note the filters, and return all of them: Spark applies them again."""
-        self._needed = Needed.of(filters)
-        return filters
-
-    @plain_errors()
-    def partitions(self) -> list[InputPartition]:
-        """Return the partitions; see :func:`penstock.spark.batch.plan`."""
-        return plan(self._options, self._needed)
+        return plan(self._options)
 
 
 class JournalStreamReader(_JournalReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -126,9 +110,8 @@ class JournalStreamReader(_JournalReader, DataSourceStreamReader, SupportsTrigge
     @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the partitions between two offsets."""
-        driver = self._source_driver()
-        ranges = driver.plan(Offset.parse(start), Offset.parse(end))
-        return [*with_collector(self._options, split(ranges, self._options.tasks, driver.view.segments))]
+        parts = self._source_driver().partitions(Offset.parse(start), Offset.parse(end))
+        return [*with_collector(self._options, parts)]
 
     @plain_errors()
     def commit(self, end: dict[str, Any]) -> None:

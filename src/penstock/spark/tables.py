@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from ..access.admission import require
 from ..errors import ApplicationError, JournalError, LocalError
 from ..journal.layout import check_name, log_folder
 from ..journal.reader import JournalReader
@@ -161,11 +162,10 @@ class Published:
         return self._address or server.urls[0].partition("?")[0]
 
     def _accept(self, setup: Setup) -> None:
-        from .. import Bearer, Metadata, SetupRejected
+        """Admit only the tasks of this table."""
+        from .. import Bearer
 
-        shown = Metadata.decode(setup.payload.metadata).auth
-        if not (isinstance(shown, Bearer) and secrets.compare_digest(shown.token, self._token)):
-            raise SetupRejected("only the tasks of this table may send rows")
+        require(Bearer(self._token))(setup)
 
     async def _run(self, url: str) -> None:
         assert self._complete is not None

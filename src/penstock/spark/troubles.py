@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Final, TypeVar
 
-from ..errors import DataLost, JournalCorrupt, JournalError, JournalMismatch, JournalMissing
+from ..errors import DataLost, JournalCorrupt, JournalError, JournalLocked, JournalMismatch, JournalMissing
+from ..journal.ports import Refused
 from .options import SourceOptions
 from .view import JournalView
 
-__all__ = ["Troubles"]
+__all__ = ["Troubles", "is_temporary"]
 
 logger = logging.getLogger("penstock.spark")
 
@@ -21,6 +22,15 @@ RETRY: Final = 0.2
 """Seconds between checks of a log that a planned micro-batch needs."""
 _JOURNAL: Final = ""
 """Represents the journal itself among names of sources."""
+_WAIT: Final = "/"
+"""Represents whatever does not respond, among names of sources."""
+
+T = TypeVar("T")
+
+
+def is_temporary(error: JournalError) -> bool:
+    """Return True if the same work may succeed later: a disk or network does not respond, or a disk is full."""
+    return not isinstance(error, (*_LASTING, JournalMissing, JournalLocked, Refused))
 
 
 class Troubles:
@@ -70,19 +80,36 @@ class Troubles:
         self._await_first_rows(bounded)
         return True
 
-    def wait_until_readable(self, sources: Collection[str]) -> None:
-        """Read the journal until all sources of a planned micro-batch are readable.
+    def insist(self, work: Callable[[], T], *, bounded: bool = False) -> T:
+        """Return the result of work, which is repeated while a disk or network does not respond.
 
-        Damage, and a wait that takes too long, raise the error that ends the query.
+        If it is bounded, not for longer than `journalTimeout`.
+        """
+        deadline = self._clock() + self._options.journal_timeout
+        while True:
+            try:
+                result = work()
+            except JournalError as error:
+                if not is_temporary(error) or (bounded and self._clock() >= deadline):
+                    raise
+                self.wait_for(error)
+                time.sleep(RETRY)
+            else:
+                self.responds()
+                return result
+
+    def wait_until_readable(self, sources: Collection[str]) -> None:
+        """Read the journal until all sources of a planned micro-batch exist; see `insist`.
+
+        Damage, and a source that is missing for too long, raise the error that ends the query.
         """
         deadline = self._clock() + self._options.journal_timeout
         while (not self.refresh() and sources) or not self._view.readers.keys() >= set(sources):
             try:
                 for source in sorted(sources):
                     self._view.reader(source)
-            except JournalError as error:
-                lasting = type(error) not in (JournalError, JournalMissing)
-                if lasting or self._clock() >= deadline:
+            except JournalMissing:
+                if self._clock() >= deadline:
                     raise
             time.sleep(RETRY)
 
@@ -102,11 +129,15 @@ class Troubles:
 
     def wait_for(self, error: JournalError) -> None:
         """Report once that the query waits for a disk or network."""
-        self._warn_once("/", f"{error}; the query waits")
+        self._warn_once(_WAIT, f"{error}; the query waits")
+
+    def responds(self) -> None:
+        """Note that all disks and networks respond: the next time that one does not is reported again."""
+        self._warned.pop(_WAIT, None)
 
     def skip_gaps(self, source: str, error: JournalError, *, bounded: bool = False) -> None:
         """Raise the error about the gaps of a source, or report once that the query continues without it."""
-        passes = type(error) is JournalError and not bounded
+        passes = is_temporary(error) and not bounded
         skipped = isinstance(error, _DAMAGE) and not self._options.fail_on_data_loss and len(self._view.readers) > 1
         if not passes and not skipped:
             raise error
@@ -137,6 +168,6 @@ class Troubles:
         self._warn_once(source, f"the query continues without source {source!r}: {error}")
 
     def _warn_once(self, name: str, text: str) -> None:
-        if self._warned.get(name) != text:
+        if text not in self._warned.values():
             logger.warning("%s", text)
-            self._warned[name] = text
+        self._warned[name] = text

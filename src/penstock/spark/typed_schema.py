@@ -6,7 +6,6 @@ own language. Only Spark can parse that, so the whole schema is text then.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Final
 
@@ -26,6 +25,7 @@ from pyspark.sql.types import (
 from ..decoding.encoding import Encoding
 from ..decoding.eventtime import EVENT_TIME
 from ..errors import LocalError
+from ..strict_json import strict_json
 from .decode_options import DecodeOptions, Mode
 from .schema import COLUMNS
 
@@ -68,7 +68,7 @@ def columns_without_fields(options: DecodeOptions) -> tuple[StructType, StructTy
 
 def _parsed(text: str) -> StructType:
     try:
-        schema = _nullable(StructType.fromJson(json.loads(text)))
+        schema = _nullable(StructType.fromJson(strict_json(text)))
     except (ValueError, KeyError, TypeError) as error:
         raise LocalError(
             f'option "decodeSchema" is not a schema in JSON, as df.schema.json() returns it: {error}'

@@ -31,36 +31,29 @@ class JournalView:
     Args:
         options: The query's options.
         clock: Returns the time in seconds, for the pauses between reads of a remote journal.
-        needed: Returns False for sources that need not be looked at.
 
     Attributes:
         readers: A reader for each source that was readable at the last refresh, by name.
         troubles: The errors of the other sources, by name.
+        trouble: The error of the journal itself at the last refresh; None if there was none.
         awaited: Sources whose collector has no row yet: they have no log, and were never read.
         seen: Sources that this view could read before.
         expected: More sources to look for, in addition to existing ones.
-        ignored: Sources that are not needed.
 
     """
 
-    def __init__(
-        self,
-        options: SourceOptions,
-        clock: Callable[[], float] = time.monotonic,
-        needed: Callable[[str], bool] = lambda source: True,
-    ) -> None:
+    def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.readers: dict[str, LogReader] = {}
         self.troubles: dict[str, JournalError] = {}
+        self.trouble: JournalError | None = None
         self.awaited: set[str] = set()
         self.seen: set[str] = set()
         self.expected: Collection[str] = ()
-        self.ignored: set[str] = set()
         self._options = options
         self._journal = Journal(options.journal)
         # A collector announces new rows by itself.
         self._slow = options.remote and not is_served(options.journal)
         self._clock = clock
-        self._needed = needed
         self._next_refresh = float("-inf")
         self._watch = None if options.remote else Watch(options.journal)
         self._files: dict[str, tuple[int, int]] = {}
@@ -75,13 +68,12 @@ class JournalView:
             return
         try:
             names = self._names()
-        except JournalError:
-            self.readers, self.troubles, self.awaited = {}, {}, set()
+        except JournalError as error:
+            self.readers, self.troubles, self.awaited, self.trouble = {}, {}, set(), error
             raise
         readers: dict[str, LogReader] = {}
-        self.troubles, self.awaited = {}, set()
-        self.ignored = {source for source in names if not self._needed(source)}
-        for source in filter(self._needed, names):
+        self.troubles, self.awaited, self.trouble = {}, set(), None
+        for source in names:
             try:
                 readers[source] = self._refreshed(source)
             except JournalMissing:
@@ -174,7 +166,7 @@ class JournalView:
         """Return a source's reader; if it cannot be read, raise the error with the reason."""
         reader = self.readers.get(source)
         if reader is None:
-            raise self.troubles.get(source) or self._missing(source)
+            raise self.troubles.get(source) or self.trouble or self._missing(source)
         return reader
 
     def logs(self) -> dict[str, str]:
@@ -235,7 +227,7 @@ class JournalView:
 
         `places` has the value of each option: positions by source.
         """
-        present = {*self.readers, *self.troubles, *self.awaited, *self.ignored}
+        present = {*self.readers, *self.troubles, *self.awaited}
         for option, value in places.items():
             unknown = sorted(value.keys() - present) if isinstance(value, Mapping) else []
             if unknown:

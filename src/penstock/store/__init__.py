@@ -1,4 +1,4 @@
-"""Sessions on disk, so that a server can be killed and restarted. May import the top files.
+"""Sessions on disk, so that a server can be killed and restarted. May import the top files and `access`.
 
 A folder has one log per session: a file of records, each of which is durable before the data that it describes is sent.
 """

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from ..access.private import open_private
 from ..errors import SessionStoreError
 from ..session import Run
 from .log import TEMPORARY, Log, store_errors
@@ -52,7 +53,7 @@ class SessionFolder:
         self._open: set[str] = set()
         with store_errors(path, "be used"):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._fd = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            self._fd = open_private(path / LOCK, os.O_RDWR)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

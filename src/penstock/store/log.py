@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
+from ..access.private import open_private
 from ..errors import SessionStoreError
 
 __all__ = ["MAGIC", "TEMPORARY", "Log", "frame", "split", "store_errors", "sync_folder"]
@@ -85,16 +86,18 @@ def sync_folder(folder: Path) -> None:
 
 
 class Log:
-    """A :class:`penstock.session.SessionLog` in a file; `closed` is called when it is closed or removed."""
+    """A :class:`penstock.session.SessionLog` in a file; `closed` is called when it is closed or removed.
+
+    The file is open only while it is read or written: sessions that wait for their clients take up no descriptors.
+    """
 
     def __init__(self, path: Path, closed: Callable[[], None]) -> None:
         self.path = path
         self.size = 0
         self._closed = closed
-        self._fd = -1
 
     def read(self) -> list[bytes]:
-        """Open the existing file, cut off an incomplete record, and return the records.
+        """Read the existing file, cut off an incomplete record, and return the records.
 
         The last record may have been written but not synced, if the previous server was killed in between. It is
         durable after the next `append` or `rewrite`.
@@ -103,11 +106,13 @@ class Log:
             SessionStoreError: The file cannot be read, or is damaged.
 
         """
-        with store_errors(self.path, "be read"):
-            self._fd = os.open(self.path, os.O_RDWR)
-            records, self.size = self._split(self.path.read_bytes())
-            os.ftruncate(self._fd, self.size)
+        with store_errors(self.path, "be read"), open(self._open(os.O_RDWR), "rb") as file:
+            records, self.size = self._split(file.read())
+            os.ftruncate(file.fileno(), self.size)
         return records
+
+    def _open(self, flags: int) -> int:
+        return os.open(self.path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
 
     def _split(self, data: bytes) -> tuple[list[bytes], int]:
         try:
@@ -119,13 +124,16 @@ class Log:
         """Add a record, which is durable on return. See :class:`penstock.session.SessionLog`."""
         data = frame(record)
         with store_errors(self.path, "be written"):
+            fd = self._open(os.O_WRONLY)
             try:
-                _write(self._fd, data, self.size)
-                os.fdatasync(self._fd)
+                _write(fd, data, self.size)
+                os.fdatasync(fd)
             except OSError:
                 with suppress(OSError):
-                    os.ftruncate(self._fd, self.size)
+                    os.ftruncate(fd, self.size)
                 raise
+            finally:
+                os.close(fd)
         self.size += len(data)
 
     def rewrite(self, record: bytes) -> None:
@@ -134,20 +142,19 @@ class Log:
         temporary = self.path.with_name(self.path.name + TEMPORARY)
         with store_errors(self.path, "be rewritten"):
             # THREATS 28: only the owner may read the clients' data.
-            fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            temporary.unlink(missing_ok=True)
+            fd = open_private(temporary, os.O_RDWR | os.O_EXCL)
             try:
                 _write(fd, data, 0)
                 os.fsync(fd)
                 os.rename(temporary, self.path)
                 sync_folder(self.path.parent)
             except OSError:
-                os.close(fd)
                 with suppress(OSError):
                     temporary.unlink()
                 raise
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd = fd
+            finally:
+                os.close(fd)
         self.size = len(data)
 
     def remove(self) -> None:
@@ -158,9 +165,6 @@ class Log:
 
     def close(self) -> None:
         """Close the log and keep its file. May be called twice."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
         self._closed()
 
 

@@ -44,6 +44,7 @@ __all__ = [
     "connect",
     "hand_over",
     "listen",
+    "names_protocol",
 ]
 
 MODULES: Final = {
@@ -65,6 +66,14 @@ EXTRAS: Final = {"websockets": "websocket", "h2": "http2", "aioquic": "quic"}
 def carries_messages(url: Url) -> bool:
     """Return True if the transport of `url` carries messages instead of a stream of bytes."""
     return url.transport in ("ws", "wss")
+
+
+def names_protocol(url: Url) -> bool:
+    """Return True if a client of `url`'s transport has named the protocol before its first frame.
+
+    Over WebSocket and HTTP/2 the path and the headers do, over QUIC the ALPN name, and in memory the name.
+    """
+    return url.transport not in ("tcp", "tls", "unix")
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None = None) -> None:

@@ -15,7 +15,7 @@ from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
 from ..wire.framing import MAX_MESSAGE_BYTES, Deframer
-from .base import SCOPE, Accept, Receiver, Refused
+from .base import BEGINNING_BYTES, SCOPE, Accept, Receiver, Refused
 from .forwarded import client_address
 from .lingering import LINGER, Linger
 from .origins import are_allowed, refused_origin
@@ -64,6 +64,7 @@ class AsgiLink:
         longest = 256**self._width - 1 if self._width else settings.max_frame_bytes
         # A session that skips long messages does so by itself; the server has bounded this one.
         self._max_bytes = longest if spec.skips_oversized else min(settings.max_frame_bytes, longest)
+        self._answers = self._width > 0 and not spec.skips_oversized
         # The client is still unknown.
         self._next_max_bytes = min(settings.max_setup_frame_bytes, self._max_bytes) if self._width else self._max_bytes
         self._state = State.OPEN
@@ -179,6 +180,9 @@ class AsgiLink:
                 self._close(NOT_ACCEPTABLE, ProtocolError("the peer sent a text message; only binary ones are allowed"))
             elif len(data) > self._next_max_bytes:
                 what = f"a message has {len(data)} bytes, and at most {self._next_max_bytes} are accepted"
+                if self._next_max_bytes < self._max_bytes and self._answers:
+                    # The receiver of a first message answers it before the link is closed.
+                    self.receiver.received(len(data).to_bytes(self._width, "big") + data[:BEGINNING_BYTES])
                 self._close(TOO_BIG, LimitExceeded(what))
             else:
                 self._held = len(data)

@@ -13,6 +13,7 @@ import socket
 import ssl as tls
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any, Final, NamedTuple, Protocol
 
 from ..errors import ConnectError, LinkLost, UrlError
@@ -20,6 +21,7 @@ from ..settings import Settings
 from ..urls import Url
 
 __all__ = [
+    "BEGINNING_BYTES",
     "LOST",
     "MAX_REFUSED_LINKS",
     "SCOPE",
@@ -54,6 +56,10 @@ TLS_ADVICE: Final = (
 )
 """What to do about an alert, by a part of its name."""
 _NOT_A_NAME: Final = "the host is not a valid name; check its dots, and that no part is longer than 63 characters"
+
+
+LATE: Final = 0.2
+"""Seconds by which the timer of a process that has enough of the processor is never late."""
 
 
 class Link(Protocol):
@@ -125,6 +131,8 @@ class Receiver(Protocol):
 
 SCOPE: Final = "asgi_scope"
 """The information of a link that has the ASGI scope of the request that opened it."""
+BEGINNING_BYTES: Final = 32
+"""Bytes of a first message that is too long, from which its receiver can tell how to refuse it."""
 MAX_REFUSED_LINKS: Final = 64
 """Refused peers per listener that are sent a reason at the same time; beyond it, sockets are closed without one."""
 
@@ -237,7 +245,8 @@ def check_options(url: Url, known: frozenset[str]) -> None:
     for name in url.options:
         if name not in known:
             what = f"known are {', '.join(sorted(known))}" if known else f"{url.transport} has no options"
-            raise UrlError(f"'{url}': unknown option {name!r}; {what}")
+            # Without its options: one that is unknown may be a secret.
+            raise UrlError(f"'{url.protocol}+{url.place}': unknown option {name!r}; {what}")
 
 
 @contextmanager
@@ -253,10 +262,17 @@ def certificate_errors(url: Url) -> Iterator[None]:
 @contextmanager
 def connect_errors(url: Url, settings: Settings) -> Iterator[None]:
     """Convert errors in connecting to a ConnectError that says what to do."""
+    begun = monotonic()
     try:
         yield
     except TimeoutError:
-        why = f"no answer within {settings.connect_timeout:g} s; check the address, and firewalls on the way"
+        limit = settings.connect_timeout
+        late = monotonic() - begun - limit
+        advice = "check the address, and firewalls on the way"
+        if late > LATE:
+            # The answer may wait here: this process did not look for it in time.
+            advice = f"this process was {late:.1f} s late itself, because it has too little of the processor"
+        why = f"no answer within {limit:g} s; {advice}"
         raise ConnectError(f"cannot connect to {url.place}: {why}") from None
     except OSError as error:
         raise ConnectError(f"cannot connect to {url.place}: {_reason(error)}") from error

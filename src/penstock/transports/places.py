@@ -40,8 +40,10 @@ class Places(Generic[T]):
 
     def make_room(self, now: float) -> bool:
         """Return True if there is a place for another holder, maybe that of the oldest one, which is evicted."""
-        if len(self._since) < self._limit:
-            return True
+        return len(self._since) < self._limit or self.evict(now)
+
+    def evict(self, now: float) -> bool:
+        """Evict the oldest holder, if there is one and it need not be spared; return True if it was evicted."""
         oldest = next(iter(self._since), None)
         if oldest is None or now - self._since[oldest] < SPARED_SECONDS * random():
             return False

@@ -14,6 +14,7 @@ from websockets.exceptions import ProtocolError as CloseError
 from websockets.frames import Close, CloseCode, Opcode
 
 from ..wire.framing import LongMessage
+from .base import BEGINNING_BYTES
 from .websocket_runs import read_run
 
 try:
@@ -54,7 +55,8 @@ class FrameReader:
         width: The width of the length prefix to add to each message: big-endian, excluding itself. 0 adds none.
         first_max_bytes: The maximum size of the first message; None for `max_bytes`.
         skip_long: A larger message, except the first one, is not a violation: it is skipped, and only its first
-            and last bytes are kept.
+            and last bytes are kept. Otherwise the beginning of a first message that is too long is returned, with the
+            length of the whole, so that it can be answered.
         max_empty: The maximum number of consecutive empty fragments (THREATS 48).
 
     Attributes:
@@ -183,12 +185,11 @@ class FrameReader:
                 at = start
                 continue
             if end > size or self.violation is not None:
+                self._begin_refused(head, data, start, end, out)
                 # A frame that will be skipped needs only its header.
                 self._need = (start if end - start > self._limit and not head & CONTROL else end) - at
                 break
-            payload = data[start:end]
-            if key_bytes:
-                payload = apply_mask(payload, data[start - key_bytes : start])
+            payload = apply_mask(data[start:end], data[start - key_bytes : start]) if key_bytes else data[start:end]
             at = end
             if head == WHOLE:
                 self._limit = self._max_bytes
@@ -197,7 +198,8 @@ class FrameReader:
                 out.append(payload)
             elif not self._handle(head, payload, out):
                 break
-        self.more = not left
+        else:
+            self.more = not left
         return at
 
     def _handle(self, head: int, payload: bytes, out: list[bytes]) -> bool:
@@ -270,6 +272,17 @@ class FrameReader:
             if self._width:
                 out.append(len(held).to_bytes(self._width, "big"))
             out.append(bytes(held))
+
+    def _begin_refused(self, head: int, data: bytes, start: int, end: int, out: list[bytes]) -> None:
+        """Return the beginning of a message that is refused, if it is the first one and too long."""
+        if self.violation is None or head & OPCODE != Opcode.BINARY:
+            return
+        if self._limit == self._max_bytes or self._max_skipped or end - start <= self._limit:
+            return
+        beginning = data[start : start + BEGINNING_BYTES]
+        if beginning and not (end - start) >> 8 * self._width:
+            beginning = apply_mask(beginning, data[start - KEY_BYTES : start]) if self._mask_bit else beginning
+            out += ((end - start).to_bytes(self._width, "big"), beginning)
 
     # Skipping of oversized messages.
 

@@ -9,9 +9,11 @@ from typing import Any, Final
 
 import msgspec
 
-from ..errors import PenstockError
+from ..errors import LocalError, PenstockError
+from ..kinds import KIND_NAMES
 from ..reflection.commands import as_command, as_python
 from ..reflection.notation import signature
+from ..schema.budget import Budget
 from .running import Report, Running, Start
 from .target import State, Target
 from .texts import Texts
@@ -20,7 +22,8 @@ __all__ = ["Conversation", "Place"]
 
 MAX_RUNNING: Final = 16
 """Requests of one page at once."""
-KINDS: Final = ("call", "fire", "stream", "upload", "channel")
+MAX_PARTS: Final = 100_000
+"""Types that are written in all signatures."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -89,6 +92,7 @@ class Conversation:
         described = target.description
         routes = [] if described is None else described.routes
         table = {} if described is None else described.definitions
+        budget = Budget(MAX_PARTS, "the signatures")
         await self._report(
             {
                 "type": "target",
@@ -97,7 +101,7 @@ class Conversation:
                 "problem": target.problem,
                 "undescribed": target.undescribed,
                 "description": described,
-                "signatures": [signature(each, table) for each in routes],
+                "signatures": [signature(each, table, budget=budget) for each in routes],
             }
         )
 
@@ -134,7 +138,7 @@ class Conversation:
     async def _start(self, message: _Message) -> None:
         peer = self._target.peer
         problem = ""
-        if message.kind not in KINDS:
+        if message.kind not in KIND_NAMES:
             problem = f"there is no kind {message.kind!r}"
         elif peer is None or self._target.state is not State.CONNECTED:
             problem = f"there is no connection to {self._place.url}; {self._target.problem or 'wait for it'}"
@@ -157,11 +161,14 @@ class Conversation:
     async def _copy(self, message: _Message) -> None:
         place = self._place
         request = (message.route, message.kind, message.data, message.items)
-        await self._report(
-            {
-                "type": "copied",
-                "id": message.id,
-                "command": as_command(place.address or place.url, *request, place.options),
-                "python": as_python(place.url, *request, dict(place.settings)),
-            }
-        )
+        copied: dict[str, Any] = {
+            "type": "copied",
+            "id": message.id,
+            "python": as_python(place.url, *request, dict(place.settings)),
+        }
+        try:
+            copied["command"] = as_command(place.address or place.url, *request, place.options)
+        except LocalError as error:
+            # A program can have texts that a command cannot.
+            copied["refused"] = str(error)
+        await self._report(copied)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ..errors import ConnectError
+from ..pages.guard import HEADERS, is_meant, texts_script
 from .conversation import Conversation, Place
 
 if TYPE_CHECKING:
@@ -39,17 +40,6 @@ PAGE: Final = {
     "form.js": ("form.js", "text/javascript"),
     "items.js": ("items.js", "text/javascript"),
     "variables.js": ("variables.js", "text/javascript"),
-}
-HEADERS: Final = {
-    # Texts of servers are shown: nothing but the page's own files may run or load.
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-    "Connection": "close",
 }
 
 
@@ -113,20 +103,21 @@ class _Door:
 
     def answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Return the answer to a request; None lets it become a WebSocket."""
-        hosts = [f"{name}:{self.port}" for name in (HOST, "localhost")]
-        # A site whose name is made to point to this machine must not read the page.
-        if request.headers.get_all("Host") not in [[host] for host in hosts]:
+        hosts = request.headers.get_all("Host")
+        if len(hosts) != 1 or not is_meant(hosts[0], HOST, port=self.port):
             return _answer(HTTPStatus.FORBIDDEN, "use the URL that the command has printed")
         token, _, name = request.path.partition("?")[0].removeprefix("/").partition("/")
         if not secrets.compare_digest(token.encode(), self.token.encode()):
             return _answer(HTTPStatus.FORBIDDEN, "the token is missing; use the URL that the command has printed")
         if name == "socket":
             # Pages of other sites can open WebSockets, and cannot hide their origin.
-            if request.headers.get_all("Origin") not in [[f"http://{host}"] for host in hosts]:
+            if request.headers.get_all("Origin") != [f"http://{hosts[0]}"]:
                 return _answer(HTTPStatus.FORBIDDEN, "this page has another origin")
             if len(self._pages) >= MAX_PAGES:
                 return _answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{MAX_PAGES} pages are open; close one")
             return None
+        if name == "texts.js":
+            return _answer(HTTPStatus.OK, texts_script(), "text/javascript")
         if name not in PAGE:
             return _answer(HTTPStatus.NOT_FOUND, "there is no such file")
         file, kind = PAGE[name]
@@ -163,5 +154,10 @@ def _answer(status: HTTPStatus, body: str | bytes, kind: str = "text/plain") -> 
     from websockets.http11 import Response
 
     content = body if isinstance(body, bytes) else f"{body}\n".encode()
-    fields = {**HEADERS, "Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(content))}
+    fields = {
+        **HEADERS,
+        "Connection": "close",
+        "Content-Type": f"{kind}; charset=utf-8",
+        "Content-Length": str(len(content)),
+    }
     return Response(status, status.phrase, Headers(fields), content)

@@ -27,26 +27,27 @@ def u32(data: bytes, at: int) -> int:
     return high << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]
 
 
-def check(value: int, bits: int, name: str) -> int:
-    """Return `value` if it fits into `bits` bits.
+def check(value: int, bits: int, name: str, signed: bool = False) -> int:
+    """Return `value` if it fits into `bits` bits, of which the first one is the sign if `signed`.
 
     Raises:
         LocalError: It does not fit. The message calls it `name`.
 
     """
-    if value < 0 or value >> bits:
-        raise LocalError(f"{name} is {value}; it must be between 0 and {(1 << bits) - 1}")
+    least, end = (-1 << bits - 1, 1 << bits - 1) if signed else (0, 1 << bits)
+    if not least <= value < end:
+        raise LocalError(f"{name} is {value}; it must be between {least} and {end - 1}")
     return value
 
 
-def put(value: int, bits: int, name: str) -> bytes:
+def put(value: int, bits: int, name: str, signed: bool = False) -> bytes:
     """Return `value` as a field of `bits` bits, rounded up to whole bytes.
 
     Raises:
-        LocalError: It does not fit. The message calls it `name`.
+        LocalError: It does not fit; see `check`.
 
     """
-    return check(value, bits, name).to_bytes((bits + 7) // 8, "big")
+    return check(value, bits, name, signed).to_bytes((bits + 7) // 8, "big", signed=signed)
 
 
 class Reader:
@@ -72,14 +73,15 @@ class Reader:
         self.name = name
         self.ignorable = ignorable
 
-    def integer(self, bits: int, field: str) -> int:
+    def integer(self, bits: int, field: str, signed: bool = False) -> int:
         """Return the next integer, without the reserved bit above its `bits` bits.
 
         Raises:
             FrameError: The frame is too short; also raised by `take` and `counted`.
 
         """
-        return int.from_bytes(self.take((bits + 7) // 8, field), "big") & ((1 << bits) - 1)
+        value = int.from_bytes(self.take((bits + 7) // 8, field), "big", signed=signed)
+        return value if signed else value & ((1 << bits) - 1)
 
     def take(self, count: int, field: str) -> bytes:
         """Return the next `count` bytes."""

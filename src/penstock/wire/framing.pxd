@@ -1,5 +1,7 @@
 cimport cython
 
+cdef long long GREATEST_31
+
 
 @cython.final
 cdef class Deframer:

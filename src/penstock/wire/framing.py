@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..errors import FrameError, LocalError
+from .fields import GREATEST_31
 
 __all__ = [
     "MAX_FRAME_BYTES",
@@ -176,8 +177,10 @@ class Deframer:
         at = self.end
         length = p[at] << 16 | p[at + 1] << 8 | p[at + 2]
         if self.prefix == 4:
-            # If the R bit is set, the length exceeds every limit.
             length = length << 8 | p[at + 3]
+            if self._own:
+                # ReactiveSocket 0.0, Frame Header Format: the top bit of the length is reserved.
+                length &= GREATEST_31
         length -= self._own
         if length < self.min_frame_bytes:
             raise FrameError(f"a length of {length} bytes is less than a frame header of {self.min_frame_bytes} bytes")

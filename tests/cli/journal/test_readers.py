@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -25,17 +26,25 @@ def read_journal(tmp_path: Path) -> Path:
 def test_forget_removes_a_reader_from_every_log(penstock: Penstock, read_journal: Path) -> None:
     result = penstock("journal", "forget", str(read_journal), "spark")
     assert result.code == 0
-    assert result.out.decode().splitlines() == [
-        "a: removed reader spark, which had committed position 1,200",
-        "b: removed reader spark, which had committed position 7",
-    ]
+    first, second = result.out.decode().splitlines()
+    kept = Journal(read_journal).reader("a").bytes_between(1_200, 2_000)
+    assert first == (
+        "a: removed reader spark, which had committed position 1,200; "
+        f"800 rows after it ({kept:,} bytes) were kept for it"
+    )
+    assert second.startswith("b: removed reader spark, which had committed position 7; 1,993 rows after it (")
     journal = Journal(read_journal)
     assert [journal.readers(source) for source in "abc"] == [["report"], [], []]
 
 
 def test_forget_removes_a_reader_from_one_log(penstock: Penstock, read_journal: Path) -> None:
     result = penstock("journal", "forget", str(read_journal), "spark", "--source", "a", "--json")
-    assert result.objects == [{"source": "a", "reader": "spark", "position": 1_200, "cursors": ["spark@0", "spark@1"]}]
+    (found,) = result.objects
+    kept = Journal(read_journal).reader("a").bytes_between(1_200, 2_000)
+    assert found == {
+        "source": "a", "reader": "spark", "position": 1_200, "cursors": ["spark@0", "spark@1"],
+        "rows": 800, "bytes": kept, "dry_run": False,
+    }  # fmt: skip
     journal = Journal(read_journal)
     assert [journal.readers(source) for source in "abc"] == [["report"], ["spark"], []]
 
@@ -67,6 +76,9 @@ def test_lag_shows_how_far_readers_are_behind(penstock: Penstock, read_journal: 
     assert second.endswith(" s old")
     assert third.startswith("b: spark is at 7, ")
     assert fourth == "c: no readers"
+    for verb in ("lag", "readers"):
+        *_, last = penstock("journal", verb, str(read_journal), "--json").objects
+        assert last == {"source": "c", "reader": None}
     (found,) = penstock("journal", "lag", str(read_journal), "--source", "b", "--json").objects
     assert (found["source"], found["reader"], found["position"], found["rows"]) == ("b", "spark", 7, 1_993)
     assert found["seconds"] >= 0
@@ -83,6 +95,14 @@ def test_lists_continue_after_a_log_that_fails(penstock: Penstock, read_journal:
     assert "is not a reader's cursor" in result.err
 
 
+@pytest.mark.parametrize("verb", ["lag", "readers"])
+def test_names_that_control_a_terminal_are_escaped(penstock: Penstock, read_journal: Path, verb: str) -> None:
+    folder = log_folder(read_journal, "b") / COMMITTED
+    (folder / "evil\x1b[2J").write_bytes((folder / "spark").read_bytes())
+    first, _ = penstock("journal", verb, str(read_journal), "--source", "b").lines
+    assert first.startswith(b"b: evil\\x1b[2J ")
+
+
 def test_readers_lists_owners(penstock: Penstock, read_journal: Path) -> None:
     commit(log_folder(read_journal, "c"), "table", 5, query="abc1")
     first, *_, last = penstock("journal", "readers", str(read_journal)).out.decode().splitlines()
@@ -94,9 +114,38 @@ def test_readers_lists_owners(penstock: Penstock, read_journal: Path) -> None:
 
 def test_seek_moves_a_reader_both_ways(penstock: Penstock, read_journal: Path) -> None:
     seek = ("journal", "seek", str(read_journal), "report", "--source", "a", "--to")
-    assert penstock(*seek, "latest").out == b"a: reader report is at 2,000\n"
-    assert penstock(*seek, "earliest", "--json").objects == [{"source": "a", "reader": "report", "position": 0}]
-    assert Journal(read_journal).lags("a")[0].rows == 2_000
+    assert penstock(*seek, "latest").out == b"a: reader report is at 2,000; it was at 3\n"
+    moved = {"source": "a", "reader": "report", "position": 0, "before": 2_000, "dry_run": False}
+    assert penstock(*seek, "earliest", "--json").objects == [moved]
+    new = penstock("journal", "seek", str(read_journal), "export", "--source", "a", "--to", "5").out
+    assert new == b"a: reader export is at 5; it is new\n"
+    assert Journal(read_journal).lags("a")[1].rows == 2_000
+
+
+@pytest.mark.parametrize("place", ["2001", "1000000", str(2**62), str(2**63)])
+def test_seek_stops_at_the_end_and_says_so(penstock: Penstock, read_journal: Path, place: str) -> None:
+    result = penstock("journal", "seek", str(read_journal), "report", "--source", "a", "--to", place, "--json")
+    assert result.code == 0
+    assert [(each["source"], each["position"]) for each in result.objects] == [("a", 2_000)]
+    assert f"a: the log ends at 2,000, before {int(place):,}: its end is used" in result.err
+    Journal(read_journal).writer("a").close()
+
+
+def test_a_reader_beyond_the_end_is_shown_and_can_be_set_back(penstock: Penstock, read_journal: Path) -> None:
+    path = log_folder(read_journal, "b") / COMMITTED / "spark"
+    cursor = json.loads(path.read_bytes())
+    # Nobody has compared it with the end of the log.
+    path.write_text(json.dumps({"position": 10**6, "query": None, "log": cursor["log"]}))
+    folder = str(read_journal)
+    assert penstock("journal", "lag", folder, "--source", "b").out == (
+        b"b: spark is at 1,000,000, beyond the end of the log, 2,000\n"
+    )
+    assert penstock("journal", "verify", folder, "--source", "b").code == 1
+    assert (
+        "set the reader spark back from position 1000000 to 2000" in penstock("journal", "repair", folder).out.decode()
+    )
+    assert penstock("journal", "seek", folder, "spark", "--to", "latest", "--source", "b").code == 0
+    assert penstock("journal", "verify", folder, "--source", "b").code == 0
 
 
 def test_seek_leaves_the_readers_of_queries_alone(penstock: Penstock, read_journal: Path) -> None:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import re
+import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from penstock.journal import ITEMS, JournalWriter
 from tests.cli.conftest import Penstock, assert_one_line
 from tests.cli.journal.logs import fill
 
@@ -15,8 +19,38 @@ def test_tail_prints_the_last_rows(penstock: Penstock, tmp_path: Path) -> None:
     assert penstock("journal", "tail", str(tmp_path)).lines == [b"%d" % row for row in range(10, 20)]
     assert penstock("journal", "tail", str(tmp_path), "-n", "0").lines == []
     assert penstock("journal", "tail", str(tmp_path), "-n", "100").lines == [b"%d" % row for row in range(20)]
-    last = penstock("journal", "tail", str(tmp_path), "-n", "1", "--json").objects
-    assert last == [{"data": "19", "metadata": None}]
+
+
+@pytest.mark.parametrize("json", [("--json",), ("--format", "json")], ids=" ".join)
+def test_tail_and_dump_print_the_same_objects(penstock: Penstock, tmp_path: Path, json: tuple[str, ...]) -> None:
+    fill(tmp_path, "a", 20)
+    dumped = penstock("journal", "dump", str(tmp_path), "--from", "18", *json).objects
+    assert penstock("journal", "tail", str(tmp_path), "-n", "2", *json).objects == dumped
+    for row, position in zip(dumped, (18, 19), strict=True):
+        assert list(row) == ["position", "time", "stream", "data", "metadata"]
+        assert (row["position"], row["stream"], row["data"], row["metadata"]) == (
+            position,
+            "flights",
+            f"{position}",
+            None,
+        )
+        assert datetime.now(UTC) - datetime.fromisoformat(row["time"]) < timedelta(minutes=5)
+
+
+@pytest.mark.parametrize("verb", [("tail", "-n", "1"), ("dump", "--from", "19")], ids=lambda verb: verb[0])
+def test_text_on_a_terminal_has_positions_too(
+    penstock: Penstock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
+) -> None:
+    fill(tmp_path, "a", 19)
+    data = pa.array([b"x\x1b[2Jy"], pa.binary())
+    with JournalWriter.open(tmp_path, "a", fsync=False) as writer:
+        writer.append(pa.RecordBatch.from_arrays([data, pa.nulls(1, pa.binary())], schema=ITEMS), "fli\nghts")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    (line,) = penstock("journal", verb[0], str(tmp_path), *verb[1:]).lines
+    assert re.fullmatch(rb"19 20\d\d-\d\d-\d\dT[\d:.]+\+00:00 fli\\nghts x\\x1b\[2Jy", line)
+    monkeypatch.setenv("NO_COLOR", "1")
+    (row,) = penstock("journal", verb[0], str(tmp_path), *verb[1:], "--json").objects
+    assert (row["position"], row["data"]) == (19, "x\x1b[2Jy")
 
 
 def test_tail_needs_one_log(penstock: Penstock, tmp_path: Path) -> None:
@@ -45,11 +79,13 @@ def test_dump_prints_a_range(penstock: Penstock, tmp_path: Path) -> None:
 def test_dump_writes_tables(penstock: Penstock, tmp_path: Path, format: str) -> None:
     fill(tmp_path / "journal", "a", 20)
     out = tmp_path / "rows"
+    out.write_text("before")
     dump = ("journal", "dump", str(tmp_path / "journal"), "--from", "5", "--format", format)
-    assert penstock(*dump, "--out", str(out)).code == 0
+    assert penstock(*dump, "--out", str(out), "--yes").code == 0
     table = pyarrow.parquet.read_table(out) if format == "parquet" else pa.ipc.open_stream(out.read_bytes()).read_all()
     assert table["position"].to_pylist() == list(range(5, 20))
-    assert not list(tmp_path.glob("*.tmp"))
+    # Metadata may contain credentials.
+    assert out.stat().st_mode & 0o777 == 0o600 and not list(tmp_path.glob(".*"))
     assert "--out" in penstock(*dump).err
 
 

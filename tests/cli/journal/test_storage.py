@@ -23,14 +23,20 @@ def segmented(tmp_path: Path) -> Path:
 
 def test_trim_deletes_whole_segments(penstock: Penstock, segmented: Path) -> None:
     trim = ("journal", "trim", str(segmented), "--to")
-    assert penstock(*trim, "4").out == b"s: the first row is at 3\n"
-    assert penstock(*trim, "latest", "--json").objects == [{"source": "s", "position": 10, "first": 9}]
+    (oldest, *rest) = Journal(segmented).deletable("s", 10)
+    line = f"s: deleted 3 rows ({oldest.size:,} bytes), positions 0 to 2; the first row is at 3\n"
+    assert penstock(*trim, "4").out == line.encode()
+    assert penstock(*trim, "4").out == b"s: nothing to delete; the first row is at 3\n"
+    size = sum(each.size for each in rest)
+    deleted = {"source": "s", "position": 10, "first": 9, "rows": 6, "bytes": size, "dry_run": False}
+    assert penstock(*trim, "latest", "--json").objects == [deleted]
     assert Journal(segmented).verify()["s"].sound
 
 
 def test_trim_leaves_sealed_rows(penstock: Penstock, segmented: Path) -> None:
     assert penstock("journal", "seal", str(segmented), "--force").code == 0
-    assert penstock("journal", "trim", str(segmented), "--to", "latest").out == b"s: the first row is at 0\n"
+    trim = ("journal", "trim", str(segmented), "--to", "latest")
+    assert penstock(*trim).out == b"s: nothing to delete; the first row is at 0\n"
     assert Journal(segmented).reader("s").first == 0
 
 
@@ -40,7 +46,7 @@ def test_trim_continues_after_a_log_that_fails(penstock: Penstock, tmp_path: Pat
     result = penstock("journal", "trim", str(tmp_path), "--to", "1")
     assert result.code == 1
     assert "b: " in result.err
-    assert result.out.decode().splitlines()[-1] == "d: the first row is at 0"
+    assert result.out.decode().splitlines()[-1] == "d: nothing to delete; the first row is at 0"
 
 
 def test_trim_waits_for_readers(penstock: Penstock, segmented: Path) -> None:
@@ -50,7 +56,9 @@ def test_trim_waits_for_readers(penstock: Penstock, segmented: Path) -> None:
     assert "have not committed the rows below 9: report at 4" in result.err
     assert_one_line(result)
     assert Journal(segmented).reader("s").first == 0
-    assert penstock("journal", "trim", str(segmented), "--to", "9", "--force").out == b"s: the first row is at 9\n"
+    assert penstock("journal", "trim", str(segmented), "--to", "9", "--force").out.endswith(
+        b"; the first row is at 9\n"
+    )
 
 
 def test_trim_deletes_nothing_if_a_reader_of_any_log_waits(penstock: Penstock, tmp_path: Path) -> None:
@@ -103,13 +111,20 @@ def test_seal_writes_parquet(penstock: Penstock, segmented: Path, tmp_path: Path
     store = tmp_path / "store"
     seal = ("journal", "seal", str(segmented), "--store", str(store))
     assert penstock(*seal).out == b"s: nothing to seal; --force also seals what is small and recent\n"
-    assert penstock(*seal, "--json").objects == []
+    nothing = {"source": "s", "first": None, "end": None, "size": 0, "raw_bytes": 0, "dry_run": False}
+    assert penstock(*seal, "--json").objects == [nothing]
+    before = sorted(tmp_path.rglob("*"))
+    planned = penstock(*seal, "--force", "--dry-run")
+    assert planned.out.startswith(b"s: would seal 0 to 9, ") and planned.out.endswith(b" bytes before compression\n")
+    (plan,) = penstock(*seal, "--force", "--dry-run", "--json").objects
+    assert (plan["source"], plan["first"], plan["end"], plan["size"], plan["dry_run"]) == ("s", 0, 9, None, True)
+    assert sorted(tmp_path.rglob("*")) == before
     result = penstock(*seal, "--force")
     assert result.code == 0
     assert result.out.startswith(b"s: sealed 0 to 9, ")
     assert list(store.glob("source=s/*.parquet"))
     assert penstock("journal", "dump", str(segmented), "--source", "s").lines == [b"%d" % row for row in range(10)]
-    assert penstock(*seal, "--force", "--json").objects == []
+    assert penstock(*seal, "--force", "--json").objects == [nothing]
     assert penstock(*seal, "--force").out == b"s: nothing to seal\n"
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from enum import Enum
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.wire.river.encodings import RiverJson, RiverMsgpack
-from penstock.wire.river.values import decode_value, encode_value
+from penstock.wire.river.values import decode_value, encode_value, from_json, to_json
 
 CODECS = {"json": RiverJson, "msgpack": RiverMsgpack}
 BIG = 2**70
@@ -70,6 +71,74 @@ def test_decoder_agrees_with_the_codec(name: str, value: Any) -> None:
     decoded = CODECS[name].Decoder(Any).decode(data)
     assert decoded == decode_value(data, name)
     assert CODECS[name].Decoder(Any).decode(CODECS[name].Encoder().encode(decoded)) == decoded
+
+
+# Numbers of JavaScript, with the digits that it writes, and what they are in MessagePack.
+NUMBERS = {
+    b"9007199254740991": 9007199254740991,
+    b"9007199254740992": 9007199254740992.0,
+    b"-9007199254740992": -9007199254740992.0,
+    b"9007199254740994": 9007199254740994.0,
+    b"10000000000000000": 1e16,
+    b"1152921504606847000": float(2**60),
+    b"123456789012345680000": 1.2345678901234568e20,
+    b"-123456789012345000000": -1.23456789012345e20,
+    b"999999999999999900000": 9.999999999999999e20,
+    b"0.1": 0.1,
+    b"1.5": 1.5,
+}
+# Integers with other digits: no number of JavaScript.
+INTEGERS = [2**53 + 1, 2**60, -(2**63), 2**64 - 1, 10**21, 2**70]
+
+
+class Mixed(msgspec.Struct):
+    id: int
+    value: Any
+
+
+@pytest.mark.parametrize("wanted", [Any, list, list[Any], object])
+def test_numbers_of_javascript_stay_numbers(wanted: Any) -> None:
+    data = b"[%s]" % b",".join(NUMBERS)
+    found = RiverJson.Decoder(wanted).decode(data)
+    assert found == list(NUMBERS.values())
+    assert [type(number) for number in found] == [type(number) for number in NUMBERS.values()]
+    assert RiverJson.Encoder().encode(found) == data == encode_value(found, "json")
+    assert decode_value(data, "json") == found
+    # MessagePack has floats, as the reference sends them.
+    packed = RiverMsgpack.Encoder().encode(found)
+    assert packed == msgspec.msgpack.encode(found) == from_json(data, "msgpack")
+    assert RiverMsgpack.Decoder(wanted).decode(packed) == found
+    assert json.loads(to_json(packed, "msgpack")) == json.loads(data)
+
+
+@pytest.mark.parametrize("number", INTEGERS)
+def test_big_integers_stay_integers(number: int) -> None:
+    wrapped = b'{"n":{"$b":"%d"}}' % number
+    for data in (wrapped, b'{"n":%d}' % number):
+        found = RiverJson.Decoder(Any).decode(data)
+        assert found == {"n": number} and type(found["n"]) is int
+        assert RiverJson.Encoder().encode(found) == wrapped
+    assert decode_value(from_json(wrapped, "msgpack"), "msgpack") == {"n": number}
+
+
+@pytest.mark.parametrize("digits", [b"9007199254740992", b"1152921504606847000", b"123456789012345680000"])
+def test_integer_types_are_exact(digits: bytes) -> None:
+    number = int(digits)
+    found = RiverJson.Decoder(int).decode(digits)
+    assert found == number and type(found) is int
+    mixed = RiverJson.Decoder(Mixed).decode(b'{"id":%s,"value":null}' % digits)
+    assert mixed.id == number and type(mixed.id) is int
+    mixed = RiverJson.Decoder(Mixed).decode(b'{"id":1,"value":[%s]}' % digits)
+    assert type(mixed.value[0]) is float
+    # Python's integers are exact, so they are sent as big ones.
+    assert RiverJson.Encoder().encode(number) == b'{"$b":"%s"}' % digits
+    assert RiverJson.Encoder().encode(float(number)) == digits
+
+
+@pytest.mark.parametrize("data", [b"[9007199254740992", b"[09007199254740992]", b"[9007199254740992,NaN]"])
+def test_malformed_data_with_large_numbers_is_refused(data: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        RiverJson.Decoder(Any).decode(data)
 
 
 def test_object_similar_to_a_wrapper_is_unchanged() -> None:

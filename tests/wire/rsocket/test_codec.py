@@ -88,6 +88,7 @@ def test_every_frame_is_decoded_back(
     assert type(read) is type(written)
     assert wire.v1.encode(read) == body
     assert wire.v1.stream_id(before + body + after, len(before)) == written.stream_id
+    assert wire.v1.type(before + body + after, len(before)) == written.type
     assert wire.v1.frame(written) == wire.framing.prefixed(body)
 
 

@@ -106,6 +106,47 @@ def test_undefined_flags_are_shown_and_converted_back(wire: Wire, body: str) -> 
     assert wire.dump.line(frame).count(f"flags={shown['flags'][-1]}") == 1
 
 
+# ReactiveSocket 0.2: integers are signed. A peer may send a negative one, and the dump must not hide that.
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("000000011900ffffffff00000161", {"request_n": -1}),
+        ("000000012000ffffffff", {"request_n": -1}),
+        ("00000001200080000007", {"request_n": -(2**31) + 7}),
+        ("000000000800ffffffff80000000", {"ttl_ms": -1, "number_of_requests": -(2**31)}),
+        ("000000000c80ffffffffffffffff", {"position": -1}),
+        ("000000000c808000000000000005", {"position": -(2**63) + 5}),
+        ("000000003400000000020000ffffffffffffffff8000000000000000", {"last_received_server_position": -1}),
+        ("000000003800ffffffffffffffff", {"last_received_client_position": -1}),
+        ("00000001fe00ffffffff", {"extended_type": -1}),
+    ],
+)
+def test_negative_numbers_are_shown_and_converted_back(wire: Wire, body: str, shown: dict[str, object]) -> None:
+    ((_, frame),) = wire.dump.read_frames(bytes.fromhex(body), "reactivesocket-0.2")
+    found = wire.dump.to_object(frame, "reactivesocket-0.2")
+    assert found | shown == found
+    assert wire.v02.encode(wire.dump.from_object(found, "reactivesocket-0.2")).hex() == body
+
+
+@pytest.mark.parametrize("stream_id", [2**63, 2**64 - 1])
+def test_stream_ids_of_64_bits_are_shown_and_converted_back(wire: Wire, stream_id: int) -> None:
+    body = f"00000016{stream_id:016x}"
+    ((_, frame),) = wire.dump.read_frames(bytes.fromhex(body), "reactivesocket-0.0")
+    found = wire.dump.to_object(frame, "reactivesocket-0.0")
+    assert found["stream_id"] == stream_id
+    assert f"stream={stream_id}" in wire.dump.line(frame, "reactivesocket-0.0")
+    assert wire.v00.encode(wire.dump.from_object(found, "reactivesocket-0.0")).hex() == body
+    with pytest.raises(wire.errors.LocalError, match="stream_id of CANCEL"):
+        wire.dump.from_object(found | {"stream_id": 2**64}, "reactivesocket-0.0")
+
+
+def test_reserved_bit_of_a_length_is_not_shown(wire: Wire) -> None:
+    ((length, frame),) = wire.dump.read_frames(
+        bytes.fromhex("80000010" + "00000016" + f"{7:016x}"), "reactivesocket-0.0", 4
+    )
+    assert (length, frame.stream_id) == (16, 7)
+
+
 @pytest.mark.parametrize("flag", ["0x400", "0x020", "0xno", "0x-1"])
 def test_invalid_bits_of_flags_are_refused(wire: Wire, flag: str) -> None:
     with pytest.raises(wire.errors.LocalError, match=f"{flag[:3]}"):

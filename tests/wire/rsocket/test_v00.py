@@ -10,7 +10,6 @@ from tests.wire.conftest import Wire
 from tests.wire.outcomes import attempt
 from tests.wire.strategies import items, metadata, raw, u32
 
-u63 = st.integers(0, 2**63 - 1)
 u64 = st.integers(0, 2**64 - 1)
 
 
@@ -19,7 +18,7 @@ def decoded(wire: Wire, body: str) -> Any:
     return wire.v00.decode(raw, 0, len(raw))
 
 
-@given(stream_id=u63, n=u64, metadata=metadata, kind=st.integers(0, 255), data=raw, code=u32, flags=st.booleans())
+@given(stream_id=u64, n=u64, metadata=metadata, kind=st.integers(0, 255), data=raw, code=u32, flags=st.booleans())
 def test_every_type_is_decoded_back(
     wire: Wire, stream_id: int, n: int, metadata: bytes | None, kind: int, data: bytes, code: int, flags: bool
 ) -> None:
@@ -70,10 +69,34 @@ def test_frame_with_invalid_metadata_length_is_ignorable(wire: Wire, length: str
     assert caught.value.ignorable
 
 
-# THREATS 12.
-def test_top_bit_of_a_stream_id_is_refused(wire: Wire) -> None:
-    with pytest.raises(wire.errors.FrameError, match="top bit"):
-        decoded(wire, "00 00 0011 8000000000000001")
+# THREATS 12; Frame Header Format: 64 bits, without a sign.
+@pytest.mark.parametrize("stream_id", [1, 2**63 - 1, 2**63, 2**64 - 1])
+def test_stream_ids_have_64_bits(wire: Wire, stream_id: int) -> None:
+    for written in (
+        wire.v00.payload_frame(stream_id, wire.frames.NEXT, b"m", b"d"),
+        wire.v00.payload_head(-stream_id, wire.frames.NEXT, b"m", 1) + b"d",
+        wire.v00.request_frame(6, stream_id, 0, 5, None, b"d"),
+        wire.v00.request_n_frame(-stream_id, 5),
+        wire.v00.cancel_frame(-stream_id),
+        wire.v00.frame(wire.frames.ErrorFrame(stream_id, 0x201, b"no")),
+    ):
+        assert wire.v00.stream_id(written, 4) == stream_id
+        assert wire.v00.decode(written, 4, len(written)).stream_id == stream_id
+
+
+def test_types_are_read_from_headers(wire: Wire) -> None:
+    types = wire.frames.FrameType
+    for frame in (wire.frames.Frame(types.REQUEST_SUB, 7, 0, 5), wire.frames.Frame(types.PAYLOAD, 7)):
+        assert wire.v00.type(b"!" + wire.v00.encode(frame), 1) == frame.type
+    assert wire.v00.type(bytes.fromhex("00 00 0077 0000000000000001"), 0) == 0x10077
+    with pytest.raises(wire.errors.LocalError):
+        wire.v00.type(b"\0\0\0", 0)
+
+
+@pytest.mark.parametrize("stream_id", [2**64, -(2**64), 2**80])
+def test_longer_stream_ids_are_refused(wire: Wire, stream_id: int) -> None:
+    with pytest.raises(wire.errors.LocalError, match="stream id"):
+        wire.v00.cancel_frame(stream_id)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +180,9 @@ def test_junk_only_raises_frame_errors(wire: Wire, body: bytes) -> None:
 
 
 # Runs. Stream 0 is the connection, which has none.
-sent = st.tuples(st.sampled_from([0, 7, 7, 7, 1 << 40]), st.sampled_from([0x20, 0x20, 0x20, 0x60, 0xA0]), items)
+sent = st.tuples(
+    st.sampled_from([0, 7, 7, 7, 1 << 40, 1 << 63]), st.sampled_from([0x20, 0x20, 0x20, 0x60, 0xA0]), items
+)
 
 
 def one_by_one(wire: Wire, data: bytes, limit: int, prefix: int) -> list[Any]:

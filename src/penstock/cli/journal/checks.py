@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
 
 from ...texts import counted, shown
+from ..console import complain, say, say_json
 from ..exits import FAILED
-from ..output import complain
 from .listing import NOTHING_YET
 from .selection import AsJson, Folder, Source, for_each_log, selected_logs
 
@@ -40,14 +39,14 @@ def verify(
         for problem in report.problems:
             complain(f"{name}: {problem}")
         if as_json:
-            print(json.dumps(_fields(report)))
+            say_json(_fields(report))
         elif report.uuid:
             sealed = f", {report.sealed:,} of them sealed" if report.sealed and report.sound else ""
             span = f"{report.rows:,} rows from {report.first:,} to {report.end:,} are sound{sealed}"
             compared = f"; {report.compared}" if report.compared and report.sound else ""
-            print(f"{name}: {span}; {counted(len(report.gaps), 'gap')}{compared}; head {report.head}")
+            say(f"{name}: {span}; {counted(len(report.gaps), 'gap')}{compared}; head {report.head}")
         elif report.sound:
-            print(f"{name}: {NOTHING_YET}")
+            say(f"{name}: {NOTHING_YET}")
     if not all(reports[name].sound for name in names):
         raise typer.Exit(FAILED)
 
@@ -81,12 +80,12 @@ def repair(
         found = journal.repair(name, apply=apply, accept_loss=accept_loss)
         refused = refused or bool(found.refused)
         if as_json:
-            print(json.dumps(dataclasses.asdict(found)))
+            say_json(dataclasses.asdict(found))
             return
         for action in found.actions or ["nothing to do"]:
-            print(f"{name}: {shown(action)}")
+            say(f"{name}: {shown(action)}")
         if found.refused:
-            print(f"{name}: not repaired: {found.refused}")
+            say(f"{name}: not repaired: {found.refused}")
 
     for_each_log(names, repair_one)
     if refused:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from ...errors import JournalError
 from ...texts import counted
+from ..console import complain, say, say_json
 from ..exits import FAILED
-from ..output import complain
 from .selection import AsJson, Folder, Source, selected_logs
 
 if TYPE_CHECKING:
@@ -38,9 +37,9 @@ def ls(folder: Folder, source: Source = None, as_json: AsJson = False) -> None:
             complain(f"{name}: {problem}")
             sound = False
         if as_json:
-            print(json.dumps({"source": name} | fields))
+            say_json({"source": name} | fields)
         elif "error" not in fields:
-            print(f"{name}: {_line(fields)}")
+            say(f"{name}: {_line(fields)}")
     if not sound:
         raise typer.Exit(FAILED)
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Option
 
+from ...access.private import replacing
 from ...errors import LocalError
 from ...payload import Payload
-from ...texts import shown_json
+from ...texts import shown, shown_line
+from ..colors import colored
+from ..confirm import Yes, allow_replacing
 from ..groups import grouped
-from ..output import FORMATS, OutputOptions, Printer, text_fields
+from ..output import FORMATS, OutputOptions, json_line, text_fields
 from ..values import offering
 from .selection import Folder, Source, one_log, position_of
 
@@ -28,6 +30,9 @@ __all__ = ["dump", "tail"]
 
 POLL_SECONDS: Final = 0.2
 TABLES: Final = ("arrow", "parquet")
+
+Row = tuple[Any, ...]
+"""The values of a row in some columns."""
 
 
 @grouped
@@ -44,27 +49,58 @@ def tail(
     """
     journal, name = one_log(folder, source)
     reader = journal.reader(name)
-    printer = output.printer()
-    at = max(reader.first, reader.end - rows)
-    _print_rows(reader, at, printer)
+    printer = RowPrinter("json" if output.json else output.format)
+    printer.range(reader, max(reader.first, reader.end - rows), reader.end)
     while follow:
         at = reader.end
         time.sleep(POLL_SECONDS)
         reader.refresh()
         # Rows that were trimmed before they were printed are skipped.
-        _print_rows(reader, max(reader.first, at), printer)
+        printer.range(reader, max(reader.first, at), reader.end)
 
 
-def _print_rows(reader: LogReader, start: int, printer: Printer) -> None:
-    """Print the rows of a log from `start`."""
-    for batch in reader.read(start, reader.end):
-        _print_batch(batch, printer)
+class RowPrinter:
+    """Prints rows to standard output.
+
+    JSON has their position, time and stream, and so has text on a terminal. Elsewhere text is the data alone, so that
+    it can be used as it was received.
+
+    Args:
+        format: One of `FORMATS`.
+
+    """
+
+    def __init__(self, format: str) -> None:
+        if format not in FORMATS:
+            raise LocalError(f"unknown format {format!r}; use one of: {', '.join((*FORMATS, *TABLES))}")
+        plain = FORMATS[format]
+        self._columns: list[str] = ["data", "metadata"]
+        self._written: Callable[[Row], bytes] = lambda row: plain(Payload(*row))
+        terminal = sys.stdout.isatty()
+        if format == "json" or (format == "text" and terminal):
+            self._columns = ["position", "time", "stream", "data", "metadata"]
+            self._written = _json_line if format == "json" else _text_line
+        if terminal:
+            self._written = colored(self._written)
+
+    def range(self, reader: LogReader, first: int, end: int) -> None:
+        """Print the rows between two positions of a log."""
+        for batch in reader.read(first, end, columns=self._columns):
+            for row in zip(*(batch[name].to_pylist() for name in self._columns), strict=True):
+                sys.stdout.buffer.write(self._written(row))
+            sys.stdout.flush()
 
 
-def _print_batch(batch: pa.RecordBatch, printer: Printer) -> None:
-    for data, metadata in zip(batch["data"].to_pylist(), batch["metadata"].to_pylist(), strict=True):
-        printer.item(Payload(data, metadata), flush=False)
-    sys.stdout.flush()
+def _json_line(row: Row) -> bytes:
+    position, at, stream, data, metadata = row
+    fields = {"position": position, "time": at.isoformat(), "stream": stream}
+    return json_line(fields | text_fields("data", data) | text_fields("metadata", metadata))
+
+
+def _text_line(row: Row) -> bytes:
+    position, at, stream, data, _ = row
+    text = shown(data.decode("utf-8", "replace"))
+    return f"{position} {at.isoformat(timespec='milliseconds')} {shown_line(stream)} {text}\n".encode()
 
 
 def dump(
@@ -88,6 +124,7 @@ def dump(
         False
     ),
     out: Annotated[Path | None, Option("--out", "-o", help="The file to write; by default standard output.")] = None,
+    yes: Yes = False,
 ) -> None:
     """Print or export a range of rows of a log.
 
@@ -98,48 +135,30 @@ def dump(
     journal, name = one_log(folder, source)
     reader = journal.reader(name)
     first, stop = position_of(reader, start, "--from"), position_of(reader, end, "--to")
-    batches = reader.read(first, max(first, stop))
-    if format in TABLES:
+    stop = max(first, stop)
+    if format in TABLES and not as_json:
         if out is None:
             raise LocalError(f"--format {format} writes a file; name it with --out")
-        _write_table(out, format, batches)
+        allow_replacing(out, yes)
+        _write_table(out, format, reader.read(first, stop))
     elif out is not None:
         raise LocalError("--out is for --format arrow or parquet; redirect standard output for the other formats")
-    elif as_json:
-        for batch in batches:
-            _print_objects(batch)
     else:
-        if format not in FORMATS:
-            raise LocalError(f"unknown format {format!r}; use one of: {', '.join((*FORMATS, *TABLES))}")
-        printer = Printer(format)
-        for batch in batches:
-            _print_batch(batch, printer)
-
-
-def _print_objects(batch: pa.RecordBatch) -> None:
-    columns = (batch[name].to_pylist() for name in ("position", "time", "stream", "data", "metadata"))
-    for position, at, stream, data, metadata in zip(*columns, strict=True):
-        fields: dict[str, Any] = {"position": position, "time": at.isoformat(), "stream": stream}
-        fields |= text_fields("data", data) | text_fields("metadata", metadata)
-        print(shown_json(json.dumps(fields, ensure_ascii=False)))
+        RowPrinter("json" if as_json else format).range(reader, first, stop)
 
 
 def _write_table(path: Path, format: str, batches: Iterator[pa.RecordBatch]) -> None:
-    """Write rows to a file, which appears when it is complete."""
+    """Write rows to a file, which appears when it is complete. Metadata may contain credentials."""
     import pyarrow as pa
     import pyarrow.parquet
 
     from ...journal import SCHEMA
 
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
+    with replacing(path) as file:
         with (
-            pyarrow.parquet.ParquetWriter(temporary, SCHEMA, compression="zstd")
+            pyarrow.parquet.ParquetWriter(file, SCHEMA, compression="zstd")
             if format == "parquet"
-            else pa.ipc.new_stream(str(temporary), SCHEMA)
+            else pa.ipc.new_stream(file, SCHEMA)
         ) as writer:
             for batch in batches:
                 writer.write_batch(batch)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -10,16 +10,16 @@ import typer
 from typer import Argument, Option
 
 from ...errors import JournalError, JournalMissing, LocalError
+from ..console import complain
 from ..exits import FAILED
-from ..output import complain
 
 if TYPE_CHECKING:
     from ...journal import Journal
     from ...journal.ports import LogReader
 
-__all__ = ["AsJson", "Folder", "Source", "for_each_log", "one_log", "position_of", "selected_logs"]
+__all__ = ["AsJson", "Folder", "Source", "for_each_log", "limited_position", "one_log", "position_of", "selected_logs"]
 
-Folder = Annotated[str, Argument(help="The journal: a folder, or a URI such as s3://…")]
+Folder = Annotated[str, Argument(help="The journal: a folder, a URI such as s3://…, or a collector's URL.")]
 Source = Annotated[str | None, Option("--source", help="One log of the journal; all logs by default.")]
 AsJson = Annotated[bool, Option("--json", help="Print a JSON object for each log.")]
 
@@ -84,3 +84,11 @@ def position_of(reader: LogReader, place: str, option: str) -> int:
             f"{option} is {place!r}; use a position, earliest, latest, or a time such as 2026-01-31T12:00:00+00:00"
         ) from None
     return first_since(reader, time.astimezone())
+
+
+def limited_position(reader: LogReader, place: str, option: str) -> int:
+    """Return the position that an option names, or the end of the log if that is before it, which is said."""
+    position = position_of(reader, place, option)
+    if position > reader.end:
+        complain(f"{reader.source}: the log ends at {reader.end:,}, before {position:,}: its end is used")
+    return min(position, reader.end)

@@ -1,7 +1,6 @@
-"use strict";
+// The page of feeds. Texts of peers are only ever set as textContent, by `element`.
 
-// Texts from peers are only ever set as textContent, and characters that would hide or reverse a part of it are escaped.
-const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+import { shown } from "./texts.js";
 
 const SECONDS = 2;
 const GOOD = new Set(["live", "complete", "standby"]);
@@ -33,7 +32,9 @@ function age(value) {
 }
 
 function worst(feed, field) {
-  const lags = Object.values(feed.readers).map((lag) => lag[field]);
+  const lags = Object.values(feed.readers)
+    .map((lag) => lag[field])
+    .filter((lag) => lag !== null);
   return lags.length ? Math.max(...lags) : null;
 }
 
@@ -70,10 +71,6 @@ const tables = {
   served: { columns: SERVED, sorted: 0, falling: false },
 };
 let newest = null;
-
-function shown(text) {
-  return text.replace(UNSAFE, (unsafe) => `\\u${unsafe.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
 
 function element(tag, text, className) {
   const made = document.createElement(tag);
@@ -166,7 +163,7 @@ function show() {
 
 function summarize(text, bad) {
   const summary = document.getElementById("summary");
-  if (summary.textContent !== text) summary.textContent = text;
+  if (summary.textContent !== shown(text)) summary.textContent = shown(text);
   summary.className = bad ? "bad" : "";
 }
 
@@ -177,7 +174,7 @@ async function refresh() {
     newest = await response.json();
     const states = Object.entries(newest.states).map(([state, feeds]) => `${number.format(feeds)} ${state}`);
     const wrong = [newest.healthy ? "" : "the collector does not answer", newest.problem].filter(Boolean);
-    summarize(shown([...wrong, states.join(", ") || "no feeds"].join("; ")), wrong.length > 0);
+    summarize([...wrong, states.join(", ") || "no feeds"].join("; "), wrong.length > 0);
     show();
   } catch (error) {
     summarize(`No answer from the collector: ${error.message}`, true);

@@ -6,6 +6,8 @@ const MAX_ITEMS = 500;
 const MAX_CHARACTERS = 2_000_000;
 const MAX_COLUMNS = 20;
 const MAX_SHOWN = 20_000;
+const MAX_LINE = 100;
+const MAX_LEVELS = 100;
 
 /** A number as it was written: JavaScript's own numbers lose digits. */
 class Digits {
@@ -114,17 +116,37 @@ function parsed(item) {
 }
 
 /** Returns a value as JSON: on one line if it is short. */
-function written(value, indent) {
+function written(value, indent, level = 0) {
+  const short = line(value, MAX_LINE - indent.length);
+  if (short !== null) return short;
   if (value instanceof Digits) return value.text;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (typeof value === "string") return JSON.stringify(value);
   const list = Array.isArray(value);
   const [open, close] = list ? "[]" : "{}";
-  const parts = (inner) => list
-    ? value.map((each) => written(each, inner))
-    : Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}: ${written(each, inner)}`);
-  const line = parts(indent);
-  const short = `${open}${line.join(", ")}${close}`;
-  if (short.length + indent.length <= 100 && !short.includes("\n")) return short;
+  if (level > MAX_LEVELS) return `${open}…${close}`;
   const inner = `${indent}  `;
-  return `${open}\n${parts(inner).map((part) => inner + part).join(",\n")}\n${indent}${close}`;
+  const parts = list
+    ? value.map((each) => written(each, inner, level + 1))
+    : Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}: ${written(each, inner, level + 1)}`);
+  return `${open}\n${parts.map((part) => inner + part).join(",\n")}\n${indent}${close}`;
+}
+
+/** Returns a value as JSON on one line; null if it is longer than `room`. It looks at no more than what fits. */
+function line(value, room) {
+  if (value instanceof Digits) return value.text.length <= room ? value.text : null;
+  if (typeof value !== "object" || value === null) {
+    const text = typeof value === "string" && value.length > room ? null : JSON.stringify(value);
+    return text !== null && text.length <= room ? text : null;
+  }
+  const list = Array.isArray(value);
+  let text = "";
+  for (const name of list ? value.keys() : Object.keys(value)) {
+    const key = list ? "" : `${JSON.stringify(name)}: `;
+    const before = `${text}${text ? ", " : ""}${key}`;
+    const each = before.length > room ? null : line(value[name], room - before.length - 2);
+    if (each === null) return null;
+    text = before + each;
+  }
+  const [open, close] = list ? "[]" : "{}";
+  return text.length + 2 <= room ? `${open}${text}${close}` : null;
 }

@@ -2,9 +2,11 @@
 
 import { control, h } from "./form.js";
 import { Items } from "./items.js";
+import { shown } from "./texts.js";
 import { Variables, answers } from "./variables.js";
 
 const MAX_HISTORY = 50;
+const MAX_LISTED = 500;
 const MAX_REMEMBERED = 20_000;
 const STREAMS = ["stream", "channel"];
 const SENDS = ["upload", "channel"];
@@ -47,10 +49,14 @@ function connect() {
 
 function show(state, problem) {
   $("state").dataset.state = state;
-  $("state").textContent = state;
-  $("problem").hidden = !problem;
-  $("problem").textContent = problem;
+  put("state", state);
+  complain($("problem"), problem);
   update();
+}
+
+// All texts of the server and of the user are shown by this, and by the function that makes elements.
+function put(id, text) {
+  $(id).textContent = shown(text);
 }
 
 // Messages.
@@ -65,8 +71,8 @@ function received(message) {
 }
 
 function target(message) {
-  $("url").textContent = message.url;
-  document.title = `${message.url} – Penstock`;
+  put("url", message.url);
+  document.title = shown(`${message.url} – Penstock`);
   const away = message.state === "away" ? `${message.problem}; trying again` : "";
   const told = message.description ?? null;
   if (told !== null || page.routes.length === 0) {
@@ -74,8 +80,7 @@ function target(message) {
     page.definitions = told?.$defs ?? {};
     page.signatures = message.signatures;
   }
-  $("undescribed").hidden = !message.undescribed;
-  $("undescribed").textContent = message.undescribed;
+  complain($("undescribed"), message.undescribed);
   listRoutes();
   show(message.state, away);
   if (page.chosen === null && message.state === "connected") choose(page.routes[0] ?? { manual: true });
@@ -108,7 +113,7 @@ function ended(message) {
   $("outcome").textContent = { completed: "Completed", canceled: "Canceled", failed: "Failed" }[message.how];
   $("outcome").className = message.how === "failed" ? "bad" : "";
   const took = message.seconds === undefined ? "" : `, ${duration(message.seconds)}`;
-  $("counts").textContent = `${page.running.route}${took}`;
+  put("counts", `${page.running.route}${took}`);
   counts(message);
   const data = message.data ? `\n${message.data.text ?? message.data.hex}` : "";
   complain($("failure"), message.message ? `${message.message}${data}` : "");
@@ -120,7 +125,7 @@ function duration(seconds) {
 }
 
 function complain(place, message) {
-  place.textContent = message;
+  place.textContent = shown(message);
   place.hidden = !message;
 }
 
@@ -128,13 +133,16 @@ function complain(place, message) {
 
 function listRoutes() {
   const wanted = $("filter").value.toLowerCase();
-  const shown = page.routes.filter((each) => each.route.toLowerCase().includes(wanted));
-  $("routes").replaceChildren(...shown.map((each) => {
+  const found = page.routes.filter((each) => each.route.toLowerCase().includes(wanted));
+  const more = found.length > MAX_LISTED
+    ? [h("li", { class: "quiet" }, `${(found.length - MAX_LISTED).toLocaleString("en")} more: write a part of a name`)]
+    : [];
+  $("routes").replaceChildren(...found.slice(0, MAX_LISTED).map((each) => {
     const button = h("button", { type: "button", title: each.description || null, onclick: () => choose(each) },
       h("span", {}, each.route || "(empty)"), h("span", { class: "kind" }, each.kind));
     button.setAttribute("aria-current", String(same(each, page.chosen)));
     return h("li", {}, button);
-  }));
+  }), ...more);
 }
 
 function same(one, other) {
@@ -148,13 +156,13 @@ function choose(route, data) {
   page.variables = new Variables(route.manual ? "" : route.route);
   $("variables").hidden = page.variables.labels.length === 0;
   $("variables").replaceChildren(...page.variables.labels);
-  $("title").textContent = route.manual ? "Other route" : route.route || "(empty)";
+  put("title", route.manual ? "Other route" : route.route || "(empty)");
   $("kind").hidden = Boolean(route.manual);
-  $("kind").textContent = route.kind ?? "";
+  put("kind", route.kind ?? "");
   const at = page.routes.indexOf(route);
   $("signature").hidden = at < 0;
-  $("signature").textContent = page.signatures[at] ?? "";
-  $("about").textContent = route.manual ? "The server need not describe this route." : route.description ?? "";
+  put("signature", page.signatures[at] ?? "");
+  put("about", route.manual ? "The server need not describe this route." : route.description ?? "");
   for (const id of ["wrong", "copied"]) complain($(id), "");
   const typed = Boolean(route.request);
   $("tabs").hidden = !typed;
@@ -228,7 +236,7 @@ function send() {
   complain($("item-wrong"), "");
   $("outcome").textContent = { fire: "Sending" }[wanted.kind] ?? (STREAMS.includes(wanted.kind) ? "Streaming" : "Waiting");
   $("outcome").className = "";
-  $("counts").textContent = wanted.route;
+  put("counts", wanted.route);
   $("sent").textContent = "";
   const demand = amount("demand");
   counts({ received: 0, outstanding: demand, auto: page.auto, taken: 0 });
@@ -299,6 +307,9 @@ function copy(what) {
 
 async function copied(message) {
   const text = message[copying];
+  complain($("copied"), "");
+  complain($("wrong"), text === undefined ? message.refused : "");
+  if (text === undefined) return;
   try {
     await navigator.clipboard.writeText(text);
     $("copied").textContent = "copied";

@@ -7,7 +7,8 @@ type 0 for integers beyond 2^53-1. Most values need neither, and are encoded by 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,11 +16,13 @@ import msgspec
 from msgspec import inspect
 
 from ...depth import json_too_deep, msgpack_too_deep
-from .values import json_leaf, known_extension, msgpack_leaf, unwrapped
+from ...errors import FrameError
+from .values import decode_value, json_leaf, known_extension, msgpack_leaf, unwrapped
 
 __all__ = ["RiverJson", "RiverMsgpack", "encodings"]
 
-_MANY_DIGITS: Final = re.compile(rb"[0-9]{16}")
+_MANY_DIGITS: Final = re.compile(rb"[0-9]{16}|[0-9]e(?:1[5-9]|20)")
+"""What may be a number beyond 2^53-1."""
 _BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 _SIMPLE: Final = (
     inspect.NoneType,
@@ -59,12 +62,19 @@ class RiverJson:
         def __init__(self, wanted: Any) -> None:
             self._wanted = wanted
             self._plain = msgspec.json.Decoder(wanted)
+            self._has_any = _has_any(wanted)
 
         def decode(self, data: bytes) -> Any:
             """Return the value."""
+            if self._has_any and _MANY_DIGITS.search(data) is not None:
+                # An integer type takes no float, and msgspec has its own error for malformed data.
+                with suppress(msgspec.ValidationError, FrameError):
+                    return self._converted(decode_value(data, "json"))
             if b'"$' not in data:
                 return self._plain.decode(data)
-            tree = _unwrapped(msgspec.json.decode(data))
+            return self._converted(_unwrapped(msgspec.json.decode(data)))
+
+        def _converted(self, tree: Any) -> Any:
             return msgspec.convert(tree, self._wanted, builtin_types=_BYTES_TYPES, str_keys=True)
 
 
@@ -118,16 +128,24 @@ def encodings() -> dict[str, tuple[str, Any, Callable[[bytes], int]]]:
 def _has_no_bytes(cls: type) -> bool:
     """Return True if values of a type cannot contain bytes."""
     try:
-        return _is_plain(inspect.type_info(cls), set())
+        return all(isinstance(leaf, _SIMPLE) for leaf in _leaves(inspect.type_info(cls), set()))
     except TypeError:
         return False
 
 
-def _is_plain(info: Any, seen: set[int]) -> bool:
-    if isinstance(info, _SIMPLE):
-        return True
+def _has_any(wanted: Any) -> bool:
+    """Return True if values of a type may contain numbers of any type."""
+    try:
+        leaves = _leaves(inspect.type_info(wanted), set())
+        return any(isinstance(leaf, inspect.AnyType) or leaf == inspect.CustomType(object) for leaf in leaves)
+    except TypeError:
+        return False
+
+
+def _leaves(info: Any, seen: set[int]) -> Iterator[Any]:
+    """Yield the types in a type that have no parts."""
     if id(info) in seen:
-        return True
+        return
     seen.add(id(info))
     if hasattr(info, "fields"):
         parts = [field.type for field in info.fields]
@@ -140,8 +158,10 @@ def _is_plain(info: Any, seen: set[int]) -> bool:
     elif isinstance(info, inspect.CollectionType):
         parts = [info.item_type]
     else:
-        return False
-    return all(_is_plain(part, seen) for part in parts)
+        yield info
+        return
+    for part in parts:
+        yield from _leaves(part, seen)
 
 
 def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:

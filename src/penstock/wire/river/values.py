@@ -3,6 +3,9 @@
 A body is an encoded value. A body that was checked here can be decoded, and sent again unchanged. Both codecs support
 bytes and integers of any size. JSON has wrappers for them, ``{"$t": base64}`` and ``{"$b": decimal}``; MessagePack
 has bytes, and extension type 0 for integers beyond 2^53-1. Values are shown as JSON with these wrappers.
+
+JavaScript's numbers beyond 2^53-1 are no integers there, and are not wrapped. They are floats here, so that each comes
+back as it was: a number as a number, and a big integer as a big integer.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
@@ -31,6 +35,7 @@ __all__ = [
     "from_json",
     "json_body",
     "json_form",
+    "json_integer",
     "json_leaf",
     "json_to_send",
     "known_extension",
@@ -48,6 +53,8 @@ INTEGER_KEY: Final = "$b"
 """JSON: an object with this key represents an integer in decimal digits."""
 BIG_INTEGER: Final = 0
 """MessagePack: the extension type of big integers."""
+MOST_DIGITS: Final = 21
+"""ECMAScript, Number::toString: longer numbers are written with an exponent."""
 _DECIMAL: Final = re.compile(r"-?[0-9]+")
 # Each escape of a string; the group matches a lone surrogate.
 _ESCAPES: Final = re.compile(
@@ -181,7 +188,7 @@ def decode_value(body: bytes, codec: str) -> Any:
         if (offset := json_too_deep(body) if codec == "json" else msgpack_too_deep(body)) >= 0:
             raise too_deep(offset)
         if codec == "json":
-            return json.loads(body, object_hook=unwrapped, parse_constant=_no_constant)
+            return json.loads(body, object_hook=unwrapped, parse_int=json_integer, parse_constant=_no_constant)
         return msgspec.msgpack.decode(body, ext_hook=known_extension)
     except FrameError:
         raise
@@ -268,10 +275,25 @@ def _converted(value: Any, leaf: Callable[[Any], Any], keys: frozenset[str] = fr
 
 
 def json_leaf(value: Any) -> Any:
-    """Return bytes and big integers in wrappers, and other values unchanged."""
+    """Return bytes and big integers in wrappers, large floats with JavaScript's digits, and other values unchanged."""
     if isinstance(value, bytes | bytearray | memoryview):
         return {BYTES_KEY: base64.b64encode(value).decode()}
+    if isinstance(value, float) and MAX_NUMBER < abs(value) < 10**MOST_DIGITS:
+        return _digits(value)
     return {INTEGER_KEY: str(value)} if _is_big(value) else value
+
+
+def json_integer(text: str) -> int | float:
+    """Return the value of an integer in JSON: a float if it has the digits of one of JavaScript's large numbers."""
+    number = int(text)
+    if not _is_big(number) or abs(number) >= 10**MOST_DIGITS or _digits(float(number)) != number:
+        return number
+    return float(number)
+
+
+def _digits(number: float) -> int:
+    """Return the digits with which JavaScript writes a large number: as few as identify it, and zeros."""
+    return int(Decimal(repr(number)))
 
 
 def msgpack_leaf(value: Any) -> Any:

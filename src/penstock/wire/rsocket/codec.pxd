@@ -24,32 +24,34 @@ cdef class Codec:
     cdef int _own
 
     @cython.locals(
-        p="const unsigned char*", word="unsigned int", type=int, frame=Frame, at=Py_ssize_t, size=Py_ssize_t
+        p="const unsigned char*", word="unsigned int", type=int, frame=Frame, at=Py_ssize_t, size=Py_ssize_t,
+        count=int64_t,
     )
     cpdef Frame decode(self, bytes buffer, Py_ssize_t start, Py_ssize_t end)
-    cpdef int64_t stream_id(self, bytes buffer, Py_ssize_t start) except -1
+    cpdef object stream_id(self, bytes buffer, Py_ssize_t start)
+    cpdef int type(self, bytes buffer, Py_ssize_t start) except -1
     cpdef bytes encode(self, Frame frame)
     cpdef bytes frame(self, Frame frame)
-    cpdef bytes payload_frame(self, long long stream_id, int flags, bytes metadata, bytes data)
-    cpdef bytes payload_head(self, long long stream_id, int flags, bytes metadata, Py_ssize_t data_bytes)
+    cpdef bytes payload_frame(self, stream_id, int flags, bytes metadata, bytes data)
+    cpdef bytes payload_head(self, stream_id, int flags, bytes metadata, Py_ssize_t data_bytes)
     cpdef bytes request_frame(
-        self, int type, long long stream_id, int flags, long long request_n, bytes metadata, bytes data
+        self, int type, stream_id, int flags, long long request_n, bytes metadata, bytes data
     )
-    cpdef bytes request_n_frame(self, long long stream_id, long long count)
-    cpdef bytes cancel_frame(self, long long stream_id)
+    cpdef bytes request_n_frame(self, stream_id, long long count)
+    cpdef bytes cancel_frame(self, stream_id)
 
     @cython.locals(
         buffer=bytes, p="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t, stream_id=int64_t
     )
     cpdef PayloadRun scan_run(self, Deframer deframer, Py_ssize_t limit)
-    cpdef list run_frames(self, long long stream_id, PayloadRun run, Py_ssize_t start, Py_ssize_t stop)
+    cpdef list run_frames(self, stream_id, PayloadRun run, Py_ssize_t start, Py_ssize_t stop)
 
     @cython.locals(view="const int[::1]", limit=Py_ssize_t, at=Py_ssize_t, first=int)
     cpdef Py_ssize_t fits(self, PayloadRun run, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t max_bytes) except -1
 
 
-@cython.locals(p="const unsigned char*", frame=KeepaliveFrame, at=Py_ssize_t)
-cdef KeepaliveFrame _keepalive_frame(bytes buffer, Py_ssize_t start, Py_ssize_t end)
+@cython.locals(p="const unsigned char*", frame=KeepaliveFrame, at=Py_ssize_t, high=int64_t, position=int64_t)
+cdef KeepaliveFrame _keepalive_frame(bytes buffer, Py_ssize_t start, Py_ssize_t end, bint signed)
 
 @cython.locals(sound=bint)
 cdef bytes _keepalive_body(KeepaliveFrame frame)

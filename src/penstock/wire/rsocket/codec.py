@@ -34,6 +34,7 @@ PAYLOAD = int(FrameType.PAYLOAD)
 # The offsets of a run are allocated for the number of items that its first item suggests, plus these.
 SPARE_ITEMS = 16
 
+TYPES = (1 << 6) - 1
 GREATEST_63 = (1 << 63) - 1
 # KEEPALIVE Frame: the header, and a position, whose top bit is 0.
 KEEPALIVE_BYTES = HEADER_BYTES + 8
@@ -66,7 +67,8 @@ class Codec:
         self.counts_itself = counts_itself
         self._own = 3 if counts_itself else 0
         self._layouts = layouts
-        # ReactiveSocket 0.2: frames with malformed metadata are ignored, and CANCEL may have metadata.
+        # ReactiveSocket 0.2: frames with malformed metadata are ignored, CANCEL may have metadata, and integers are
+        # signed.
         self._forgiving = layouts[PAYLOAD].metadata is Metadata.FORGIVEN
 
     def decode(self, buffer: bytes, start: int, end: int) -> Frame:
@@ -89,33 +91,35 @@ class Codec:
         type = word >> TYPE_SHIFT
         if type < REQUEST_RESPONSE or type > PAYLOAD or (type == CANCEL and word & METADATA and self._forgiving):
             if type == KEEPALIVE and end - start >= KEEPALIVE_BYTES:
-                return _keepalive_frame(buffer, start, end)
+                return _keepalive_frame(buffer, start, end, self._forgiving)
             return read_frame(self._layouts, buffer, start, end)
         frame = Frame.__new__(Frame) if type != REQUEST_N else RequestNFrame.__new__(RequestNFrame)
         frame.type = type
         frame.flags = word & FLAGS
-        frame.stream_id = u32(buffer, start)
-        frame.request_n = 0
-        frame.metadata = None
+        frame.stream_id = p[start] << 24 | p[start + 1] << 16 | p[start + 2] << 8 | p[start + 3]
         frame.metadata_type = 0
-        frame.data = b""
         at = start + HEADER_BYTES
         if type == REQUEST_STREAM or type == REQUEST_CHANNEL or type == REQUEST_N:
             if end - at < 4:
-                raise FrameError(
-                    f"a frame of {end - start} bytes ends within its request-n",
-                    at - start,
-                    ignorable=bool(word & IGNORE),
-                )
-            frame.request_n = u32(buffer, at) & GREATEST_31
+                raise _without_request_n(start, at, end, bool(word & IGNORE))
+            count = u32(buffer, at)
+            if count > GREATEST_31:
+                count = count - 0x1_0000_0000 if self._forgiving else count & GREATEST_31
+            frame.request_n = count
             at += 4
-        # Bytes after the fields of REQUEST_N and CANCEL are ignored, and so is their METADATA flag.
+        else:
+            frame.request_n = 0
         if type == REQUEST_N or type == CANCEL:
+            # Bytes after their fields are ignored, and so is their METADATA flag.
+            frame.metadata = None
+            frame.data = b""
             return frame
         if word & METADATA:
             size = _metadata_bytes(p, start, at, end, self._forgiving)
             frame.metadata = p[at + 3 : at + 3 + size]
             at += 3 + size
+        else:
+            frame.metadata = None
         frame.data = p[at:end]
         return frame
 
@@ -129,6 +133,15 @@ class Codec:
         if not 0 <= start <= len(buffer) - self.header_bytes:
             raise LocalError(f"cannot read a frame header at index {start} of {len(buffer)} bytes")
         return u32(buffer, start) & GREATEST_31
+
+    def type(self, buffer: bytes, start: int) -> int:
+        """Return the type of the frame whose body starts at index `start` with a complete header.
+
+        Raises:
+            LocalError: The buffer is too short.
+
+        """
+        return u32(buffer, start + 2) >> TYPE_SHIFT & TYPES
 
     def encode(self, frame: Frame) -> bytes:
         """Return the body of `frame`.
@@ -235,7 +248,7 @@ class Codec:
         return max(limit - start, 0)
 
 
-def _keepalive_frame(buffer: bytes, start: int, end: int) -> KeepaliveFrame:
+def _keepalive_frame(buffer: bytes, start: int, end: int, signed: bool) -> KeepaliveFrame:
     """Return the KEEPALIVE whose body is ``buffer[start:end]``, with at least `KEEPALIVE_BYTES`."""
     p = buffer
     frame = KeepaliveFrame.__new__(KeepaliveFrame)
@@ -246,7 +259,10 @@ def _keepalive_frame(buffer: bytes, start: int, end: int) -> KeepaliveFrame:
     frame.metadata = None
     frame.metadata_type = 0
     at = start + HEADER_BYTES
-    frame.position = (u32(buffer, at) & GREATEST_31) << 32 | u32(buffer, at + 4)
+    high = u32(buffer, at)
+    position = (high & GREATEST_31) << 32 | u32(buffer, at + 4)
+    # Of 64 bits, the sign counts -2^63.
+    frame.position = position - GREATEST_63 - 1 if signed and high > GREATEST_31 else position
     frame.data = p[at + 8 : end]
     return frame
 
@@ -257,6 +273,10 @@ def _keepalive_body(frame: KeepaliveFrame) -> bytes | None:
     if not sound or not 0 <= frame.flags <= FLAGS or frame.position > GREATEST_63:
         return None
     return _KEEPALIVE(0, KEEPALIVE << TYPE_SHIFT | frame.flags, frame.position) + frame.data
+
+
+def _without_request_n(start: int, at: int, end: int, ignorable: bool) -> FrameError:
+    return FrameError(f"a frame of {end - start} bytes ends within its request-n", at - start, ignorable=ignorable)
 
 
 def _metadata_bytes(p: bytes, start: int, at: int, end: int, forgiving: bool) -> int:

@@ -59,7 +59,7 @@ class Dialect:
 _DIALECTS = {
     "rsocket-1.0": Dialect(Codec(), RSOCKET_V1),
     "reactivesocket-0.2": Dialect(Codec(REACTIVESOCKET_V02), REACTIVESOCKET_V02),
-    "reactivesocket-0.0": Dialect(ReactiveSocketV00(), REACTIVESOCKET_V00, name_in_v00, 16, FOREIGN, 63, NEXT),
+    "reactivesocket-0.0": Dialect(ReactiveSocketV00(), REACTIVESOCKET_V00, name_in_v00, 16, FOREIGN, 64, NEXT),
 }
 DIALECTS: Final = tuple(_DIALECTS)
 """The names of the supported dialects."""
@@ -213,11 +213,11 @@ def _type_of(value: object, dialect: Dialect) -> int:
     raise LocalError(f"type is {value!r}; it must be one of {', '.join(names)}, or hex such as 0x2A")
 
 
-def _integer(value: object, bits: int, what: str) -> int:
+def _integer(value: object, bits: int, what: str, signed: bool = False) -> int:
     """Return `value` if it is an integer of at most `bits` bits."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise LocalError(f"{what} is {value!r}; it must be an integer")
-    return check(value, bits, what)
+    return check(value, bits, what, signed)
 
 
 def _bytes(value: object, what: str) -> bytes:
@@ -237,7 +237,7 @@ def _field(field: Field, value: Mapping[str, object], name: str) -> int | bytes 
             return None
         raise LocalError(f"{what} is missing")
     if not field.counted:
-        return _integer(given, field.bits, what)
+        return _integer(given, field.bits, what, field.signed)
     if not _is_text(field):
         return _bytes(given, what)
     if not isinstance(given, str):

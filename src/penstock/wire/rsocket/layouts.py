@@ -61,6 +61,7 @@ class Field:
         bits: The size of the integer. If it is not a multiple of 8, the top bit is reserved: ignored, written as 0.
         counted: Whether the field is bytes.
         flag: The flag of an optional field, which is None if absent; 0 if the field is mandatory.
+        signed: Whether the top bit is a sign. No valid field is negative, but a peer may send one.
 
     """
 
@@ -68,6 +69,7 @@ class Field:
     bits: int
     counted: bool = False
     flag: int = 0
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +140,15 @@ RSOCKET_V1: Mapping[int, Layout] = {
 
 def _layouts_v02() -> dict[int, Layout]:
     """Return the layouts of ReactiveSocket 0.2. Comments name sections of its specification."""
-    # Metadata Optional Header: if the length runs past the frame, the entire frame MUST be ignored.
+    # SETUP, LEASE and all others with integers: they are signed, where RSocket 1.0 reserves the top bit.
     table = {
-        type: replace(layout, metadata=Metadata.FORGIVEN) if layout.metadata is Metadata.COUNTED else layout
+        type: replace(layout, fields=tuple(_signed(field) if field.bits % 8 else field for field in layout.fields))
         for type, layout in RSOCKET_V1.items()
     }
+    # Metadata Optional Header: if the length runs past the frame, the entire frame MUST be ignored.
+    for type, layout in table.items():
+        if layout.metadata is Metadata.COUNTED:
+            table[type] = replace(layout, metadata=Metadata.FORGIVEN)
     # LEASE, METADATA_PUSH, CANCEL, ERROR: the M flag, and the metadata header with its length.
     for type in (FrameType.LEASE, FrameType.METADATA_PUSH, FrameType.CANCEL, FrameType.ERROR):
         table[type] = replace(table[type], metadata=Metadata.FORGIVEN, flags=("metadata",))
@@ -150,6 +156,10 @@ def _layouts_v02() -> dict[int, Layout]:
     # SETUP Frame: S, strict interpretation of data and metadata.
     table[FrameType.SETUP] = replace(setup, flags=(*setup.flags, "strict"))
     return table
+
+
+def _signed(field: Field) -> Field:
+    return replace(field, bits=field.bits + 1, signed=True)
 
 
 REACTIVESOCKET_V02: Mapping[int, Layout] = _layouts_v02()
@@ -192,8 +202,10 @@ def read_body(layout: Layout, frame: Frame, reader: Reader) -> None:
     for field in layout.fields:
         if field.flag and not flags & field.flag:
             continue
-        read = reader.counted if field.counted else reader.integer
-        setattr(frame, field.name, read(field.bits, field.name))
+        if field.counted:
+            setattr(frame, field.name, reader.counted(field.bits, field.name))
+        else:
+            setattr(frame, field.name, reader.integer(field.bits, field.name, field.signed))
     if layout.metadata is Metadata.REST:
         rest = reader.rest()
         # METADATA_PUSH has only metadata. Some peers do not set METADATA in it and in LEASE.
@@ -278,5 +290,5 @@ def _metadata_header(kind: Metadata, frame: Frame, size: int, name: str) -> byte
 def _write_field(field: Field, value: int | bytes, what: str) -> bytes:
     """Return one field as bytes."""
     if isinstance(value, int):
-        return put(value, field.bits, what)
+        return put(value, field.bits, what, field.signed)
     return put(len(value), field.bits, f"the length of {what}") + value

@@ -21,37 +21,43 @@ cdef class ReactiveSocketV00(Codec):
     cpdef Frame decode(self, bytes buffer, Py_ssize_t start, Py_ssize_t end)
 
     @cython.locals(p="const unsigned char*")
-    cpdef int64_t stream_id(self, bytes buffer, Py_ssize_t start) except -1
+    cpdef object stream_id(self, bytes buffer, Py_ssize_t start)
 
-    cpdef bytes payload_frame(self, long long stream_id, int flags, bytes metadata, bytes data)
+    @cython.locals(number=int)
+    cpdef int type(self, bytes buffer, Py_ssize_t start) except -1
+
+    cpdef bytes payload_frame(self, stream_id, int flags, bytes metadata, bytes data)
 
     @cython.locals(number=int, head=bytes)
     cpdef bytes request_frame(
-        self, int type, long long stream_id, int flags, long long request_n, bytes metadata, bytes data
+        self, int type, stream_id, int flags, long long request_n, bytes metadata, bytes data
     )
 
     @cython.locals(p="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t, following=Py_ssize_t)
     cpdef PayloadRun scan_run(self, Deframer deframer, Py_ssize_t limit)
 
     @cython.locals(pieces=list, frames=list, size=Py_ssize_t, payload=Payload, frame=bytes)
-    cpdef list run_frames(self, long long stream_id, PayloadRun run, Py_ssize_t start, Py_ssize_t stop)
+    cpdef list run_frames(self, stream_id, PayloadRun run, Py_ssize_t start, Py_ssize_t stop)
 
 
 @cython.locals(
     bits=int, metadata_bytes=Py_ssize_t, at=Py_ssize_t, length=Py_ssize_t, head=bytearray, q="unsigned char*"
 )
 cdef bytes _head(
-    Py_ssize_t prefix, int number, int flags, long long stream_id, long long request_n, bytes metadata,
+    Py_ssize_t prefix, int number, int flags, object stream_id, long long request_n, bytes metadata,
     Py_ssize_t data_bytes,
 )
 
 @cython.locals(shift=int)
-cdef void _put(unsigned char* q, Py_ssize_t at, long long value) noexcept
+cdef void _put(unsigned char* q, Py_ssize_t at, unsigned long long value) noexcept
 
 @cython.locals(high=int64_t)
 cdef int64_t _word(const unsigned char* p, Py_ssize_t at) noexcept
 
-@cython.locals(bits=int, at=Py_ssize_t, middle=Py_ssize_t, frame=Frame, high="unsigned long long")
+@cython.locals(high="unsigned long long")
+cdef unsigned long long _long(const unsigned char* p, Py_ssize_t at) noexcept
+
+@cython.locals(bits=int, at=Py_ssize_t, middle=Py_ssize_t, frame=Frame)
 cdef Frame _frequent(const unsigned char* p, Py_ssize_t start, Py_ssize_t end, int number)
 
 @cython.locals(

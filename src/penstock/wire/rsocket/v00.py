@@ -10,11 +10,21 @@ from array import array
 
 from ...errors import FrameError, LocalError
 from ...payload import PayloadRun
-from ..fields import GREATEST_31, check
+from ..fields import GREATEST_31, check, u32
 from ..framing import Deframer
 from .codec import PIECE_BYTES, Codec
 from .frames import COMPLETE, NEXT, Frame, FrameType, RequestNFrame
-from .v00_layouts import FOREIGN, HEADER_BYTES, NUMBERS, REACTIVESOCKET_V00, VERSION, name_of, read_frame, write_frame
+from .v00_layouts import (
+    FOREIGN,
+    HEADER_BYTES,
+    NUMBERS,
+    REACTIVESOCKET_V00,
+    TYPES,
+    VERSION,
+    name_of,
+    read_frame,
+    write_frame,
+)
 
 __all__ = ["FOREIGN", "REACTIVESOCKET_V00", "ReactiveSocketV00", "name_of"]
 
@@ -37,6 +47,7 @@ METADATA_BIT = 0x40
 FOLLOWS_BIT = 0x20
 COMPLETE_BIT = 0x10
 FLAG_SHIFT = 2
+GREATEST_64 = (1 << 64) - 1
 # As in `codec`.
 SPARE_ITEMS = 16
 
@@ -44,8 +55,8 @@ SPARE_ITEMS = 16
 class ReactiveSocketV00(Codec):
     """Encodes and decodes ReactiveSocket 0.0.
 
-    Decoded stream ids are not negative. The sign of a stream id is not encoded: sessions use negative ids for
-    streams that the peer opened, because both sides may use the same ids (see
+    Stream ids have 64 bits without a sign, so decoded ones are not negative. The sign of an argument `stream_id` is not
+    encoded: sessions use negative ids for streams that the peer opened, because both sides may use the same ids (see
     :class:`penstock.core.streams.StreamTable`).
 
     Args:
@@ -69,11 +80,7 @@ class ReactiveSocketV00(Codec):
             raise FrameError(f"a frame of {end - start} bytes is shorter than its header of {HEADER_BYTES}")
         p = buffer
         number = p[start + 2] << 8 | p[start + 3]
-        if (
-            p[start] == VERSION
-            and p[start + 4] < 0x80
-            and (N_REQUEST_RESPONSE <= number <= N_CANCEL or number == N_RESPONSE)
-        ):
+        if p[start] == VERSION and (N_REQUEST_RESPONSE <= number <= N_CANCEL or number == N_RESPONSE):
             frame = _frequent(p, start, end, number)
             if frame is not None:
                 return frame
@@ -84,7 +91,12 @@ class ReactiveSocketV00(Codec):
         if not 0 <= start <= len(buffer) - HEADER_BYTES:
             raise LocalError(f"cannot read a frame header at index {start} of {len(buffer)} bytes")
         p = buffer
-        return (_word(p, start + 4) & GREATEST_31) << 32 | _word(p, start + 8)
+        return _long(p, start + 4)
+
+    def type(self, buffer: bytes, start: int) -> int:
+        """Return the type of the frame that starts at index `start`; see :meth:`Codec.type`."""
+        number = u32(buffer, start) & 0xFFFF
+        return TYPES.get(number, FOREIGN | number)
 
     def encode(self, frame: Frame) -> bytes:
         """Return the body of `frame`; see :meth:`Codec.encode`."""
@@ -133,7 +145,7 @@ class ReactiveSocketV00(Codec):
         # Usually there is no run, because nothing follows, or a frame of another stream.
         if size - following < HEADER_BYTES or end - at < HEADER_BYTES or size > GREATEST_31 or limit < 2:
             return None
-        if not _same_stream(p, at, following) or p[at + 4] >= 0x80 or _word(p, at + 4) | _word(p, at + 8) == 0:
+        if not _same_stream(p, at, following) or _word(p, at + 4) | _word(p, at + 8) == 0:
             return None
         return _scan(deframer, min(limit, (size - at) // (following - at) + SPARE_ITEMS))
 
@@ -166,7 +178,7 @@ def _head(
     at = prefix + HEADER_BYTES + (8 if request_n >= 0 else 0)
     # Framing Format: a length of 4 bytes counts itself, and its top bit is reserved.
     length = at + metadata_bytes + data_bytes - (0 if prefix == 4 else prefix)
-    if stream_id >> 63 or data_bytes < 0 or length >> (8 * prefix - prefix // 4) or metadata_bytes >> 24:
+    if stream_id > GREATEST_64 or data_bytes < 0 or length >> (8 * prefix - prefix // 4) or metadata_bytes >> 24:
         _refuse(prefix, stream_id, length, metadata_bytes)
     head = bytearray(at + (0 if metadata is None else METADATA_BYTES))
     q = head
@@ -195,7 +207,7 @@ def _put(q: bytearray, at: int, value: int) -> None:
 
 def _refuse(prefix: int, stream_id: int, length: int, metadata_bytes: int) -> None:
     """Raise a LocalError that names the field whose value is out of range."""
-    check(stream_id, 63, "a stream id")
+    check(stream_id, 64, "a stream id")
     check(metadata_bytes, 24, "the length of a frame's metadata")
     check(length, 31 if prefix == 4 else 24, "the length of a frame")
     raise LocalError("the size of a frame's data must not be negative")
@@ -205,6 +217,12 @@ def _word(p: bytes, at: int) -> int:
     """Return the 32-bit integer at index `at`. The caller has checked the length."""
     high = p[at]
     return high << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]
+
+
+def _long(p: bytes, at: int) -> int:
+    """Return the 64-bit integer at index `at`. The caller has checked the length."""
+    high = _word(p, at)
+    return high << 32 | _word(p, at + 4)
 
 
 def _frequent(p: bytes, start: int, end: int, number: int) -> Frame | None:
@@ -222,16 +240,17 @@ def _frequent(p: bytes, start: int, end: int, number: int) -> Frame | None:
     # Frame Types: those up to CANCEL have the order of RSocket 1.0, except for REQUEST_SUB.
     frame.type = REQUEST_RESPONSE + number - N_REQUEST_RESPONSE
     frame.flags = (bits & (IGNORE_BIT | METADATA_BIT)) << FLAG_SHIFT
-    frame.stream_id = _word(p, start + 4) << 32 | _word(p, start + 8)
-    frame.request_n = 0
+    frame.stream_id = _long(p, start + 4)
     if at > start + HEADER_BYTES:
-        high = _word(p, at - 8)
-        frame.request_n = high << 32 | _word(p, at - 4)
-    frame.metadata = None
+        frame.request_n = _long(p, at - 8)
+    else:
+        frame.request_n = 0
     frame.metadata_type = 0
     if bits & METADATA_BIT:
         frame.metadata_type = p[at]
         frame.metadata = p[at + METADATA_BYTES : middle]
+    else:
+        frame.metadata = None
     # Trailing bytes after a frame without data are ignored.
     frame.data = b"" if number == N_REQUEST_N or number == N_CANCEL else p[middle:end]
     if number == N_REQUEST_SUB:
@@ -270,8 +289,8 @@ def _scan(deframer: Deframer, limit: int) -> PayloadRun | None:
         taken_end = end
         if deframer.size - end < gap + HEADER_BYTES:
             break
-        # Framing Format: a length of 4 bytes counts itself.
-        length = _word(p, end) - 4 if gap == 4 else p[end] << 16 | p[end + 1] << 8 | p[end + 2]
+        # Frame Header Format: a length of 4 bytes counts itself, and its top bit is reserved.
+        length = (_word(p, end) & GREATEST_31) - 4 if gap == 4 else p[end] << 16 | p[end + 1] << 8 | p[end + 2]
         at = end + gap
         if length < HEADER_BYTES or length > deframer.max_frame_bytes or length > deframer.size - at:
             break

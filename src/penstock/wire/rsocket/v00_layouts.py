@@ -21,6 +21,7 @@ __all__ = [
     "HEADER_BYTES",
     "NUMBERS",
     "REACTIVESOCKET_V00",
+    "TYPES",
     "VERSION",
     "name_of",
     "read_frame",
@@ -109,9 +110,6 @@ def read_frame(buffer: bytes, start: int, end: int) -> Frame:
     """
     if buffer[start] != VERSION:
         raise FrameError(f"the frame header has version {buffer[start]}; ReactiveSocket 0.0 has {VERSION}")
-    stream_id = int.from_bytes(buffer[start + 4 : start + HEADER_BYTES], "big")
-    if stream_id >> 63:
-        raise FrameError("the top bit of the stream id is set", 4)
     bits = buffer[start + 1]
     ignorable = bool(bits & 0x80)
     number = int.from_bytes(buffer[start + 2 : start + 4], "big")
@@ -120,7 +118,7 @@ def read_frame(buffer: bytes, start: int, end: int) -> Frame:
     if layout is UNKNOWN and not ignorable:
         raise FrameError(f"unknown frame type 0x{number:04X}", 2)
     frame = layout.new(type)
-    frame.stream_id = stream_id
+    frame.stream_id = int.from_bytes(buffer[start + 4 : start + HEADER_BYTES], "big")
     for flag, bit in TYPE_FLAGS.get(type, FLAGS):
         if bits & bit:
             frame.flags |= flag
@@ -157,7 +155,7 @@ def write_frame(frame: Frame) -> bytes:
     for flag, bit in TYPE_FLAGS.get(type, FLAGS):
         if flags & flag:
             bits |= bit
-    stream_id = put(abs(frame.stream_id), 63, f"the stream id of {name}")
+    stream_id = put(frame.stream_id, 64, f"the stream id of {name}")
     return bytes((VERSION, bits)) + put(number, 16, "a frame type") + stream_id + body
 
 
