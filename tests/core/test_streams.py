@@ -25,6 +25,30 @@ def test_ids_start_again_and_skip_those_in_use(build) -> None:
     assert table.open_ours(kind.STREAM).id == 1
 
 
+@pytest.mark.parametrize(("first", "last"), [(1, 0x7FFFFFFF), (2, 0x7FFFFFFE)])
+def test_every_id_is_used_before_they_start_again(build, first: int, last: int) -> None:
+    streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
+    table = streams.StreamTable(first)
+    table.next_id = last - 4
+    assert [table.open_ours(kind.CALL).id for _ in range(2)] == [last - 4, last - 2]
+    assert (table.next_id, table.wrapped) == (last, False)
+    assert [table.open_ours(kind.CALL).id for _ in range(2)] == [last, first]
+    assert table.wrapped
+
+
+def test_streams_of_this_side_give_the_peer_no_more(build) -> None:
+    # `remote` would go below the number that the peer has open, and `max_streams` would not limit it any more.
+    streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
+    table = streams.StreamTable(2)
+    theirs = table.open_theirs(1, kind.STREAM, 0.0)
+    for _ in range(3):
+        table.close(table.open_ours(kind.CALL))
+    table.close(table.restore(8, kind.CALL))
+    assert table.remote == 1
+    table.close(theirs)
+    assert (table.remote, len(table)) == (0, 0)
+
+
 def test_peers_streams_are_counted(build) -> None:
     streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
     table = streams.StreamTable(2)
