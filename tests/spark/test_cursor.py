@@ -354,7 +354,7 @@ def failing(number: int) -> Callable[..., None]:
         (errno.EIO, JournalError),
         (errno.ESTALE, JournalError),
         (errno.ENOSPC, DiskFull),
-        (errno.EMFILE, JournalError),
+        (errno.EMFILE, JournalUnavailable),
     ],
     ids=errno.errorcode.get,
 )
