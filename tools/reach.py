@@ -32,7 +32,7 @@ LABORATORIES: Final = (
     Laboratory(
         ("journal", "receiving"),
         ("tests/disk", "tests/journal/test_damage.py"),
-        {"journal": 50, "journal/redo.py": 90, "journal/replay.py": 90, "receiving": 40, "receiving/log.py": 80},
+        {"journal": 36, "journal/redo.py": 90, "journal/replay.py": 80, "receiving": 40, "receiving/log.py": 80},
     ),
     Laboratory(
         ("archive", "replica"),
@@ -42,7 +42,7 @@ LABORATORIES: Final = (
             "tests/replica/test_ownership_takeovers.py",
             "tests/replica/test_restore.py",
         ),
-        {"archive": 40, "archive/sealing.py": 75, "replica": 75, "replica/ownership.py": 85, "replica/group.py": 90},
+        {"archive": 40, "archive/sealing.py": 75, "replica": 75, "replica/ownership.py": 80, "replica/group.py": 90},
     ),
 )
 

@@ -17,7 +17,7 @@ from .errors import LocalError, UrlError
 from .kinds import Kind
 from .payload import Payload
 from .session import ClientStart, Detector, ServerStart, Session, SessionLogs
-from .settings import DEFAULT_SETTINGS, ITEMS_IN_PARTS, SESSIONS, STREAM_RATES, Settings
+from .settings import DEFAULT_SETTINGS, ITEMS_IN_PARTS, SESSIONS, Settings
 
 __all__ = [
     "COMPOSITE",
@@ -146,13 +146,12 @@ _RSOCKET: Final = ProtocolSpec(
     request_mime="rsocket.extensions.composite:request_mime",
     carrier="rsocket.extensions.tracing:CompositeCarrier",
     supports=ITEMS_IN_PARTS
-    | STREAM_RATES
     | SESSIONS
     | frozenset(
         (
             "client_ids data_mime first_frame_timeout keepalive_interval keepalive_lifetime lease "
             "lease_timeout length_counts_itself lenient max_keepalive_bytes max_metadata_bytes "
-            "max_metadata_entries max_setup_frame_bytes metadata_mime"
+            "max_metadata_entries max_open_rate max_setup_frame_bytes metadata_mime"
         ).split()
     ),
     # Its servers also detect its predecessors.
@@ -190,11 +189,10 @@ _REACTIVE_STREAMS: Final = ProtocolSpec(
     alpn="reactive-streams",
     content_type="application/reactive-streams",
     supports=ITEMS_IN_PARTS
-    | STREAM_RATES
     | frozenset(
         (
             "data_mime element_sizes extensions first_frame_timeout idle_timeout max_extensions "
-            "max_metadata_bytes max_open_elements max_string_bytes"
+            "max_metadata_bytes max_open_elements max_open_rate max_string_bytes"
         ).split()
     ),
 )

@@ -62,7 +62,7 @@ def ledger_not_entered() -> Sabotage:
 
 
 def stage_not_synced() -> Sabotage:
-    return edited(stages.StageWriter, "finish", ("os.fsync(file.descriptor)", "pass"))
+    return edited(stages.StageWriter, "finish", ("os.fsync(descriptor)", "pass"))
 
 
 def name_of_a_stage_not_synced() -> Sabotage:

@@ -68,6 +68,7 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "links that break again and again": crossing.worn_links,
     "outages": crossing.outages,
     "fair turns": taking_turns.fair_turns,
+    "shares of time": taking_turns.shares,
     "floods": flooding.floods,
     "greed": flooding.greed,
     "crowds": crowds.crowds,

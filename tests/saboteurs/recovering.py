@@ -17,8 +17,7 @@ from tests.disk import labs, receiving, together
 
 __all__ = ["group_commits", "micro_batches"]
 
-ERRORS = 16
-CUTS_AFTER_ERRORS = 5
+CUTS_AFTER_ERRORS = 2
 RECOVERIES = 8
 
 
@@ -32,17 +31,19 @@ class _Subject(NamedTuple):
     broken: Callable[[Path, Any], list[str]]
     unfinished: str
     """The files of a journal that has something to recover."""
+    errors: int
+    """How many syncs fail, one at a time."""
 
 
 def group_commits(folder: Path) -> Iterator[str]:
     """Let many logs share each write to the disk."""
-    subject = _Subject(together.work, together.Promises, together.again, together.broken_promises, f"*/{UNSYNCED}")
+    subject = _Subject(together.work, together.Promises, together.again, together.broken_promises, f"*/{UNSYNCED}", 6)
     yield from _disturbed(subject, folder)
 
 
 def micro_batches(folder: Path) -> Iterator[str]:
     """Receive micro-batches that need several batches of the log, and rows that are pushed meanwhile."""
-    subject = _Subject(receiving.work, receiving.Promises, receiving.again, receiving.broken, f"*/{log.PLAN}")
+    subject = _Subject(receiving.work, receiving.Promises, receiving.again, receiving.broken, f"*/{log.PLAN}", 30)
     with mock.patch.object(log, "BATCH_BYTES", receiving.BATCH_BYTES):
         yield from _disturbed(subject, folder)
 
@@ -69,7 +70,7 @@ def _experiments(subject: _Subject, folder: Path) -> Iterator[str]:
         for again in labs.cuts_after(left, subject.again):
             yield from _breaches(subject, again, f"power cuts at step {left.step} and {again.step} of the recovery")
     syncs = labs.syncs_of(partial(subject.work, promises=subject.promises()), folder / "whole")
-    for failing in random.Random(2).sample(syncs, ERRORS):
+    for failing in random.Random(2).sample(syncs, subject.errors):
         yield from _after_an_error(subject, folder / f"error-{failing}", failing)
 
 

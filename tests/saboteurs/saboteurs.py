@@ -22,6 +22,7 @@ from . import (
     in_scheduler,
     in_sessions,
     in_starts,
+    in_turns,
 )
 from .saboteur import Saboteur
 
@@ -43,5 +44,6 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_limits.SABOTEURS,
     *in_queue.SABOTEURS,
     *in_scheduler.SABOTEURS,
+    *in_turns.SABOTEURS,
     *in_rolling.SABOTEURS,
 )
