@@ -69,8 +69,12 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark tests that need no second run on the plain build, and run those of Spark in one process."""
     mark_once(item, item.path.relative_to(Path(__file__).parent).as_posix())
-    if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
+    if _uses_spark(item):
         item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def _uses_spark(item: pytest.Item) -> bool:
+    return item.get_closest_marker("spark") is not None or "spark" in getattr(item, "fixturenames", ())
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -99,7 +103,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     if restore_logging(*item.stash[LOGGING]):
         raise AssertionError("the test set up the root logger, for all tests after it; use tests.logs.kept_logging")
     if item.stash.get(PASSED, False):
-        if found := item.stash[BEFORE].left():
+        # Python keeps connections to Spark for each thread that has used it.
+        if found := item.stash[BEFORE].left(sockets=not _uses_spark(item)):
             raise AssertionError(f"after the test, {'; '.join(found)}")
         for module in both_builds.imported("penstock.ledger"):
             check_ledger(module.LEDGER)
