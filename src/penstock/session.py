@@ -32,6 +32,7 @@ from .item_errors import ItemErrors
 from .kinds import Kind
 from .payload import Payload, PayloadRun
 from .settings import Settings
+from .texts import concealed
 
 __all__ = ["ClientStart", "Detector", "Durable", "Run", "ServerStart", "Session", "SessionLog", "SessionLogs"]
 
@@ -316,6 +317,8 @@ class Durable(Protocol):
 @dataclass(frozen=True, slots=True)
 class ClientStart:
     """The arguments of a family for a client's session; see :func:`penstock.protocols.client_session`."""
+
+    __repr__ = concealed
 
     protocol: str
     settings: Settings

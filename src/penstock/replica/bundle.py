@@ -24,6 +24,7 @@ import xxhash
 
 from ..errors import JournalCorrupt
 from ..journal.layout import source_of
+from ..texts import concealed
 
 __all__ = ["MAX_BUNDLE_BYTES", "PREFIX_BYTES", "Bundle", "Header", "Part", "decode", "decode_header", "encode"]
 
@@ -41,6 +42,8 @@ _Position = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
     """A log in a bundle: its condition after the bundle, and its rows in it."""
+
+    __repr__ = concealed
 
     source: str
     uuid: str
