@@ -13,7 +13,7 @@ CAN_COMPILE = printf '\043include <Python.h>\n' | $${CC:-cc} -fsyntax-only -x c 
 	-I "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" - 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench docs dist interop chaos fuzz walk lock clean
+.PHONY: help install demo test reach lint bench docs dist interop chaos fuzz walk lock clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test: install ## Run all tests, those of compiled modules on both builds
 		$(PYTEST); \
 	fi
 
+reach: install ## Print how many branches of the store its laboratories reach, and check the least
+	$(BIN)/python -m tools.reach
+
 lint: .venv/installed ## Check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -53,8 +56,9 @@ dist: .venv/installed ## Build the source distribution, a wheel and its SBOM int
 interop: install ## Test against implementations in other languages (needs Node, Java, Maven and Cargo)
 	$(BIN)/python -m interop
 
-chaos: install ## Inject faults into the whole pipeline for five minutes, and check the results; or with OPTIONS
-	$(BIN)/python -m chaos $(OPTIONS)
+chaos: install ## Inject faults into the whole pipeline, served and then sealed, for five minutes each; or with OPTIONS
+	$(BIN)/python -m chaos --reads served $(OPTIONS)
+	$(BIN)/python -m chaos --reads sealed $(OPTIONS)
 
 fuzz: install ## Fuzz all decoders for five minutes of the processor, with sanitizers (needs a C compiler); or with OPTIONS
 	$(BIN)/python -m fuzz $(OPTIONS)

@@ -1,4 +1,4 @@
-"""Injects faults into the pipeline and checks the results: ``python -m chaos --seed 7 --minutes 5``."""
+"""Injects faults into the pipeline and checks the results: ``python -m chaos --seed 7 --minutes 5 --reads served``."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ from .children import ROOT
 from .exits import unexpected
 from .faults import happen
 from .oracle import judge
-from .plan import Fault, faults
+from .plan import SPARK_KILLS, Fault, faults, spark_kills
 from .postmortem import postmortem
 from .report import Report, insert
 from .sources import SOURCES
-from .world import World
+from .world import READS, World
 
 PAGE: Final = ROOT / "docs" / "explanation" / "reliability.md"
 HEAL_SECONDS: Final = 300.0
 """Time limit for the pipeline to finish after the last fault."""
 START_SECONDS: Final = 120.0
 """Time limit for the publishers to listen, on a loaded machine."""
+SPARK_SECONDS: Final = 180.0
+"""Time limit for a process of Spark to be there, so that it can be killed."""
+LOOK: Final = 0.2
+"""Seconds between two looks for it."""
 WARM_UP: Final = 8.0
 """Seconds before the first fault, in which everything starts."""
 
@@ -43,6 +47,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=0, help="continue until this many processes were killed")
     parser.add_argument("--items", type=int, default=1_000_000, help="approximate number of items to publish")
     parser.add_argument("--pause", type=float, default=0.6, help="mean pause between two faults, in seconds")
+    parser.add_argument("--reads", choices=READS, default="folder", help="how Spark reads the journal")
+    parser.add_argument("--spark-pause", type=float, default=15.0, help="mean pause between two kills of Spark")
     parser.add_argument("--keep", type=Path, help="work in this folder, and keep it")
     parser.add_argument("--page", action="store_true", help=f"write the result to {PAGE.relative_to(ROOT)}")
     return parser.parse_args()
@@ -57,6 +63,7 @@ async def disturb(world: World, report: Report, options: argparse.Namespace) -> 
         report.kills += killed
 
     async with asyncio.TaskGroup() as running:
+        running.create_task(disturb_spark(world, report, options, begun + options.minutes * 60))
         for fault in faults(report.seed, options.pause):
             await asyncio.sleep(fault.pause)
             elapsed = time.monotonic() - begun
@@ -70,10 +77,28 @@ async def disturb(world: World, report: Report, options: argparse.Namespace) -> 
     report.seconds = time.monotonic() - begun
 
 
+async def disturb_spark(world: World, report: Report, options: argparse.Namespace, until: float) -> None:
+    """Kill processes of Spark until the time is over, and each kind at least once."""
+    for number, fault in enumerate(spark_kills(report.seed, options.spark_pause)):
+        await asyncio.sleep(fault.pause)
+        if number >= len(SPARK_KILLS) and time.monotonic() >= until:
+            return
+        try:
+            async with asyncio.timeout(SPARK_SECONDS):
+                while not await happen(fault, world):  # noqa: ASYNC110
+                    # Spark has to start it again first.
+                    await asyncio.sleep(LOOK)
+        except TimeoutError:
+            world.complaints.append(f"there was no process for {fault.kind!r} within {SPARK_SECONDS:g} s")
+            return
+        report.kills += 1
+        report.log.append(fault.record(time.time()))
+
+
 async def run(report: Report, options: argparse.Namespace, folder: Path) -> None:
     """Start the pipeline, inject faults, let it recover, and check the results."""
     rate = options.items / len(SOURCES) / (options.minutes * 60)
-    world = World(folder, rate, report.seed)
+    world = World(folder, rate, report.seed, report.reads)
     try:
         async with asyncio.timeout(START_SECONDS):
             await world.start()
@@ -97,7 +122,7 @@ def main() -> None:
     options = arguments()
     revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     seed = random.randrange(1_000_000) if options.seed is None else options.seed
-    report = Report(seed, 0.0, revision.stdout.strip() or "unknown")
+    report = Report(seed, 0.0, revision.stdout.strip() or "unknown", options.reads)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="chaos-"))
     folder.mkdir(parents=True, exist_ok=True)
     print(f"chaos: seed {seed}, in {folder}", flush=True)

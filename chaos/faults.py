@@ -58,8 +58,8 @@ def _mode(fault: Fault) -> str:
 
 
 def _child(whom: str, target: str, world: World) -> Child:
-    if whom in ("proxy", "driver's python"):
-        return world.proxy if whom == "proxy" else world.query
+    if whom in ("proxy", "host", "driver's python"):
+        return {"proxy": world.proxy, "host": world.host, "driver's python": world.query}[whom]
     return {"collector": world.collectors, "publisher": world.publishers}[whom][target]
 
 
@@ -69,7 +69,7 @@ def _pids(whom: str, world: World) -> list[int]:
 
 
 def _kill(whom: str, target: str, world: World) -> int:
-    if whom in ("collector", "publisher", "proxy", "driver's python"):
+    if whom in ("collector", "publisher", "proxy", "host", "driver's python"):
         return int(_child(whom, target, world).signal(signal.SIGKILL))
     pids = _pids(whom, world)
     with suppress(ProcessLookupError):

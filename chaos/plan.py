@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from .sources import SOURCES
 
-__all__ = ["KINDS", "NAMES", "Fault", "faults"]
+__all__ = ["KINDS", "NAMES", "SPARK_KILLS", "Fault", "faults", "spark_kills"]
 
 NAMES: Final = tuple(source.name for source in SOURCES)
 
@@ -23,6 +23,7 @@ KINDS: Final[dict[str, float]] = {
     "stop publisher": 2,
     "stop and kill publisher": 1,
     "kill proxy": 1,
+    "kill host": 0.5,
     "kill executor": 0.3,
     "kill python worker": 0.5,
     "kill driver's python": 0.15,
@@ -31,6 +32,7 @@ KINDS: Final[dict[str, float]] = {
     "pause collector": 6,
     "pause publisher": 4,
     "pause proxy": 1,
+    "pause host": 0.5,
     "pause executor": 0.3,
     "long pause collector": 1,
     "long pause publisher": 1,
@@ -48,6 +50,8 @@ KINDS: Final[dict[str, float]] = {
 retry budget of five attempts, a long one longer than any session lives without a link. A long pause, and most black
 holes, are longer than the keepalive timeouts."""
 
+SPARK_KILLS: Final = ("kill driver's JVM", "kill driver's python", "kill executor", "kill python worker")
+"""Kills of Spark's processes that come in each run, beside those that are drawn."""
 LONG_OUTAGE: Final = 60.0
 BURST: Final = 0.04
 """The probability that a fault starts a burst."""
@@ -97,13 +101,27 @@ def faults(seed: int, mean_pause: float) -> Iterator[Fault]:
     together = 0
     while True:
         [kind] = rng.choices(kinds, weights)
-        target = "" if kind.endswith(("starve", "proxy")) or _is_spark(kind) else rng.choice(NAMES)
+        target = "" if kind.endswith(("starve", "proxy", "host")) or _is_spark(kind) else rng.choice(NAMES)
         after = rng.randrange(3_000) if kind == "cut" and rng.random() < 0.7 else 0
         if not together and rng.random() < BURST:
             together = rng.choice(BURST_SIZES)
         pause = rng.uniform(0, AT_ONCE) if together else rng.expovariate(1 / mean_pause)
         together = max(0, together - 1)
         yield Fault(pause, kind, target, round(_seconds(rng, kind), 4), after, _how(rng, kind))
+
+
+def spark_kills(seed: int, mean_pause: float) -> Iterator[Fault]:
+    """Yield kills of Spark's processes without end, in rounds that have each kind once.
+
+    Args:
+        seed: The same seed yields the same kills.
+        mean_pause: Mean seconds between two kills.
+
+    """
+    rng = random.Random(f"spark {seed}")
+    while True:
+        for kind in rng.sample(SPARK_KILLS, len(SPARK_KILLS)):
+            yield Fault(round(rng.uniform(0.5, 1.5) * mean_pause, 4), kind)
 
 
 def _is_spark(kind: str) -> bool:

@@ -1,7 +1,7 @@
-"""The Spark query: ``python -m chaos.query FOLDER EXECUTORS``.
+"""The Spark query: ``python -m chaos.query FOLDER JOURNAL EXECUTORS``.
 
-It copies the journal to Parquet until the file `drain` exists. Then it copies the remaining rows, writes the gaps as
-seen by Spark to a file, and ends.
+JOURNAL is a folder, or the URL of a served one. The query copies it to Parquet until the file `drain` exists. Then it
+copies the remaining rows, writes the gaps as seen by Spark to a file, and ends.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ PATIENCE: Final = 1
 """Seconds between checks for the file."""
 
 
-def begin(spark: SparkSession, folder: Path, once: bool) -> StreamingQuery:
+def begin(spark: SparkSession, folder: Path, journal: str, once: bool) -> StreamingQuery:
     """Start the query from its checkpoint."""
-    rows = spark.readStream.format("penstock").option("journal", str(folder / "journal")).option("reader", READER)
-    columns = rows.load().select("source", "position", "data")
+    rows = spark.readStream.format("penstock").option("reader", READER)
+    columns = rows.load(journal).select("source", "position", "data")
     writer = columns.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
     trigger = {"availableNow": True} if once else {"processingTime": "200 milliseconds"}
     return writer.trigger(**trigger).start(str(folder / "parquet"))
 
 
-def write_gaps(spark: SparkSession, folder: Path) -> None:
+def write_gaps(spark: SparkSession, folder: Path, journal: str) -> None:
     """Write the gaps as seen by Spark to a file."""
-    gaps = spark.read.format("penstock").option("journal", str(folder / "journal")).option("rows", "gaps").load()
+    gaps = spark.read.format("penstock").option("rows", "gaps").load(journal)
     shown = sorted((row["source"], row["position"], row["reason"]) for row in gaps.collect())
     (folder / "gaps.json").write_text(json.dumps(shown))
 
 
-def main(folder: Path, executors: int) -> None:
+def main(folder: Path, journal: str, executors: int) -> None:
     """Run the query on executors in separate processes, each with its own Python workers."""
     spark = session(
         "chaos",
@@ -54,15 +54,15 @@ def main(folder: Path, executors: int) -> None:
         spark__sql__streaming__minBatchesToRetain="20",
     )
     drain = folder / "drain"
-    query = begin(spark, folder, once=False)
+    query = begin(spark, folder, journal, once=False)
     while not drain.exists():
         if query.awaitTermination(PATIENCE):
             raise SystemExit("chaos: the query ended by itself")
     query.stop()
-    begin(spark, folder, once=True).awaitTermination()
-    write_gaps(spark, folder)
+    begin(spark, folder, journal, once=True).awaitTermination()
+    write_gaps(spark, folder, journal)
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

@@ -25,6 +25,7 @@ class Report:
         seed: The seed of its faults.
         seconds: How long faults were injected.
         revision: The revision of the sources.
+        reads: How the query read the journal.
         kills: The number of processes killed with SIGKILL.
         starts: How often each process was started.
         log: The faults.
@@ -38,6 +39,7 @@ class Report:
     seed: int
     seconds: float
     revision: str
+    reads: str = ""
     kills: int = 0
     starts: dict[str, int] = field(default_factory=dict)
     log: list[dict[str, Any]] = field(default_factory=list)
@@ -61,8 +63,8 @@ class Report:
         faults = Counter(fault["kind"] for fault in self.log)
         total = sum(verdict.rows for verdict in self.verdicts)
         lines = [
-            f"Seed {self.seed}, revision {self.revision}: {total:,} items and {self.kills:,} kills in "
-            f"{self.seconds / 60:.0f} minutes.",
+            f"Seed {self.seed}, revision {self.revision}, journal {self.reads}: {total:,} items and "
+            f"{self.kills:,} kills in {self.seconds / 60:.0f} minutes.",
             "",
             "| source | items | runs | gaps | lost | doubled | out of order | unexplained gaps |",
             "|---|---|---|---|---|---|---|---|",

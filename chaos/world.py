@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -18,6 +19,7 @@ from penstock.urls import fitting
 
 from .children import Child, group_of
 from .doom import MOMENTS
+from .host import JOURNAL
 from .items import RUN_STEP
 from .lateness import LATE
 from .plan import NAMES
@@ -25,9 +27,12 @@ from .proxy import MODES
 from .publisher import GRACE, KEEPALIVE_LIFETIME, ROUTE
 from .sources import SOURCES, Source
 
-__all__ = ["World", "settings_for"]
+__all__ = ["READS", "World", "settings_for"]
 
-BUDGET: Final = "256MiB"
+READS: Final = ("folder", "served", "sealed")
+"""How the query reads the journal: its folder; over the network; or its folder, where what is complete is sealed."""
+BUDGETS: Final = {"folder": "256MiB", "served": "256MiB", "sealed": "1MiB"}
+"""A segment has a quarter of it, so that there is something to seal in a short run."""
 COLLECTORS: Final = Settings(
     session_grace=GRACE, keepalive_interval=KEEPALIVE_LIFETIME / 4, keepalive_lifetime=KEEPALIVE_LIFETIME
 )
@@ -41,6 +46,7 @@ LOOK: Final = 0.05
 EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 PYTHON_WORKER: Final = "pyspark.daemon"
 JVM: Final = "SparkSubmit"
+SEALED: Final = "**/*.parquet"
 
 
 def settings_for(url: str) -> list[str]:
@@ -57,14 +63,18 @@ class World:
         folder: An empty folder for all files.
         rate: Items per second of each source.
         seed: The seed for delays of processes and numbers of executors.
+        reads: How the query reads the journal, one of `READS`.
 
     Attributes:
         complaints: Messages for problems with processes.
 
     """
 
-    def __init__(self, folder: Path, rate: float, seed: int) -> None:
+    def __init__(self, folder: Path, rate: float, seed: int, reads: str) -> None:
         self.folder = folder
+        self.reads = reads
+        self._journal = folder / JOURNAL
+        self._url = f"rsocket+tcp://127.0.0.1:{_free_port()}"
         self._rate = rate
         self._rng = random.Random(f"late {seed}")
         self._healing = False
@@ -74,6 +84,7 @@ class World:
         self.publishers = {source.name: self._publisher(source) for source in SOURCES}
         self.collectors = {source.name: self._collector(source) for source in SOURCES}
         self.proxy = Child("proxy", self._proxy_command, self._log("proxy"), piped=True)
+        self.host = Child("host", self._host_command, self._log("host"), listens=True)
         self.query = Child("query", self._query_command, self._log("query"))
 
     def _log(self, name: str) -> Path:
@@ -89,13 +100,17 @@ class World:
         return child
 
     def _query_command(self) -> list[str]:
-        return ["-m", "chaos.query", str(self.folder), str(self._rng.choice(EXECUTORS))]
+        journal = self._url if self.reads == "served" else str(self._journal)
+        return ["-m", "chaos.query", str(self.folder), journal, str(self._rng.choice(EXECUTORS))]
+
+    def _host_command(self) -> list[str]:
+        return ["-m", "chaos.host", self.reads, str(self._journal), self._url]
 
     def _collector(self, source: Source) -> Child:
         def command() -> list[str]:
             late = self._rng.choice(LATE)
             url = source.url(f"tcp://127.0.0.1:{self._ports[source.name]}")
-            where = ["--journal", str(self.folder / "journal"), "--source", source.name, "--budget", BUDGET]
+            where = ["--journal", str(self._journal), "--source", source.name, "--budget", BUDGETS[self.reads]]
             options = [word for option in settings_for(url) for word in ("--set", option)]
             return ["-m", "chaos.collector", late, self._doom(), "collect", url, ROUTE, *where, *options, "--quiet"]
 
@@ -113,7 +128,7 @@ class World:
     @property
     def children(self) -> list[Child]:
         """All processes that are restarted when they end."""
-        return [*self.collectors.values(), self.query, *self.publishers.values(), self.proxy]
+        return [*self.collectors.values(), self.query, *self.publishers.values(), self.proxy, self.host]
 
     async def start(self) -> None:
         """Start everything."""
@@ -127,6 +142,8 @@ class World:
         self._ports = json.loads(await self.proxy.process.stdout.readline())
         for collector in self.collectors.values():
             await collector.run(ends=True)
+        self._journal.mkdir(exist_ok=True)
+        await self.host.run()
         await self.query.run(ends=True)
 
     @contextmanager
@@ -165,7 +182,7 @@ class World:
             TimeoutError: The time limit was exceeded, because something is stuck.
 
         """
-        for child in [*self.publishers.values(), *self.collectors.values(), self.proxy]:
+        for child in [*self.publishers.values(), *self.collectors.values(), self.proxy, self.host]:
             child.signal(signal.SIGCONT)
         for collector in self.collectors.values():
             collector.signal(signal.SIGUSR2)
@@ -177,6 +194,8 @@ class World:
                 await collector.done.wait()
             (self.folder / "drain").touch()
             await self.query.done.wait()
+        if self.reads == "sealed" and not any(self._journal.glob(SEALED)):
+            self.complaints.append("nothing was sealed")
 
     def stuck(self) -> list[str]:
         """Return the names of the processes that have not finished."""
@@ -186,3 +205,10 @@ class World:
         """End all processes."""
         for child in self.children:
             await child.end()
+
+
+def _free_port() -> int:
+    """Return a port that nobody listens on; a server there may be started again."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])

@@ -43,8 +43,7 @@ def test_http2_conforms(tmp_path: Path) -> None:
 
 
 async def _check_http2(tmp_path: Path) -> None:
-    settings = Settings(max_control_frames=100_000, max_rapid_resets=100_000)
-    async with serve(Service(), "rsocket+h2c://127.0.0.1:0/r", settings=settings) as server:
+    async with serve(Service(), "rsocket+h2c://127.0.0.1:0/r") as server:
         port = str(parse_url(server.urls[0]).port)
         output = await run("h2spec", "-p", port, "-P", "/r", "-j", tmp_path / "report.xml", cwd=tmp_path)
     assert failed_of(tmp_path / "report.xml") <= H2_NO_BODY | H2_ANSWERED | H2_LARGE_FRAMES, output
@@ -80,7 +79,7 @@ def test_websocket_conforms(tmp_path: Path) -> None:
 
 
 async def _check_websocket(tmp_path: Path) -> None:
-    settings = Settings(max_empty_fragments=100_000, max_control_frames=100_000)
+    settings = Settings(max_empty_fragments=100_000)
     listener = await listen(parse_url("river+ws://127.0.0.1:0/"), lambda *_: Echo(), settings)
     servers = [{"agent": "penstock", "url": f"ws://127.0.0.1:{listener.url.port}/"}]
     cases = {"cases": ["1.2.*", "2.*", "3.*", "4.*", "5.*", "7.*"], "exclude-cases": [], "exclude-agent-cases": {}}

@@ -19,6 +19,7 @@ from penstock.transports import places
 from tests import builds as both_builds
 from tests.accounts import check_ledger
 from tests.builds import Build
+from tests.leaks import Before, tasks_left
 from tests.logs import restore_logging
 from tests.once import mark_once
 
@@ -28,6 +29,7 @@ ASYNC_TEST_SECONDS = 60.0
 PASSED = pytest.StashKey[bool]()
 LOGGING = pytest.StashKey[tuple[tuple[logging.Handler, ...], int]]()
 MODULES = pytest.StashKey[dict[str, ModuleType]]()
+BEFORE = pytest.StashKey[Before]()
 
 # Test machines are shared, so no example has a deadline. CI uses the same examples each time.
 hypothesis.settings.register_profile("local", deadline=None)
@@ -73,25 +75,32 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
-    """Note the root logger's handlers and level, and the package's modules."""
+    """Note what is there before the test."""
     root = logging.getLogger()
     item.stash[LOGGING] = tuple(root.handlers), root.level
     item.stash[MODULES] = both_builds.modules()
-    return (yield)
+    item.stash[BEFORE] = Before()
+    result = yield
+    item.stash[BEFORE].note()
+    return result
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Check that the test has left the root logger and the modules alone and, if it passed, no bytes in the ledger."""
+    """Check that the test has left nothing behind and, if it passed, no bytes in the ledger."""
     result = yield
     # What still follows collectors would go on in later tests.
     for module in both_builds.imported("penstock.serving.links"):
         module.close_links()
     if replaced := both_builds.restore_modules(item.stash[MODULES]):
         raise AssertionError(f"after the test, imports find other modules than before it: {', '.join(replaced)}")
+    if handled := item.stash[BEFORE].handlers_left():
+        raise AssertionError(f"after the test, {'; '.join(handled)}")
     if restore_logging(*item.stash[LOGGING]):
         raise AssertionError("the test set up the root logger, for all tests after it; use tests.logs.kept_logging")
     if item.stash.get(PASSED, False):
+        if found := item.stash[BEFORE].left():
+            raise AssertionError(f"after the test, {'; '.join(found)}")
         for module in both_builds.imported("penstock.ledger"):
             check_ledger(module.LEDGER)
     return result
@@ -129,6 +138,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     async def run() -> None:
         async with asyncio.timeout(ASYNC_TEST_SECONDS * (5 if slow else 1)):
             await test(**arguments)
+        left = await tasks_left()
+        assert not left, f"after the test, tasks still run: {'; '.join(left)}"
 
     asyncio.run(run())
     return True

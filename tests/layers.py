@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 FAMILIES = {"rsocket", "reactivestreams", "river"}
 FOLDERS = FAMILIES | {
     "wire",
+    "values",
     "core",
     "transports",
     "store",
@@ -67,8 +68,9 @@ RULES = {
     "top": Rule(),
     "protocols": Rule(ours={"top"}),
     "urls": Rule(ours={"protocols"}),
-    "cbor": Rule(ours={"top"}, theirs_lazily={"cbor2"}),
-    "wire": Rule(ours={"top"}),
+    # What JSON, MessagePack and CBOR mean is the same for handlers, protocols and columns.
+    "values": Rule(ours={"top"}, theirs_lazily={"cbor2"}),
+    "wire": Rule(ours={"top", "values"}),
     "wire.columns": Rule(ours={"top"}, theirs={"pyarrow"}),
     "core": Rule(ours={"top"}),
     **dict.fromkeys(sorted(FAMILIES), Rule(ours={"top", "wire", "core"})),
@@ -81,9 +83,9 @@ RULES = {
     # A server's sessions on disk. Separate from `aio`, which uses no files, and `journal`, which needs pyarrow.
     "store": Rule(ours={"top", "access.private"}),
     # Schemas of data do not depend on a protocol or on asyncio; aio and cli use them.
-    "schema": Rule(ours={"top", "protocols", "cbor"}, theirs_lazily={"cbor2", "jsonschema_rs", "pydantic"}),
+    "schema": Rule(ours={"top", "protocols", "values"}, theirs_lazily={"jsonschema_rs", "pydantic"}),
     "aio": Rule(
-        ours={"top", "protocols", "schema", "transports"},
+        ours={"top", "values", "protocols", "schema", "transports"},
         lazily={"wire.columns", "store", "frames", "reflection"},
         theirs_lazily={"pandas", "polars", "pyarrow", "uvloop"},
     ),
@@ -119,7 +121,7 @@ RULES = {
     "journal.opening": Rule(ours={"top", "journal"}, lazily={"archive"}),
     "journal.collect": Rule(ours={"top", "wire", "store", "aio", "protocols", "urls"}, theirs={"pyarrow"}),
     "serving": Rule(
-        ours={"top", "cbor", "protocols", "urls", "journal", "aio", "access"},
+        ours={"top", "values", "protocols", "urls", "journal", "aio", "access"},
         lazily={"public"},
         theirs={"pyarrow", "xxhash"},
     ),
@@ -137,7 +139,7 @@ RULES = {
             "serving",
             "access",
         },
-        lazily={"public", "observe.feed_metrics", "observe.item_traces", "replica"},
+        lazily={"public", "objects.probe", "observe.feed_metrics", "observe.item_traces", "replica"},
         theirs_lazily={"pyarrow"},
     ),
     # A group's rows in an object store, and who may write them.
@@ -146,9 +148,9 @@ RULES = {
     # Both sides of a comparison: what a service has sent, and what a log has of it.
     "audit": Rule(ours={"top", "protocols", "schema", "aio", "journal", "wire.columns"}, theirs={"pyarrow", "xxhash"}),
     # Items to columns. Separate from `spark`, so that other readers of a journal can use it.
-    "decoding": Rule(ours={"top", "cbor"}, theirs={"pyarrow"}, theirs_lazily={"fastavro", "google"}),
+    "decoding": Rule(ours={"top", "values"}, theirs={"pyarrow"}, theirs_lazily={"fastavro", "google"}),
     # Data frames from items, and back. Streams use it inside functions, where somebody asks for columns.
-    "frames": Rule(ours={"top", "decoding"}, theirs={"pyarrow"}, theirs_lazily={"cbor2", "pandas", "polars"}),
+    "frames": Rule(ours={"top", "values", "decoding"}, theirs={"pyarrow"}, theirs_lazily={"pandas", "polars"}),
     # Needs nothing but SQLite: a receiver of rows need not have a journal.
     "dedup": Rule(ours={"top", "aio"}, lazily={"public"}, theirs_lazily={"sqlalchemy"}),
     "receiving": Rule(ours={"top", "journal", "aio", "access"}, lazily={"public"}, theirs={"pyarrow", "xxhash"}),

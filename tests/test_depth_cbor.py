@@ -61,3 +61,57 @@ def test_values_of_cbor_are_counted(depth: Any, value: Any) -> None:
         return 2 + sum(map(count, value)) if isinstance(value, list) else 1
 
     assert depth.count_cbor(cbor2.dumps(value)) == count(value)
+
+
+@pytest.mark.parametrize("tag", [b"\xd8\x41", b"\xd8\x57", b"\xd9\x00\x50", b"\xdb" + b"\0" * 7 + b"\x48"])
+def test_numbers_of_typed_arrays_are_counted(depth: Any, tag: bytes) -> None:
+    # THREATS 84
+    content = bytes(4_000)
+    assert depth.count_cbor(tag + cbor2.dumps(content)) == 3 + len(cbor2.dumps(content)) // 4
+    in_parts = b"\x5f" + cbor2.dumps(content) * 2 + b"\xff"
+    assert depth.count_cbor(tag + in_parts) > 2_000
+    for other in (b"\xd8\x40" + cbor2.dumps(content), tag + b"\x01" + cbor2.dumps(content), cbor2.dumps(content)):
+        assert depth.count_cbor(other) <= 4
+
+
+def test_nested_keys_may_be_allowed(depth: Any) -> None:
+    data = b"\xa2\x61a\x80\x81\x01\x02"
+    assert (depth.cbor_too_deep(data), depth.cbor_too_deep(data, nested_keys=True)) == (4, -1)
+    assert depth.cbor_too_deep(b"\xa1" * 100_000, nested_keys=True) == LIMIT
+
+
+@given(VALUES, st.booleans())
+def test_ends_of_values_are_found(depth: Any, value: Any, endless: bool) -> None:
+    data = cbor2.dumps(value, indefinite_containers=endless)
+    assert depth.skip_cbor(data + b"\x01\xff", 0) == len(data)
+    assert depth.skip_cbor(b"\x80" + data, 1) == len(data) + 1
+    assert all(depth.skip_cbor(data[:cut], 0) < 0 for cut in range(len(data)))
+
+
+# RFC 8949, Well-Formedness Errors and Examples.
+@pytest.mark.parametrize(
+    "data",
+    [
+        "18", "19", "1a", "1b", "1901", "1a0102", "1b01020304050607", "38", "58", "78", "98", "9a01ff00", "b8", "d8",
+        "f8", "f900", "fa0000", "fb000000", "41", "61", "5affffffff00", "5bffffffffffffffff010203", "7affffffff00",
+        "81", "818181", "8200", "a1", "a20102", "a100", "a2000000", "c0", "5f4100", "7f6100", "9f", "9f0102", "bf",
+        "bf01020102", "819f", "9f8000", "9f9f9f9f9fffffffff", "1c", "1d", "1e", "3c", "5d", "7e", "9c", "bc", "dc",
+        "fc", "fd", "fe", "f800", "f818", "f81f", "ff", "81ff", "8200ff", "a1ff", "a1ff00", "a100ff", "a20000ff",
+        "9f81ff", "9f829f819f9fffffffff", "bf00ff", "bf000000ff", "1f", "3f", "df", "",
+    ],
+)  # fmt: skip
+def test_what_is_not_well_formed_has_no_end(depth: Any, data: str) -> None:
+    assert depth.skip_cbor(bytes.fromhex(data), 0) == -1
+
+
+def test_values_nested_too_deep_have_no_end(depth: Any) -> None:
+    assert depth.skip_cbor(b"\x81" * 200 + b"\x00", 0) == 201
+    assert depth.skip_cbor(b"\x81" * 100_000 + b"\x00", 0) == -1
+    with pytest.raises(IndexError):
+        depth.skip_cbor(b"\x00", -1)
+
+
+@given(JUNK, st.integers(0, 5))
+def test_both_builds_skip_alike(builds: dict[str, Build], data: bytes, at: int) -> None:
+    found = {build.module("penstock.depth").skip_cbor(data, at) for build in builds.values()}
+    assert len(found) == 1 and max(found) <= max(len(data), at)

@@ -22,8 +22,8 @@ SYSTEM = {
 }  # fmt: skip
 ALWAYS_THERE = {"msgspec", "cython", "cpython", "libc"}
 """The only core dependency, and the modules of Cython's cimports."""
-SYSTEM_ALLOWED = {"penstock._build": {"os"}, "penstock.cbor": {"datetime"}}
-"""_build reads PENSTOCK_PURE from the environment. The times in CBOR are values, not the clock."""
+SYSTEM_ALLOWED = {"penstock._build": {"os"}}
+"""_build reads PENSTOCK_PURE from the environment."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ def test_tap_methods_are_optional() -> None:
         tap.stream_ended(connection, Kind.CALL, True, Outcome.COMPLETED),
         tap.request_queued(connection),
         tap.request_repeated(connection),
+        tap.requests_refused(connection, 1),
         tap.items_received(connection, 1),
         tap.items_sent(connection, 1),
     ]

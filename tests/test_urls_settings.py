@@ -129,12 +129,12 @@ def test_server_needs_one_url_that_uses_a_setting() -> None:
 
 
 @pytest.mark.parametrize("transport", [each for each in TRANSPORTS if each not in WITH_HEADERS])
-def test_max_control_frames_needs_frames_of_a_transport(transport: str) -> None:
-    settings = Settings(max_control_frames=5)
-    with pytest.raises(LocalError, match=r"Settings\.max_control_frames has no effect on a client"):
-        penstock.connect(url("rsocket", transport), settings=settings)
-    with pytest.raises(LocalError, match=r"Settings\.max_control_frames has no effect on a server"):
-        penstock.serve(Service(), url("rsocket", transport), settings=settings)
+def test_settings_of_opening_requests_need_a_transport_that_has_them(transport: str) -> None:
+    headers, origins = Settings(headers=(("X-Name", "x"),)), Settings(origins=("https://example.org",))
+    with pytest.raises(LocalError, match=r"Settings\.headers has no effect on a client"):
+        penstock.connect(url("rsocket", transport), settings=headers)
+    with pytest.raises(LocalError, match=r"Settings\.origins has no effect on a server"):
+        penstock.serve(Service(), url("rsocket", transport), settings=origins)
 
 
 def test_messages_have_no_length_to_count() -> None:

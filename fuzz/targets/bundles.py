@@ -15,15 +15,15 @@ from fuzz.outcomes import attempt
 
 LINES: Final = True
 LENGTHS: Final = struct.Struct("<8sIQ")
-MAGIC: Final = b"penstck1"
+MAGIC: Final = b"penstck2"
 WORDS: Final = (b"\xcf\x40" + bytes(7), b"\xcf" + b"\xff" * 8, b"\xc0", b"\x90", b"\xdd\xff\xff\xff\xff", b"../", MAGIC)
 
 
 def seeds() -> Iterator[bytes]:
     """Yield bundles with and without rows, and one that is damaged."""
     parts = [
-        ["a", "log a", 5, 8, "head", 6, b"state", b"identity", None],
-        ["b", "log b", 9, 9, "head", 0, None, None, b""],
+        ["a", "log a", 5, 8, "head", 6, b"state", b"identity", None, "", "", {"lake": [7, "query", None]}],
+        ["b", "log b", 9, 9, "head", 0, None, None, b"", "", "", {}],
         ["c", "log c", 0, 1, "head", 4],
     ]
     for chosen, content in (([], b""), (parts, b"rows a" + b"rowc"), (parts[1:], b"rowc"), (parts, b"")):

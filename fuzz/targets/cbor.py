@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import cbor2
-import msgspec
 from tests.builds import Build
 
 from fuzz.outcomes import attempt
 from fuzz.targets import Difference
 from penstock.depth import MAX_DEPTH
-from penstock.schema.cbor import Decoder
+from penstock.values.cbor import CborReader
+from penstock.values.decoder import ERRORS, Decoder
 
 LIMITS: Final = (0, 1, 5, 128)
 WORDS: Final = (
@@ -44,21 +44,36 @@ def seeds() -> Iterator[bytes]:
 def outcome(build: Build, data: bytes) -> object:
     """Return what both functions find."""
     depth = build.module("penstock.depth")
-    return [*(attempt(build, depth.cbor_too_deep, data, limit) for limit in LIMITS), depth.count_cbor(data)]
+    return [
+        *(attempt(build, depth.cbor_too_deep, data, limit) for limit in LIMITS),
+        *(attempt(build, depth.cbor_too_deep, data, limit, True) for limit in LIMITS),
+        *(attempt(build, depth.skip_cbor, data, at) for at in (0, 1, len(data) // 2)),
+        depth.count_cbor(data),
+    ]
 
 
 def judge(build: Build, data: bytes, found: Any) -> None:
     """Check that nothing deeper is decoded than the scan has found, and that what fails does so as it should."""
     try:
-        value = Decoder(Any).decode(data)
-    except msgspec.DecodeError:
+        value = Decoder(CborReader()).decode(data)
+    except ERRORS:
         return
-    if found[3] >= 0:
+    if found[8] != len(data):
+        raise Difference(f"data was decoded that ends at {found[8]}")
+    if found[7] >= 0:
         raise Difference(f"data was decoded that has more than {MAX_DEPTH} levels")
+    if found[3] >= 0 and not _has_text_keys(value):
+        raise Difference("data was decoded that has a key with a tag, and a key that is not a text")
     depth = _depth(value)
     # Tags are levels as well, and a decoder replaces them.
     if any(offset < 0 and depth > limit for offset, limit in zip(found, LIMITS, strict=False)):
         raise Difference(f"the data has {depth} levels, but found was {found}")
+
+
+def _has_text_keys(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str | bytes) and _has_text_keys(each) for key, each in value.items())
+    return not isinstance(value, list) or all(map(_has_text_keys, value))
 
 
 def _depth(value: Any) -> int:

@@ -10,11 +10,10 @@ __all__ = [
     "count_msgpack",
     "json_too_deep",
     "msgpack_too_deep",
+    "skip_cbor",
     "skip_json",
     "skip_msgpack",
 ]
-
-ctypedef const unsigned char* Bytes
 
 MAX_DEPTH = 128
 
@@ -24,6 +23,7 @@ cdef enum:
     # What follows a scalar of CBOR.
     NOTHING = -1
     ENDLESS = -2
+    ARRAY_BYTES = 4
 
 
 def json_too_deep(bytes data not None, Py_ssize_t limit=MAX_DEPTH):
@@ -97,7 +97,7 @@ def skip_msgpack(bytes data not None, Py_ssize_t at, Py_ssize_t count=1):
         # Each value has at least one byte.
         if count > end - at:
             return -1
-        at = _skip(p, at, end, &inner)
+        at = after_msgpack(p, at, end, &inner)
         count += (inner if inner > 0 else 0) - 1
     return at if at <= end else -1
 
@@ -107,28 +107,40 @@ def count_msgpack(bytes data not None):
     cdef Py_ssize_t at = 0, end = len(data), count = 0
     cdef int64_t inner
     while at < end:
-        at = _skip(p, at, end, &inner)
+        at = after_msgpack(p, at, end, &inner)
         count += 2 if inner >= 0 else 1
     return count
 
 
-def cbor_too_deep(bytes data not None, Py_ssize_t limit=MAX_DEPTH):
+def cbor_too_deep(bytes data not None, Py_ssize_t limit=MAX_DEPTH, bint nested_keys=False):
     if not 0 <= limit < LEVELS - 1:
         raise ValueError(f"the depth limit is {limit}; it must be between 0 and {LEVELS - 2}")
-    return _cbor_too_deep(<Bytes>PyBytes_AS_STRING(data), len(data), limit)
+    return _cbor_too_deep(<Bytes>PyBytes_AS_STRING(data), len(data), limit, nested_keys)
+
+
+def skip_cbor(bytes data not None, Py_ssize_t at):
+    if at < 0:
+        raise IndexError(f"no value begins at byte {at}")
+    return _cbor_end(<Bytes>PyBytes_AS_STRING(data), at, len(data))
 
 
 def count_cbor(bytes data not None):
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
-    cdef Py_ssize_t at = 0, end = len(data), count = 0
+    cdef Py_ssize_t at = 0, end = len(data), count = 0, start
     cdef int64_t inner
+    cdef bint typed = False
     while at < end:
-        at = _skip_cbor(p, at, end, &inner)
+        start = at
+        at = after_cbor(p, at, end, &inner)
         count += 1 if inner == NOTHING else 2
+        if p[start] >> 5 == 2:
+            count += (min(at, end) - start) // ARRAY_BYTES if typed else 0
+        else:
+            typed = p[start] >> 5 == 6 and 65 <= _argument(p, start, end) <= 87
     return count
 
 
-cdef Py_ssize_t _cbor_too_deep(Bytes p, Py_ssize_t end, Py_ssize_t limit) noexcept nogil:
+cdef Py_ssize_t _cbor_too_deep(Bytes p, Py_ssize_t end, Py_ssize_t limit, bint nested_keys) noexcept nogil:
     """Return the first offset at which the nesting exceeds `limit`, or a key is nested; or -1."""
     # Values that remain at each level, negative in those without a length; and whether it is a map.
     cdef int64_t remaining[LEVELS]
@@ -148,10 +160,10 @@ cdef Py_ssize_t _cbor_too_deep(Bytes p, Py_ssize_t end, Py_ssize_t limit) noexce
                 depth -= 1
             at += 1
             continue
-        key = maps[depth] and (left & 1) == 0
+        key = not nested_keys and maps[depth] and (left & 1) == 0
         remaining[depth] = left - 1
         start = at
-        at = _skip_cbor(p, at, end, &inner)
+        at = after_cbor(p, at, end, &inner)
         if inner != NOTHING:
             if (key and (p[start] >> 5) > 3) or depth >= limit:
                 return start
@@ -161,21 +173,68 @@ cdef Py_ssize_t _cbor_too_deep(Bytes p, Py_ssize_t end, Py_ssize_t limit) noexce
     return -1
 
 
-cdef inline Py_ssize_t _skip_cbor(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* inner) noexcept nogil:
-    """Return the end of the scalar at `at`, with `inner` -1; or the start of a container's `inner` values."""
+cdef Py_ssize_t _cbor_end(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    """Return the end of the well-formed value at `at`; -1 if there is none."""
+    cdef int64_t remaining[LEVELS]
+    cdef bint maps[LEVELS]
+    cdef int64_t inner, left
+    cdef Py_ssize_t depth = 0
+    cdef unsigned char major, info
+    remaining[0] = 1
+    maps[0] = False
+    while True:
+        while depth >= 0 and remaining[depth] == 0:
+            depth -= 1
+        if depth < 0:
+            return at
+        if at >= end:
+            return -1
+        left = remaining[depth]
+        if p[at] == 0xFF:
+            # A break ends a container without a length, and no pair of a map in its middle.
+            if left > 0 or (maps[depth] and (left & 1)):
+                return -1
+            depth -= 1
+            at += 1
+            continue
+        major, info = p[at] >> 5, p[at] & 31
+        if 28 <= info and (info < 31 or major < 2 or major > 5):
+            return -1
+        if p[at] == 0xF8 and at + 1 < end and p[at + 1] < 32:
+            return -1
+        remaining[depth] = left - 1
+        at = after_cbor(p, at, end, &inner)
+        if at > end or (inner != NOTHING and depth + 1 >= LEVELS):
+            return -1
+        if inner != NOTHING:
+            depth += 1
+            remaining[depth] = inner
+            maps[depth] = major == 5
+
+
+cdef inline uint64_t _argument(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    """Return the number in the head of the value at `at`: of fewer bytes if the data ends."""
+    cdef unsigned char info = p[at] & 31
+    cdef uint64_t number = 0
+    cdef Py_ssize_t index
+    if not 24 <= info <= 27:
+        return info
+    for index in range(at + 1, at + 1 + (1 << (info - 24))):
+        if index < end:
+            number = number << 8 | p[index]
+    return number
+
+
+cdef Py_ssize_t after_cbor(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* inner) noexcept nogil:
+    """Return the end of the scalar at `at`, with `inner` -1; or the start of a container's `inner` values.
+
+    It is more than `end` if the data ends earlier.
+    """
     cdef unsigned char major = p[at] >> 5, info = p[at] & 31
-    cdef uint64_t number = info
-    cdef Py_ssize_t width, index
+    cdef uint64_t number = _argument(p, at, end)
     cdef uint64_t most = <uint64_t>1 << 48
-    at += 1
+    at += 1 + (1 << (info - 24) if 24 <= info <= 27 else 0)
     inner[0] = NOTHING
-    if 24 <= info <= 27:
-        width = 1 << (info - 24)
-        number = 0
-        for index in range(width):
-            if at + index < end:
-                number = number << 8 | p[at + index]
-        at += width
     if major == 6:
         inner[0] = 1
         return at
@@ -183,8 +242,8 @@ cdef inline Py_ssize_t _skip_cbor(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_
         inner[0] = ENDLESS
         return at
     if 2 <= major <= 3:
-        # No further than the end, so that the sum does not overflow.
-        return end if at > end or number > <uint64_t>(end - at) else at + <Py_ssize_t>number
+        # No further than behind the end, so that the sum does not overflow.
+        return end + 1 if at > end or number > <uint64_t>(end - at) else at + <Py_ssize_t>number
     if 4 <= major <= 5:
         if number > most:
             number = most
@@ -218,7 +277,7 @@ cdef Py_ssize_t _too_deep(Bytes p, Py_ssize_t end, Py_ssize_t limit) noexcept no
             depth -= 1
             continue
         remaining[depth] -= 1
-        at = _skip(p, at, end, &inner)
+        at = after_msgpack(p, at, end, &inner)
         if inner >= 0:
             depth += 1
             if depth > limit:
@@ -227,7 +286,7 @@ cdef Py_ssize_t _too_deep(Bytes p, Py_ssize_t end, Py_ssize_t limit) noexcept no
     return -1
 
 
-cdef inline Py_ssize_t _skip(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* inner) noexcept nogil:
+cdef Py_ssize_t after_msgpack(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* inner) noexcept nogil:
     """Return the end of the scalar at `at`, with `inner` -1; or the start of a container's `inner` values."""
     cdef unsigned char first = p[at]
     cdef Py_ssize_t width

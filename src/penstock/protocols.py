@@ -17,7 +17,7 @@ from .errors import LocalError, UrlError
 from .kinds import Kind
 from .payload import Payload
 from .session import ClientStart, Detector, ServerStart, Session, SessionLogs
-from .settings import DEFAULT_SETTINGS, ITEMS_IN_PARTS, SESSIONS, STREAM_RATES, Settings
+from .settings import DEFAULT_SETTINGS, ITEMS_IN_PARTS, SESSIONS, Settings
 
 __all__ = [
     "COMPOSITE",
@@ -82,6 +82,7 @@ class ProtocolSpec:
         supports: The settings that it uses, of those that not all protocols use.
         served: More of these, which only its servers use.
         resumes: With `Settings.resume`, sessions may outlive their links and their client's process.
+        answers: A server answers the set-up of a session before it handles requests, without being asked.
         reconnects: A client starts a new session when its session ends, as far as a retry budget allows.
         string_codes: Error codes are strings; otherwise numbers.
         malformed_code: The error code for a client whose metadata does not match its schema.
@@ -93,9 +94,8 @@ class ProtocolSpec:
         text_form: ``text_form(options)`` returns a :class:`TextForm`, or None if data is text; empty if it always is.
         sent_data: ``sent_data(data_mime, data)`` returns an item's data as a server sends it; empty: it is as written.
         carrier: ``carrier()`` returns a :class:`~penstock.observe.carriers.Carrier`; empty if there is none.
-        encodings: ``encodings()`` returns data encodings of this protocol only, by MIME type: the name, an object with
-            an `Encoder` and a `Decoder` as in :mod:`msgspec.json`, and a function that returns the offset at which data
-            is nested too deeply, or -1; empty if there are none.
+        encodings: ``encodings()`` returns data encodings of this protocol only, by MIME type: the name, a function that
+            returns the bytes of a value, and a :class:`~penstock.values.decoder.Reader`; empty if there are none.
         request_mime: ``request_mime(metadata_mime, metadata)`` returns the MIME type that a request's metadata declares
             for its data, or None; empty if metadata never does.
 
@@ -116,6 +116,7 @@ class ProtocolSpec:
     supports: frozenset[str] = frozenset()
     served: frozenset[str] = frozenset()
     resumes: bool = False
+    answers: bool = False
     reconnects: bool = False
     string_codes: bool = False
     # RSocket 1.0, Error Codes: INVALID_SETUP.
@@ -145,13 +146,12 @@ _RSOCKET: Final = ProtocolSpec(
     request_mime="rsocket.extensions.composite:request_mime",
     carrier="rsocket.extensions.tracing:CompositeCarrier",
     supports=ITEMS_IN_PARTS
-    | STREAM_RATES
     | SESSIONS
     | frozenset(
         (
             "client_ids data_mime first_frame_timeout keepalive_interval keepalive_lifetime lease "
             "lease_timeout length_counts_itself lenient max_keepalive_bytes max_metadata_bytes "
-            "max_metadata_entries max_setup_frame_bytes metadata_mime"
+            "max_metadata_entries max_open_rate max_setup_frame_bytes metadata_mime"
         ).split()
     ),
     # Its servers also detect its predecessors.
@@ -189,11 +189,10 @@ _REACTIVE_STREAMS: Final = ProtocolSpec(
     alpn="reactive-streams",
     content_type="application/reactive-streams",
     supports=ITEMS_IN_PARTS
-    | STREAM_RATES
     | frozenset(
         (
             "data_mime element_sizes extensions first_frame_timeout idle_timeout max_extensions "
-            "max_metadata_bytes max_open_elements max_string_bytes"
+            "max_metadata_bytes max_open_elements max_open_rate max_string_bytes"
         ).split()
     ),
 )
@@ -210,6 +209,8 @@ _RIVER: Final = ProtocolSpec(
     content_type="application/river",
     skips_oversized=True,
     options=frozenset({"codec", "server", "client"}),
+    # River, Handshake.
+    answers=True,
     # River, On disconnect: a hard reconnect.
     reconnects=True,
     string_codes=True,
@@ -384,7 +385,7 @@ def item_fields() -> Callable[[bytes], dict[str, str]]:
     return fields
 
 
-def encodings() -> dict[str, tuple[str, Any, Callable[[bytes], int]]]:
+def encodings() -> dict[str, tuple[str, Callable[[Any], bytes], Any]]:
     """Return the data encodings that belong to a single protocol, by MIME type; see `ProtocolSpec.encodings`."""
     return {mime: each for spec in _SPECS.values() if spec.encodings for mime, each in _load(spec.encodings)().items()}
 

@@ -4,6 +4,7 @@ A session is sans-IO: it reads neither a clock nor a socket. A driver passes byt
 
     session.link_up(now)                        # a link is open
     session.receive(data, now)                  # bytes were read; call this for each read, in order
+    session.receive(b"", now, 32)               # True if there are more than 32 frames: a slice of them was decoded
     session.handle_timer(now)                   # the time returned by next_timer() has come
     session.progressed(now)                     # the link has sent some of its waiting output
     session.link_down(now, error)               # the link broke, or was closed
@@ -23,7 +24,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from .account import Account
 from .errors import LocalError
@@ -34,7 +35,11 @@ from .payload import Payload, PayloadRun
 from .settings import Settings
 from .texts import concealed
 
-__all__ = ["ClientStart", "Detector", "Durable", "Run", "ServerStart", "Session", "SessionLog", "SessionLogs"]
+__all__ = ["SLICE", "ClientStart", "Detector", "Durable", "Run", "ServerStart", "Session", "SessionLog", "SessionLogs"]
+
+
+SLICE: Final = 32
+"""Frames that are decoded before the time is checked: a slice of them takes less than 0.1 ms."""
 
 
 class Session(Protocol):
@@ -73,6 +78,14 @@ class Session(Protocol):
         """The number of open streams of both sides."""
 
     @property
+    def ignored(self) -> int | None:
+        """How many frames it has ignored, most of them for streams that had ended; None if it does not count them."""
+
+    @property
+    def refused(self) -> int:
+        """How many requests of the peer it has refused because of a limit, or because there was no lease for them."""
+
+    @property
     def requests_left(self) -> int | None:
         """How many requests the peer's current lease still allows; None if requests need no lease."""
 
@@ -98,8 +111,18 @@ class Session(Protocol):
     def link_up(self, now: float) -> None:
         """Start using a new link; later output belongs to it."""
 
-    def receive(self, data: bytes, now: float) -> None:
-        """Process bytes from the link. Their boundaries have no meaning."""
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
+        """Process bytes from the link. Their boundaries have no meaning.
+
+        Args:
+            data: The bytes.
+            now: The time.
+            frames: The number of frames to decode before this returns; 0: all that are complete.
+
+        Returns:
+            True if there is more to decode. Take the events, then call this again, with no data or with more.
+
+        """
 
     def progressed(self, now: float) -> None:
         """Record that the link has sent some of its waiting output.
@@ -252,6 +275,7 @@ class Detector(ABC):
             that an honest client tries again. Empty: it may resume.
         guessed: True after `receive` has raised because the peer named a session that is unknown.
         was_locked_out: True after `receive` has raised because of `locked_out`.
+        more: True after `receive` has returned a session that has more to decode: only a slice of the bytes was.
 
     """
 
@@ -261,7 +285,7 @@ class Detector(ABC):
         self.farewell = b""
         self.identity = b""
         self.locked_out = ""
-        self.guessed = self.was_locked_out = False
+        self.guessed = self.was_locked_out = self.more = False
 
     def link_up(self, now: float) -> None:
         """Start the time limit: a link was accepted."""
@@ -280,8 +304,8 @@ class Detector(ABC):
     def receive(self, data: bytes, now: float) -> Session | None:
         """Return the session that the link belongs to, or None while that is unknown.
 
-        The session has already received `link_up` and the bytes; handle its events and output next. It may be a
-        session that an earlier link began, and that this link resumes.
+        The session has already received `link_up` and the bytes; handle its events and output next, and decode the rest
+        if there is `more`. It may be a session that an earlier link began, and that this link resumes.
 
         Raises:
             ProtocolError: No session served here begins with these bytes. Write `farewell`, then close.

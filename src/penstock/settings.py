@@ -11,7 +11,7 @@ from .functions import check_plain
 from .leases import LeasePolicy
 from .networks import networks
 
-__all__ = ["DEFAULT_SETTINGS", "ITEMS_IN_PARTS", "SESSIONS", "STREAM_RATES", "Settings"]
+__all__ = ["DEFAULT_SETTINGS", "ITEMS_IN_PARTS", "SESSIONS", "Settings"]
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -21,8 +21,6 @@ ITEMS_IN_PARTS: Final = frozenset(
     " reassembly_timeout".split()
 )
 """Settings of protocols that send large items in parts."""
-STREAM_RATES: Final = frozenset({"max_open_rate", "max_rapid_resets", "max_stray_frames"})
-"""Settings of protocols that count what a peer does with streams."""
 SESSIONS: Final = frozenset({"resume", "resume_bytes", "resume_timeout", "max_sessions", "resume_store"})
 """Settings of protocols whose sessions outlive their links."""
 
@@ -110,17 +108,11 @@ class Settings:
     """Calls and uploads that this side has open at once on a connection; more of them wait, in order of arrival. The
     default is what a server admits by default. A peer that refuses calls lowers the limit of its connection."""
     max_streams: int = 4_096
-    """Streams that the peer may have open at once."""
+    """Streams that the peer may have open at once. One that is canceled, and a FIRE, counts until its handler has
+    returned: while such handlers take all places, nothing is read."""
     max_open_rate: int = 0
     """Streams that the peer may open per second, with twice as many in a burst; 0: no limit, because calls are streams
     and a fast client opens hundreds of thousands."""
-    max_rapid_resets: int = 2_000
-    """Streams that the peer may cancel within a second of opening them, per 30 s ("rapid reset")."""
-    max_stray_frames: int = 100_000
-    """Frames for streams that do not exist, per 30 s: a few are race conditions, many are an attack."""
-    max_control_frames: int = 1_000
-    """Frames without content on one connection, per 30 s; beyond it, it ends. HTTP/2: SETTINGS, PING and others.
-    WebSocket: Ping and Pong."""
     max_keepalive_bytes: int = 16 * KIB
     """Data of a KEEPALIVE, which must be sent back."""
     max_output_bytes: int = 64 * MIB

@@ -155,6 +155,9 @@ class Tap:
     def request_repeated(self, connection: Connection) -> None:
         """The peer had no place for a call of this side, which will be sent again."""
 
+    def requests_refused(self, connection: Connection, count: int) -> None:
+        """This side has refused `count` requests of the peer since the last call: because of a limit, or no lease."""
+
     def items_received(self, connection: Connection, count: int) -> None:
         """`count` items were received on the connection since the last call, including responses but not requests."""
 

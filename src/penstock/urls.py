@@ -27,9 +27,7 @@ WITH_HEADERS: Final = ("h2", "h2c", "ws", "wss")
 TRANSPORT_SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "headers": WITH_HEADERS,
     "keepalive_lifetime": ("quic",),
-    "max_control_frames": WITH_HEADERS,
     "max_empty_fragments": WITH_HEADERS,
-    "max_rapid_resets": ("h2", "h2c", "quic"),
     "max_setup_frame_bytes": ("ws", "wss"),
     "origins": WITH_HEADERS,
     "proxy_protocol": ("tcp", "tls", "unix", *WITH_HEADERS),

@@ -39,6 +39,7 @@ class FakeSession:
         self.linked_at: float | None = None
         self.account = build.module("penstock.account").Account(1 << 40)
         self.excused = False
+        self.refused = 0
 
     def ask_kinds(self, kind_of: Callable[[str], Any]) -> None:
         self.kind_of = kind_of
@@ -59,8 +60,9 @@ class FakeSession:
     def link_down(self, now: float, error: Exception | None) -> None:
         self.told.append(("link_down", error))
 
-    def receive(self, data: bytes, now: float) -> None:
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
         self.told.append(("receive", data))
+        return False
 
     def confirm(self) -> None:
         self.told.append(("confirm",))
@@ -160,19 +162,12 @@ def fake_exchanges(build: Build, loop: asyncio.AbstractEventLoop | FakeLoop) -> 
 
     class FakeFlow(flows.Flow):  # type: ignore[name-defined, misc]
         writes = 0
-        fires = 0
 
         def write(self) -> None:
             self.writes += 1
 
         def schedule_write(self, size: int = 0) -> None:
             """Do nothing."""
-
-        def fire_started(self) -> None:
-            self.fires += 1
-
-        def fire_ended(self) -> None:
-            self.fires -= 1
 
     class FakeExchanges(exchanges.Exchanges):  # type: ignore[name-defined, misc]
         def fail(self, stream_id: int, error: BaseException, name: str) -> None:

@@ -39,6 +39,7 @@ class Place:
 def arrive(place: Place, refusal: str = "") -> tuple[Arrival, FakeLink]:
     settings = Settings()
     arrival = Arrival(place, Limits(settings), detectors("rsocket", settings)(), "192.0.2.7", "rsocket", None, refusal)
+    arrival._turns.clock = lambda: 0.0
     link = FakeLink()
     arrival.link_made(link)
     return arrival, link

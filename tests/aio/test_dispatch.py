@@ -114,6 +114,34 @@ async def test_request_reaches_its_handler(build: Build) -> None:
     assert world.session.told == [("send", 2, [b"x"], True)]
 
 
+@pytest.mark.parametrize("end", ["Canceled", "Failed"])
+@pytest.mark.parametrize("kind", ["CALL", "STREAM", "CHANNEL"])
+async def test_request_that_ends_in_the_same_batch_is_not_begun(build: Build, kind: str, end: str) -> None:
+    # THREATS 36
+    world = World(build)
+    begun = []
+    for register in (world.service.call, world.service.stream):
+        register("r")(lambda request: begun.append(request) or [])  # type: ignore[func-returns-value]
+    world.service.channel("r")(lambda request, items: begun.append(request) or [])  # type: ignore[func-returns-value]
+    events, kinds = build.module("penstock.events"), build.module("penstock.kinds").Kind
+    requests = [events.Requested(each, kinds[kind], "r", world.payload(b"x"), 1, False) for each in (2, 4, 6)]
+    item = events.ItemReceived(4, world.payload(b"y"), False)
+    last = events.Canceled(4, True) if end == "Canceled" else events.Failed(4, ValueError())
+    world.dispatch.take([*requests, item, events.CreditGranted(4, 1), last])
+    assert len(begun) == 2
+    assert not world.session.verbs("close")
+
+
+async def test_request_whose_own_half_alone_is_canceled_is_begun(build: Build) -> None:
+    world = World(build)
+    begun = []
+    world.service.channel("r")(lambda request, items: begun.append(request) or [])  # type: ignore[func-returns-value]
+    events, kinds = build.module("penstock.events"), build.module("penstock.kinds").Kind
+    request = events.Requested(4, kinds.CHANNEL, "r", world.payload(b"x"), 1, False)
+    world.dispatch.take([request, events.Canceled(4, False)])
+    assert len(begun) == 1
+
+
 async def test_pushed_metadata_reaches_the_service(build: Build, caplog: pytest.LogCaptureFixture) -> None:
     world = World(build)
     seen = []

@@ -177,7 +177,8 @@ async def test_metadata_has_a_limit_of_bytes_and_of_depth() -> None:
         for said in (b'"%s"' % (b"x" * 1_000), b"[" * 127 + b"]" * 127):
             with pytest.raises((SessionError, LocalError)):
                 await penstock.connect(url, setup=said, confirm=True, settings=Settings(session_grace=0.05))
-        await penstock.connect(url, setup=b'"short"', confirm=True)
+        async with penstock.connect(url, setup=b'"short"', confirm=True):
+            pass
 
 
 async def test_reconnecting_client_is_checked_again() -> None:

@@ -7,31 +7,32 @@ import pytest
 
 from tests.aio.fakes import FakeSession, fake_connection
 from tests.builds import Build
-from tests.waiting import until
+from tests.waiting import turns, until
 
 
 class World:
     """A connection whose handlers take a second of its own clock each."""
 
-    def __init__(self, build: Build) -> None:
+    def __init__(self, build: Build, address: str = "tcp://peer:1") -> None:
         self.events = build.module("penstock.events")
         self.payload = build.module("penstock.payload").Payload
         self.kind = build.module("penstock.kinds").Kind.CALL
         module = build.module("penstock.aio.flow")
         settings = build.module("penstock.settings").Settings()
-        self.flushes = 0
         loop = asyncio.get_running_loop()
-        self.flow = module.Flow(loop, FakeSession(build), settings, fake_connection(build), self.flush)
-        exchanges = build.module("penstock.aio.exchanges").Exchanges(self.flow)
-        self.scheduler = self.flow.lane.scheduler
+        self.flow = module.Flow(loop, FakeSession(build), settings, fake_connection(build, address), lambda: None)
+        self.exchanges = exchanges = build.module("penstock.aio.exchanges").Exchanges(self.flow)
         self.now = 0.0
-        self.scheduler.clock = lambda: self.now
+        self.flow.turns.clock = lambda: self.now
+        self.flow.reader.step = self.step
         self.begun: list[list[Any]] = []
+        self.turns = 0
         self.late = build.module("penstock.aio.late_requests").LateRequests(exchanges, self.begin)
 
-    def flush(self) -> None:
-        self.flushes += 1
-        self.flow.batching = False
+    def step(self) -> bool:
+        self.turns += 1
+        self.late.step()
+        return bool(self.late.active)
 
     def begin(self, events: list[Any]) -> None:
         assert not self.late.active
@@ -53,10 +54,9 @@ async def test_each_turn_begins_one_slow_request(build: Build) -> None:
     requests = [world.request(stream) for stream in range(1, 5)]
     assert world.hold(*requests) == []
     assert world.flow.account.held == 4 * (1_000 + 400)
-    turns = world.scheduler.turns
     await until(lambda: not world.late.active)
     assert world.begun == [[request] for request in requests]
-    assert (world.flushes, world.scheduler.turns - turns) == (4, 4)
+    assert world.turns == 4
     assert world.flow.account.held == 0
 
 
@@ -76,7 +76,8 @@ async def test_only_streams_that_have_not_begun_wait(build: Build) -> None:
     item, credit = world.events.CreditGranted(7, 1), world.events.CreditGranted(1, 1)
     request = world.request(1)
     assert world.hold(request, item, credit) == [item]
-    assert world.late.step() is False
+    world.late.step()
+    assert not world.late.active
     assert world.begun == [[request, credit]]
 
 
@@ -90,7 +91,8 @@ async def test_request_that_has_ended_is_not_begun(build: Build, how: str) -> No
     assert world.flow.account.held == 0
 
 
-async def test_connections_begin_requests_in_turn(build: Build) -> None:
+@pytest.mark.parametrize("addresses", [("1", "2"), ("1", "1")], ids=["clients", "one client"])
+async def test_connections_begin_requests_in_turn(build: Build, addresses: tuple[str, str]) -> None:
     order: list[str] = []
 
     class Named(World):
@@ -100,13 +102,27 @@ async def test_connections_begin_requests_in_turn(build: Build) -> None:
             order.append(self.name)
             super().begin(events)
 
-    one, two = Named(build), Named(build)
+    one, two = (Named(build, address) for address in addresses)
     one.name, two.name = "one", "two"
+    one.flow.turns.clock = lambda: one.now + two.now
     for world in (one, two):
         world.hold(*(world.request(stream) for stream in range(1, 4)))
-    one.scheduler.clock = lambda: one.now + two.now
     await until(lambda: not (one.late.active or two.late.active))
     assert order == ["one", "two"] * 3
+
+
+async def test_requests_that_wait_for_a_slot_take_no_turns(build: Build) -> None:
+    world = World(build)
+    limit = world.flow.settings.max_streams
+    slots = world.exchanges.slots
+    for _ in range(limit):
+        slots.take(True)
+    assert world.hold(world.request(1)) == []
+    await turns(10)
+    assert (world.begun, world.turns) == ([], 0)
+    slots.free(True)
+    await until(lambda: not world.late.active)
+    assert len(world.begun) == 1
 
 
 async def test_close_waits_for_requests_without_a_response(build: Build) -> None:

@@ -244,11 +244,11 @@ async def test_fire_handlers_are_counted(build: Build) -> None:
 
     for count in (1, 2, 3):
         ask(build, exchanges, "FIRE")
-        assert exchanges.flow.fires == count
+        assert exchanges.slots.lingering == count
     # No stream is open, so there is nothing to cancel.
     assert exchanges.outbound == {}
     released.set()
-    await until(lambda: exchanges.flow.fires == 0)
+    await until(lambda: exchanges.slots.lingering == 0)
     assert (exchanges.session.told, exchanges.tasks) == ([], set())
 
 

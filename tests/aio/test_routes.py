@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from datetime import datetime
 from enum import Enum
 from typing import Any
 from uuid import UUID
@@ -75,6 +76,20 @@ async def test_values_of_another_type_are_invalid(route: str) -> None:
     async with penstock.serve(make_service(), URL), penstock.connect(URL, settings=JSON) as peer:
         with pytest.raises(Invalid, match="in the route is not valid"):
             await penstock.typed(peer).call(route, {})
+
+
+async def test_times_in_a_route_lose_digits_beyond_the_microsecond() -> None:
+    service = penstock.Service()
+
+    @service.call("events.{since}.{name}")
+    async def events(_: Payload, since: datetime, name: str) -> bytes:
+        return f"{since.isoformat()} {name}".encode()
+
+    # Dots separate the parts of a route.
+    time = "2024-12-31T23:59:59%2E9999999Z"
+    async with penstock.serve(service, URL), penstock.connect(URL) as peer:
+        answer = await peer.call(f"events.{time}.{time}")
+        assert answer.data == b"2024-12-31T23:59:59.999999+00:00 2024-12-31T23:59:59.9999999Z"
 
 
 async def test_variable_that_was_not_filled_in_is_invalid() -> None:

@@ -9,7 +9,7 @@ import penstock
 from penstock import ConnectError, Kind, LocalError, MetadataPush, Payload, Settings, UnsupportedKind
 from penstock.aio.connectors import Connector
 from penstock.aio.driver import Driver
-from penstock.aio.flow import GATHER
+from penstock.aio.holds import GATHER
 from penstock.aio.streams import Stream, StreamRequest
 from tests.aio.serving import world
 from tests.waiting import turns

@@ -36,6 +36,7 @@ class Scripted:
         self.output: list[bytes] = []
         self.link_wanted = True
         self.open_streams = 7
+        self.refused = 0
         self.told: list[tuple[Any, ...]] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -62,6 +63,23 @@ def tapped(is_client: bool = True, *taps: Tap) -> tuple[Scripted, TappedSession,
 def happen(inner: Scripted, session: TappedSession, *happened: Any) -> None:
     inner.events += happened
     assert session.take_events() == list(happened)
+
+
+def test_refused_requests_are_reported_by_their_number() -> None:
+    refused: list[int] = []
+
+    class Counts(Tap):
+        def requests_refused(self, connection: Connection, count: int) -> None:
+            refused.append(count)
+
+    inner, session, _ = tapped(False, Counts())
+    happen(inner, session, Established(Payload(), "", ""))
+    inner.refused = 3
+    happen(inner, session)
+    happen(inner, session)
+    inner.refused = 4
+    happen(inner, session)
+    assert refused == [3, 1]
 
 
 def asked(stream_id: int, kind: Kind, done: bool = True) -> Requested:
@@ -204,7 +222,7 @@ def test_bytes_and_items_are_reported_in_batches() -> None:
     happen(inner, session, RunReceived(stream_id, run), ItemReceived(stream_id, Payload(), False))
     assert notes.of("items_received") == [("items_received", 3)]
     assert notes.bytes == {"received": b"in", "sent": b"onetwo"}
-    assert ("receive", b"in", 0.0) in inner.told
+    assert ("receive", b"in", 0.0, 0) in inner.told
 
 
 def test_streams_of_ours_end_as_they_do() -> None:

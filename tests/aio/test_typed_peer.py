@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -186,3 +187,48 @@ async def test_wrong_values_raise_before_anything_is_sent() -> None:
         with pytest.raises(LocalError, match="not a type"):
             await asked.call("latest", ACME, returns=list[int] | set[int])
         assert peer.outstanding == 0
+
+
+class Tick(msgspec.Struct):
+    ts: int
+    at: datetime | None = None
+
+
+FOREIGN = {
+    "application/msgpack": b"\x82\xa2ts\xcb\x42\x7a\x21\xea\xa4\x6c\x70\x00\xa2at\xd4\x00\x00",
+    "application/cbor": b"\xb9\x00\x02\x62ts\xfb\x42\x7a\x21\xea\xa4\x6c\x70\x00\x62at\xf7",
+    "application/vnd.river+msgpack": b"\x81\xa2ts\xcb\x42\x7a\x21\xea\xa4\x6c\x70\x00",
+    "application/json": b'\xef\xbb\xbf{"ts":1795810805447,"at":null,"more":"\\ud800"}',
+}
+"""A tick as clients in other languages write it."""
+foreign = penstock.Service()
+
+
+@foreign.call("ticks.same")
+async def same(tick: Tick) -> Tick:
+    return tick
+
+
+@foreign.call("ticks.last")
+async def last(request: Payload) -> Payload:
+    return request
+
+
+@foreign.channel("ticks.live")
+async def live(first: Tick, ticks: AsyncIterator[Tick]) -> AsyncIterator[Tick]:
+    yield first
+    async for tick in ticks:
+        yield tick
+
+
+@pytest.mark.parametrize("mime", FOREIGN)
+async def test_handlers_and_clients_read_what_other_languages_write(mime: str) -> None:
+    river = "river" in mime
+    url = "river+memory://foreign?codec=msgpack" if river else "rsocket+memory://foreign"
+    settings = Settings() if river else Settings(data_mime=mime)
+    item, tick = Payload(FOREIGN[mime]), Tick(1795810805447)
+    async with penstock.serve(foreign, url), penstock.connect(url, settings=settings) as peer:
+        assert await typed(peer).call("ticks.same", item, returns=Tick) == tick
+        assert await typed(peer).call("ticks.last", item, returns=Tick) == tick
+        async with typed(peer).channel("ticks.live", item, [item, item], returns=Tick) as ticks:
+            assert [each async for each in ticks] == [tick] * 3

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from penstock.archive import SealOptions, parquet
 from penstock.archive.catalog import Catalog
 from penstock.archive.cold import ColdFiles
+from penstock.archive.footer import RowGroup, row_groups
 from penstock.archive.manifest import Segment
 from penstock.errors import JournalCorrupt
 from penstock.journal import Journal
@@ -142,9 +144,14 @@ def test_a_segment_has_no_more_parts_than_row_groups(tmp_path: Path) -> None:
     assert len(parts) <= 10 and (parts[0][0], parts[-1][1]) == (0, 1 << 62)
 
 
+def _until(limit: int, footer: memoryview, end: int) -> list[RowGroup]:
+    return row_groups(footer, min(limit, end))
+
+
 def test_columns_outside_of_the_file_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, segment = sealed(tmp_path)
-    for outside in ((-5, 10), (4, 1 << 60), (segment.size, 1)):
-        monkeypatch.setattr("penstock.archive.file.chunk_range", lambda chunk, outside=outside: outside)
+    # As if the file ended before its columns do.
+    for limit in (0, 4, segment.size // 4):
+        monkeypatch.setattr("penstock.archive.file.row_groups", partial(_until, limit))
         with pytest.raises(JournalCorrupt, match="a column is outside of the file"):
             read(found, segment, 0, 1)

@@ -69,6 +69,9 @@ def test_junk_is_refused(data: bytes) -> None:
         (made(entry(0, 10), first=11), "outside its first entry"),
         (made(entry(3, 10), first=2), "outside its first entry"),
         (made(entry(0, 10, name="../../etc/passwd")), "not named after"),
+        (made(entry(0, 10, name="/etc/passwd")), "not named after"),
+        (made(entry(0, 10, name=f"../{manifests.segment_file(0)}")), "not named after"),
+        (made(entry(0, 10, name=f"{manifests.segment_file(0)}\n")), "not named after"),
         (made(entry(0, 10, name=manifests.segment_file(1))), "not named after"),
         (made(entry(0, 10, rows=11)), "sizes"),
         (made(entry(0, 10, footer_bytes=1_001)), "sizes"),
@@ -86,7 +89,23 @@ def test_impossible_manifests_are_refused(manifest: Manifest, message: str) -> N
 
 
 @pytest.mark.parametrize(
-    "changes", [{"first": -1}, {"end": 1 << 63}, {"head": "x"}, {"checksum": "A" * 32}, {"times": [0, 1 << 62]}]
+    "changes",
+    [
+        {"first": -1},
+        {"end": 1 << 63},
+        {"head": "x"},
+        {"checksum": "A" * 32},
+        {"times": [0, 1 << 62]},
+        {"size": -1},
+        {"rows": 1 << 63},
+        {"rows": "1"},
+        {"rows": 1.5},
+        {"raw_bytes": -1},
+        {"footer_bytes": -1},
+        {"chunks": 5},
+        {"name": None},
+        {"name": ["a"]},
+    ],
 )
 def test_values_out_of_range_are_refused(changes: dict[str, Any]) -> None:
     content = msgspec.to_builtins(made(entry(0, 10)))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from penstock.archive import SealOptions, seal
+from penstock.archive.retire import retire
 from penstock.errors import JournalMismatch, JournalMissing
 from penstock.journal import Journal, JournalReader
 from penstock.journal.sealed import load_sealed, store_uri
 from penstock.objects import open_store
+from penstock.objects import probe as probing
+from penstock.objects.ports import Data
+from penstock.objects.probe import ConditionIgnored
+from penstock.objects.remote import RemoteStore
 from tests.archive.logs import SMALL, broken, fill, positions, seal_all
 from tests.journal.logs import SOURCE
 from tests.objects.stores import numbers
@@ -68,3 +74,29 @@ def test_a_store_that_is_empty_is_not_an_empty_history(tmp_path: Path) -> None:
     fill(tmp_path, 6)
     with pytest.raises(JournalMismatch, match="no manifest of all rows up to 7"):
         seal_all(tmp_path, options)
+
+
+@pytest.mark.parametrize("work", [seal, retire])
+def test_a_store_that_ignores_conditions_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[..., object]
+) -> None:
+    options = SealOptions(store=f"memory://careless-{next(numbers)}", target_bytes=1, keep=0)
+    fill(tmp_path, 3, 4)
+    if work is retire:
+        seal_all(tmp_path, options)
+    store = open_store(str(options.store))
+    before = store.list("")
+    create = RemoteStore.create
+
+    def overwrite(store: RemoteStore, name: str, data: Data) -> bool:
+        store.put(name, data)
+        return True
+
+    monkeypatch.setattr(probing, "_asked", {})
+    monkeypatch.setattr(RemoteStore, "create", overwrite)
+    with pytest.raises(ConditionIgnored):
+        work(tmp_path, SOURCE, options)
+    assert store.list("") == before
+    monkeypatch.setattr(RemoteStore, "create", create)
+    monkeypatch.setattr(probing, "_asked", {})
+    assert work(tmp_path, SOURCE, options)

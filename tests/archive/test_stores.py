@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.archive import SealOptions
-from penstock.archive.stores import journal_store
+from penstock.archive.stores import is_elsewhere, journal_store
 from penstock.journal import Journal
 from tests.archive.logs import fill, seal_all
 from tests.objects.stores import numbers
@@ -17,6 +17,12 @@ def test_sealed_segments_are_in_the_folder_unless_a_store_is_named(tmp_path: Pat
     fill(tmp_path, 3, 4)
     seal_all(tmp_path, SealOptions(store=uri))
     assert journal_store(tmp_path).uri == uri
+
+
+def test_a_store_is_elsewhere_unless_it_is_the_journal(tmp_path: Path) -> None:
+    assert not is_elsewhere(journal_store(tmp_path), tmp_path)
+    assert is_elsewhere(journal_store(tmp_path, str(tmp_path / "other")), tmp_path)
+    assert is_elsewhere(journal_store(tmp_path, "memory://other"), tmp_path)
 
 
 def test_a_log_in_a_store_has_rows_already() -> None:

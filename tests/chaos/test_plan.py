@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from chaos.plan import KINDS, NAMES, faults
+from chaos.plan import KINDS, NAMES, SPARK_KILLS, faults, spark_kills
 from chaos.publisher import KEEPALIVE_LIFETIME
 
 
@@ -48,3 +48,12 @@ def test_some_faults_come_at_once() -> None:
     pauses = [fault.pause for fault in islice(faults(7, 0.6), 2_000)]
     bursts = sum(sum(pauses[at : at + 3]) < 0.06 for at in range(len(pauses)))
     assert bursts > 100
+
+
+def test_every_round_of_kills_has_each_process_of_spark() -> None:
+    kills = list(islice(spark_kills(7, 10.0), 400))
+    assert kills == list(islice(spark_kills(7, 10.0), 400)) != list(islice(spark_kills(8, 10.0), 400))
+    size = len(SPARK_KILLS)
+    assert all({kill.kind for kill in kills[at : at + size]} == set(SPARK_KILLS) for at in range(0, 400, size))
+    assert set(SPARK_KILLS) <= set(KINDS)
+    assert 9.0 < sum(kill.pause for kill in kills) / 400 < 11.0

@@ -42,6 +42,9 @@ def test_cbor_is_written_and_read_as_json() -> None:
     # Spring sends a String as it is.
     assert bodies.incoming(Payload(b"hello")) == Payload(b"hello")
     assert bodies.incoming(Payload(b"\x81" * 1_000)) == Payload(b"\x81" * 1_000)
+    # JSON has no such simple values.
+    for data in (b"\xf0", b"\x81\xf8\xff"):
+        assert bodies.incoming(Payload(data)) == Payload(data)
     with pytest.raises(LocalError, match="must be JSON"):
         bodies.outgoing(Payload(b"{"))
     with pytest.raises(LocalError, match="'n' is there twice"):

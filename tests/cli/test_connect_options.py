@@ -57,7 +57,7 @@ def test_draft_cannot_resume(penstock: Penstock, seen: str) -> None:
 @pytest.mark.parametrize(
     ("url", "options", "why"),
     [
-        ("rsocket+tcp", ("--set", "max_control_frames=5"), "no effect on a client of rsocket+tcp; leave it out"),
+        ("rsocket+tcp", ("--set", "max_extensions=5"), "no effect on a client of rsocket+tcp; leave it out"),
         ("rsocket+ws", ("--set", "heartbeat_interval=2"), "no effect on a client of rsocket+ws; leave it out"),
         ("river+ws", ("--set", "max_keepalive_bytes=5"), "no effect on a client of river+ws; leave it out"),
         ("river+ws", ("--set", "river_v1_1=true"), "no effect on a client of river+ws; leave it out"),

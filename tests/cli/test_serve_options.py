@@ -41,7 +41,7 @@ def test_invalid_lease_is_an_error(text: str) -> None:
         (["reactive-streams+tcp://localhost:0"], ("--resume", "5"), "resume_timeout has no effect on a server of"),
         (
             ["river+tcp://localhost:0", "rsocket+tcp://localhost:0"],
-            ("--set", "max_control_frames=5"),
+            ("--set", "max_extensions=5"),
             "river+tcp, rsocket+tcp; leave",
         ),
     ],

@@ -25,12 +25,36 @@ def test_ids_start_again_and_skip_those_in_use(build) -> None:
     assert table.open_ours(kind.STREAM).id == 1
 
 
+@pytest.mark.parametrize(("first", "last"), [(1, 0x7FFFFFFF), (2, 0x7FFFFFFE)])
+def test_every_id_is_used_before_they_start_again(build, first: int, last: int) -> None:
+    streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
+    table = streams.StreamTable(first)
+    table.next_id = last - 4
+    assert [table.open_ours(kind.CALL).id for _ in range(2)] == [last - 4, last - 2]
+    assert (table.next_id, table.wrapped) == (last, False)
+    assert [table.open_ours(kind.CALL).id for _ in range(2)] == [last, first]
+    assert table.wrapped
+
+
+def test_streams_of_this_side_give_the_peer_no_more(build) -> None:
+    # `remote` would go below the number that the peer has open, and `max_streams` would not limit it any more.
+    streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
+    table = streams.StreamTable(2)
+    theirs = table.open_theirs(1, kind.STREAM, 0.0)
+    for _ in range(3):
+        table.close(table.open_ours(kind.CALL))
+    table.close(table.restore(8, kind.CALL))
+    assert table.remote == 1
+    table.close(theirs)
+    assert (table.remote, len(table)) == (0, 0)
+
+
 def test_peers_streams_are_counted(build) -> None:
     streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
     table = streams.StreamTable(2)
-    theirs = table.open_theirs(1, kind.STREAM, 5.0)
+    theirs = table.open_theirs(1, kind.STREAM)
     table.open_ours(kind.STREAM)
-    assert (table.remote, len(table), theirs.opened) == (1, 2, 5.0)
+    assert (table.remote, len(table)) == (1, 2)
     table.close(theirs)
     table.close(theirs)
     assert (table.remote, len(table)) == (0, 1)
@@ -55,7 +79,7 @@ def test_both_sides_may_use_the_same_ids(build) -> None:
     table = streams.StreamTable(1, True)
     ours = table.open_ours(kind.CALL)
     assert table.may_be_theirs(-1) and not table.may_be_theirs(1) and not table.may_be_theirs(0)
-    theirs = table.open_theirs(-1, kind.CALL, 0.0)
+    theirs = table.open_theirs(-1, kind.CALL)
     assert (table.get(1), table.get(-1), len(table)) == (ours, theirs, 2)
 
 
@@ -64,7 +88,7 @@ def test_without_half_close_the_responder_ends_both_halves(build) -> None:
     streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
     signal = build.module("penstock.core.halves").Signal
     table = streams.StreamTable(1, False, False)
-    ours, theirs = table.open_ours(kind.CHANNEL), table.open_theirs(2, kind.CHANNEL, 0.0)
+    ours, theirs = table.open_ours(kind.CHANNEL), table.open_theirs(2, kind.CHANNEL)
     assert not ours.end(signal.COMPLETE, True) and ours.end(signal.COMPLETE, False)
     assert not theirs.end(signal.COMPLETE, False) and theirs.end(signal.COMPLETE, True)
     mirrored = table.open_ours(kind.CHANNEL)

@@ -108,6 +108,32 @@ def test_log_is_released_when_no_write_is_in_progress(how: str) -> None:
     assert books.outbox.log is None and books.outbox.take() == []
 
 
+def test_events_that_are_not_durable_keep_their_order_at_the_end() -> None:
+    # The item of a stream would otherwise come before the request that opens it.
+    books = Books()
+    request, item = Requested(2, Kind.CHANNEL, "r", Payload(), 1, False), ItemReceived(2, Payload(b"i"), True)
+    assert books.outbox.sift([request]) == [] and len(books.started) == 1
+    assert books.outbox.sift([item]) == []
+    events, _ = books.outbox.end()
+    assert events == [request, item]
+    books.outbox.ready(events)
+    assert books.outbox.sift([]) == [request, item] and books.outbox.settled
+
+
+def test_output_keeps_its_order_at_the_end() -> None:
+    books = Books()
+    books.outbox.write(b"a")
+    books.outbox.take()
+    books.sync()
+    books.now = Logged(1, 0, {})
+    books.outbox.write(b"b")
+    # A request starts the next record.
+    books.outbox.sift([Requested(2, Kind.CALL, "r", Payload(), 1, True)])
+    books.outbox.write(b"c")
+    books.outbox.end()
+    assert books.outbox.take() == [b"a", b"b", b"c"]
+
+
 def test_output_is_discarded_when_a_write_fails() -> None:
     books = Books()
     books.outbox.write(b"a")

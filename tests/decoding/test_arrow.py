@@ -108,3 +108,47 @@ def test_large_items_come_in_several_blocks() -> None:
     item = stream(pa.table({"a": pa.array(range(100_000))}))
     blocks = list(ArrowDecoder(schema(a=pa.int64())).decode(pa.array([item] * 3, pa.binary())))
     assert [(block.count, block.fields.num_rows) for block in blocks] == [(1, 100_000)] * 3
+
+
+def test_only_columns_that_are_read_are_validated() -> None:
+    # Offsets that lead outside, a text that is not UTF-8, and a date that is not at midnight.
+    offsets = pa.array([0, 50, 1], pa.int32()).buffers()[1]
+    outside = pa.ListArray.from_buffers(pa.list_(pa.int8()), 2, [None, offsets], children=[pa.array([1], pa.int8())])
+    wrong = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff", b""], pa.binary()).buffers())
+    late = pa.array([1, 2], pa.int64()).view(pa.date64())
+    item = stream(pa.table({"a": [1, 2], "outside": outside, "wrong": wrong, "late": late}))
+    assert values(ArrowDecoder(schema(a=pa.int64())), item) == [1, 2]
+    for name, kind in (("outside", pa.list_(pa.int8())), ("wrong", pa.string()), ("late", pa.date32())):
+        assert values(ArrowDecoder(pa.schema([(name, kind)])), item) == ["malformed"], name
+    inner = pa.StructArray.from_arrays([pa.array([1, 2]), wrong], ["a", "wrong"])
+    nested = stream(pa.table({"s": inner}))
+    assert values(ArrowDecoder(schema(s=pa.struct([("a", pa.int64())]))), nested) == [{"a": 1}, {"a": 2}]
+    assert values(ArrowDecoder(schema(s=pa.struct([("wrong", pa.string())]))), nested) == ["malformed"]
+    for many in (
+        pa.ListArray.from_arrays([0, 1, 2], inner),
+        pa.LargeListArray.from_arrays([0, 1, 2], inner),
+        pa.FixedSizeListArray.from_arrays(inner, 1),
+    ):
+        nested = stream(pa.table({"m": many}))
+        kind = pa.list_(pa.struct([("a", pa.int64())]))
+        assert values(ArrowDecoder(schema(m=kind)), nested) == [[{"a": 1}], [{"a": 2}]]
+        assert values(ArrowDecoder(schema(m=pa.list_(pa.struct([("wrong", pa.string())])))), nested) == ["malformed"]
+
+
+def test_nanoseconds_are_dropped_towards_the_past() -> None:
+    nanoseconds = pa.array([-1, None, 1735689599_999999900, -(1 << 63)], pa.int64()).cast(pa.timestamp("ns", "UTC"))
+    last = datetime(2024, 12, 31, 23, 59, 59, 999_999, UTC)
+    before = datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
+    kind = pa.timestamp("us", tz="UTC")
+    found = decode(ArrowDecoder(schema(a=kind)), stream(pa.table({"a": nanoseconds})))[0]
+    assert [row["a"] for row in found[:3]] == [before, None, last] and found[3]["a"].year == 1677
+    columns = {
+        pa.list_(kind): pa.ListArray.from_arrays(pa.array([0, 3], pa.int32()), nanoseconds[:3]),
+        pa.large_list(kind): pa.LargeListArray.from_arrays(pa.array([0, 3], pa.int64()), nanoseconds[:3]),
+        pa.struct([("x", kind)]): pa.StructArray.from_arrays([nanoseconds[:1]], ["x"]),
+        pa.map_(pa.string(), kind): pa.MapArray.from_arrays([0, 1], ["k"], nanoseconds[:1]),
+    }
+    found = [values(ArrowDecoder(schema(a=each)), stream(pa.table({"a": columns[each]})))[0] for each in columns]
+    assert found == [[before, None, last], [before, None, last], {"x": before}, [("k", before)]]
+    kept = decode(ArrowDecoder(schema(a=pa.timestamp("ns", "UTC"))), stream(pa.table({"a": nanoseconds[:1]})))[0]
+    assert kept[0]["a"].value == -1

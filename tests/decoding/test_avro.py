@@ -135,3 +135,18 @@ def test_the_schema_of_the_writer_is_checked_too() -> None:
         AvroSchema(b'{"type": "record", "name": "A", "name": "B", "fields": []}')
     with pytest.raises(LocalError, match="no field 'b'"):
         AvroSchema(text(record(("a", "int")))).select(["b"])
+
+
+def test_items_in_confluents_wire_format() -> None:
+    schema = record(("a", "long"), ("b", "string"))
+    item = avro(schema, a=5, b="x")
+    framed = b"\0\0\0\0\x07" + item
+    plain, with_id = AvroSchema(text(schema)), AvroSchema(text(schema), None, 7)
+    assert decode(with_id.decoder(with_id.fields), framed) == ([{"a": 5, "b": "x"}], {})
+    _, malformed = decode(plain.decoder(plain.fields), framed, item[:1], item)
+    assert 'set "decodeSchemaId"' in malformed[0] and "Confluent" not in malformed[1] and [*malformed] == [0, 1]
+    others = [item, b"\0\0\0\0\x08" + item, b"\x01" + framed[1:], framed[:4], b"", framed[:5]]
+    _, malformed = decode(with_id.decoder(with_id.fields), *others)
+    assert [*malformed] == [0, 1, 2, 3, 4, 5] and malformed[1].endswith("in Confluent's wire format")
+    with pytest.raises(LocalError, match="32 bits"):
+        AvroSchema(text(schema), None, 1 << 32)

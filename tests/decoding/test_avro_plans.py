@@ -131,3 +131,44 @@ def test_schemas_that_do_not_fit_are_refused(writer: Any, reader: Any, problem: 
     schema = AvroSchema(text(reader), text(writer))
     with pytest.raises(LocalError, match=problem):
         schema.decoder(schema.fields)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        ("string", b"\x02\xff"),
+        ("boolean", b"\x05"),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, b"\x08"),
+        ("int", b"\xfe\xff\xff\xff\xff\x0f"),
+        ({"type": "map", "values": "string"}, b"\x02\x02\xff\x02\xff\x00"),
+        ({"type": "map", "values": "string"}, b"\x01\x08\x02\xff\x02\xff\x00"),
+        ({"type": "array", "items": "boolean"}, b"\x02\x07\x00"),
+        (record(("s", "string"), name="R"), b"\x02\xff"),
+        (["null", "string"], b"\x02\x02\xff"),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4}, b"\x80\x02" + b"x" * 128),
+        ({"type": "long", "logicalType": "timestamp-millis"}, b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+    ],
+    ids=str,
+)
+def test_values_that_are_not_read_are_not_checked(kind: Any, wrong: bytes) -> None:
+    schema = AvroSchema(text(record(("z", kind), ("a", "int"))))
+    assert decode(schema.decoder(schema.select(["a"])), wrong + b"\x0a") == ([{"a": 5}], {})
+    _, malformed = decode(schema.decoder(schema.select(["z"])), wrong + b"\x0a")
+    assert malformed
+    for cut in range(len(wrong)):
+        assert decode(schema.decoder(schema.select(["a"])), wrong[:cut])[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        (["null", "string"], b"\x04"),
+        ({"type": "array", "items": "int"}, b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"),
+        ("long", b"\xff" * 10),
+        ("string", b"\x01"),
+    ],
+    ids=str,
+)
+def test_what_has_no_end_is_malformed_where_it_is_not_read(kind: Any, wrong: bytes) -> None:
+    schema = AvroSchema(text(record(("z", kind), ("a", "int"))))
+    assert decode(schema.decoder(schema.select(["a"])), wrong + b"\x0a")[1]

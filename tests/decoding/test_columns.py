@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -70,3 +70,35 @@ def test_numbers_before_1970_are_rounded_down() -> None:
 def test_numbers_never_wrap() -> None:
     with pytest.raises((ValueError, OverflowError)):
         built(pa.int8(), 128)
+
+
+def test_times_have_zones_or_not() -> None:
+    local = datetime(2024, 12, 31, 12, 0, 0, 5)
+    aware, east = local.replace(tzinfo=UTC), datetime(2024, 12, 31, 13, 0, 0, 5, timezone(timedelta(hours=1)))
+    assert built(UTC_TIME, aware, None, east) == [aware, None, aware]
+    assert built(UTC_TIME, aware, local, 5) == [aware, aware, datetime(1970, 1, 1, 0, 0, 0, 5, UTC)]
+    assert built(pa.timestamp("us"), local, None, 5) == [local, None, datetime(1970, 1, 1, 0, 0, 0, 5)]
+    assert built(pa.timestamp("us"), local, local) == [local, local]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_may_have_another_unit(unit: str) -> None:
+    microseconds = {"s": 0, "ms": 123_000}.get(unit, 123_456)
+    for year in (1969, 2024):
+        time = datetime(year, 1, 1, 0, 0, 1, 123_456, UTC)
+        wanted = time.replace(microsecond=microseconds)
+        number = (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        for values in ([time], [number], [time.replace(tzinfo=None)]):
+            columns = Columns(schema(a=pa.timestamp(unit, "UTC")), Elements(), "us")
+            found = columns.build([[value] for value in values]).column(0)
+            assert found.cast(UTC_TIME).to_pylist() == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("number", "digits"),
+    [(1735689599.123456, 123_456), (1735689599.9999998, 999_999), (1700000000.1234567, 123_456), (5.9999999, 999_999),
+     (253402300799.999, 999_000), (1073741824.000001, 1), (-1e-7, 999_999), (0.1, 100_000)],
+)  # fmt: skip
+def test_numbers_lose_digits_beyond_the_microsecond(number: float, digits: int) -> None:
+    [time] = built(UTC_TIME, number, unit="s")
+    assert (time.microsecond, time.timestamp() // 1) == (digits, number // 1)

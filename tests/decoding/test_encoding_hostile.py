@@ -144,3 +144,33 @@ def test_a_number_that_is_too_large_is_never_infinite(name: str) -> None:
         decoder, *(ENCODE[name]({"a": number}) for number in (1e39, 3.4028234663852886e38, -1e300))
     )
     assert [*malformed] == [0, 2] and rows[1]["a"] == 3.4028234663852886e38
+
+
+LAST = "2024-12-31T23:59:59.9999999Z"
+LATEST = {
+    "json": b'{"a":"%s"}' % LAST.encode(),
+    "msgpack": b"\x81\xa1a\xd7\xff" + (999_999_900 << 34 | 1735689599).to_bytes(8, "big"),
+    "cbor": cbor2.dumps({"a": cbor2.CBORTag(0, LAST)}),
+    "arrow": stream(pa.table({"a": pa.array([1735689599_999999900], pa.timestamp("ns", "UTC"))})),
+    "protobuf": message("Event", time={"seconds": 1735689599, "nanos": 999_999_900}).SerializeToString(),
+}
+
+
+@pytest.mark.parametrize("name", LATEST)
+def test_the_last_instant_of_a_day_stays_in_it(name: str) -> None:
+    encoding = SEEDS[name][0]
+    column = "time" if name == "protobuf" else "a"
+    fields = encoding.select([column]) if encoding.has_schema else schema(a=UTC_TIME)
+    [row], malformed = decode(encoding.decoder(fields), LATEST[name])
+    assert not malformed and str(row[column]) == "2024-12-31 23:59:59.999999+00:00"
+
+
+@pytest.mark.parametrize("name", ["json", "msgpack", "cbor"])
+def test_items_that_are_read_again_stand_where_they_were(name: str) -> None:
+    decoder = Encoding(format=name).decoder(schema(a=UTC_TIME, b=pa.int32()))
+    again = {"a": LAST, "b": 1}
+    items = [{"a": "2024-01-01T00:00:00Z", "b": 0}, again, {"a": None, "b": "x"}, again, {"b": 4}, {"a": "?", "b": 5}]
+    rows, malformed = decode(decoder, *map(ENCODE[name], items * 3))
+    assert [row["b"] for row in rows] == [0, 1, None, 1, 4, None] * 3
+    assert [row["a"] and row["a"].microsecond for row in rows[:6]] == [0, 999_999, None, 999_999, None, None]
+    assert [*malformed] == [2, 5, 8, 11, 14, 17]

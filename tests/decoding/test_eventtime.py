@@ -52,6 +52,17 @@ def test_times_and_texts_are_converted() -> None:
     assert times([date(2020, 1, 1)], pa.date32()) == [TIME]
     texts = ["2020-01-01T00:00:00Z", "2020-01-01 01:00+01:00", "2020-01-01", "yesterday", None]
     assert times(texts, pa.string()) == [TIME, TIME, TIME, "malformed", None]
+    assert times(["2020-01-01T01:00:00+01", "2020-01-01T01:00:00+01:00[Europe/Paris]"], pa.string()) == [TIME, TIME]
+
+
+def test_digits_beyond_the_microsecond_are_dropped() -> None:
+    last = datetime(2019, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    assert times(["2019-12-31T23:59:59.9999999Z"], pa.string()) == [last]
+    assert times([SECONDS - 2.4e-7, SECONDS - 1e-6], pa.float64()) == [last, last]
+    assert times([SECONDS * 10**9 - 1], pa.int64(), "ns") == [last]
+    before = datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    assert times([-1, -1000], pa.int64(), "ns") == [before, before]
+    assert times([-1e-7], pa.float64()) == [before]
 
 
 def test_a_malformed_row_is_null_in_all_fields() -> None:

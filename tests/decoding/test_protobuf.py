@@ -73,7 +73,7 @@ def test_malformed_messages(wrong: bytes) -> None:
     assert only("name", wrong, item(name="n")) == ["malformed", "n"]
 
 
-def test_deep_messages_are_malformed() -> None:
+def test_other_fields_are_not_read() -> None:
     tree = ProtobufSchema(DESCRIPTORS, "test.Tree")
     deep = b""
     while len(deep) < 60_000:
@@ -81,7 +81,11 @@ def test_deep_messages_are_malformed() -> None:
         while size > 0x7F:
             length, size = length + bytes([size & 0x7F | 0x80]), size >> 7
         deep = b"\x12" + length + bytes([size]) + deep
-    assert values(tree.decoder(tree.select(["leaf"])), deep, b"\x08\x05") == ["malformed", 5]
+    assert values(tree.decoder(tree.select(["leaf"])), deep + b"\x08\x05", b"\x12\x05\x08") == [5, "malformed"]
+    # A text that is not UTF-8, a message that is none, and the member of a oneof.
+    wrong = b"\x12\x01\xff" + b"\x3a\x01\xff" + b"\x08\x07"
+    assert values(SCHEMA.decoder(SCHEMA.select(["id"])), wrong) == [7]
+    assert values(SCHEMA.decoder(SCHEMA.select(["name"])), wrong, item(name="n")) == ["malformed", "n"]
 
 
 def test_a_type_that_contains_itself_has_other_columns_only() -> None:

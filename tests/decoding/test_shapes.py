@@ -74,3 +74,13 @@ def test_views_and_nanoseconds_are_types_of_columns() -> None:
 def test_types_without_an_equivalent_are_refused(kind: pa.DataType) -> None:
     with pytest.raises(LocalError, match=r"field 'a' is of type .*; declare another type"):
         Shape(schema(a=kind), "s")
+
+
+def test_both_attempts_have_the_same_fields() -> None:
+    fields = schema(**{"user-id": pa.int32(), "at": pa.timestamp("us"), "inner": pa.struct([("n", pa.uint64())])})
+    first, second = (Shape(fields, "s", whole_floats=whole).row for whole in (True, False))
+    item = msgspec.msgpack.encode({"user-id": 5, "inner": {"n": 2**63}})
+    for row in (first, second):
+        assert Shape(fields, "s").columns.build([msgspec.msgpack.decode(item, type=row)]).to_pylist() == [
+            {"user-id": 5, "at": None, "inner": {"n": 2**63}}
+        ]

@@ -41,6 +41,35 @@ async def test_items_are_new_until_they_are_recorded(tmp_path: Path) -> None:
     store.close()
 
 
+async def test_item_is_not_recorded_by_another_request_of_its_task(tmp_path: Path) -> None:
+    # Its own handler may fail after the other one has ended, and then nobody would handle it again.
+    store = Store(tmp_path / "db")
+    handled = Handled(store)
+    async with AsyncExitStack() as one, AsyncExitStack() as two:
+        failing, sound = (Recorded(handled, None, stack, None) for stack in (one, two))
+        assert await failing.is_new(row(0, 0), is_request=True)
+        assert await sound.is_new(row(0, 1), is_request=True)
+        await sound.finish()
+    async with AsyncExitStack() as stack:
+        later = Recorded(handled, None, stack, None)
+        assert await is_new(later, row(0, 0), row(0, 1)) == [True, False]
+    store.close()
+
+
+async def test_item_of_a_later_micro_batch_does_not_record_those_before_it(tmp_path: Path) -> None:
+    store = Store(tmp_path / "db")
+    handled = Handled(store)
+    async with AsyncExitStack() as one, AsyncExitStack() as two:
+        failing, sound = (Recorded(handled, None, stack, None) for stack in (one, two))
+        assert await failing.is_new(row(1, 0), is_request=True)
+        assert await sound.is_new(row(0, 5), is_request=True)
+        await sound.finish()
+    async with AsyncExitStack() as stack:
+        later = Recorded(handled, None, stack, None)
+        assert await is_new(later, row(0, 5), row(1, 0)) == [False, True]
+    store.close()
+
+
 async def test_rows_of_two_tasks_are_refused(tmp_path: Path) -> None:
     store = Store(tmp_path / "db")
     async with request(store) as recorded:

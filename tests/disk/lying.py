@@ -24,7 +24,7 @@ __all__ = ["LyingDisk", "PowerCut"]
 
 
 class PowerCut(BaseException):
-    """The power was cut: the program stops, and all calls to the disk fail."""
+    """The power was cut, or the process was killed: the program stops, and all calls to the disk fail."""
 
 
 @dataclass
@@ -38,10 +38,8 @@ class Inode:
     def survive(self, rng: random.Random) -> bytes:
         """Return the content after a power cut: some of the pending writes, possibly torn."""
         how = rng.choice(("none", "all", "first", "some", "torn"))
-        pending = list(self.pending)
-        if how == "none":
-            pending = []
-        elif how == "first":
+        pending = [] if how == "none" else list(self.pending)
+        if how == "first":
             pending = pending[: rng.randint(0, len(pending))]
         elif how == "some":
             pending = [write for write in pending if rng.random() < 0.5]
@@ -84,24 +82,38 @@ class LyingDisk:
     """A disk under one folder.
 
     Args:
-        root: The folder; empty.
+        root: The folder; what it has already is durable.
         cut_at: The step at which the power is cut, before the step has any effect; 0: never.
         fail_at: The step that fails, and with which `errno`; (0, 0): none.
         lies_from: From this step on, fsync says that it has synced and has not; 0: it always does.
+        before_step: Called with the number of each step before it has any effect.
 
     Attributes:
         steps: How many there were.
+        syncs: Those that have synced something.
 
     """
 
-    def __init__(self, root: Path, *, cut_at: int = 0, fail_at: tuple[int, int] = (0, 0), lies_from: int = 0) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        cut_at: int = 0,
+        fail_at: tuple[int, int] = (0, 0),
+        lies_from: int = 0,
+        before_step: Callable[[int], None] = lambda step: None,
+    ) -> None:
         self.root = root
         self.steps = 0
+        self.syncs: list[int] = []
+        self._before_step = before_step
         self._cut_at = cut_at
         self._fail_at = fail_at
         self._lies_from = lies_from
-        self._names: Names = {}
-        self._synced_names: Names = {}
+        self._names: Names = {
+            path: None if path.is_dir() else Inode(bytearray(path.read_bytes())) for path in root.rglob("*")
+        }
+        self._synced_names = dict(self._names)
         self._renames: list[tuple[Path, Names]] = []
         self._open: dict[int, Path | Inode] = {}
         self._is_cut = False
@@ -124,14 +136,35 @@ class LyingDisk:
             "link": self._link,
             "rmdir": self._unlink,
         }
-        with mock.patch.multiple(os, **{name: _wrapped(call, getattr(os, name)) for name, call in ours.items()}):
-            yield
+        try:
+            with mock.patch.multiple(os, **{name: _wrapped(call, getattr(os, name)) for name, call in ours.items()}):
+                yield
+        finally:
+            if self._is_cut:
+                self._close_all()
 
-    def power_cut(self, target: Path, rng: random.Random) -> None:
-        """Write the content after a power cut into the folder `target`."""
+    def _close_all(self) -> None:
+        """Close what the program that was stopped had open."""
+        for descriptor in self._open:
+            os.close(descriptor)
+        self._open.clear()
+
+    def go_on(self, before_step: Callable[[int], None] = lambda step: None) -> None:
+        """Let another process use the disk after one was killed: it sees what may not survive a power cut."""
+        self._before_step = before_step
+        self._is_cut = False
+        self._cut_at, self._fail_at = 0, (0, 0)
+
+    def power_cut(self, target: Path, rng: random.Random | None) -> None:
+        """Write the content after a power cut into the folder `target`.
+
+        `rng` chooses what survives without having been synced. Without it, and often with it, nothing does.
+        """
+        if rng is not None and rng.random() < 0.5:
+            rng = None
         names = dict(self._synced_names)
         for _, changed in self._renames:
-            if rng.random() < 0.5:
+            if rng is not None and rng.random() < 0.5:
                 _apply(names, changed)
         for path, inode in sorted(names.items()):
             place = target / path.relative_to(self.root)
@@ -141,7 +174,7 @@ class LyingDisk:
             if inode is None:
                 place.mkdir(mode=0o700)
             else:
-                place.write_bytes(inode.survive(rng))
+                place.write_bytes(inode.synced if rng is None else inode.survive(rng))
 
     # Calls of programs.
 
@@ -150,6 +183,7 @@ class LyingDisk:
         if self._is_cut:
             raise PowerCut
         self.steps += 1
+        self._before_step(self.steps)
         if self.steps == self._cut_at:
             self._is_cut = True
             raise PowerCut
@@ -215,6 +249,7 @@ class LyingDisk:
             real(descriptor)
             return
         self._step()
+        self.syncs.append(self.steps)
         if 0 < self._lies_from <= self.steps:
             return
         if isinstance(opened, Inode):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,17 +18,18 @@ from penstock.journal.feedlog import FeedLog, Place, State
 from penstock.journal.layout import UNSYNCED, log_folder
 from penstock.journal.redo import Redo
 
-__all__ = ["Promises", "broken_promises", "work"]
+__all__ = ["Promises", "again", "broken_promises", "process", "work"]
 
 T = TypeVar("T")
-SOURCES = ("a", "b", "c")
-ROUNDS = 2
-GROUPS = 5
+SOURCES = ("a", "b", "c", "d", "e", "f")
+"""More than a write syncs in advance, so that a redo file is used again before its logs are synced."""
+GROUPS = ((6, 6, 2, 6, 6, 6), (5, 6, 6))
+"""How many logs share each write of the first process, and of the one after it."""
 BATCH_ROWS = 3
-SEGMENT_BYTES = 5_000
-"""Some five batches each."""
-FILE_BYTES = 4_500
-"""One or two groups each."""
+SEGMENT_BYTES = 7_000
+"""Some eight batches each."""
+FILE_BYTES = 7_000
+"""A large group, perhaps with a small one."""
 RETRIES = 5
 
 
@@ -96,20 +97,37 @@ def rows_from(position: int) -> pa.RecordBatch:
 
 
 def work(journal: Path, promises: Promises) -> None:
-    """Open logs, append to them together and alone, and close everything, twice."""
+    """Let two processes, one after the other, open logs, append to them together and alone, and close everything."""
+    for turn, groups in enumerate(GROUPS):
+        process(journal, promises, groups, redo_first=turn > 0)
+
+
+def process(
+    journal: Path,
+    promises: Promises,
+    groups: Sequence[int] = (len(SOURCES),),
+    *,
+    sources: Sequence[str] = SOURCES,
+    redo_first: bool = False,
+) -> None:
+    """Open logs, append to groups of them, and close everything."""
     rng = random.Random("together")
-    for turn in range(ROUNDS):
-        redo, feeds = Redo(journal, FILE_BYTES), Feeds(journal, promises)
-        for source in SOURCES:
-            feeds.open(source)
-        for number in range(GROUPS):
-            feeds.together(redo, rng.sample(SOURCES, rng.choice((2, 3))))
-            if number % 4 == 2:
-                feeds.alone(rng.choice(SOURCES))
-        closing: list[Callable[[], None]] = [*(log.close for log in feeds.logs.values()), redo.close]
-        for close in closing[:: -1 if turn else 1]:
-            with suppress(JournalError):
-                close()
+    redo, feeds = Redo(journal, FILE_BYTES), Feeds(journal, promises)
+    for source in sources:
+        feeds.open(source)
+    for number, size in enumerate(groups):
+        feeds.together(redo, rng.sample(sources, size))
+        if number == 2:
+            feeds.alone(rng.choice(sources))
+    closing: list[Callable[[], None]] = [*(log.close for log in feeds.logs.values()), redo.close]
+    for close in closing[:: -1 if redo_first else 1]:
+        with suppress(JournalError):
+            close()
+
+
+def again(journal: Path, promises: Promises) -> None:
+    """Open and close all logs but one, and append to some of them."""
+    process(journal, promises, (2,), sources=SOURCES[:-1])
 
 
 def patiently(call: Callable[[], T]) -> T:

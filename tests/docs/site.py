@@ -93,6 +93,9 @@ class SiteServer:
         missing = self.missing = list[str]()
 
         class Handler(SimpleHTTPRequestHandler):
+            # A browser opens connections in advance; those that it does not need must not outlive the test.
+            timeout = 1.0
+
             def log_message(self, *_: object) -> None: ...
 
             def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:

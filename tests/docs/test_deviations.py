@@ -17,7 +17,6 @@ EXEMPT: Final = {
     "max_calls lease_timeout fragment_bytes": "what this side sends",
     "keepalive_interval keepalive_lifetime heartbeat_interval heartbeats_until_dead": "the documents' own times",
     "max_open_rate idle_timeout": "no limit by default",
-    "max_rapid_resets max_stray_frames": "guards against floods",
 }
 """Numbers among the settings that refuse nothing that a specification permits, and why not."""
 _SECTION: Final = ROOT.joinpath("docs/deviations.md").read_text().partition("\n## Limits\n")[2]

@@ -48,11 +48,11 @@ async def test_versions_are_applied_until_the_stop(tmp_path: Path, monkeypatch: 
 async def test_signals_stop(tmp_path: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         control = Control()
-        control.listen()
-        task = asyncio.create_task(run_feeds(feeds(tmp_path, "a"), Recorder(), control))
-        await asyncio.sleep(0)
-        signal.raise_signal(number)
-        await task
+        with control.listening():
+            task = asyncio.create_task(run_feeds(feeds(tmp_path, "a"), Recorder(), control))
+            await asyncio.sleep(0)
+            signal.raise_signal(number)
+            await task
         assert control.stopped_by is number
 
 

@@ -9,6 +9,9 @@ import pytest
 from penstock.errors import JournalMismatch, StoreError
 from penstock.feeds import standby
 from penstock.feeds.standby import hold
+from penstock.objects.folder import FolderStore
+from penstock.objects.ports import Data
+from penstock.objects.probe import ConditionIgnored
 from penstock.replica.bundler import Bundler
 from penstock.replica.group import Group, Membership
 from penstock.replica.ownership import take
@@ -112,6 +115,18 @@ async def test_the_work_is_canceled_when_the_group_is_lost(tmp_path: Path, monke
     one.ended.clear()
     await one.owns.wait()
     await canceled(first)
+
+
+async def test_a_store_that_does_not_fence_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def overwrite(store: FolderStore, name: str, data: Data) -> bool:
+        store.put(name, data)
+        return True
+
+    monkeypatch.setattr(FolderStore, "create", overwrite)
+    one = Collector(tmp_path, "one")
+    with pytest.raises(ConditionIgnored, match="If-None-Match"):
+        await one.run()
+    assert not one.owns.is_set()
 
 
 async def test_a_store_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

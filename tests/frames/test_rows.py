@@ -14,7 +14,7 @@ import pytest
 
 import penstock
 from penstock import Items, LocalError, Payload, Service, rows
-from penstock.cbor import cbor_reader
+from penstock.schema.formats import CBOR
 
 TABLE = pa.table({"a": [1, 2, 3], "b": ["x", None, "z"]})
 FRAMES: dict[str, Callable[[], Any]] = {
@@ -152,7 +152,7 @@ def test_rows_are_written_as_cbor() -> None:
     at = datetime(2026, 1, 2, tzinfo=UTC)
     table = pa.table({"raw": [b"\xff"], "at": [at], "amount": [Decimal("1.50")], "parts": [{"x": 1}]})
     [item] = rows(table, "cbor")
-    assert cbor_reader(text_keys=True)(item.data) == {
+    assert CBOR.decoder().decode(item.data) == {
         "raw": b"\xff",
         "at": "2026-01-02T00:00:00Z",
         "amount": "1.50",

@@ -71,6 +71,21 @@ def any_index(build: Build) -> None:
     build.module("penstock.decoding.avro_values").Cursor._index = lambda self, count: self._number() % count
 
 
+def rounded_times(build: Build) -> None:
+    for name in ("json", "msgpack"):
+        build.module(f"penstock.values.{name}").has_finer_time = lambda data: False
+    for name in ("msgpack", "cbor"):
+        build.module(f"penstock.values.{name}").contains = lambda words, data: False
+
+
+def open_decimals(build: Build) -> None:
+    build.module("penstock.values.json")._number = lambda value: value
+
+
+def any_end(build: Build) -> None:
+    build.module("penstock.depth").skip_cbor = lambda data, at: len(data)
+
+
 def quotes_only(build: Build) -> None:
     build.module("penstock.reflection.commands").shell_word = shlex.quote
 
@@ -96,6 +111,8 @@ SABOTEURS: dict[str, Callable[[Build], None]] = {
     "proxies": last_header_only,
     "requests": any_request,
     "avro": any_index,
+    "values": rounded_times,
+    "cbor": any_end,
     "descriptions": quotes_only,
     "recordings": first_events_only,
 }
@@ -104,6 +121,7 @@ JUDGED: dict[str, Callable[[Build], None]] = {
     "metadata": one_tag_of_a_route,
     "proxies": last_header_only,
     "requests": any_request,
+    "values": open_decimals,
 }
 
 

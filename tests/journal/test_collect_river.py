@@ -74,6 +74,35 @@ async def test_restarted_river_server_leaves_a_gap(tmp_path: Path, alive: bool) 
     assert "SESSION_STATE_MISMATCH" in reason
 
 
+@pytest.mark.parametrize("codec", ["", "?codec=msgpack"])
+@pytest.mark.parametrize("passing", [0, 3, 20])
+async def test_stop_before_the_first_answer_leaves_no_gap(tmp_path: Path, codec: str, passing: int) -> None:
+    # The publisher has begun no stream.
+    publisher, held = Publisher(*numbered(0, 5)), asyncio.Event()
+
+    async with publisher.serve(url=f"river+tcp://127.0.0.1:0{codec}") as server:
+        port = int(server.urls[0].partition("?")[0].rpartition(":")[2])
+
+        async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            """Pass the set-up on, and only some bytes of the answer."""
+            answers, onward = await asyncio.open_connection("127.0.0.1", port)
+            onward.write(await reader.read(1 << 16))
+            writer.write((await answers.read(1 << 16))[:passing])
+            held.set()
+            await reader.read()
+            onward.close()
+            writer.close()
+
+        async with await asyncio.start_server(hold, "127.0.0.1") as between:
+            near = between.sockets[0].getsockname()[1]
+            async with collecting(
+                Collector(f"river+tcp://127.0.0.1:{near}{codec}", RIVER_ROUTE, tmp_path, source=ROUTE)
+            ):
+                await held.wait()
+        await Collector(server.urls[0], RIVER_ROUTE, tmp_path, source=ROUTE).run()
+    assert (rows(tmp_path), gaps(tmp_path), publisher.began) == (numbered(0, 5), [], 1)
+
+
 async def test_river_session_is_tried_after_its_grace_period(tmp_path: Path) -> None:
     released = asyncio.Event()
     collector = river(tmp_path, Settings(session_grace=0))

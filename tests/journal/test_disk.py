@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from penstock import DiskFull, JournalError, JournalUnavailable
+from penstock.journal import disk
 from penstock.journal.disk import (
     disk_errors,
     make_folder,
@@ -17,6 +20,7 @@ from penstock.journal.disk import (
     sync_folder,
     write_at,
 )
+from tests.disk.lying import LyingDisk, PowerCut
 
 
 def test_a_full_disk_has_its_own_error() -> None:
@@ -117,6 +121,54 @@ def test_what_is_there_keeps_its_mode(tmp_path: Path) -> None:
         open_private(tmp_path / "file", os.O_RDWR | os.O_EXCL)
     with pytest.raises(FileExistsError):
         make_folder(tmp_path / "file")
+
+
+@pytest.mark.parametrize("fails", ["error", "kill"])
+def test_folder_is_durable_although_the_first_try_was_stopped(tmp_path: Path, fails: str) -> None:
+    # All rows of its log would be gone after a power cut, although they were synced.
+    before, after = tmp_path / "before", tmp_path / "after"
+    (before / "there").mkdir(parents=True)
+    (before / "there" / "file").touch()
+    folder = before / "there" / "journal" / "log"
+    for step in range(1, 5):
+        lying = LyingDisk(before, **{"error": {"fail_at": (step, errno.EIO)}, "kill": {"cut_at": step}}[fails])
+        with lying.installed(), suppress(OSError, PowerCut):
+            make_folder(folder)
+        # The next process finds what was made.
+        lying.go_on()
+        with lying.installed():
+            make_folder(folder)
+        left = after / f"{step}"
+        left.mkdir(parents=True)
+        lying.power_cut(left, None)
+        assert (left / "there" / "journal" / "log").is_dir(), step
+        shutil.rmtree(before / "there" / "journal")
+
+
+def test_working_folder_may_be_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_folder(Path("journal"))
+    make_folder(Path("journal"))
+    assert (tmp_path / "journal").is_dir()
+
+
+def test_folder_that_may_not_be_listed_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: Path) -> None:
+        raise PermissionError(errno.EACCES, "test")
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    make_folder(tmp_path / "journal")
+    assert (tmp_path / "journal").is_dir()
+
+
+def test_empty_folder_in_one_that_may_not_be_read_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(folder: Path) -> None:
+        raise PermissionError(errno.EACCES, "test")
+
+    monkeypatch.setattr(disk, "sync_folder", refused)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    make_folder(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -67,6 +67,28 @@ def test_a_lock_holds_though_the_disk_has_no_room_for_a_name(tmp_path: Path, mon
         Lock(tmp_path / "_lock")
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_lock_on_a_file_that_was_removed_meanwhile_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
+) -> None:
+    # The owner before has removed it between the opening and the locking: the next process would lock another file.
+    path, flock = tmp_path / "_lock", fcntl.flock
+    removed = []
+
+    def locked(fd: int, operation: int) -> None:
+        if not removed:
+            removed.append(fd)
+            path.unlink()
+            if replaced:
+                path.touch()
+        flock(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", locked)
+    with Lock(path):
+        assert removed and not is_free(path)
+    assert is_free(path)
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="cannot be locked"):
         Lock(tmp_path / "absent" / "_lock")

@@ -11,7 +11,7 @@ import pytest
 from penstock import JournalError
 from penstock.journal.layout import UNSYNCED
 from penstock.journal.records import Record
-from penstock.journal.redo import Redo
+from penstock.journal.redo import SYNCED_PER_WRITE, Redo
 from penstock.journal.replay import FILES, REDO, Reliance
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -99,6 +99,28 @@ def test_a_file_is_used_again_after_its_segments_are_synced(redo: Redo, tmp_path
     assert (folder / FILES[1]).read_bytes() == before[1]
     assert (folder / FILES[0]).read_bytes() != before[0]
     assert (folder / FILES[0]).stat().st_size == len(before[0])
+
+
+def test_every_log_of_a_file_is_synced_before_it_is_used_again(
+    redo: Redo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # More logs than the writes since then have synced in advance: their rows would be in no file after a power cut.
+    synced, pwrite = [], os.pwrite
+    logs = [Log(synced, str(number)) for number in range(2 * SYNCED_PER_WRITE + 1)]
+    redo.write([batch(log) for log in logs])
+    others = {}
+
+    def written(fd: int, data: bytes, offset: int) -> int:
+        if offset == 0:
+            others[fd] = list(synced)
+        return pwrite(fd, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", written)
+    late = Log([], "late")
+    redo.write([batch(late, 900)])
+    redo.write([batch(late, 900)])
+    assert len(others) == 2
+    assert set(list(others.values())[1]) == {f"sync {log.name}" for log in logs}
 
 
 @pytest.mark.parametrize("call", ["pwrite", "fdatasync"])

@@ -10,6 +10,7 @@ from penstock.journal.layout import LOCK, UNSYNCED
 from penstock.journal.lock import Lock
 from penstock.journal.records import FrameBuffer, Record
 from penstock.journal.replay import FILES, REDO, Reliance, boot, reliance, remove, replay, sweep
+from tests.disk.lying import LyingDisk
 from tests.journal.logs import SOURCE, all_numbers, entries, segment, uuid, write
 
 NAME = "0123456789abcdef0123456789abcdef"
@@ -56,6 +57,33 @@ def test_missing_batches_are_written_again(folder: Path) -> None:
     replay(folder, uuid(folder))
     assert segment(folder).read_bytes() == content
     assert reliance(folder) is None
+
+
+def test_rows_are_durable_before_their_redo_files_are_given_up(tmp_path: Path) -> None:
+    # The power may be cut again at any step of the recovery.
+    before = tmp_path / "before"
+    folder = write(before, 3, 2, 4)
+    content, known = segment(folder).read_bytes(), uuid(folder)
+    (before / REDO / NAME).mkdir(parents=True)
+    (folder / UNSYNCED).write_bytes(Reliance(NAME, 0).encode())
+    _, two, three = batches(folder)
+    keep(folder, encode(0, [two, three]))
+    damage(folder, two, three)
+    cuts: list[Path] = []
+
+    def cut(step: int) -> None:
+        cuts.append(tmp_path / f"{step}")
+        cuts[-1].mkdir()
+        disk.power_cut(cuts[-1], None)
+
+    disk = LyingDisk(before, before_step=cut)
+    with disk.installed():
+        replay(folder, known)
+    cut(disk.steps + 1)
+    assert len(cuts) > 4
+    for each in cuts:
+        replay(each / folder.name, known)
+        assert segment(each / folder.name).read_bytes() == content
 
 
 def test_a_writer_completes_the_log_before_it_looks_at_it(folder: Path, tmp_path: Path) -> None:

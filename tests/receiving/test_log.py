@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,19 @@ def log(tmp_path: Path) -> ReceivedLog:
 
 def opened(journal: Path) -> ReceivedLog:
     return ReceivedLog(journal, "a", "a", fsync=False)
+
+
+def once_then_full(log: ReceivedLog) -> Callable[..., None]:
+    """Return what writes to a log once, and then finds the disk full."""
+    real, written = log._write, []
+
+    def write(*arguments: Any) -> None:
+        if written:
+            raise DiskFull("full")
+        written.append(True)
+        real(*arguments)
+
+    return write
 
 
 def held(journal: Path) -> list[bytes]:
@@ -185,6 +200,58 @@ def test_micro_batch_is_entered_although_the_disk_was_full_meanwhile(
     later = opened(tmp_path)
     assert later.commit("q", 0, first) == Committed(0, 8, repeated=True)
     assert len(held(tmp_path)) == 16
+
+
+def test_push_waits_for_the_rest_of_a_micro_batch(
+    log: ReceivedLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its row would stand where the plan has one of the micro-batch, which would be taken for written, and be lost.
+    monkeypatch.setattr(module, "BATCH_BYTES", 100)
+    stages = staged(log, "q", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "_write", once_then_full(log))
+        with pytest.raises(DiskFull):
+            log.commit("q", 0, stages)
+        assert 0 < log.position < 8
+        with pytest.raises(DiskFull):
+            log.append(rows([b"pushed"]))
+    log.append(rows([b"pushed"]))
+    assert log.commit("q", 0, stages) == Committed(0, 8, repeated=True)
+    assert held(tmp_path) == [*data_of("q", 0, 0), *data_of("q", 0, 1), b"pushed"]
+
+
+def test_other_query_waits_for_the_rest_of_a_micro_batch(
+    log: ReceivedLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BATCH_BYTES", 100)
+    one, other = staged(log, "q", 0), staged(log, "p", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "_write", once_then_full(log))
+        with pytest.raises(DiskFull):
+            log.commit("q", 0, one)
+        with pytest.raises(DiskFull):
+            log.committed("q", 0)
+    assert log.commit("p", 0, other) == Committed(8, 16)
+    assert log.committed("q", 0) == Committed(0, 8, repeated=True)
+    assert held(tmp_path) == [value for query in "qp" for part in (0, 1) for value in data_of(query, 0, part)]
+
+
+def test_first_micro_batch_is_stored_once_although_many_queries_follow(
+    log: ReceivedLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "MAX_QUERIES", 4)
+    monkeypatch.setattr(ledger, "LAST_WRITES", 1)
+    for number in range(3):
+        log.commit(f"old-{number}", 5, [])
+    first = staged(log, "q", 0)
+    log.commit("q", 0, first)
+    for number in range(5):
+        log.commit(f"write-{number}", 0, [], single=True)
+    log.close()
+    later = opened(tmp_path)
+    assert later.commit("q", 0, first) == Committed(0, 8, repeated=True)
+    assert later.commit("write-4", 0, [], single=True) == Committed(8, 8, repeated=True)
+    assert len(held(tmp_path)) == 8
 
 
 def test_other_rows_of_the_same_micro_batch_are_reported(log: ReceivedLog, caplog: pytest.LogCaptureFixture) -> None:

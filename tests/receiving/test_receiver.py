@@ -128,7 +128,7 @@ async def test_invalid_stage_is_explained(request_: bytes, why: str, tmp_path: P
 async def test_disk_errors_are_told_without_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async with receiving(tmp_path) as peer:
 
-        def full(self: ReceivedLog, *arguments: object) -> None:
+        def full(self: ReceivedLog, *arguments: object, **named: object) -> None:
             raise DiskFull("/secret/path is full")
 
         monkeypatch.setattr(ReceivedLog, "commit", full)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import JournalCorrupt
-from penstock.replica.bundle import Header, Part, decode, decode_header, encode
+from penstock.replica.bundle import MAX_POSITION, Cursor, Header, Part, decode, decode_header, encode
 
 PARTS = [Part("a", "A", 3, 5, "h", 4, b"s", b"i", b"x"), Part("b", "B", 7, 7), Part("c", "C", 0, 1, size=2)]
 
@@ -32,6 +34,46 @@ def test_a_bundle_has_what_was_put_into_it() -> None:
     assert bundle.header.parts == PARTS
     assert (bundle.header.number, bundle.header.epoch, bundle.header.previous) == (7, 2, "before")
     assert [bytes(bundle.batches(source)) for source in "abcd"] == [b"aaaa", b"", b"cc", b""]
+
+
+def test_a_bundle_of_another_format_is_named() -> None:
+    data = bytearray(encode(header(), [b"aaaacc"])[0])
+    data[7:8] = b"1"
+    with pytest.raises(JournalCorrupt, match="has format '1', and this version reads format '2'"):
+        decode(bytes(data), "name")
+
+
+def test_readers_come_back() -> None:
+    readers = {
+        "lake": Cursor(5, "query", datetime(2026, 1, 1, tzinfo=UTC)),
+        "lake@two": Cursor(MAX_POSITION, None, None),
+    }
+    for found in (readers, {}, None):
+        data, _ = encode(header(parts=[Part("a", "A", 7, 7, readers=found)]), [])
+        assert decode(data, "name").header.parts[0].readers == found
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a@", "a@../b", "a@b@c", "x" * 200])
+def test_hostile_names_of_readers_are_refused(name: str) -> None:
+    data, _ = encode(header(parts=[Part("a", "A", 7, 7, readers={name: Cursor(0, None, None)})]), [])
+    with pytest.raises(JournalCorrupt, match="name: is not a bundle"):
+        decode(data, "name")
+
+
+@pytest.mark.parametrize(
+    "cursor", [Cursor(-1, None, None), Cursor(0, "a/b", None), Cursor(MAX_POSITION + 1, None, None)]
+)
+def test_hostile_positions_and_queries_are_refused(cursor: Cursor) -> None:
+    data, _ = encode(header(parts=[Part("a", "A", 7, 7, readers={"lake": cursor})]), [])
+    with pytest.raises(JournalCorrupt, match="name: is not a bundle"):
+        decode(data, "name")
+
+
+def test_too_many_readers_are_refused() -> None:
+    readers = {f"reader-{number}": Cursor(0, None, None) for number in range(1_001)}
+    data, _ = encode(header(parts=[Part("a", "A", 7, 7, readers=readers)]), [])
+    with pytest.raises(JournalCorrupt, match="1001 readers"):
+        decode(data, "name")
 
 
 def test_the_digest_covers_the_content() -> None:

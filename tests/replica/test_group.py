@@ -297,6 +297,7 @@ def test_rows_from_before_the_group_survive_an_interruption(
     with monkeypatch.context() as patch, pytest.raises(StoreError, match="closing"):
         patch.setattr(Bundler, "submit", stopping)
         one.writer(group)
+    group.close()
     group = one.group()
     assert one.rows() == list(range(70))
     with one.writer(group) as writer:

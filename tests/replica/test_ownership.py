@@ -3,9 +3,12 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import JournalCorrupt, StoreError
+from penstock.objects.ports import Data
+from penstock.objects.probe import ConditionIgnored
 from penstock.replica import ownership as ownership_module
 from penstock.replica.bundle import Part
 from penstock.replica.ownership import Ownership, Superseded, Update, take
+from penstock.replica.sequence import Sequence
 from tests.replica.groups import MemoryStore, Outage, rows, sequence, update
 
 
@@ -135,13 +138,42 @@ def test_an_answer_that_is_lost_is_asked_for_again() -> None:
     store.step = lose
     with pytest.raises(StoreError):
         owned.append([update(owned, "a", 2, "x")])
-    with pytest.raises(StoreError):
-        owned.settle()
-    store.step = lambda what: None
+    # What is found there is its own bundle.
     owned.settle()
+    store.step = lambda what: None
     assert ends(owned) == {"a": 2}
     owned.append([update(owned, "a", 1, "x")])
     assert rows(sequence(store), "a") == dict.fromkeys(range(3), "x")
+
+
+class Overwriting(MemoryStore):
+    """A store that ignores the condition."""
+
+    def create(self, name: str, data: Data) -> bool:
+        self.put(name, data)
+        return True
+
+
+def test_a_store_that_ignores_the_condition_has_no_owner() -> None:
+    store = Overwriting()
+    with pytest.raises(ConditionIgnored):
+        take(sequence(store))
+    assert store.objects == {}
+
+
+def test_a_former_owner_stops_although_the_store_no_longer_holds_the_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sequence, "probe", lambda bundles: None)
+    store = Overwriting()
+    first = take(sequence(store))
+    first.append([update(first, "a", 2, "x")])
+    second = take(sequence(store))
+    with pytest.raises(Superseded):
+        first.append([update(first, "a", 1, "x")])
+    second.append([update(second, "a", 1, "y")])
+    with pytest.raises(Superseded):
+        first.append()
+    assert rows(sequence(store), "a") == {0: "x", 1: "x", 2: "y"}
+    assert ends(take(sequence(store))) == {"a": 3}
 
 
 def test_a_request_that_is_lost_is_made_again() -> None:

@@ -8,6 +8,8 @@ from typing import Final
 from . import (
     in_archive,
     in_collector,
+    in_group_commit,
+    in_groups,
     in_isolation,
     in_journal,
     in_ledger,
@@ -15,10 +17,12 @@ from . import (
     in_queries,
     in_queue,
     in_readers,
+    in_receiving,
     in_rolling,
     in_scheduler,
     in_sessions,
     in_starts,
+    in_turns,
 )
 from .saboteur import Saboteur
 
@@ -29,7 +33,10 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_sessions.SABOTEURS,
     *in_isolation.SABOTEURS,
     *in_journal.SABOTEURS,
+    *in_group_commit.SABOTEURS,
+    *in_receiving.SABOTEURS,
     *in_archive.SABOTEURS,
+    *in_groups.SABOTEURS,
     *in_queries.SABOTEURS,
     *in_readers.SABOTEURS,
     *in_starts.SABOTEURS,
@@ -37,5 +44,6 @@ SABOTEURS: Final[Sequence[Saboteur]] = (
     *in_limits.SABOTEURS,
     *in_queue.SABOTEURS,
     *in_scheduler.SABOTEURS,
+    *in_turns.SABOTEURS,
     *in_rolling.SABOTEURS,
 )

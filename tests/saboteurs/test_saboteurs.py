@@ -19,9 +19,9 @@ from .saboteurs import SABOTEURS
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "explanation" / "reliability.md"
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds for one laboratory, on a machine that is busy."""
-SLOW = {"absent collectors", "collectors", "kills", "power cuts"}
+SLOW = {"absent collectors", "collectors", "group commits", "kills", "micro-batches", "power cuts", "successors"}
 """Laboratories that take more than some five seconds."""
 
 

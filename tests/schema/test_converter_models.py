@@ -16,7 +16,7 @@ from typing_extensions import TypeAliasType
 
 from penstock import LocalError, Mismatch
 from penstock.schema.converter import Converter
-from penstock.schema.formats import JSON, Format
+from penstock.schema.formats import CBOR, JSON, MSGPACK, Format
 from tests.schema.encodings import ALL
 
 T = TypeVar("T")
@@ -179,3 +179,35 @@ def test_model_schema_is_that_of_pydantic_or_none() -> None:
     schema = Converter(Line | Note).model_schema()
     assert schema is not None
     assert list(schema["$defs"]) == ["Line", "Note"]
+
+
+class Exact(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(strict=True)
+
+    ts: int
+    part: float = 0.5
+    note: Any = None
+
+
+@pytest.mark.parametrize("form", [form for form in ALL if "json" not in form.name], ids=repr)
+def test_whole_floats_are_integers_of_strict_models(form: Format) -> None:
+    for wanted, wrap in ((Exact, lambda value: value), (list[Exact], lambda value: [value]), (Box[Exact], Box)):
+        data = form.encode(wrap({"ts": 1795810805447.0, "part": 2.0}))
+        expected = wrap(Exact(ts=1795810805447, part=2.0))
+        assert Converter(wanted).decode(form, data) == expected
+        with pytest.raises(Mismatch, match="valid integer"):
+            Converter(wanted).decode(form, form.encode(wrap({"ts": 1.5})))
+    with pytest.raises(Mismatch, match="valid integer"):
+        Converter(Exact).decode(JSON, b'{"ts":1.0}')
+
+
+def test_values_that_no_model_can_have_are_mismatches() -> None:
+    assert Converter(Exact).decode(MSGPACK, b"\x82\xa2ts\x05\xa4note\xd4\x00\x00") == Exact(ts=5)
+    assert Converter(Exact).decode(CBOR, b"\xa2\x62ts\x05\x64note\xf7") == Exact(ts=5)
+    for form, data in (
+        (MSGPACK, b"\x82\xa2ts\x05\xa4note\xd4\x05\x00"),
+        (CBOR, b"\xa2\x62ts\x05\x64note\xf0"),
+        (CBOR, b"\xa2\x62ts\x05\x64note\xd8\x23\x61a"),
+    ):
+        with pytest.raises(Mismatch):
+            Converter(Exact).decode(form, data)

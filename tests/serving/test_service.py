@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import pytest
 import penstock
 from penstock import Admitted, Bearer, Connection, Metadata, Payload, Rejected, Service, Setup, SetupRejected
 from penstock.errors import JournalError, JournalMismatch, JournalMissing, LocalError
-from penstock.journal import Journal
+from penstock.journal import Journal, asks, retention
 from penstock.journal.coordinator import FolderCoordinator, coordinator_of
 from penstock.serving import Action, capacity, serve_journal, service
 from penstock.serving.collectors import Collectors
@@ -54,6 +56,33 @@ def test_a_question_may_not_be_too_large(server: Served, monkeypatch: pytest.Mon
     monkeypatch.setattr(service, "MAX_PARTS", 100)
     with pytest.raises(LocalError, match="at most 100 parts"):
         ask(server, "describe", Describe(source=SOURCE, split=(0, 9_000, None, 1)), Description)
+
+
+def test_those_who_wait_for_a_group_hold_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path, 100)
+    asks.prepare(tmp_path)
+    with serving(tmp_path) as served, ThreadPoolExecutor(20) as threads:
+        desk = coordinator_of(served.url)
+        assert desk is not None
+        claims = [threads.submit(desk.commit, SOURCE, f"r{number}", 5, query="q") for number in range(20)]
+        until_true(lambda: len(retention.cursors(folder)) == 20)
+        # Four threads serve all others.
+        assert desk.cursors(SOURCE).keys() == retention.cursors(folder).keys()
+        assert sum(batch.num_rows for batch in Journal(served.url).reader(SOURCE).read(0, 100)) == 100
+        assert not any(claim.done() for claim in claims)
+        for file in [file for files in asks.asked(tmp_path).values() for file in files]:
+            file.unlink()
+        assert [claim.result(10) for claim in claims] == [5] * 20
+        monkeypatch.setattr(asks, "PATIENCE", 0.01)
+        with pytest.raises(JournalError, match="the owner of this log's group has not stored that"):
+            desk.commit(SOURCE, "new", 5, query="q")
+
+
+def until_true(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_ranges_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

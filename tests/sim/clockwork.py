@@ -25,6 +25,7 @@ from unittest import mock
 
 from penstock.errors import ConnectError, LinkLost
 from penstock.transports import memory
+from penstock.transports.turns import turns_of
 
 from .links import Pipe, Road
 
@@ -49,6 +50,9 @@ class Clockwork(asyncio.BaseEventLoop):
         self._time = 1000.0
         self._random = random.Random(seed)
         self._late = late
+        # Decoding takes as much time as a test says, and none by default. They exist while somebody holds them.
+        self._turns = turns_of(self)
+        self._turns.clock = self.time
         # The selector of BaseEventLoop: there are no system events.
         self._selector = self
         # Work for threads is done immediately, one after another.
@@ -181,6 +185,7 @@ class NetworkLink:
     """One end of a link; see :class:`penstock.transports.base.Link`."""
 
     other: NetworkLink
+    unfinished = unread = 0
 
     def __init__(
         self, network: Network, receiver: Any, loop: asyncio.AbstractEventLoop, high_bytes: int, out: Pipe

@@ -127,15 +127,6 @@ def test_leases_that_nobody_asked_for_are_ignored(build: Build) -> None:
     assert not any(refuses(build, pair.client) for _ in range(5))
 
 
-# THREATS 32: a flood of leases is an attack.
-def test_too_many_leases_end_the_session(build: Build) -> None:
-    pair = leased(build, "rsocket-1.0", "FixedLease", 5, 60.0, max_stray_frames=50)
-    frame = build.module("penstock.wire.rsocket.frames").LeaseFrame(1000, 1)
-    pair.client.receive(pair.server_dialect.codec().frame(frame) * 60, pair.now)
-    pair.drive()
-    assert type(pair.events("client", "Closed")[0].error).__name__ == "LimitExceeded"
-
-
 def test_leases_begin_anew_with_each_link(build: Build) -> None:
     # RSocket 1.0, Resuming Operation.
     policy = build.module("penstock.leases").IntervalLease(3, 1000.0)

@@ -40,9 +40,7 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self, build: Build, protocol: str, resume: bool) -> None:
         super().__init__()
-        limits = build.module("penstock.settings").Settings(
-            fragment_bytes=128, max_rapid_resets=10_000, resume=resume, resume_timeout=1e6
-        )
+        limits = build.module("penstock.settings").Settings(fragment_bytes=128, resume=resume, resume_timeout=1e6)
         dialects = build.module("penstock.protocols")
         self.payload: Any = build.module("penstock.payload")
         self.errors: Any = build.module("penstock.errors")

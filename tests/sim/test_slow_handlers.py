@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from statistics import median
 
 import pytest
 
@@ -84,8 +85,10 @@ def test_others_wait_for_one_slow_handler(protocol: str) -> None:
     loop = BusyLoop()
     with network(road), asyncio.Runner(loop_factory=lambda: loop) as runner:
         runner.run(main())
-    # Request and response may each wait for one handler; so may the timer, the task, the turn and the link of an item.
-    assert len(waits) > CALLS / 5 and max(waits) < 2.5 * HANDLER_SECONDS
-    assert len(gaps) > CALLS / 5 and max(gaps) < 4.5 * HANDLER_SECONDS
+    # Request, response and the task that waits for it may each wait for one handler, but most do not. So may the timer,
+    # the task, the turn and the link of an item, and the request before the first one.
+    assert len(waits) > CALLS / 5 and max(waits) < 3.5 * HANDLER_SECONDS
+    assert len(gaps) > CALLS / 5 and max(gaps) < 5.5 * HANDLER_SECONDS
+    assert median(waits) < 2.5 * HANDLER_SECONDS and median(gaps) < 3.5 * HANDLER_SECONDS
     # Nobody was taken for dead.
     assert links == {0, 1}

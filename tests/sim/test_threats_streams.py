@@ -55,21 +55,13 @@ def test_numbers_begin_anew_and_never_hit_a_live_stream(build: Build, dialect: s
 
 
 @ALL
-def test_streams_that_are_canceled_as_soon_as_opened_are_counted(build: Build, dialect: str) -> None:
-    # THREATS 36
-    target = Target(build, dialect, max_rapid_resets=10)
-    for stream in range(1, 21, 2):
+def test_any_number_of_streams_may_be_canceled_as_soon_as_opened(build: Build, dialect: str) -> None:
+    # THREATS 36, 105: what counts is the handlers that still run.
+    target = Target(build, dialect)
+    for stream in range(1, 10_001, 2):
         cancel = target.codec.cancel_frame(stream)
         assert target.say(target.request("REQUEST_RESPONSE", stream), cancel) == ([], ["Requested", "Canceled"])
-    assert target.say(target.request("REQUEST_RESPONSE", 21), target.codec.cancel_frame(21))[0] == target.goodbye
-    assert not target.session.link_wanted
-    # Streams that lasted for a while are not an attack.
-    target = Target(build, dialect, max_rapid_resets=10)
-    for stream in range(1, 101, 2):
-        target.say(target.request("REQUEST_RESPONSE", stream))
-        target.now += 1.0
-        target.say(target.codec.cancel_frame(stream))
-    assert target.session.link_wanted
+    assert target.session.link_wanted and target.session.open_streams == 0
 
 
 @COUNTED
@@ -167,9 +159,9 @@ def stray(target: Target, name: str, stream: int) -> bytes:
 @ALL
 @pytest.mark.parametrize("name", STRAYS)
 @pytest.mark.parametrize("side", ["server", "client"])
-def test_frames_for_no_stream_are_ignored_and_counted(build: Build, dialect: str, name: str, side: str) -> None:
+def test_frames_for_no_stream_are_ignored(build: Build, dialect: str, name: str, side: str) -> None:
     # THREATS 42
-    target = Target(build, dialect, side, max_stray_frames=100)
+    target = Target(build, dialect, side)
     used = target.open("CALL") if side == "client" else 1
     if side == "client":
         target.say(target.item(used, flags=NEXT | COMPLETE))
@@ -177,8 +169,8 @@ def test_frames_for_no_stream_are_ignored_and_counted(build: Build, dialect: str
         target.say(target.request("REQUEST_RESPONSE", used), target.codec.cancel_frame(used))
     # A stream that has ended, and one that never existed.
     for stream in (used, 77):
-        assert target.say(stray(target, name, stream) * 50) == ([], [])
-    assert target.say(stray(target, name, 77)) == (target.goodbye, ["Closed"])
+        assert target.say(stray(target, name, stream) * 500) == ([], [])
+    assert target.session.ignored == 1_000
 
 
 @ALL
@@ -242,23 +234,22 @@ def test_a_cancel_that_crosses_the_end_is_nothing(build: Build, dialect: str) ->
 @ALL
 def test_metadata_that_is_pushed_on_a_stream(build: Build, dialect: str) -> None:
     # THREATS 45: the first draft has that, the others ignore it.
-    target = Target(build, dialect, max_stray_frames=10)
+    target = Target(build, dialect)
     target.say(target.request("REQUEST_STREAM", 1))
     push = target.frame("METADATA_PUSH", 1, metadata=b"m")
     assert target.say(push) == ([], ["MetadataPushed"] if dialect == V00 else [])
     # On an unknown stream, it is a stray frame.
     elsewhere = target.frame("METADATA_PUSH", 5, metadata=b"m")
-    assert target.say(elsewhere) == ([], [])
-    assert target.say(elsewhere * 10)[0] == target.goodbye
+    assert target.say(elsewhere * 10) == ([], [])
 
 
 @pytest.mark.parametrize("dialect", (V02, V00))
 def test_push_without_metadata_is_ignored(build: Build, dialect: str) -> None:
     # THREATS 45
-    target = Target(build, dialect, max_stray_frames=2)
+    target = Target(build, dialect)
     empty = target.frame("METADATA_PUSH", 0)
     assert target.say(empty, target.frame("METADATA_PUSH", 0, metadata=b"m")) == ([], ["MetadataPushed"])
-    assert target.say(empty, empty) == (target.goodbye, ["Closed"])
+    assert target.say(empty, empty) == ([], [])
 
 
 def test_push_of_a_peer_that_does_not_set_the_flag_is_delivered(build: Build) -> None:

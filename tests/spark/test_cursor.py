@@ -12,7 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DiskFull, JournalCorrupt, JournalError, JournalLocked, JournalMismatch, LocalError, PenstockError
+from penstock import (
+    DiskFull,
+    JournalCorrupt,
+    JournalError,
+    JournalLocked,
+    JournalMismatch,
+    JournalUnavailable,
+    LocalError,
+    PenstockError,
+)
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits, cursors, forget
 from penstock.serving.links import close_links
@@ -354,7 +363,7 @@ def failing(number: int) -> Callable[..., None]:
         (errno.EIO, JournalError),
         (errno.ESTALE, JournalError),
         (errno.ENOSPC, DiskFull),
-        (errno.EMFILE, JournalError),
+        (errno.EMFILE, JournalUnavailable),
     ],
     ids=errno.errorcode.get,
 )

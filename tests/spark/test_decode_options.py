@@ -24,7 +24,17 @@ def test_options_are_parsed() -> None:
     assert decode(decode="JSON", decodeSchema="a INT") == DecodeOptions(format="json", schema="a INT")
     given = decode(decode="cbor", mode="failFast", eventTime="at", timestampUnit="ms", decodeInto="event")
     assert given == DecodeOptions(format="cbor", mode=Mode.FAILFAST, event_time="at", unit="ms", into="event")
-    assert decode(decode="avro", decodeSchema="{}", decodeWriterSchema="[]").encoding().writer_schema == b"[]"
+    given = decode(decode="avro", decodeSchema="{}", decodeWriterSchema="[]", decodeSchemaId="7").encoding()
+    assert (given.writer_schema, given.schema_id) == (b"[]", 7)
+
+
+def test_forms_of_items_are_options() -> None:
+    plain = decode(decode="json").encoding()
+    assert (plain.named_numbers, plain.arrays) == (True, False)
+    given = decode(decode="json", allowNonNumericNumbers="false", structsAsArrays="True").encoding()
+    assert (given.named_numbers, given.arrays) == (False, True)
+    assert decode(decode="msgpack", structsAsArrays="true").encoding().arrays
+    assert decode(decode="arrow", structsAsArrays="false").encoding() == decode(decode="arrow").encoding()
 
 
 @pytest.mark.parametrize(
@@ -37,6 +47,14 @@ def test_options_are_parsed() -> None:
         ({"mode": "FAILFAST"}, '"mode" has no effect'),
         ({"decode": "json", "decodeMessage": "a.B"}, '"decodeMessage" is for protobuf, not for json'),
         ({"decode": "json", "decodeWriterSchema": "{}"}, '"decodeWriterSchema" is for avro, not for json'),
+        ({"decode": "protobuf", "decodeSchemaId": "7"}, '"decodeSchemaId" is for avro, not for protobuf'),
+        ({"decode": "avro", "decodeSchemaId": "0"}, "at least 1"),
+        ({"decode": "cbor", "allowNonNumericNumbers": "true"}, '"allowNonNumericNumbers" is for json, not for cbor'),
+        ({"decode": "json", "allowNonNumericNumbers": "yes"}, "true or false"),
+        (
+            {"decode": "avro", "structsAsArrays": "true"},
+            '"structsAsArrays" is for json, msgpack, cbor, not for avro',
+        ),
         ({"decode": "protobuf", "decodeSchema": "x"}, '"decodeSchemaFile" and "decodeMessage" are missing'),
         ({"decode": "json", "decodeShcema": "a INT"}, 'did you mean "decodeSchema"'),
         ({"decode": "json", "rows": "gaps"}, 'with rows set to "gaps"'),

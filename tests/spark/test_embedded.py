@@ -58,13 +58,22 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> type[FakeCollector]:
 def make(tmp_path: Path, fake: type[FakeCollector]) -> Callable[[], EmbeddedCollector]:
     more = {"url": "rsocket+tcp://127.0.0.1:7878", "route": "flights", "data": "2013"}
     before = signal.getsignal(signal.SIGTERM)
-    yield lambda: EmbeddedCollector(options(tmp_path, **more))
+    made: list[EmbeddedCollector] = []
+
+    def make() -> EmbeddedCollector:
+        made.append(EmbeddedCollector(options(tmp_path, **more)))
+        return made[-1]
+
+    yield make
+    for collector in made:
+        collector.stop()
     signal.signal(signal.SIGTERM, before)
 
 
 def test_collects_from_the_first_run_until_it_is_stopped(
     make: Callable[[], EmbeddedCollector], fake: type[FakeCollector], tmp_path: Path
 ) -> None:
+    before = signal.getsignal(signal.SIGTERM)
     collector = make()
     assert fake.made == []
     collector.run()
@@ -75,6 +84,7 @@ def test_collects_from_the_first_run_until_it_is_stopped(
     ]
     collector.stop()
     assert fake.cancelled.is_set()
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_one_that_never_ran_can_be_stopped(make: Callable[[], EmbeddedCollector]) -> None:

@@ -66,7 +66,7 @@ class FaultyServer:
         # What was written in response to each request, by the request.
         self.responses: dict[bytes, list[bytes]] = {}
         self.loop = asyncio.get_running_loop()
-        self.acceptor = detectors(protocol, Settings(max_stray_frames=0))()
+        self.acceptor = detectors(protocol, Settings())()
         self.session = None
         self.streams: dict[int, Sending] = {}
         self.lost = False

@@ -141,27 +141,6 @@ async def test_headers_are_believed_from_the_address_in_a_proxy_header(
             link.link.abort()
 
 
-@pytest.mark.parametrize("path", ["/", "/wrong"], ids=["ended", "declined"])
-async def test_brief_streams_of_one_client_do_not_end_the_links_of_others(path: str) -> None:
-    # THREATS 95
-    settings = Settings(trusted_proxies=LOOPBACK, max_rapid_resets=5)
-    async with listening(H2C, settings) as place, raw_client(place.port) as raw:
-        raw.request(headers=(TYPE, ("x-forwarded-for", "192.0.2.1")))
-        honest = await place.linked()
-        for _ in range(7):
-            raw.told.clear()
-            raw.request(path, headers=(TYPE, ("x-forwarded-for", "192.0.2.66")), end_stream=True)
-            await raw.status()
-        assert await raw.status() == (404 if path == "/wrong" else 503)
-        raw.told.clear()
-        raw.request(headers=(TYPE, ("x-forwarded-for", "192.0.2.66")))
-        assert await raw.status() == 503
-        raw.told.clear()
-        raw.request(headers=(TYPE, ("x-forwarded-for", "192.0.2.2")))
-        assert await raw.status() == 200
-        assert honest.told == ["made"]
-
-
 async def test_a_request_that_is_reset_at_once_leaves_no_receiver_to_another_client() -> None:
     # THREATS 95
     async with listening(H2C, Settings(trusted_proxies=LOOPBACK)) as place, raw_client(place.port) as raw:

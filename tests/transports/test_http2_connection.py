@@ -19,14 +19,12 @@ from tests.transports.recording import Place, Recorder, connected, listening
 from tests.waiting import until
 
 H2C = "rsocket+h2c://127.0.0.1:0"
-LOW = Settings(max_control_frames=50, max_rapid_resets=20)
-"""Limits that a test reaches soon."""
 
 
 @asynccontextmanager
-async def open_link(settings: Settings = LOW) -> AsyncIterator[tuple[Raw, Recorder, Place]]:
+async def open_link(settings: Settings | None = None) -> AsyncIterator[tuple[Raw, Recorder, Place]]:
     """Give a raw client with one open stream, and the server's end of it."""
-    async with listening(H2C, settings) as place, raw_client(place.port) as raw:
+    async with listening(H2C, settings or Settings()) as place, raw_client(place.port) as raw:
         raw.request()
         server = await place.next()
         await server.until(lambda: server.link is not None)
@@ -95,27 +93,38 @@ def unknown_frames() -> bytes:
 
 
 @pytest.mark.parametrize("frame", [pings, settings_frames, acknowledgements, priorities, unknown_frames])
-async def test_frames_that_carry_nothing_are_counted(frame: Callable[[], bytes]) -> None:
+async def test_frames_that_carry_nothing_are_ordinary(frame: Callable[[], bytes]) -> None:
+    # THREATS 9, 105: RFC 9113 does not limit them. What they cost is time, and answers that the peer must read.
     async with open_link() as (raw, server, _):
-        raw.send(frame() * (LOW.max_control_frames + 1))
-        error = await given_up(raw, server, ErrorCodes.ENHANCE_YOUR_CALM)
-        assert isinstance(error, LimitExceeded)
-        assert "more than max_control_frames (50) frames without data" in str(error)
-
-
-async def test_some_of_them_are_fine() -> None:
-    async with open_link() as (raw, server, _):
-        raw.send(pings() * (LOW.max_control_frames // 2))
-        await raw.until(lambda: len([one for one in raw.told if isinstance(one, events.PingAckReceived)]) == 25)
+        raw.send(frame() * 2_000)
         raw.h2.send_data(1, b"hello")
         raw.flush()
+        await server.has(b"hello")
+
+
+async def test_peer_that_does_not_read_the_answers_to_its_pings_is_not_read() -> None:
+    # THREATS 40
+    async with open_link() as (raw, server, place):
+        (connection,) = place.listener.connections
+        socket = connection._socket
+        connection.writing_paused()
+        real, socket.get_write_buffer_size = socket.get_write_buffer_size, lambda: 10_000_000
+        raw.send(pings())
+        await until(lambda: connection._stopped)
+        socket.get_write_buffer_size = real
+        raw.h2.send_data(1, b"hello")
+        raw.flush()
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert server.data == b""
+        connection.writing_resumed()
         await server.has(b"hello")
 
 
 async def test_empty_data_in_a_row_is_counted() -> None:
     async with open_link() as (raw, server, _):
         empty = DataFrame(1).serialize()
-        few = empty * LOW.max_empty_fragments
+        few = empty * Settings().max_empty_fragments
         raw.send(few + DataFrame(1, b"a").serialize() + few + DataFrame(1, b"b").serialize())
         await server.has(b"ab")
         raw.send(few + empty)
@@ -124,26 +133,20 @@ async def test_empty_data_in_a_row_is_counted() -> None:
         assert "more than max_empty_fragments (16) empty DATA frames in a row" in str(error)
 
 
-async def test_rapid_resets_are_counted() -> None:
-    async with open_link() as (raw, server, place):
-        for _ in range(LOW.max_rapid_resets + 1):
-            raw.h2.reset_stream(raw.request())
-            raw.flush()
-        error = await given_up(raw, server, ErrorCodes.ENHANCE_YOUR_CALM)
-        assert isinstance(error, LimitExceeded)
-        assert "more than max_rapid_resets (20) streams ended as soon as they were opened" in str(error)
-        for one in place.accepted:
-            await one.lost()
-
-
-@pytest.mark.parametrize("path", ["/", "/wrong"], ids=["ended", "declined"])
-async def test_every_brief_stream_is_counted(path: str) -> None:
-    async with open_link() as (raw, server, place):
-        for _ in range(LOW.max_rapid_resets + 1):
-            raw.request(path, end_stream=True)
-        assert isinstance(await given_up(raw, server, ErrorCodes.ENHANCE_YOUR_CALM), LimitExceeded)
-        for one in place.accepted:
-            await one.lost()
+@pytest.mark.parametrize("how", ["reset", "ended", "declined"])
+async def test_brief_streams_have_no_limit(how: str) -> None:
+    # THREATS 105
+    async with open_link() as (raw, server, _):
+        for _ in range(2_100):
+            stream_id = raw.request("/wrong" if how == "declined" else "/", end_stream=how != "reset")
+            if how == "reset":
+                raw.h2.reset_stream(stream_id)
+                raw.flush()
+            await raw.until(lambda: raw.h2.open_outbound_streams < 50)
+        raw.h2.send_data(1, b"hello")
+        raw.flush()
+        await server.has(b"hello")
+        assert server.told == ["made"]
 
 
 async def test_a_header_that_never_ends_is_given_up() -> None:
@@ -245,16 +248,18 @@ async def test_client_without_http2_is_closed(junk: bytes) -> None:
         assert server.told == ["lost"]
 
 
-async def test_a_server_that_floods_its_client_is_given_up() -> None:
+async def test_client_answers_any_number_of_pings() -> None:
     async with raw_server() as place:
-        connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{place.port}", LOW))
+        connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{place.port}"))
         raw = await place.came.get()
         await raw.next(events.RequestReceived)
         raw.h2.send_headers(1, [(":status", "200")])
         raw.flush()
         client = await connecting
-        raw.send(pings() * 100)
-        assert isinstance(await client.lost(), LimitExceeded)
+        raw.send(pings() * 2_000)
+        raw.h2.send_data(1, b"hello")
+        raw.flush()
+        await client.has(b"hello")
 
 
 # Windows.

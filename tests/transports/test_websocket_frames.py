@@ -273,8 +273,8 @@ def test_message_limit_does_not_apply_to_control_frames() -> None:
 def test_only_the_last_ping_is_kept(masked: bool) -> None:
     # THREATS 8
     frames = reader(masked)
-    frames.feed(b"".join(frame(Opcode.PING, b"%d" % number, masked) for number in range(1_000)))
-    assert frames.ping == b"999"
+    frames.feed(b"".join(frame(Opcode.PING, b"%d" % number, masked) for number in range(200)))
+    assert frames.ping == b"199"
 
 
 @BOTH

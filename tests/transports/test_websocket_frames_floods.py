@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from websockets.frames import CloseCode, Opcode
 
-from penstock.core.rates import Rate
-from penstock.transports.websocket_frames import FrameReader
+from penstock.transports.websocket_frames import SLICE, FrameReader
 from tests.transports.test_websocket_frames import frame, prefixed
 
 
@@ -32,25 +31,28 @@ def test_empty_messages_and_ends_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize("opcode", [Opcode.PING, Opcode.PONG])
-def test_control_frames_are_limited(opcode: Opcode) -> None:
-    # THREATS 8
-    frames, rate = reader(), Rate(5, 30.0)
-    frames.feed(frame(opcode) * 3)
-    frames.limit_controls(rate, 100.0)
-    frames.feed(frame(opcode, b"x") * 2)
-    frames.limit_controls(rate, 129.0)
-    assert (frames.violation, frames.controls) == (None, 0)
-    frames.feed(frame(opcode) * 5)
-    frames.limit_controls(rate, 130.0)
-    assert frames.violation is None
-    frames.feed(frame(opcode))
-    frames.limit_controls(rate, 131.0)
-    assert frames.violation is not None and frames.violation.code == CloseCode.POLICY_VIOLATION
-    assert "max_control_frames" in frames.violation.reason
-
-
-def test_earlier_violation_is_not_replaced() -> None:
+def test_control_frames_are_decoded_a_slice_at_a_time(opcode: Opcode) -> None:
+    # THREATS 8: any number of them is allowed, and costs time.
     frames = reader()
-    frames.feed(frame(Opcode.PING) * 9 + frame(Opcode.PING, masked=True))
-    frames.limit_controls(Rate(5, 30.0), 0.0)
-    assert frames.violation is not None and frames.violation.code == CloseCode.PROTOCOL_ERROR
+    flood = b"".join(frame(opcode, b"%d" % number) for number in range(SLICE + 2)) + frame(Opcode.BINARY, b"x")
+    assert frames.feed(flood) == b"" and frames.more
+    assert frames.undecoded == len(frame(opcode, b"256")) * 2 + len(frame(Opcode.BINARY, b"x"))
+    assert frames.feed(b"") == prefixed(b"x") and not frames.more
+    assert frames.undecoded == 0 and frames.violation is None
+    assert frames.ping == (b"%d" % (SLICE + 1) if opcode is Opcode.PING else None)
+
+
+def test_data_that_arrives_between_slices_comes_after_the_rest() -> None:
+    frames = reader()
+    pings = frame(Opcode.PING) * SLICE
+    first, second = frame(Opcode.BINARY, b"first"), frame(Opcode.BINARY, b"second")
+    assert frames.feed(pings + first[:3]) == b"" and frames.more
+    assert frames.feed(first[3:] + pings) == prefixed(b"first") and frames.more
+    assert frames.feed(second) == prefixed(b"second") and not frames.more
+
+
+def test_rest_is_forgotten_when_nothing_more_is_read() -> None:
+    frames = reader()
+    frames.feed(frame(Opcode.PING) * (SLICE + 1))
+    frames.forget()
+    assert not frames.more and frames.undecoded == 0

@@ -40,7 +40,8 @@ async def test_many_messages_are_one_write_and_few_reads(monkeypatch: pytest.Mon
         client.link.write(many)
         await server.has(many)
         assert len(writes) == 1
-        assert server.reads < 20
+        # In the plain build, a slice of the frames at a time.
+        assert server.reads < 60
 
 
 async def test_incomplete_message_counts_as_waiting() -> None:
@@ -153,7 +154,7 @@ async def test_a_ping_is_answered() -> None:
 
 async def test_ping_flood_costs_no_memory_when_peer_does_not_read() -> None:
     # THREATS 8
-    settings = Settings(output_high_bytes=10_000, max_control_frames=0)
+    settings = Settings(output_high_bytes=10_000)
     async with listening(WS, settings) as place, their_client(place) as client:
         server = await place.linked()
         client.transport.pause_reading()
@@ -172,14 +173,11 @@ async def test_ping_flood_costs_no_memory_when_peer_does_not_read() -> None:
         await (await client.ping(b"last"))
 
 
-async def test_ping_flood_ends_the_link() -> None:
-    # THREATS 8
-    async with listening(WS, Settings(max_control_frames=10)) as place, their_client(place) as client:
-        server = await place.linked()
-        client.transport.write(Frame(Opcode.PING, b"").serialize(mask=True) * 11)
-        await client.wait_closed()
-        assert (client.close_code, client.close_reason) == (1008, "more pings and pongs than max_control_frames")
-        assert await server.lost() is not None
+async def test_many_pings_are_ordinary() -> None:
+    # THREATS 105
+    async with listening(WS) as place, their_client(place) as client:
+        client.transport.write(Frame(Opcode.PING, b"").serialize(mask=True) * 5_000)
+        assert await (await client.ping(b"last")) > 0
 
 
 async def test_the_last_ping_is_answered_once_the_peer_reads_again() -> None:

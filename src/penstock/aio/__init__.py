@@ -1,1 +1,1 @@
-"""The asyncio layer: clients, servers, streams, handlers. May import the top files, `protocols` and `transports`."""
+"""The asyncio layer: clients, servers, streams, handlers. May import top files, `values`, `protocols`, `transports`."""

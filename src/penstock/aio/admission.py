@@ -15,7 +15,7 @@ from ..transports import SCOPE, Link
 from .dispatch import without_requests
 from .driver import Driver
 from .exchanges import ends_task
-from .flow import ADMISSION, HOOK
+from .holds import ADMISSION, HOOK
 from .intercept import bound
 from .setup import (
     REJECTED,

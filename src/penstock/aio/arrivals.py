@@ -12,6 +12,7 @@ from ..ledger import Unclaimed
 from ..session import Detector, Session
 from ..tap import Refusal, RefusalCause
 from ..transports import Discard, HangUp, Link
+from ..transports.turns import Reader, turns_of
 from .limits import Limits
 from .setup import certificate_of
 
@@ -70,6 +71,10 @@ class Arrival:
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._unclaimed = Unclaimed(address, limits.settings, self._must_release)
+        self._turns = turns_of(self._loop)
+        self._reader = Reader(self._turns, address, self._go_on)
+        # What was read before its turn.
+        self._kept: list[bytes] = []
         self._refused = False
 
     def link_made(self, link: Link) -> None:
@@ -86,10 +91,31 @@ class Arrival:
             self._timer = self._loop.call_at(due, self.refuse, late)
 
     def received(self, data: bytes) -> None:
-        """Pass data to the detector until the session is known."""
+        """Pass data to the detector until the session is known, or keep it while others go first."""
         link = self._link
         if link is None:
             return
+        if self._kept or not self._turns.enter(self._reader, len(data)):
+            self._kept.append(data)
+            self._unclaimed.count(sum(map(len, self._kept)) + link.unfinished)
+            link.pause_reading()
+            self._turns.wait(self._reader)
+            return
+        self._detect(link, data)
+        self._turns.leave(self._reader)
+
+    def _go_on(self) -> bool:
+        """Pass on what was kept, in its turn; return False, because nothing is left."""
+        link, kept = self._link, b"".join(self._kept)
+        self._kept.clear()
+        if link is not None:
+            # Its session may stop reading again.
+            with suppress(RuntimeError):
+                link.resume_reading()
+            self._detect(link, kept)
+        return False
+
+    def _detect(self, link: Link, data: bytes) -> None:
         if self._place.tapped:
             self.read.append(data)
         # A refused link must not take a session from another one.
@@ -121,6 +147,11 @@ class Arrival:
         cause = RefusalCause.INVALID if isinstance(error, ProtocolError) else RefusalCause.LOST
         reason = str(error or "the link was closed before its first message was complete")
         self._place.lost(self, Refusal(cause, reason))
+
+    @property
+    def more(self) -> bool:
+        """True if its session has more to decode."""
+        return self._detector.more
 
     @property
     def linked(self) -> bool:

@@ -11,7 +11,7 @@ from ..account import CONNECTION, FINE
 from ..errors import LimitExceeded, LinkLost
 from ..ledger import LEDGER
 from .exchanges import Exchanges
-from .flow import UNREAD
+from .holds import UNREAD
 from .ports import Holding
 
 __all__ = ["Budget"]
@@ -63,6 +63,7 @@ class Budget:
         identity = self._flow.connection.counted_as
         if identity != self._identity and not self._closed:
             self._identity = identity
+            self._flow.reader.client = self._flow.turns.client(identity)
             LEDGER.join(self._account, identity, self._flow.settings)
 
     def settle(self) -> None:
@@ -88,7 +89,7 @@ class Budget:
         link = flow.link
         held = 0 if link is None else link.unfinished
         self._account.book_link(held)
-        self._account.book_unread(0 if link is None else link.unread)
+        self._account.book_unread((0 if link is None else link.unread) + sum(map(len, flow.kept)))
         self._grown_at = flow.loop.time()
         if held and self._watch is None:
             self._watch = flow.loop.call_later(flow.settings.frame_timeout, self._check_growth)

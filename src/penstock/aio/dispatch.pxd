@@ -1,18 +1,20 @@
 cimport cython
 
-from ..events cimport Event, ItemReceived, Requested, RunReceived
+from ..events cimport Canceled as CanceledByPeer
+from ..events cimport Event, Failed, ItemReceived, Requested, RunReceived
 from ..payload cimport Payload
+from ..transports.turns cimport Turns
 from .exchanges cimport Exchanges
 from .flow cimport Flow
 from .late_requests cimport LateRequests
 from .replies cimport Reply
-from .scheduler cimport Scheduler
 from .sizes cimport size_of
+from .slots cimport Slots
 
 
 cdef int _CALL, _FIRE, _STREAM, _UPLOAD
 cdef int CHECK_EVERY
-cdef double BATCH_SECONDS
+cdef double TURN_SECONDS
 
 
 cdef class Dispatch:
@@ -24,11 +26,11 @@ cdef class Dispatch:
     cdef public object context
     cdef object _on_session_event
     cdef object _pushes
-    cdef Scheduler _scheduler
+    cdef Turns _turns
     cdef readonly LateRequests late
 
-    @cython.locals(event=Event, late=LateRequests, begun=double, now=double, count=Py_ssize_t, check=Py_ssize_t,
-                   place=Py_ssize_t)
+    @cython.locals(event=Event, late=LateRequests, ended=set, begun=double, now=double, count=Py_ssize_t,
+                   check=Py_ssize_t, place=Py_ssize_t, waits=bint)
     cpdef take(self, list happened)
     cpdef serve(self, service)
     cdef _handle(self, Event event)
@@ -44,6 +46,8 @@ cdef class Dispatch:
     cdef _answer(self, Requested event, result, handler, context)
 
 
+@cython.locals(ended=set, event=Event)
+cdef set _ended_after(list happened, Py_ssize_t place)
 cdef _payload(result)
 cdef Py_ssize_t _memory_of(Payload request, handler) except -1
 @cython.locals(kind=int)

@@ -11,8 +11,8 @@ from inspect import isawaitable
 from types import CoroutineType
 from typing import Any, Final
 
-from .. import events
 from ..errors import Canceled, Rejected, StreamClosed
+from ..events import Canceled as CanceledByPeer
 from ..events import (
     Completed,
     CreditGranted,
@@ -26,12 +26,13 @@ from ..events import (
 )
 from ..kinds import Kind
 from ..payload import Payload
+from ..transports.turns import TURN_SECONDS
 from .exchanges import Exchanges, contained, failure_of
 from .handlers import Handler
 from .inbound import NEVER, ReceiveBuffer
 from .items import Items
 from .late_answer import LateAnswer
-from .late_requests import BATCH_SECONDS, CHECK_EVERY, LateRequests
+from .late_requests import CHECK_EVERY, LateRequests
 from .pump import pump
 from .pushes import Pushes
 from .service import Service
@@ -66,7 +67,7 @@ class Dispatch:
     """
 
     __slots__ = (
-        "_calls", "_fires", "_on_session_event", "_pushes", "_scheduler", "context", "exchanges", "flow", "late",
+        "_calls", "_fires", "_on_session_event", "_pushes", "_turns", "context", "exchanges", "flow", "late",
         "service"
     )  # fmt: skip
 
@@ -76,7 +77,7 @@ class Dispatch:
         self.serve(service)
         self._on_session_event = on_session_event
         self.context = self.flow.lane.context
-        self._scheduler = self.flow.lane.scheduler
+        self._turns = self.flow.turns
         self.late = LateRequests(exchanges, self.take)
         self._pushes = Pushes(exchanges, self.context)
 
@@ -90,13 +91,17 @@ class Dispatch:
     # Events.
 
     def take(self, happened: list[Event]) -> None:
-        """Handle the events of one batch in order. Requests may have to wait; see `LateRequests`."""
+        """Handle the events of one batch in order. Requests may have to wait; see `LateRequests`.
+
+        A request whose stream ends in the same batch is not begun (THREATS 36).
+        """
         late = self.late
         if late.active:
             happened = late.sift(happened)
+        ended = None
         begun = 0.0
         count = 0
-        check = 1 if len(happened) > CHECK_EVERY else 0
+        check = 1 if len(happened) > 1 else 0
         for place, event in enumerate(happened):
             kind = type(event)
             if kind is ItemReceived:
@@ -104,16 +109,22 @@ class Dispatch:
             elif kind is RunReceived:
                 self._run(event)  # type: ignore[arg-type]
             elif kind is Requested:
+                if ended is None and place + 1 < len(happened):
+                    ended = _ended_after(happened, place)
+                if ended and event.stream_id in ended:
+                    self.exchanges.abandoned.add(event.stream_id)
+                    continue
                 count += 1
+                waits = self.exchanges.slots.full()
                 if count == check:
-                    now = self._scheduler.clock()
-                    if count == 1:
-                        begun = now
-                    elif now - begun > BATCH_SECONDS:
-                        late.start()
-                        self.take(happened[place:])
-                        return
-                    check = 2 if count == 1 else count + CHECK_EVERY
+                    now = self._turns.clock()
+                    begun = begun or now
+                    waits = waits or now - begun >= TURN_SECONDS
+                    check += min(check, CHECK_EVERY)
+                if waits:
+                    late.start()
+                    self.take(happened[place:])
+                    return
                 self._begin(event)  # type: ignore[arg-type]
             else:
                 self._handle(event)
@@ -180,7 +191,7 @@ class Dispatch:
         if isinstance(event, Completed):
             if not exchanges.end_inbound(stream_id, None):
                 exchanges.unowned(event)
-        elif isinstance(event, events.Canceled):
+        elif isinstance(event, CanceledByPeer):
             # This, too, may arrive after the half has ended.
             exchanges.end_outbound(stream_id, event.metadata)
             if event.done:
@@ -280,6 +291,15 @@ class Dispatch:
             _reply(self.exchanges, stream_id, _payload(result), handler)
 
 
+def _ended_after(happened: list[Event], place: int) -> set[int]:
+    """Return the streams that the events after `place` end."""
+    ended = set()
+    for event in happened[place + 1 :]:
+        if (isinstance(event, CanceledByPeer) and event.done) or isinstance(event, Failed):
+            ended.add(event.stream_id)
+    return ended
+
+
 def without_requests(happened: list[Event]) -> list[Event]:
     """Return the events of streams that are already open, for a connection that is not admitted.
 
@@ -333,7 +353,12 @@ def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Hand
 class TaskAnswer:
     """A handler that runs in a task, and responds with one item or none.
 
-    The table of sending halves contains it, so that the peer can cancel it. It holds the request until it has ended.
+    The table of sending halves contains it, so that the peer can cancel it. It holds the request, and its slot, until
+    it has ended.
+
+    Attributes:
+        over: Its stream is over.
+
     """
 
     __slots__ = ("exchanges", "handler", "held", "over", "stream_id", "task", "work")
@@ -344,17 +369,17 @@ class TaskAnswer:
         self.exchanges = exchanges
         self.stream_id = stream_id
         self.handler = handler
-        self.over = False
+        self.over = handler.kind == _FIRE
         self.task: asyncio.Future[Any] | None = None
         self.work: Any = None
 
     def start(self, work: Any, context: Context) -> None:
         """Run `work`, which returns the response, in the context of its request."""
-        if self.handler.kind == _FIRE:
-            self.exchanges.flow.fire_started()
+        if self.over:
             self.exchanges.fires.add(self)
         else:
             self.exchanges.outbound[self.stream_id] = self
+        self.exchanges.slots.take(self.over)
         if not isfuture(work):
             self.work = work
             work = contained(work)
@@ -365,7 +390,9 @@ class TaskAnswer:
 
     def canceled(self, metadata: bytes | None = None) -> None:
         """Cancel the handler. The half is no longer in the table."""
-        self.over = True
+        if not self.over:
+            self.over = True
+            self.exchanges.slots.linger()
         if self.task is not None:
             self.task.cancel(metadata)
 
@@ -381,9 +408,8 @@ class TaskAnswer:
             self.work.close()
         self.work = None
         exchanges.tasks.discard(task)
-        if handler.kind == _FIRE:
-            exchanges.flow.fire_ended()
-            exchanges.fires.discard(self)
+        exchanges.fires.discard(self)
+        exchanges.slots.free(self.over)
         error = failure_of(task)
         if error is not None:
             # If the peer has canceled, it needs no error.

@@ -10,14 +10,15 @@ from typing import Final
 from ..connection import Connection
 from ..errors import OwnerMissing, SessionClosed, SessionError
 from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
-from ..session import Session
+from ..session import SLICE, Session
 from ..settings import Settings
 from ..transports import Link
 from .alarm import Alarm
 from .budget import Budget
 from .dispatch import Dispatch
 from .exchanges import Exchanges, cancel_tasks
-from .flow import BACKLOG, FULL, Flow
+from .flow import Flow
+from .holds import BACKLOG, DECODING, FULL, SLOTS, TURN, UNREAD
 from .inbound import ReceiveBuffer
 from .ports import Gatekeeper, Sink
 from .service import Service
@@ -36,6 +37,8 @@ CLOSED: Final = 3
 
 CLOSE_TIMEOUT: Final = 1.0
 """Seconds that a link has to close."""
+POLL_SECONDS: Final = 0.02
+"""The interval, in seconds, at which a connection that is closed checks whether its input is decoded."""
 ABORT_TIMEOUT: Final = 5.0
 """Seconds that an aborted link has to report its end. Transports of uvloop sometimes never do."""
 
@@ -44,7 +47,8 @@ class Driver:
     """Drives one session, over one link after another.
 
     It is the receiver of its link. Each read is one batch: the session receives the bytes, its events go to the sink,
-    and all their output is written once. Outside a batch, one flush per turn of the loop does the same.
+    and all their output is written once. Outside a batch, one flush per turn of the loop does the same. What cannot be
+    decoded within the time that the client has in a turn of the loop waits for another one, and the link is not read.
 
     Args:
         session: The session.
@@ -66,9 +70,9 @@ class Driver:
     """
 
     __slots__ = (
-        "__weakref__", "_alarm", "_durable", "_setup_waiters", "_unlinked", "admission", "budget", "connection",
-        "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings", "sink", "state",
-        "taps"
+        "__weakref__", "_alarm", "_durable", "_lost", "_more", "_setup_waiters", "_unlinked", "admission", "budget",
+        "connection", "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings",
+        "sink", "state", "taps"
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +98,9 @@ class Driver:
         self.error: Exception | None = None
         self.on_change: Callable[[Driver], None] | None = None
         self.over: asyncio.Future[None] = self.loop.create_future()
+        # The session has more to decode; and the link has ended in order before that was decoded.
+        self._more = self._lost = False
+        self.flow.reader.step = self._go_on
         self._unlinked = unlinked
         self._setup_waiters: list[asyncio.Future[Exception | None]] = []
         self._alarm = Alarm(self.loop, self._alarm_rang)
@@ -140,8 +147,11 @@ class Driver:
         if again and self.on_change is not None:
             self.on_change(self)
 
-    def attach(self, link: Link) -> None:
-        """Continue over `link`, which was reported to the session. An earlier link is dropped."""
+    def attach(self, link: Link, more: bool = False) -> None:
+        """Continue over `link`, which was reported to the session. An earlier link is dropped.
+
+        With `more`, the session has not decoded all that has arrived over it.
+        """
         if self.state == NEW:
             self.state = USABLE
         self.connection.certificate = link.get_extra_info("peercert") or None
@@ -149,17 +159,61 @@ class Driver:
             self.taps.attached()
         if self.admission is not None:
             self.admission.attached(link)
+        self._forget_input()
+        self._more = more
         self.flow.attach(link)
         self.flush()
+        if more:
+            self.flow.wait_turn()
 
     def received(self, data: bytes) -> None:
-        """Process the data of one read."""
-        self.flow.batching = True
-        self.session.receive(data, self.loop.time())
-        account = self.flow.account
-        if not data or account.of_link or account.unread:
+        """Process the data of one read, or keep it while this link is not read, or others go first."""
+        flow = self.flow
+        if flow.holds & ~UNREAD or not flow.turns.enter(flow.reader, len(data)):
+            if data:
+                flow.kept.append(data)
+                flow.wait_turn()
+            self.budget.count_link()
+            self.flush()
+            return
+        self._decode(data)
+        if not data:
             self.budget.count_link()
         self.flush()
+        if flow.turns.leave(flow.reader) or self._more:
+            flow.wait_turn()
+
+    def _decode(self, data: bytes) -> None:
+        """Decode data, and handle the events, until all is decoded, the time is used, or requests must wait."""
+        session, flow, late = self.session, self.flow, self.dispatch.late
+        flow.batching = True
+        now = self.loop.time()
+        more = session.receive(data, now, SLICE)
+        while more and not (flow.holds & ~DECODING or late.active or flow.turns.over()):
+            self._pass_on()
+            if not (flow.holds & ~DECODING or late.active):
+                more = session.receive(b"", now, SLICE)
+        self._more = more
+        account = flow.account
+        if account.of_link or account.unread:
+            self.budget.count_link()
+
+    def _go_on(self) -> bool:
+        """Begin requests and decode data that wait, in the turn of this link; return whether there is more."""
+        flow, late = self.flow, self.dispatch.late
+        flow.batching = True
+        if late.active:
+            late.step()
+        if not late.active and flow.may_go_on():
+            kept, flow.kept = flow.kept, []
+            self._decode(kept[0] if len(kept) == 1 else b"".join(kept))
+        self.flush()
+        if late.active or self._more or flow.kept:
+            return flow.may_go_on()
+        flow.resume_reading(TURN)
+        if self._lost:
+            self._report_lost(None)
+        return False
 
     def writing_paused(self) -> None:
         """Make senders wait for the link."""
@@ -170,9 +224,25 @@ class Driver:
         self.flow.writing_resumed()
 
     def link_lost(self, error: Exception | None) -> None:
-        """Report the loss to the session, which may continue over another link."""
-        self.flow.link = None
-        self.flow.paused = True
+        """Report the loss to the session, which may continue over another link.
+
+        If the peer has closed the link in order, what it has sent before is decoded first.
+        """
+        flow = self.flow
+        flow.link = None
+        flow.paused = True
+        if error is None and self.state != CLOSED and (self._more or flow.kept):
+            self._lost = True
+            flow.holds &= SLOTS
+            flow.wait_turn()
+        else:
+            self._report_lost(error)
+
+    def _report_lost(self, error: Exception | None) -> None:
+        self._forget_input()
+        # The other reasons concerned the link. Requests without a response are begun without one.
+        self.flow.holds &= SLOTS | TURN
+        self.flow.resume_reading(0)
         self.flow.account.lose_link(self.loop.time())
         self.session.link_down(self.loop.time(), error)
         self.flush()
@@ -181,18 +251,27 @@ class Driver:
         elif self._unlinked is not None:
             self._unlinked()
 
+    def _forget_input(self) -> None:
+        """Forget what was received over a link that has broken, or that another one replaces, and is not decoded."""
+        self._more = self._lost = False
+        self.flow.kept.clear()
+
     # Batches.
+
+    def _pass_on(self) -> None:
+        """Pass the session's events on to the sink."""
+        while happened := self.session.take_events():
+            if self.sink is self.dispatch:
+                self.dispatch.take(happened)
+            else:
+                self.sink.take(happened)
 
     def flush(self) -> None:
         """Pass on the session's events, write its output, set its timer, and close the link if it is not needed."""
         session, flow = self.session, self.flow
         # While it is set, no flush is scheduled: this one writes all output.
         flow.batching = True
-        while happened := session.take_events():
-            if self.sink is self.dispatch:
-                self.dispatch.take(happened)
-            else:
-                self.sink.take(happened)
+        self._pass_on()
         if self.exchanges.queue.busy:
             self.exchanges.queue.schedule()
         if self.exchanges.abandoned and not (self.admission is not None and self.admission.withholds):
@@ -277,6 +356,7 @@ class Driver:
     def _session_closed(self, error: Exception | None) -> None:
         self.error = self.connection.error = error
         self.budget.close()
+        self.exchanges.slots.stop_waiting()
         if isinstance(error, OwnerMissing):
             logger.error("%s: %s", self.flow.name, error)
         self.exchanges.queue.close()
@@ -363,6 +443,17 @@ class Driver:
         if self.admission is not None:
             await self.admission.exited()
 
+    async def finish_input(self, grace: float) -> float:
+        """Wait up to `grace` seconds until all is decoded that has been read; return the seconds that are left."""
+        flow = self.flow
+        deadline = self.loop.time() + grace
+        # Each turn of the link decodes some.
+        while (self._more or flow.kept) and not flow.holds & ~(SLOTS | DECODING) and self.loop.time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(POLL_SECONDS)
+        if self._more or flow.kept:
+            logger.warning("%s: requests were received and not decoded", flow.name)
+        return max(deadline - self.loop.time(), 0.0)
+
     def abandon(self) -> None:
         """End the session at once. The peer is told, and the link closes on its own."""
         self._fail_streams(0)
@@ -379,6 +470,7 @@ class Driver:
     def detach(self) -> None:
         """Release the session without closing it: the peer keeps it for the process that resumes it."""
         self.state = CLOSED
+        self._forget_input()
         self.budget.detach()
         self._alarm.stop()
         if self.taps is not None:

@@ -1,5 +1,6 @@
 from .flow cimport Flow
 from .queueing cimport RequestQueue
+from .slots cimport Slots
 
 
 cdef class Exchanges:
@@ -12,6 +13,7 @@ cdef class Exchanges:
     cdef public set abandoned
     cdef public list restored
     cdef public set fires
+    cdef readonly Slots slots
     cdef public list unread
     cdef Py_ssize_t _unread_before
     cdef public set tasks

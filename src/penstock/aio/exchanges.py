@@ -19,6 +19,7 @@ from .flow import Flow
 from .ports import Holding, ReceivingHalf, SendingHalf
 from .queueing import RequestQueue
 from .replies import Replies, Reply
+from .slots import Slots
 
 __all__ = ["Exchanges", "cancel_tasks", "contained", "ends_task", "failure_of"]
 
@@ -87,13 +88,14 @@ class Exchanges:
         restored: Receiving halves of streams that another process opened, until `Peer.adopt` returns them.
         unread: Receiving halves that have ended while they held items, weakly, because the consumer may drop them.
         fires: The handlers of FIRE that run in tasks. They are no sending halves, but hold their requests, too.
+        slots: Counts the handlers of the peer's requests that run in tasks.
         tasks: Tasks of handlers and sources that have not ended.
 
     """
 
     __slots__ = (
         "_unread_before", "abandoned", "calls", "fires", "flow", "inbound", "new_reply", "outbound", "queue",
-        "restored", "session", "tasks", "unread"
+        "restored", "session", "slots", "tasks", "unread"
     )  # fmt: skip
 
     def __init__(self, flow: Flow) -> None:
@@ -106,6 +108,7 @@ class Exchanges:
         self.abandoned: set[int] = set()
         self.restored: list[Any] = []
         self.fires: set[Any] = set()
+        self.slots = Slots(flow, self.fires)
         self.unread: list[ref[ReceivingHalf]] = []
         self._unread_before = 0
         self.tasks: set[asyncio.Future[Any]] = set()

@@ -1,7 +1,9 @@
 from ..account cimport Account
+from ..transports.turns cimport Reader, Turns
 from .scheduler cimport Lane
 
 cdef int FLUSH_AFTER
+cdef int SLOTS, TURN, UNREAD
 
 
 cdef class Flow:
@@ -18,6 +20,10 @@ cdef class Flow:
     cdef public bint batching
     cdef public dict senders
     cdef public Lane lane
+    cdef public Turns turns
+    cdef public Reader reader
+    cdef public bint late
+    cdef public list kept
     cdef bint _link_full
     cdef bint _storage_full
     cdef list _waiters
@@ -25,7 +31,6 @@ cdef class Flow:
     cdef public Py_ssize_t max_backlog
     cdef public Py_ssize_t part_bytes
     cdef public int holds
-    cdef Py_ssize_t _fires
     cdef bint _backlogged
     cdef long long _taken_bytes
     cdef public object failed
@@ -38,6 +43,8 @@ cdef class Flow:
     cpdef write(self)
     cpdef stop_reading(self, int why)
     cpdef resume_reading(self, int why)
+    cpdef wait_turn(self)
+    cpdef bint may_go_on(self) except -1
     cpdef wrote(self, link)
     cpdef count_output(self)
     cdef bint _check_backlog(self, link) except -1

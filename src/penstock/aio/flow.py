@@ -12,10 +12,12 @@ from ..errors import LimitExceeded, LinkLost
 from ..session import Session
 from ..settings import Settings
 from ..transports import Discard, Link, Receiver
+from ..transports.turns import Reader, turns_of
+from .holds import ADMISSION, BACKLOG, HOOK, SLOTS, TURN, UNREAD
 from .ports import SendingHalf
 from .scheduler import Lane
 
-__all__ = ["ADMISSION", "BACKLOG", "FULL", "GATHER", "HOOK", "READ_STOP", "UNREAD", "Flow"]
+__all__ = ["READ_STOP", "Flow"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -41,15 +43,6 @@ BACKLOG_BYTES: Final = 4_096
 """With more unsent output than this, progress of the link proves that the peer is alive. A heartbeat has about 150
 bytes."""
 
-# Reasons not to read from the link; see `Flow.holds`.
-BACKLOG: Final = 1
-FIRES: Final = 2
-ADMISSION: Final = 4
-HOOK: Final = 8
-FULL: Final = 16
-UNREAD: Final = 32
-GATHER: Final = 64
-
 
 class Flow:
     """Flow control of one session's link.
@@ -62,7 +55,12 @@ class Flow:
         paused: Senders wait, because the link is full or missing, or storage is backlogged.
         withheld: Output stays in the session until the set-up is accepted.
         batching: A batch is open; its end writes the output.
-        holds: A bit set of the reasons not to read.
+        holds: A bit set of the reasons not to read, and not to decode what was read. TURN is one while there is more to
+            decode, or requests wait to be begun.
+        turns: Divides the time for input among all readers of the event loop.
+        reader: The reader of the link.
+        late: Requests wait to be begun.
+        kept: What was read from the link and not passed to the session, because it was not the reader's turn.
         senders: The sending half of each stream.
         lane: The senders that have items and credit.
         unsent: Calls to `schedule_write` since the last write; a large one counts as several.
@@ -74,9 +72,10 @@ class Flow:
     """
 
     __slots__ = (
-        "_backlogged", "_fires", "_link_full", "_look", "_pause", "_storage_full", "_taken_bytes", "_waiters",
-        "account", "batching", "connection", "failed", "flush", "holds", "lane", "link", "look_after", "loop",
-        "max_backlog", "name", "part_bytes", "paused", "senders", "session", "settings", "unsent", "withheld", "written"
+        "_backlogged", "_link_full", "_look", "_pause", "_storage_full", "_taken_bytes", "_waiters",
+        "account", "batching", "connection", "failed", "flush", "holds", "kept", "lane", "late", "link", "look_after",
+        "loop", "max_backlog", "name", "part_bytes", "paused", "reader", "senders", "session", "settings", "turns",
+        "unsent", "withheld", "written"
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +99,10 @@ class Flow:
         self.batching = False
         self.senders: dict[int, SendingHalf] = {}
         self.lane = Lane(self)
+        self.turns = turns_of(loop)
+        self.reader = Reader(self.turns, connection.counted_as, lambda: False)
+        self.late = False
+        self.kept: list[bytes] = []
         self._link_full = False
         self._storage_full = False
         self._waiters: list[asyncio.Future[None]] = []
@@ -108,7 +111,6 @@ class Flow:
         limit = settings.max_output_bytes
         self.max_backlog = limit + limit // HEADERS_RATIO + settings.output_high_bytes
         self.holds = 0
-        self._fires = 0
         # At the last call of `check_progress`: whether the link had a backlog, and the bytes that it had passed on.
         self._backlogged = False
         self._taken_bytes = 0
@@ -128,7 +130,7 @@ class Flow:
         self.link = link
         self._backlogged = False
         # The other reasons concerned the old link.
-        self.holds &= ADMISSION | HOOK
+        self.holds &= ADMISSION | HOOK | SLOTS | TURN
         if self.holds:
             self._try(link.pause_reading)
         self.writing_resumed()
@@ -327,17 +329,6 @@ class Flow:
 
     # Reading.
 
-    def fire_started(self) -> None:
-        """Count a running handler of FIRE. No stream limit bounds their number, so reading stops at a limit."""
-        self._fires += 1
-        if self._fires >= self.settings.max_streams:
-            self.stop_reading(FIRES)
-
-    def fire_ended(self) -> None:
-        """Uncount a handler of FIRE that has ended."""
-        self._fires -= 1
-        self.resume_reading(FIRES)
-
     def stop_reading(self, why: int) -> None:
         """Stop reading until `resume_reading` has removed `why` and all other reasons."""
         if not self.holds and self.link is not None:
@@ -348,5 +339,20 @@ class Flow:
         """Remove `why`, and resume reading if no other reason is left."""
         if self.holds:
             self.holds &= ~why
-            if not self.holds and self.link is not None:
+            if self.may_go_on():
+                self.turns.wait(self.reader)
+            elif not self.holds and self.link is not None:
                 self._try(self.link.resume_reading)
+
+    def wait_turn(self) -> None:
+        """Stop reading, and let the reader go on in its turn; if there are other reasons, when they are removed."""
+        self.stop_reading(TURN)
+        if self.may_go_on():
+            self.turns.wait(self.reader)
+
+    def may_go_on(self) -> bool:
+        """Return True if the reader waits for nothing but its turn.
+
+        Requests that wait have been decoded, so they need only slots.
+        """
+        return (self.holds & (TURN | SLOTS) if self.late else self.holds & ~UNREAD) == TURN

@@ -11,18 +11,14 @@ from typing import Final
 from ..account import ITEM_BYTES, Account
 from ..events import Canceled, Event, Failed, Requested
 from .exchanges import Exchanges
-from .scheduler import TURN_SECONDS
 from .sizes import size_of
 
-__all__ = ["BATCH_SECONDS", "CHECK_EVERY", "LateRequests"]
+__all__ = ["CHECK_EVERY", "LateRequests"]
 
 logger = logging.getLogger("penstock.aio")
 
-BATCH_SECONDS: Final = 0.01
-"""The time after which a batch begins no more requests. A full read of calls to short handlers takes less."""
 CHECK_EVERY: Final = 8
-"""The number of requests after which the time is checked again: reading the clock for each would slow down calls. It is
-not checked in smaller batches."""
+"""The number of requests after which the time is checked again: reading the clock for each would slow down calls."""
 REQUEST_BYTES: Final = 304
 """Memory that a request takes while it waits, besides its payload."""
 
@@ -30,8 +26,8 @@ REQUEST_BYTES: Final = 304
 class LateRequests:
     """Requests of one connection that wait, and what has arrived for their streams.
 
-    The scheduler begins some in each turn of the loop, of one connection after the other. Everything else is handled
-    between the turns: input of all connections, responses, timers.
+    They are begun in the turns of its link, before anything else is decoded. So they are few: at most those of the
+    frames that were decoded together.
 
     Args:
         exchanges: The owners of the connection's streams.
@@ -42,11 +38,12 @@ class LateRequests:
 
     """
 
-    __slots__ = ("_account", "_begin", "_exchanges", "_flow", "_streams", "active")
+    __slots__ = ("_account", "_begin", "_exchanges", "_flow", "_slots", "_streams", "active")
 
     def __init__(self, exchanges: Exchanges, begin: Callable[[list[Event]], None]) -> None:
         self._exchanges = exchanges
         self._flow = flow = exchanges.flow
+        self._slots = exchanges.slots
         self._begin = begin
         # By stream: its request, and later events. To find the first key of a dict takes as long as keys were removed.
         self._streams: OrderedDict[int, list[Event]] = OrderedDict()
@@ -54,10 +51,11 @@ class LateRequests:
         self.active = False
 
     def start(self) -> None:
-        """Let new requests wait."""
-        self.active = True
-        lane = self._flow.lane
-        lane.scheduler.defer(lane, self.step)
+        """Let new requests wait for the turn of the link, and until a handler has returned if there is no slot."""
+        self.active = self._flow.late = True
+        if self._slots.full():
+            self._slots.wait()
+        self._flow.wait_turn()
 
     def sift(self, events: list[Event]) -> list[Event]:
         """Hold requests and what follows on their streams; return the other events.
@@ -79,20 +77,17 @@ class LateRequests:
                 self._account.book(_size(event))
         return passed
 
-    def step(self) -> bool:
-        """Begin at least one request, and others until a turn is over; return whether more wait."""
-        flow = self._flow
-        clock = flow.lane.scheduler.clock
-        until = clock() + TURN_SECONDS
-        flow.batching = True
+    def step(self) -> None:
+        """Begin at least one request if there is a slot, and others until the time of the turn is used."""
+        slots, turns = self._slots, self._flow.turns
         self.active = False
-        while self._streams:
+        while self._streams and not slots.full():
             self._begin(self._remove(next(iter(self._streams))))
-            if clock() >= until:
+            if turns.over():
                 break
-        self.active = bool(self._streams)
-        flow.flush()
-        return self.active
+        self.active = self._flow.late = bool(self._streams)
+        if self.active and slots.full():
+            slots.wait()
 
     async def finish_fires(self, deadline: float) -> None:
         """Wait for requests without a response to begin, and for their handlers; until `deadline` at the latest."""

@@ -35,6 +35,8 @@ class MetricsSnapshot:
         sent_items: Items sent, without requests.
         requests_queued: Requests of this side that had to wait: for other calls to end, for a lease, or for the link.
         requests_repeated: Calls of this side that the peer had no place for, and that were sent again.
+        requests_refused: Requests of peers that this side has refused, because of a limit or because there was no lease
+            for them.
         streams_opened: Streams opened, by kind and whether this side is the requester.
         streams_ended: Streams ended, by kind, whether this side is the requester, and outcome.
         refusals: Clients that a server has refused, by cause: the refused links, and the connections that the acceptor
@@ -57,6 +59,7 @@ class MetricsSnapshot:
     sent_items: int
     requests_queued: int
     requests_repeated: int
+    requests_refused: int
     streams_opened: Mapping[tuple[Kind, bool], int]
     streams_ended: Mapping[tuple[Kind, bool, Outcome], int]
     refusals: Mapping[RefusalCause, int]
@@ -151,6 +154,10 @@ class Metrics(Tap):
     def request_repeated(self, connection: Connection) -> None:
         """Count a call that is sent again."""
         self._counts["requests_repeated"] += 1
+
+    def requests_refused(self, connection: Connection, count: int) -> None:
+        """Count requests that were refused."""
+        self._counts["requests_refused"] += count
 
     def stream_opened(self, connection: Connection, kind: Kind, ours: bool) -> None:
         """Count a stream by its kind."""

@@ -191,6 +191,8 @@ class TaskPump(Half):
 
     def start(self) -> None:
         """Begin."""
+        if self.name:
+            self.exchanges.slots.take(False)
         self.task = self.exchanges.start(self._run(), self._finished, self.context, self.name or SOURCE)
 
     def granted(self) -> None:
@@ -204,6 +206,8 @@ class TaskPump(Half):
 
     def canceled(self, metadata: bytes | None = None) -> None:
         """Stop. The half is no longer in the table."""
+        if self.name and not self.over:
+            self.exchanges.slots.linger()
         self.over = True
         self.lane.remove(self)
         if self.task is not None:
@@ -274,6 +278,8 @@ class TaskPump(Half):
     def _finished(self, task: asyncio.Future[None]) -> None:
         """Report a failure to the peer, and remove this half."""
         self.exchanges.tasks.discard(task)
+        if self.name:
+            self.exchanges.slots.free(self.over)
         # The traceback of its exception refers to this half: both would live until the next garbage collection.
         self.task = None
         self.lane.remove(self)

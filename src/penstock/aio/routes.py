@@ -14,6 +14,8 @@ import msgspec
 from ..connection import Connection
 from ..errors import Invalid, LocalError
 from ..functions import is_async
+from ..values.conversion import Conversion, Fix
+from ..values.forms import TIME_FORMS
 from .handlers import Handler
 
 __all__ = ["Patterns", "RoutedHandler", "has_variables", "with_variables"]
@@ -164,7 +166,9 @@ def with_variables(function: Callable[..., Any], route: str) -> tuple[Callable[.
 
     kept = [each for name, each in parameters.items() if name not in names]
     handle.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]  # inspect reads it
-    return handle, partial(_converted, types)
+    # Forms of times that msgspec refuses or rounds.
+    fixes = {name: (wanted, Conversion(wanted, TIME_FORMS).fix) for name, wanted in types.items()}
+    return handle, partial(_converted, fixes)
 
 
 def _type_of(parameter: inspect.Parameter | None, names: dict[str, Any], route: str) -> Any:
@@ -183,7 +187,7 @@ def _type_of(parameter: inspect.Parameter | None, names: dict[str, Any], route: 
     return found
 
 
-def _converted(types: Mapping[str, Any], values: list[str]) -> dict[str, Any]:
+def _converted(types: Mapping[str, tuple[Any, Fix]], values: list[str]) -> dict[str, Any]:
     """Return the values of variables as their types.
 
     Raises:
@@ -191,11 +195,11 @@ def _converted(types: Mapping[str, Any], values: list[str]) -> dict[str, Any]:
 
     """
     converted = {}
-    for (name, wanted), text in zip(types.items(), values, strict=True):
+    for (name, (wanted, fix)), text in zip(types.items(), values, strict=True):
         if text == f"{{{name}}}":
             raise Invalid(message=f"the variable {text} in the route has no value; write a value in its place")
         try:
-            converted[name] = msgspec.convert(text, wanted, strict=False)
+            converted[name] = msgspec.convert(fix(text), wanted, strict=False)
         except msgspec.ValidationError as error:
             raise Invalid(message=f"{name!r} in the route is not valid: {error}") from None
     return converted

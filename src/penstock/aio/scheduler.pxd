@@ -15,15 +15,12 @@ cdef class Scheduler:
     cdef public Py_ssize_t woken
     cdef public Py_ssize_t wakes
     cdef public double woken_at
-    cdef public object deferred
 
     cpdef bint idle(self) except -1
     @cython.locals(seconds=double)
     cpdef at_once(self, Lane lane, half)
     cpdef schedule(self, Lane lane)
-    cpdef defer(self, Lane lane, begin)
     cdef _schedule_after_input(self, Lane lane)
-    cdef _begin_deferred(self)
     @cython.locals(now=double, seconds=double, lane=Lane)
     cpdef turn(self, Lane first)
     cdef Lane _next(self)

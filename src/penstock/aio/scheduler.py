@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable
 from contextvars import copy_context
 from time import monotonic
 from typing import Final, Protocol
 from weakref import WeakKeyDictionary, ref
 
 from ..connection import Connection
+from ..transports.turns import TURN_SECONDS
 from .setup import CURRENT
 
 __all__ = ["QUANTUM", "SLOW_SECONDS", "TURN_SECONDS", "Lane", "Scheduler", "scheduler_of"]
 
 QUANTUM: Final = 60_000
 """Bytes that a half, and a connection, may send each time: one chunk of output."""
-TURN_SECONDS: Final = 0.002
-"""The time for sending between two polls of the sockets. It bounds what streams add to the latency of calls, and is a
-thousand times the cost of a poll."""
 SLOW_SECONDS: Final = TURN_SECONDS / 2
 """The duration after which a burst ends early, and the next one is smaller."""
 MARK_SECONDS: Final = TURN_SECONDS / 4
@@ -75,12 +72,11 @@ class Scheduler:
         woken: Tasks that were woken since the last turn.
         wakes: Tasks that may be woken in one iteration.
         woken_at: When the last of them was woken.
-        deferred: Functions that begin requests of connections that have many with slow handlers.
 
     """
 
     __slots__ = (
-        "__weakref__", "begun", "clock", "deferred", "fresh", "running", "scheduled", "spent", "turns", "until",
+        "__weakref__", "begun", "clock", "fresh", "running", "scheduled", "spent", "turns", "until",
         "waiting", "wakes", "woken", "woken_at"
     )  # fmt: skip
 
@@ -97,7 +93,6 @@ class Scheduler:
         self.woken = 0
         self.wakes = 1
         self.woken_at = 0.0
-        self.deferred: deque[Callable[[], bool]] = deque()
 
     def idle(self) -> bool:
         """Return True if no half sends or waits, and this iteration of the loop has time left."""
@@ -126,19 +121,8 @@ class Scheduler:
             self.scheduled = True
             lane.flow.loop.call_soon(self.turn, lane)
 
-    def defer(self, lane: Lane, begin: Callable[[], bool]) -> None:
-        """Call `begin` in a later turn, and again in other turns while it returns True. Input goes first."""
-        self.deferred.append(begin)
-        if not self.scheduled and not self.running:
-            self._schedule_after_input(lane)
-
     def turn(self, first: Lane) -> None:
-        """Serve the ring until it is empty or the time is used up; `first` is any connection.
-
-        Before, one connection with slow handlers begins a request. Its time does not count, so that streams go on.
-        """
-        if self.deferred:
-            self._begin_deferred()
+        """Serve the ring until it is empty or the time is used up; `first` is any connection."""
         now = self.clock()
         seconds = now - self.woken_at if self.woken else 0.0
         if self.woken:
@@ -162,17 +146,8 @@ class Scheduler:
             if self.woken:
                 self.woken_at = now
                 self.schedule(first)
-            elif self.fresh or self.waiting or self.deferred:
+            elif self.fresh or self.waiting:
                 self._schedule_after_input(first)
-
-    def _begin_deferred(self) -> None:
-        begin = self.deferred.popleft()
-        try:
-            # No other turn is scheduled meanwhile.
-            if begin():
-                self.deferred.append(begin)
-        finally:
-            self.scheduled = False
 
     def _next(self) -> Lane | None:
         """Return the next connection; None if it has no ready halves. It is among those that wait, again."""

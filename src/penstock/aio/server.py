@@ -225,6 +225,7 @@ class Server:
 
     async def _finish(self, session: Session, driver: Driver, grace: float) -> None:
         """Close a connection, or detach it if its session is stored."""
+        grace = await driver.finish_input(grace)
         if driver.link is None:
             grace = 0
         durable = session.durable
@@ -346,7 +347,7 @@ class Server:
         if driver.taps is not None:
             for data in arrival.read:
                 driver.taps.arrived(data)
-        driver.attach(link)
+        driver.attach(link, arrival.more)
 
     def _begin(self, arrival: Arrival, session: Session) -> Driver:
         """Return the driver of a new session."""

@@ -13,8 +13,8 @@ from ..kinds import Kind
 from ..payload import Payload
 from .connectors import MAX_REFUSALS, Connector
 from .exchanges import Exchanges
-from .flow import GATHER
 from .handlers import Interceptor, Request, chain, close_items, items_of
+from .holds import GATHER
 from .inbound import NEVER, ReceiveBuffer
 from .item_errors import ReportedErrors
 from .items import Items

@@ -106,6 +106,7 @@ class TappedSession:
         self._early: list[bytes] = []
         self._attached = self._is_open = self._is_closed = False
         self._items_sent = 0
+        self._refused = session.refused
         self._counts = self._taps.any_defines({*STREAMS, "items_received"})
         self._times = self._taps.any_defines({"request_ended"})
         self.has_handler: Callable[[int, str], bool] = lambda kind, route: False
@@ -135,11 +136,11 @@ class TappedSession:
         """Report that this side has detached from the session."""
         self._close(None)
 
-    def receive(self, data: bytes, now: float) -> None:
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
         """Receive bytes from the link."""
         if data:
             self._notify("received", data)
-        self._session.receive(data, now)
+        return self._session.receive(data, now, frames)
 
     def take_output(self) -> list[bytes]:
         """Return the bytes to write."""
@@ -153,6 +154,10 @@ class TappedSession:
     def take_events(self) -> list[Event]:
         """Return the events since the last call."""
         happened = self._session.take_events()
+        refused = self._session.refused
+        if refused != self._refused:
+            self._notify("requests_refused", refused - self._refused)
+            self._refused = refused
         if happened:
             if self._counts:
                 self._count(happened)

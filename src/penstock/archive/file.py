@@ -18,8 +18,9 @@ from ..errors import JournalCorrupt
 from ..journal.format import SCHEMA
 from ..objects import Store, open_store
 from ..objects.folder import FolderStore
+from .footer import check_pages, row_groups
 from .manifest import Segment, checksum
-from .parquet import CHUNK_BYTES, chunk_checksum, chunk_range
+from .parquet import CHUNK_BYTES, TAIL_BYTES, chunk_checksum
 from .ranges import RangeFile
 
 __all__ = ["SealedFile", "check_files"]
@@ -120,6 +121,8 @@ class SealedFile:
             footer = _checked_footer(store, name, segment)
             self._source = reader = RangeFile(store, name, segment.size, footer)
         with self._damage():
+            # Before pyarrow reads it.
+            self._groups = row_groups(memoryview(footer)[:-TAIL_BYTES], segment.size - segment.footer_bytes)
             # Otherwise it would read more than the footer to find that.
             metadata = pq.read_metadata(pa.BufferReader(footer))
             self._parquet = pq.ParquetFile(reader, metadata=metadata)
@@ -137,27 +140,23 @@ class SealedFile:
 
     def groups(self, start: int, end: int) -> list[int]:
         """Return the row groups that may have rows between two positions, by their statistics."""
-        metadata = self._parquet.metadata
-        found = []
-        for number in range(metadata.num_row_groups):
-            statistics = metadata.row_group(number).column(0).statistics
-            if statistics.min < end and statistics.max >= start:
-                found.append(number)
-        return found
+        positions = [group.positions for group in self._groups]
+        return [number for number, (first, last) in enumerate(positions) if first < end and last >= start]
 
     def rows(self, group: int, columns: Sequence[str]) -> pa.Table:
         """Return some columns of a row group, after checking them."""
         wanted = [SCHEMA.get_field_index(name) for name in columns]
-        chunks = self._parquet.metadata.row_group(group)
-        ranges = [chunk_range(chunks.column(each)) for each in wanted]
+        chunks = [self._groups[group].chunks[each] for each in wanted]
         with self._damage():
-            self._source.load(ranges)
-            for column, (start, size) in zip(wanted, ranges, strict=True):
+            self._source.load([(chunk.start, chunk.size) for chunk in chunks])
+            for column, chunk in zip(wanted, chunks, strict=True):
                 at = CHUNK_BYTES * (group * len(SCHEMA) + column)
-                if chunk_checksum(self._source.part(start, size)) != self._segment.chunks[at : at + CHUNK_BYTES]:
+                content = self._source.part(chunk.start, chunk.size)
+                if chunk_checksum(content) != self._segment.chunks[at : at + CHUNK_BYTES]:
                     raise ValueError(
                         f"the checksum of column {SCHEMA.names[column]!r} in row group {group} does not match"
                     )
+                check_pages(content, chunk)
             rows = self._parquet.read_row_group(group, columns=list(columns), use_threads=False)
             if "stream" in columns:
                 rows["stream"].validate(full=True)
@@ -175,16 +174,10 @@ class SealedFile:
         metadata = self._parquet.metadata
         if not self._parquet.schema_arrow.equals(SCHEMA) or metadata.num_rows != self._segment.rows:
             raise ValueError("its columns or rows differ from the manifest's")
-        if len(self._segment.chunks) != CHUNK_BYTES * len(SCHEMA) * metadata.num_row_groups:
+        if len(self._segment.chunks) != CHUNK_BYTES * len(SCHEMA) * len(self._groups):
             raise ValueError("the manifest has another number of checksums")
-        for number in range(metadata.num_row_groups):
-            statistics = metadata.row_group(number).column(0).statistics
-            if statistics is None or not statistics.has_min_max:
-                raise ValueError("it has no statistics of positions")
-            for column in range(metadata.num_columns):
-                start, size = chunk_range(metadata.row_group(number).column(column))
-                if not 0 <= start <= start + size <= self._segment.size - self._segment.footer_bytes:
-                    raise ValueError("a column is outside of the file")
+        if metadata.num_row_groups != len(self._groups) or metadata.num_rows != sum(g.rows for g in self._groups):
+            raise ValueError("its row groups contradict each other")
 
     @contextmanager
     def _damage(self) -> Iterator[None]:

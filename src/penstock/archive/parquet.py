@@ -15,16 +15,18 @@ from ..errors import JournalCorrupt
 from ..journal import gaps
 from ..journal.format import SCHEMA
 from ..journal.gaps import Gap
+from .footer import RowGroup, check_pages, row_groups
 from .manifest import FORMAT, Segment, checksum, segment_file
 
 __all__ = [
     "CHUNK_BYTES",
     "ROW_GROUP_ROWS",
+    "TAIL_BYTES",
     "Origin",
     "chunk_checksum",
-    "chunk_range",
     "footer_bytes",
     "gap_text",
+    "max_bytes",
     "origin_of",
     "same_rows",
     "segment_of",
@@ -37,9 +39,11 @@ ROW_GROUP_BYTES: Final = 64 * 1024 * 1024
 """The same for rows of many kilobytes."""
 CHUNK_BYTES: Final = 8
 """The size of the checksum of a column of a row group."""
+_SMALL_BYTES: Final = 1 << 24
+"""Footers and dictionaries: a file of few rows may be larger than they are."""
 _KEY: Final = "penstock"
 _MAGIC: Final = b"PAR1"
-_TAIL_BYTES: Final = 8
+TAIL_BYTES: Final = 8
 """The length of the metadata, and the magic."""
 _NAMES: Final = pa.dictionary(pa.int32(), pa.string())
 # Nearly always all rows of a log have one stream: Parquet would hash its name, and copy it back, for each of them.
@@ -142,9 +146,24 @@ def _opened(file: pa.Buffer, **options: Any) -> pq.ParquetFile:
     return pq.ParquetFile(pa.BufferReader(file), **options)
 
 
-def origin_of(file: pa.Buffer, name: str) -> tuple[Origin, pa.Table]:
-    """Return what a file says about its rows, and the rows; `JournalCorrupt` if it is not a sealed segment."""
+def origin_of(file: pa.Buffer, name: str, raw_bytes: int) -> tuple[Origin, pa.Table]:
+    """Return what a file says about its rows, and the rows.
+
+    Args:
+        file: The whole file.
+        name: Its name.
+        raw_bytes: The bytes of the Arrow segments that it replaces. It may not get much larger than they are.
+
+    Raises:
+        JournalCorrupt: It is not a sealed segment.
+
+    """
     try:
+        groups = _row_groups(file)
+        if sum(group.raw_bytes for group in groups) > max_bytes(raw_bytes):
+            raise ValueError(f"its rows are larger than {raw_bytes} bytes of Arrow segments")
+        for chunk in (chunk for group in groups for chunk in group.chunks):
+            check_pages(file.slice(chunk.start, chunk.size), chunk)
         with _opened(file) as parquet:
             metadata = parquet.metadata.metadata or {}
             origin = msgspec.json.decode(metadata.get(_KEY.encode(), b""), type=Origin)
@@ -156,10 +175,9 @@ def origin_of(file: pa.Buffer, name: str) -> tuple[Origin, pa.Table]:
     return origin, rows
 
 
-def chunk_range(chunk: Any) -> tuple[int, int]:
-    """Return offset and size of a column of a row group in its file."""
-    start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
-    return min(start, chunk.data_page_offset), chunk.total_compressed_size
+def max_bytes(raw_bytes: int) -> int:
+    """Return the size that a file, or its rows in memory, never have if it replaces so many bytes of Arrow segments."""
+    return 2 * raw_bytes + _SMALL_BYTES
 
 
 def chunk_checksum(data: Any) -> bytes:
@@ -169,20 +187,25 @@ def chunk_checksum(data: Any) -> bytes:
 
 def _chunks(file: pa.Buffer) -> bytes:
     """Return the checksums of all columns of all row groups, in order."""
-    with _opened(file) as parquet:
-        metadata = parquet.metadata
-        ranges = [
-            chunk_range(metadata.row_group(group).column(column))
-            for group in range(metadata.num_row_groups)
-            for column in range(metadata.num_columns)
-        ]
-    return b"".join(chunk_checksum(file.slice(start, size)) for start, size in ranges)
+    return b"".join(
+        chunk_checksum(file.slice(chunk.start, chunk.size)) for group in _row_groups(file) for chunk in group.chunks
+    )
+
+
+def _row_groups(file: pa.Buffer) -> list[RowGroup]:
+    """Return the row groups of a whole file; `ValueError` if its footer is damaged."""
+    view = memoryview(file)
+    size = footer_bytes(view)
+    if view[-len(_MAGIC) :].tobytes() != _MAGIC or not TAIL_BYTES < size <= len(view):
+        raise ValueError("it does not end like a Parquet file")
+    start = len(view) - size
+    return row_groups(view[start:-TAIL_BYTES], start)
 
 
 def footer_bytes(file: Any) -> int:
     """Return the size of a Parquet file's footer."""
     view = memoryview(file)
-    return int.from_bytes(view[-_TAIL_BYTES : -len(_MAGIC)], "little") + _TAIL_BYTES
+    return int.from_bytes(view[-TAIL_BYTES : -len(_MAGIC)], "little") + TAIL_BYTES
 
 
 def segment_of(file: pa.Buffer, origin: Origin, rows: pa.Table, raw_bytes: int) -> Segment:

@@ -10,13 +10,15 @@ from math import inf
 
 import msgspec
 
+from ..journal import asks
 from ..journal.layout import log_folder
 from ..journal.retention import commits
 from ..journal.sealed import load_sealed, record_sealed
+from ..objects.probe import probe_once
 from .catalog import Catalog
 from .manifest import Manifest, Segment, segment_file
 from .options import SealOptions
-from .stores import journal_store
+from .stores import is_elsewhere, journal_store
 
 __all__ = ["retire"]
 
@@ -41,6 +43,7 @@ def retire(
 
     Raises:
         JournalCorrupt: The manifest or a reader's cursor is damaged.
+        JournalError: The log belongs to a group whose owner is not here, and only that knows the readers.
         StoreError: The store cannot be reached. Call again later.
 
     """
@@ -49,14 +52,19 @@ def retire(
     manifest = catalog.newest()
     if manifest is None:
         return 0
-    needed = min(commits(folder).values(), default=manifest.end)
-    cut = _cut(catalog.segments(manifest), options, needed, clock())
+    segments, now = catalog.segments(manifest), clock()
+    if _cut(segments, options, manifest.end, now) > manifest.first:
+        # Only the owner of the log's group knows the readers.
+        asks.confirm(folder)
+    cut = _cut(segments, options, min(commits(folder).values(), default=manifest.end), now)
     if cut > manifest.first:
         following = manifest.successor(
             first=cut,
             segments=[each for each in manifest.segments if each.end > cut],
             pages=[each for each in manifest.pages if each.end > cut],
         )
+        if is_elsewhere(catalog.store, folder.parent):
+            probe_once(catalog.store)
         if not catalog.publish(following):
             # Somebody else has published: this is repeated by the next call.
             return manifest.first

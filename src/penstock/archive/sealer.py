@@ -106,8 +106,9 @@ class Sealer:
         now = self._clock()
         # The clock may have gone back.
         if not 0 <= now - self._retired.get(source, float("-inf")) < RETIRE_SECONDS:
-            self._retired[source] = now
             retire(self._journal.path, source, self._options, clock=self._clock)
+            # Otherwise a failure would be forgotten before it is tried again.
+            self._retired[source] = now
 
     def _failed(self, source: str, error: Exception, *, exc_info: bool = False) -> None:
         why = str(error) or repr(error)

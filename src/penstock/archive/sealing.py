@@ -13,7 +13,6 @@ import time
 import uuid as uuids
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -25,11 +24,12 @@ from ..journal.layout import Extent, log_folder, segment_name
 from ..journal.reader import JournalReader
 from ..journal.sealed import SealedState, check_store, load_sealed, record_sealed, record_store
 from ..journal.trimming import delete_free
+from ..objects.probe import probe_once
 from .catalog import Catalog
 from .manifest import GapFile, Manifest, Segment
 from .options import SealOptions
-from .parquet import Origin, gap_text, origin_of, same_rows, segment_of, write
-from .stores import journal_store
+from .parquet import Origin, gap_text, max_bytes, origin_of, same_rows, segment_of, write
+from .stores import is_elsewhere, journal_store
 
 __all__ = ["Sealed", "due", "seal"]
 
@@ -80,6 +80,7 @@ def seal(
         JournalMissing: There is no such log.
         JournalCorrupt: Rows to be sealed are damaged, or the manifest is. Nothing was removed.
         JournalMismatch: The store holds another log's sealed segments under this name.
+        ConditionIgnored: The store does not decide between two processes that seal.
         StoreError: The store cannot be reached. Call again later.
         DiskFull: There is no space. Call again later.
 
@@ -88,6 +89,9 @@ def seal(
     log = _Log(journal, source, options)
     if log.is_idle(clock(), force=force):
         return None
+    if log.stored_elsewhere:
+        # Of two processes that seal these rows, one must lose.
+        probe_once(log.catalog.store)
     for _ in range(_TRIES):
         manifest = log.newest()
         try:
@@ -137,7 +141,7 @@ class _Log:
         self.folder = log_folder(journal, source)
         self.reader = JournalReader(journal, source)
         store = journal_store(journal, options.store)
-        self.stored_elsewhere = Path(store.uri) != self.folder.parent.absolute()
+        self.stored_elsewhere = is_elsewhere(store, self.folder.parent)
         self._options = options
         if self.stored_elsewhere:
             check_store(self.folder.parent, store.uri)
@@ -233,16 +237,30 @@ class _Log:
         """Return the entry of a file with the rows that are due, which is in the store, and the file of gaps."""
         first, end = due
         name = self.catalog.file(first)
-        found = self.catalog.store.get(name)
+        found = self._found(name, first)
         if found is None:
             file, segment = self._file(first, end)
             if not self.catalog.store.create(name, memoryview(file)):
-                found = self.catalog.store.get(name)
+                found = self._found(name, first)
                 if found is None:
                     raise StoreError(f"{self.catalog.store.uri}/{name}: the file was written and removed; call again")
         if found is not None:
             segment = self._adopted(name, pa.py_buffer(found), first)
         return segment, self.catalog.keep_gaps(manifest, self.reader.gaps(0, segment.end + 1))
+
+    def _found(self, name: str, first: int) -> bytes | None:
+        """Return a file that is stored already, and may be another one's; None if there is none."""
+        limit = max_bytes(self.reader.bytes_between(first, self.reader.end))
+        found = self.catalog.store.get(name, 0, limit + 1)
+        if found is not None and len(found) > limit:
+            raise self._foreign(name, first)
+        return found
+
+    def _foreign(self, name: str, first: int) -> JournalMismatch:
+        return JournalMismatch(
+            f"{self.catalog.store.uri.partition('?')[0]}/{name}: contains other rows than this log has from position "
+            f"{first} on; move the file elsewhere"
+        )
 
     def _file(self, first: int, end: int) -> tuple[pa.Buffer, Segment]:
         """Return the rows between two positions as a file that was checked, and its entry."""
@@ -258,13 +276,11 @@ class _Log:
 
     def _adopted(self, name: str, file: pa.Buffer, first: int) -> Segment:
         """Return the entry of a file that was stored before, but not listed: by a process that died, or competes."""
-        where = f"{self.catalog.store.uri}/{name}"
-        origin, rows = origin_of(file, where)
+        where = f"{self.catalog.store.uri.partition('?')[0]}/{name}"
+        origin, rows = origin_of(file, where, self.reader.bytes_between(first, self.reader.end))
         fits = origin.log == self.reader.uuid and origin.first == first and first < origin.end <= self.reader.end
         if not fits or not self._same(origin, rows):
-            raise JournalMismatch(
-                f"{where}: contains other rows than this log has from position {first} on; move the file elsewhere"
-            )
+            raise self._foreign(name, first)
         return segment_of(file, origin, rows, self.reader.bytes_between(first, origin.end))
 
     def _same(self, origin: Origin, rows: pa.Table) -> bool:

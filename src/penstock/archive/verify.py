@@ -97,13 +97,13 @@ def _problems(log: Snapshot) -> Iterator[tuple[Segment, str]]:
 def _problem(log: Snapshot, store: Store, name: str, segment: Segment) -> str:
     where = f"{store.uri.partition('?')[0]}/{name}"
     try:
-        content = store.get(name)
+        content = store.get(name, 0, segment.size + 1)
         if content is None:
             return f"{where}: the file is missing; positions {segment.first} to {segment.end - 1} cannot be read"
         if len(content) != segment.size or checksum(content) != segment.checksum:
             return f"{where}: the file differs from what was sealed: positions {segment.first} to {segment.end - 1}"
         file = pa.py_buffer(content)
-        origin, rows = origin_of(file, where)
+        origin, rows = origin_of(file, where, segment.raw_bytes)
     except JournalError as error:
         return str(error)
     # With the checksums of columns that readers compare, and the times by which queries leave it out.

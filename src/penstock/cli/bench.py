@@ -25,7 +25,6 @@ from .console import note, say, say_json
 from .exits import CANCELED, FAILED
 from .groups import grouped
 from .request_options import RequestOptions
-from .signals import stop_signal
 from .values import duration, offering
 
 if TYPE_CHECKING:
@@ -162,27 +161,35 @@ class _Bench:
 
     async def run(self, peers: list[Peer]) -> None:
         """Run all rounds. What was measured is in `results` in any case."""
+        from ..aio.signals import stop_signal
         from ..load.round import Round
 
-        signal = stop_signal()
-        with _status() as status:
-            for number, pace in enumerate(self.paces, 1):
-                one = Round(peers, self.send, pace)
-                running = asyncio.ensure_future(one.run())
-                watching = asyncio.ensure_future(_watch(one, f"round {number} of {len(self.paces)}", status))
-                try:
-                    await asyncio.wait((running, signal), return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    watching.cancel()
-                    if not running.done():
-                        running.cancel()
-                        await asyncio.wait((running,))
-                    if one.measured.seconds:
-                        self.results.append(one.measured)
-                if signal.done():
-                    self.stopped = True
-                    return
-                running.result()
+        async with stop_signal() as signal:
+            with _status() as status:
+                for number, pace in enumerate(self.paces, 1):
+                    one = Round(peers, self.send, pace)
+                    watching = asyncio.ensure_future(_watch(one, f"round {number} of {len(self.paces)}", status))
+                    try:
+                        if not await self._measured(one, signal):
+                            return
+                    finally:
+                        watching.cancel()
+
+    async def _measured(self, one: Round, signal: asyncio.Future[Any]) -> bool:
+        """Run a round, and return True unless a signal has stopped it."""
+        running = asyncio.ensure_future(one.run())
+        try:
+            await asyncio.wait((running, signal), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not running.done():
+                running.cancel()
+                await asyncio.wait((running,))
+            if one.measured.seconds:
+                self.results.append(one.measured)
+        self.stopped = signal.done()
+        if not self.stopped:
+            running.result()
+        return not self.stopped
 
 
 async def _watch(one: Round, title: str, status: Status | None) -> None:

@@ -83,8 +83,9 @@ class CborText:
 
         try:
             CBOR.check_depth(body)
-            return msgspec.json.encode(CBOR.decoder(object).decode(body))
-        except (Mismatch, msgspec.MsgspecError, UnicodeDecodeError):
+            return msgspec.json.encode(CBOR.decoder().decode(body))
+        except (Mismatch, ValueError, TypeError):
+            # JSON has no simple values without a meaning, which CBOR may contain.
             return body
 
 

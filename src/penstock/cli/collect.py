@@ -34,7 +34,6 @@ from .groups import grouped
 from .listen import Listener, ListenOptions
 from .progress import StandardError, progress_line
 from .request_options import RequestOptions
-from .signals import stop_signal
 
 if TYPE_CHECKING:
     from ..journal.collect import Collector, Progress
@@ -260,7 +259,10 @@ async def _collect(
     member: Membership | None,
 ) -> tuple[Progress, signal.Signals | None]:
     """Collect, and serve the journal meanwhile. Return the progress, and the signal that has ended it or None."""
+    from ..aio.signals import stop_signal
+
     async with AsyncExitStack() as serving:
+        signaled = await serving.enter_async_context(stop_signal())
         told: list[Callable[[str], None]] = []
         if readers is not None:
             from ..serving.host import Host
@@ -270,19 +272,21 @@ async def _collect(
             for url in host.urls:
                 note(f"serving the journal on {url}")
         if member is None:
-            progress, stopped = await _collected(made(), options.quiet)
+            progress, stopped = await _collected(made(), options.quiet, signaled)
         else:
-            progress, stopped = await collect_in_group(member, made, partial(_reported, quiet=options.quiet), *told)
+            reported = partial(_reported, quiet=options.quiet)
+            progress, stopped = await collect_in_group(member, made, reported, signaled, *told)
         if readers is not None and stopped is None:
             note("the stream is complete; the journal is served until Ctrl-C")
-            await stop_signal()
+            await signaled
         return progress, stopped
 
 
-async def _collected(collector: Collector, quiet: bool) -> tuple[Progress, signal.Signals | None]:
+async def _collected(
+    collector: Collector, quiet: bool, stopped: asyncio.Future[signal.Signals]
+) -> tuple[Progress, signal.Signals | None]:
     """Collect until the stream is complete or a signal arrives. Return the progress, and the signal or None."""
     work = asyncio.ensure_future(_reported(collector, quiet))
-    stopped = stop_signal()
     stopped.add_done_callback(lambda _: work.cancel())
     try:
         await work

@@ -14,7 +14,6 @@ from typer import Option
 
 from ..errors import LocalError
 from .console import note
-from .signals import stop_signal
 from .values import offering
 
 if TYPE_CHECKING:
@@ -79,6 +78,7 @@ async def collect_in_group(
     member: Membership,
     made: Callable[..., Collector],
     collected: Callable[[Collector], Awaitable[None]],
+    stopped: asyncio.Future[signal.Signals],
     waiting: Callable[[str], None] = lambda reason: None,
 ) -> tuple[Progress, signal.Signals | None]:
     """Collect while a group belongs to this process, and seal what was collected.
@@ -87,6 +87,7 @@ async def collect_in_group(
         member: The group.
         made: Makes the collector, each time the group was taken over.
         collected: Runs it until the stream is complete.
+        stopped: The signal that ends it.
         waiting: Called with the reason why this process stands by; empty: it does not.
 
     Returns:
@@ -121,7 +122,6 @@ async def collect_in_group(
             note(f"standing by: {reason}")
 
     holding = asyncio.ensure_future(hold(member, options.max_age, work, tell))
-    stopped = stop_signal()
     stopped.add_done_callback(lambda _: holding.cancel())
     try:
         await holding

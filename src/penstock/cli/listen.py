@@ -14,7 +14,6 @@ from ..access.listening import without_files
 from ..errors import LocalError
 from .console import COLLECTING, note, say, start_logging
 from .exits import CANCELED
-from .signals import stop_signal
 
 if TYPE_CHECKING:
     from ..aio.setup import Acceptor
@@ -79,12 +78,12 @@ class Listener:
     async def _serve(self) -> signal.Signals:
         """Receive rows, and return the signal that has ended it."""
         from ..aio.server import serve
+        from ..aio.signals import stop_signal
         from ..receiving.receiver import Receiver
 
-        arrived = stop_signal()
         receiver = Receiver(self.journal, self.routes, stage_bytes=self.stage_bytes, budget_bytes=self.budget_bytes)
         served = serve(receiver.service, *self.urls, settings=self.settings, acceptor=self.acceptor)
-        async with receiver, served as server:
+        async with stop_signal() as arrived, receiver, served as server:
             for url in server.urls:
                 say(f"listening on {without_files(url)}")
             stopped = await arrived

@@ -30,7 +30,6 @@ from .exits import CANCELED
 from .groups import grouped
 from .lines import ItemOptions
 from .request_options import RequestOptions
-from .signals import stop_signal
 from .values import offering
 
 if TYPE_CHECKING:
@@ -191,8 +190,9 @@ async def _consume(stream: Any, take: int | None) -> None:
 
 async def _proxy(recorder: Recorder, urls: list[str], bridged: dict[str, Any]) -> None:
     """Record what clients send until a signal arrives."""
-    stopped = stop_signal()
-    async with _bridge(recorder, urls, bridged) as server:
+    from ..aio.signals import stop_signal
+
+    async with stop_signal() as stopped, _bridge(recorder, urls, bridged) as server:
         for url in server.urls:
             say(f"listening on {url}")
         await stopped
@@ -207,6 +207,7 @@ async def _client(
 ) -> bool:
     """Send a request through a bridge within this process; return True if a signal has stopped it."""
     from ..aio.client import connect
+    from ..aio.signals import stop_signal
     from ..bridging.counters import Counters
     from ..settings import Settings
 
@@ -216,8 +217,8 @@ async def _client(
     mimes: dict[str, Any] = {"data_mime": options.data_mime, "metadata_mime": options.metadata_mime}
     settings = Settings(**{name: mime for name, mime in mimes.items() if mime is not None})
     counters = Counters()
-    stopped = stop_signal()
-    async with asyncio.timeout(options.timeout), _bridge(recorder, [inside], bridged, counters=counters):
+    within = _bridge(recorder, [inside], bridged, counters=counters)
+    async with stop_signal() as stopped, asyncio.timeout(options.timeout), within:
         async with connect(inside, settings=settings) as peer:
             running = asyncio.ensure_future(use(peer))
             try:

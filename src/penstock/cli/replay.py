@@ -22,7 +22,6 @@ from .contexts import offered, resolved
 from .entrance import AllowAnonymous, entrance
 from .groups import grouped
 from .output import OutputOptions
-from .signals import stop_signal
 from .values import offering
 
 if TYPE_CHECKING:
@@ -135,9 +134,9 @@ def _serve(recording: Recording, options: ReplayOptions, connecting: ConnectOpti
 async def listen_until_stopped(service: Any, urls: list[str], acceptor: Acceptor | None = None) -> None:
     """Serve at `urls`, to clients that the acceptor admits, until a signal arrives."""
     from ..aio.server import serve
+    from ..aio.signals import stop_signal
 
-    stopped = stop_signal()
-    async with serve(service, *urls, acceptor=acceptor) as server:
+    async with stop_signal() as stopped, serve(service, *urls, acceptor=acceptor) as server:
         for url in server.urls:
             say(f"listening on {url}")
         await stopped

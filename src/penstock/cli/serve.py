@@ -28,7 +28,6 @@ from .framedump import FrameDump
 from .given import given_settings
 from .groups import grouped
 from .optionsfile import OptionsFile
-from .signals import stop_signal
 from .values import duration
 
 if TYPE_CHECKING:
@@ -199,14 +198,14 @@ async def until_stopped(
 ) -> None:
     """Run a server, which `listen` returns for these taps, until a signal arrives; print its URLs."""
     from ..aio.metrics import Metrics
+    from ..aio.signals import stop_signal
 
     began = monotonic()
-    stopped = stop_signal()
     counters = Metrics()
     taps: list[Tap] = [counters] if options.metrics or options.stats else []
     if options.debug:
         taps.append(FrameDump(note, secrets=options.show_secrets, settings=settings))
-    async with listen(taps) as server:
+    async with stop_signal() as stopped, listen(taps) as server:
         with _exposed(counters, options.metrics) as metrics_url:
             shown = [without_files(url) if options.cert else url for url in server.urls]
             for url in shown:

@@ -20,7 +20,6 @@ from .console import say
 from .groups import grouped
 from .reflecting import connecting, request_metadata
 from .repeated import address_of, repeated
-from .signals import stop_signal
 
 if TYPE_CHECKING:
     from ..tryit.conversation import Place
@@ -62,13 +61,13 @@ def ui(
 async def _serve(
     url: str, options: SessionOptions, auth: str | None, place: Place, port: int, *, open_browser: bool
 ) -> None:
+    from ..aio.signals import stop_signal
     from ..tryit.door import open_door
     from ..tryit.target import Target
 
-    stopped = stop_signal()
     connect = partial(connecting, url, options, data_mime=JSON if _chooses(url) else None)
     target = Target(lambda hook: connect(hook=hook), request_metadata(url, options, auth))
-    async with open_door(target, place, port) as page:
+    async with stop_signal() as stopped, open_door(target, place, port) as page:
         task = asyncio.create_task(target.run())
         try:
             say(f"page on {page}")

@@ -18,7 +18,6 @@ cdef class Stream:
     cdef public Py_ssize_t granted
     cdef public Py_ssize_t credit
     cdef public Py_ssize_t unrequested
-    cdef public double opened
     cdef public bint half_close
 
     @cython.locals(requester=int, responder=int)
@@ -42,7 +41,7 @@ cdef class StreamTable:
     @cython.locals(free=Py_ssize_t)
     cpdef take_id(self)
     @cython.locals(stream=Stream)
-    cpdef Stream open_theirs(self, stream_id, kind, double now)
+    cpdef Stream open_theirs(self, stream_id, kind)
     @cython.locals(number=Py_ssize_t)
     cpdef bint may_be_theirs(self, stream_id)
     cpdef follow(self, Py_ssize_t stream_id)

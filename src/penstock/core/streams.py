@@ -36,13 +36,12 @@ class Stream:
         credit: How many items this side may still send.
         unrequested: Items that arrived without being requested, such as the payload that opens a channel.
             They are subtracted from the next request.
-        opened: When it was opened; only known for the peer's streams.
         half_close: Whether the halves end separately; else the responder's COMPLETE ends both.
 
     """
 
     __slots__ = (
-        "credit", "granted", "half_close", "id", "inbound", "kind", "opened", "ours", "outbound", "unrequested",
+        "credit", "granted", "half_close", "id", "inbound", "kind", "ours", "outbound", "unrequested",
     )  # fmt: skip
 
     def __init__(self, id: int, kind: Kind, ours: bool, half_close: bool = True) -> None:
@@ -59,7 +58,6 @@ class Stream:
         self.granted = 0
         self.credit = 0
         self.unrequested = 0
-        self.opened = 0.0
         self.half_close = half_close
 
     @property
@@ -153,11 +151,10 @@ class StreamTable:
         self._streams[stream_id] = stream
         return stream
 
-    def open_theirs(self, stream_id: int, kind: Kind, now: float) -> Stream:
+    def open_theirs(self, stream_id: int, kind: Kind) -> Stream:
         """Open a stream that the peer has requested."""
         stream = Stream.__new__(Stream)
         stream.begin(stream_id, kind, False, self._half_close)
-        stream.opened = now
         self._streams[stream_id] = stream
         self.remote += 1
         return stream

@@ -9,10 +9,12 @@ cdef class Unfinished:
     cdef object _timers
     cdef double _timeout
     cdef bint _watched
+    cdef bint _ready
     cdef double _grown_at
     cdef readonly Py_ssize_t held
 
-    cpdef update(self, Py_ssize_t held, double now)
+    cpdef update(self, Py_ssize_t held, double now, bint ready=*)
     @cython.locals(due=double)
     cpdef bint overdue(self, double now) except -1
     cpdef drop(self)
+    cdef _count(self, Py_ssize_t held, bint ready)

@@ -1,4 +1,4 @@
-"""The input of a link that is not a whole frame yet: it is counted, and it must grow."""
+"""The input of a link that is not decoded yet: it is counted, and an unfinished frame must grow."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ class Unfinished:
         timeout: Seconds within which the frame must grow.
 
     Attributes:
-        held: The bytes that it takes.
+        held: The bytes that are held.
 
     """
 
-    __slots__ = ("_account", "_grown_at", "_timeout", "_timers", "_watched", "held")
+    __slots__ = ("_account", "_grown_at", "_ready", "_timeout", "_timers", "_watched", "held")
 
     def __init__(self, account: Account, timers: TimerTable, timeout: float) -> None:
         self._account = account
         self._timers = timers
         self._timeout = timeout
-        self._watched = False
+        self._watched = self._ready = False
         # The time of the last read.
         self._grown_at = 0.0
         self.held = 0
 
-    def update(self, held: int, now: float) -> None:
-        """Set the bytes that are held after a read."""
+    def update(self, held: int, now: float, ready: bool = False) -> None:
+        """Set the bytes that are held after a read. With `ready`, they have whole frames, which are decoded later."""
         self._grown_at = now
-        if held != self.held:
-            self._account.book_incomplete(held - self.held)
-            self.held = held
+        if held != self.held or ready != self._ready:
+            self._count(held, ready)
         if held and not self._watched:
             self._watched = True
             self._timers.set(Timer.FRAME, now + self._timeout)
@@ -50,7 +49,7 @@ class Unfinished:
         self._watched = False
         if not self.held:
             return False
-        if self._account.paused:
+        if self._account.paused or self._ready:
             # This side does not read.
             self._grown_at = now
         due = self._grown_at + self._timeout
@@ -62,7 +61,19 @@ class Unfinished:
 
     def drop(self) -> None:
         """Forget the frame, because its link is gone."""
-        self._account.book_incomplete(-self.held)
-        self.held = 0
+        self._count(0, False)
         self._watched = False
         self._timers.stop(Timer.FRAME)
+
+    def _count(self, held: int, ready: bool) -> None:
+        """Count the bytes. Those of whole frames are not incomplete, because this side can release them by itself."""
+        if self._ready:
+            self._account.release(self.held)
+        else:
+            self._account.book_incomplete(-self.held)
+        if ready:
+            self._account.book(held)
+        else:
+            self._account.book_incomplete(held)
+        self.held = held
+        self._ready = ready

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from .bodies import batch_size
 from .decoded import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, Decoded, reason
 from .rows import ITEM_ERRORS
-from .times import check_times, has_times
+from .times import check_times, has_times, in_microseconds
 
 __all__ = ["ArrowDecoder"]
 
@@ -23,12 +23,13 @@ MAX_ITEM_ROWS: Final = 1 << 20
 MAX_ITEM_MESSAGES: Final = 1_000
 """Each costs some microseconds a column, even without rows."""
 
+MAX_SCALES: Final = 38
+"""Digits that a decimal may have to be moved by: as many as Spark's decimals have."""
 _ERRORS: Final = (*ITEM_ERRORS, pa.ArrowException, OSError)
 _BINARY: Final = frozenset({pa.binary().id, pa.large_binary().id, pa.binary(1).id})
 _FAMILIES: Final = (
     (pa.types.is_integer, pa.types.is_integer),
     (pa.types.is_floating, lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind)),
-    (pa.types.is_decimal, pa.types.is_decimal),
     (pa.types.is_boolean, pa.types.is_boolean),
     (pa.types.is_string, lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind)),
     (pa.types.is_binary, lambda kind: kind.id in _BINARY),
@@ -71,8 +72,7 @@ class ArrowDecoder:
         return [(batch.num_rows, self._converted(batch)) for batch in batches]
 
     def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        # Arrow trusts the offsets in a batch until it is asked to validate them.
-        batch.validate(full=True)
+        batch.validate()
         columns = [self._column(batch, field) for field in self._fields]
         return pa.RecordBatch.from_arrays(columns, schema=self._fields)
 
@@ -82,9 +82,11 @@ class ArrowDecoder:
             return pa.nulls(batch.num_rows, field.type)
         if len(found) > 1:
             raise ValueError(f"the item has {len(found)} columns {field.name!r}")
-        column = batch.column(found[0])
+        column = _wanted(batch.column(found[0]), field.type)
+        # Arrow trusts offsets and values until it is asked to validate them. Nobody reads the others.
+        column.validate(full=True)
         if column.type != field.type:
-            column = _plain(column)
+            column = in_microseconds(_plain(column), field.type)
         if column.type != field.type and not _converts(column.type, field.type):
             raise ValueError(f"column {field.name!r} has another type than {field.type}")
         try:
@@ -153,6 +155,34 @@ def _messages(item: pa.Buffer) -> list[pa.ipc.Message]:
     return messages
 
 
+def _wanted(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a column of a received batch, so without an offset, whose structs have the members of a type alone."""
+    if pa.types.is_list(kind) and _is_list(column.type):
+        return _wanted_elements(column, kind)
+    if not pa.types.is_struct(kind) or not pa.types.is_struct(column.type):
+        return column
+    indices = [index for member in kind for index in column.type.get_all_field_indices(member.name)]
+    children = [_wanted(column.field(index), kind.field(column.type.field(index).name).type) for index in indices]
+    fields = [column.type.field(index).with_type(child.type) for index, child in zip(indices, children, strict=True)]
+    return pa.Array.from_buffers(pa.struct(fields), len(column), column.buffers()[:1], children=children)
+
+
+def _wanted_elements(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    elements = _wanted(column.values, kind.value_type)
+    if elements.type == column.type.value_type:
+        return column
+    field = column.type.value_field.with_type(elements.type)
+    if pa.types.is_fixed_size_list(column.type):
+        made, buffers = pa.list_(field, column.type.list_size), 1
+    else:
+        made, buffers = (pa.large_list if pa.types.is_large_list(column.type) else pa.list_)(field), 2
+    return pa.Array.from_buffers(made, len(column), column.buffers()[:buffers], children=[elements])
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
 def _plain(column: pa.Array) -> pa.Array:
     """Return a column without indirection; `ValueError` if that would be too large."""
     if isinstance(column.type, pa.BaseExtensionType):
@@ -176,8 +206,10 @@ def _converts(kind: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_struct(wanted):
         return pa.types.is_struct(kind) and _members_convert(kind, wanted)
     if pa.types.is_list(wanted):
-        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-        return is_list and _converts(kind.value_type, wanted.value_type)
+        return _is_list(kind) and _converts(kind.value_type, wanted.value_type)
+    if pa.types.is_decimal(wanted):
+        # Arrow looks up the power of ten without a check, and an item declares any scale.
+        return bool(pa.types.is_decimal(kind) and abs(kind.scale - wanted.scale) <= MAX_SCALES)
     if pa.types.is_map(wanted):
         is_map = pa.types.is_map(kind)
         return is_map and _converts(kind.key_type, wanted.key_type) and _converts(kind.item_type, wanted.item_type)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,9 +11,9 @@ import pyarrow as pa
 from ..errors import LocalError
 from ..strict_json import strict_json
 from .avro_plans import record_plan
-from .avro_values import Cursor
+from .avro_values import Cursor, Plan
 from .columns import Columns, Elements
-from .rows import RowDecoder
+from .rows import ITEM_ERRORS, RowDecoder
 
 __all__ = ["AvroSchema"]
 
@@ -37,6 +37,9 @@ _LOGICAL: Final = {
 }
 _DECIMAL: Final = "decimal"
 _MAX_PRECISION: Final = 38
+# Confluent's wire format: this byte, and the number of the schema in four bytes.
+_MAGIC: Final = b"\0"
+_FRAMED: Final = 'perhaps it is in Confluent\'s wire format; if so, set "decodeSchemaId" to the number of its schema'
 _ONE_TYPE: Final = {frozenset({"int", "long"}): "long", frozenset({"float", "double"}): "double"}
 """Unions that are one type in Spark."""
 
@@ -47,12 +50,16 @@ class AvroSchema:
     Args:
         text: The schema of the columns, as JSON.
         writer: The schema that the items were written with, if it is another one.
+        schema_id: The number of that schema, which is before each item in Confluent's wire format; None: nothing is.
 
     `LocalError` is raised if a schema is invalid, or allows items that take unbounded time.
 
     """
 
-    def __init__(self, text: bytes, writer: bytes | None = None) -> None:
+    def __init__(self, text: bytes, writer: bytes | None = None, schema_id: int | None = None) -> None:
+        if schema_id is not None and schema_id >= 1 << 32:
+            raise LocalError(f"the number of an Avro schema is {schema_id}; it has 32 bits")
+        self._head = b"" if schema_id is None else _MAGIC + schema_id.to_bytes(4, "big")
         self._schema = _parsed(text)
         self._writer = self._schema if writer is None else _parsed(writer)
         _smallest(_expanded(self._writer))
@@ -79,7 +86,19 @@ class AvroSchema:
         """
         plan = record_plan(_expanded(self._writer), _expanded(self._schema), fields.names)
         blank = [None] * len(fields)
-        return RowDecoder(lambda item: Cursor(item).whole(plan), blank, Columns(fields, Elements()))
+        return RowDecoder(partial(_read, plan, self._head), blank, Columns(fields, Elements()))
+
+
+def _read(plan: Plan, head: bytes, item: bytes) -> list[Any]:
+    """Return the fields of an item."""
+    if not head:
+        try:
+            return Cursor(item).whole(plan)  # type: ignore[no-any-return]
+        except ITEM_ERRORS as error:
+            raise (ValueError(f"{error}; {_FRAMED}") if item.startswith(_MAGIC) else error) from None
+    if not item.startswith(head):
+        raise ValueError("the item does not begin with the number of the schema, in Confluent's wire format")
+    return Cursor(item[len(head) :]).whole(plan)  # type: ignore[no-any-return]
 
 
 def _parsed(text: bytes) -> dict[str, Any]:

@@ -25,6 +25,7 @@ _SCALARS: Final = {
     "string": Kind.STRING,
 }
 _LIMITS: Final = {"int": (-(1 << 31), (1 << 31) - 1), "long": (-(1 << 63), (1 << 63) - 1)}
+_SIZES: Final = {"boolean": 1, "float": 4, "double": 8}
 # Microseconds in a unit.
 _FACTORS: Final = {"millis": 1_000, "micros": 1}
 _DAY: Final = 86_400_000_000
@@ -108,20 +109,29 @@ def _scalars(writer: Any, kind: str, annotated: Any) -> Plan:
 
 
 def _skipping(schema: Any) -> Plan:
-    """Return the plan to read over a value, without regard to its logical type."""
+    """Return the plan to read over a value: where it ends is checked, and nothing else."""
     if isinstance(schema, list):
         return Plan(Kind.UNION, tuple(map(_skipping, schema)))
     kind = _kind(schema)
     if kind in ("record", "error"):
-        inner = tuple(_skipping(field["type"]) for field in schema["fields"])
-        return Plan(Kind.RECORD, inner, slots=(-1,) * len(inner))
+        return _skipping_record([_skipping(field["type"]) for field in schema["fields"]])
     if kind == "array":
         return Plan(Kind.ARRAY, (_skipping(schema["items"]),))
     if kind == "map":
-        return Plan(Kind.MAP, (_skipping(schema["values"]),))
-    if kind in _LIMITS:
-        return _integers(kind, kind, kind)
-    return _scalars(schema, kind, kind)
+        # Avro 1.11, Binary Encoding: the blocks of a map are those of an array of its pairs.
+        return Plan(Kind.ARRAY, (_skipping_record([Plan(Kind.BYTES), _skipping(schema["values"])]),))
+    if kind in _SIZES:
+        return Plan(Kind.FIXED, high=_SIZES[kind])
+    if kind == "fixed":
+        return Plan(Kind.FIXED, high=schema["size"])
+    if kind in ("bytes", "string"):
+        return Plan(Kind.BYTES)
+    low, high = _LIMITS["long"]
+    return Plan(Kind.NULL) if kind == "null" else Plan(Kind.INTEGER, low=low, high=high)
+
+
+def _skipping_record(fields: list[Plan]) -> Plan:
+    return Plan(Kind.RECORD, tuple(fields), slots=(-1,) * len(fields))
 
 
 def _fits(writer: Any, reader: Any) -> bool:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
-import msgspec
 import pyarrow as pa
 
-from ..cbor import cbor_reader
+from ..values.cbor import CborReader, check_installed
+from ..values.forms import BINARY_FORMS
 from .rows import RowDecoder
 from .shapes import Shape
 
 __all__ = ["cbor_decoder"]
 
 
-def cbor_decoder(fields: pa.Schema, unit: str) -> RowDecoder:
-    """Return a decoder of CBOR; `LocalError` if a field has no equivalent. Numbers are timestamps in this unit."""
-    shape = Shape(fields, unit)
-    # Bytes have a type of their own: text is not base64.
-    convert = partial(msgspec.convert, type=shape.row, builtin_types=(bytes,))
-    read = cbor_reader(text_keys=True)
+def cbor_decoder(fields: pa.Schema, unit: str, *, arrays: bool = False) -> RowDecoder:
+    """Return a decoder of CBOR; see :func:`penstock.decoding.json.json_decoder`.
 
-    def load(item: bytes) -> Any:
-        return convert(read(item))
+    Raises:
+        ImportError: The package cbor2 is not installed.
 
-    return RowDecoder(load, shape.row(), shape.columns)
+    """
+    check_installed()
+    shape = Shape(fields, unit, arrays=arrays, whole_floats=True)
+    return shape.decoder(CborReader({**BINARY_FORMS, **shape.forms}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import partial
 from itertools import accumulate, chain
@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .times import check_times
+from .times import check_times, microseconds
 
 __all__ = ["FACTORS", "Attributes", "Columns", "Elements", "Fields", "Get"]
 
@@ -25,6 +25,11 @@ Get = Callable[[Any], Any]
 FACTORS: Final = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 """Microseconds in a unit of time, as a fraction."""
 
+_TIMES: Final = frozenset((datetime, type(None)))
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LOCAL_EPOCH: Final = datetime(1970, 1, 1)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_COARSER: Final = {"s": "second", "ms": "millisecond"}
 # Spark's largest precision.
 _DECIMALS: Final = Context(prec=38, rounding=ROUND_HALF_UP, traps=[InvalidOperation])
 
@@ -153,20 +158,43 @@ def _floats(values: Sequence[Any]) -> pa.Array:
 
 
 def _timestamps(kind: pa.DataType, factor: int, divisor: int, values: Sequence[Any]) -> pa.Array:
-    times = pa.array(
-        [
-            value
-            if value is None or isinstance(value, datetime)
-            else value * factor // divisor
-            if isinstance(value, int)
-            else round(value * factor / divisor)
-            for value in values
-        ],
-        kind,
-    )
+    if _TIMES.issuperset(map(type, values)):
+        found = _since(values, _LOCAL_EPOCH if kind.tz is None else _EPOCH)
+    else:
+        found = pa.array([_number(value, factor, divisor) for value in values], pa.int64())
+    times = found.cast(pa.timestamp("us", kind.tz))
     # An offset may lead out of the years that there are.
     check_times(times)
-    return times
+    return times if times.type == kind else _in_unit(times, kind)
+
+
+def _since(values: Sequence[datetime | None], epoch: datetime) -> pa.Array:
+    """Return microseconds since 1970. Arrow converts spans of time several times faster than times with a zone."""
+    try:
+        spans = [None if value is None else value - epoch for value in values]
+    except TypeError:
+        # A time without an offset is UTC.
+        spans = [None if value is None else _aware(value) - epoch for value in values]
+    return pa.array(spans, pa.duration("us")).cast(pa.int64())
+
+
+def _number(value: Any, factor: int, divisor: int) -> int | None:
+    """Return the microseconds since 1970 of a time, or of a number in a unit."""
+    if value is None or isinstance(value, int):
+        return value if value is None else value * factor // divisor
+    if isinstance(value, datetime):
+        return (_aware(value) - _EPOCH) // _MICROSECOND
+    return microseconds(value, factor, divisor)
+
+
+def _aware(time: datetime) -> datetime:
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+
+
+def _in_unit(times: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return times in another unit than microseconds, without their further digits."""
+    unit = _COARSER.get(kind.unit)
+    return (times if unit is None else pc.floor_temporal(times, unit=unit)).cast(kind)
 
 
 def _offsets(values: Sequence[Any]) -> pa.Int32Array:

@@ -36,10 +36,16 @@ class Encoding:
     """Avro: the schema of the columns. Protobuf: a descriptor set. Others have none."""
     writer_schema: bytes | None = None
     """Avro: the schema that the items were written with; None: the same."""
+    schema_id: int | None = None
+    """Avro: the number of that schema before each item, in Confluent's wire format; None: nothing is before it."""
     message: str = ""
     """Protobuf: the full name of the message."""
     unit: str = "s"
     """JSON, MessagePack, CBOR: the unit of numbers that are timestamps: s, ms, us or ns."""
+    arrays: bool = False
+    """JSON, MessagePack, CBOR: objects are arrays of their members, in the order of the columns."""
+    named_numbers: bool = True
+    """JSON: bare NaN and infinities are numbers."""
 
     @property
     def has_schema(self) -> bool:
@@ -65,13 +71,14 @@ class Encoding:
             module = import_module(f".{self.format}", __package__)
             if self.format == "arrow":
                 return cast("Decoder", module.ArrowDecoder(fields))
-            return cast("Decoder", getattr(module, f"{self.format}_decoder")(fields, self.unit))
+            options = {"arrays": self.arrays} | ({"named_numbers": self.named_numbers} if self.format == "json" else {})
+            return cast("Decoder", getattr(module, f"{self.format}_decoder")(fields, self.unit, **options))
 
     def _with_schema(self) -> AvroSchema | ProtobufSchema:
         if self.format == "avro":
             from .avro import AvroSchema
 
-            return AvroSchema(self.schema, self.writer_schema)
+            return AvroSchema(self.schema, self.writer_schema, self.schema_id)
         from .protobuf import ProtobufSchema
 
         return ProtobufSchema(self.schema, self.message)

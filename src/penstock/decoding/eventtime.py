@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import LocalError
+from ..values.forms import text_time
 from .columns import FACTORS
 from .decoded import Decoded, nulled
-from .times import MAX_TIME, MIN_TIME
+from .times import MAX_TIME, MIN_TIME, divided, microseconds
 
 __all__ = ["EVENT_TIME", "EventTime"]
 
@@ -83,15 +84,16 @@ def _of_numbers(values: pa.Array, unit: str) -> tuple[pa.Array, pa.Array]:
     else:
         limits = [pa.scalar(max(-_MAX_LONG, min(limit, _MAX_LONG))) for limit in (low, high)]
     inside = pc.and_(pc.greater_equal(values, limits[0]), pc.less_equal(values, limits[1])).fill_null(False)
-    scaled = pc.divide(pc.multiply(pc.if_else(inside, values, None), factor), divisor)
+    numbers = pc.if_else(inside, values, None)
     if pa.types.is_floating(values.type):
-        scaled = pc.round(scaled)
-    return scaled.cast(pa.int64()).cast(EVENT_TIME.type), inside
+        found = [None if number is None else microseconds(number, factor, divisor) for number in numbers.to_pylist()]
+        return pa.array(found, EVENT_TIME.type), inside
+    return divided(pc.multiply(numbers, factor).cast(pa.int64()), divisor).cast(EVENT_TIME.type), inside
 
 
 def _of_text(text: str | None) -> datetime | None:
     try:
-        time = None if text is None else datetime.fromisoformat(text)
+        time = None if text is None else datetime.fromisoformat(text_time(text))
     except ValueError:
         return None
     if time is None or time.tzinfo is None:

@@ -16,6 +16,7 @@ from .times import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
+    from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorSet
 
 __all__ = ["ProtobufSchema"]
 
@@ -56,15 +57,12 @@ class ProtobufSchema:
     """
 
     def __init__(self, descriptors: bytes, message: str) -> None:
-        from google.protobuf import descriptor_pb2, descriptor_pool
+        from google.protobuf import descriptor_pb2
         from google.protobuf.message import DecodeError
 
-        pool = descriptor_pool.DescriptorPool()
         try:
-            files = descriptor_pb2.FileDescriptorSet.FromString(descriptors)
-            for file in files.file:
-                pool.Add(file)
-            self._descriptor: Descriptor = pool.FindMessageTypeByName(message)
+            self._files = descriptor_pb2.FileDescriptorSet.FromString(descriptors)
+            self._descriptor: Descriptor = _found(self._files, message)
         except KeyError:
             raise LocalError(f"the descriptor set has no message {message!r}; give its full name") from None
         except (DecodeError, TypeError) as error:
@@ -92,9 +90,48 @@ class ProtobufSchema:
         from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
 
-        message = GetMessageClass(self._descriptor)
-        columns = Columns(fields, _MessageFields(self._descriptor))
+        # Fields that nobody reads are unknown ones, which are not checked.
+        files = _without_others(self._files, self._descriptor, set(fields.names))
+        descriptor = _found(files, self._descriptor.full_name)
+        message = GetMessageClass(descriptor)
+        columns = Columns(fields, _MessageFields(descriptor))
         return RowDecoder(message.FromString, message(), columns, errors=(DecodeError,))
+
+
+def _found(files: FileDescriptorSet, message: str) -> Descriptor:
+    """Return the type of this name. Raises KeyError if there is none, and TypeError if a file is missing."""
+    from google.protobuf.descriptor_pool import DescriptorPool
+
+    pool = DescriptorPool()
+    for file in files.file:
+        pool.Add(file)
+    return pool.FindMessageTypeByName(message)
+
+
+def _without_others(files: FileDescriptorSet, descriptor: Descriptor, names: set[str]) -> FileDescriptorSet:
+    """Return the files with a type that has only these fields."""
+    chosen = type(files)()
+    chosen.CopyFrom(files)
+    message = _definition(chosen, descriptor)
+    for index in reversed(range(len(message.field))):
+        if message.field[index].name not in names:
+            del message.field[index]
+    members = [field for field in message.field if field.HasField("oneof_index")]
+    for index in reversed(range(len(message.oneof_decl))):
+        if all(field.oneof_index != index for field in members):
+            del message.oneof_decl[index]
+            for field in members:
+                field.oneof_index -= field.oneof_index > index
+    return chosen
+
+
+def _definition(files: FileDescriptorSet, descriptor: Descriptor) -> DescriptorProto:
+    """Return the definition of a type in its file."""
+    if descriptor.containing_type is not None:
+        siblings = _definition(files, descriptor.containing_type).nested_type
+    else:
+        siblings = next(file for file in files.file if file.name == descriptor.file.name).message_type
+    return next(each for each in siblings if each.name == descriptor.name)
 
 
 class _MessageFields:

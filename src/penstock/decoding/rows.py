@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ..values.decoder import Decoder
 from .columns import Columns
 from .decoded import Decoded, blocks, nulled, reason
 
@@ -33,6 +34,7 @@ class RowDecoder:
         columns: Builds columns from objects.
         too_deep: Returns at least 0 for an item that is nested too deep for `load`.
         errors: Exceptions of `load`, in addition to those of `ITEM_ERRORS`.
+        decoder: Reads again what `load` refuses or may read wrongly, and raises the same; None: nothing is read again.
 
     """
 
@@ -43,12 +45,14 @@ class RowDecoder:
         columns: Columns,
         too_deep: Callable[[bytes], int] | None = None,
         errors: tuple[type[Exception], ...] = (),
+        decoder: Decoder | None = None,
     ) -> None:
         self._load = load
         self._blank = blank
         self._columns = columns
         self._too_deep = too_deep
         self._errors = (*ITEM_ERRORS, *errors)
+        self._decoder = decoder
 
     def decode(self, items: pa.BinaryArray) -> Iterator[Decoded]:
         """Yield the rows of all items."""
@@ -71,10 +75,23 @@ class RowDecoder:
             try:
                 # On an exception, the list has the objects before it, and the iterator goes on after it.
                 objects.extend(map(self._load, remaining))
-            except self._errors as error:
-                malformed.setdefault(len(objects), reason(error))
-                objects.append(self._blank)
+            except self._errors:
+                objects.append(self._again(items, len(objects), malformed))
+        is_doubtful = None if self._decoder is None else self._decoder.is_doubtful
+        if is_doubtful is not None and is_doubtful(b"".join(items)):
+            for index, item in enumerate(items):
+                if is_doubtful(item):
+                    objects[index] = self._again(items, index, malformed)
         return objects
+
+    def _again(self, items: list[bytes], index: int, malformed: dict[int, str]) -> object:
+        """Return the object of an item that is read again, and empty the item: it is not read a third time."""
+        item, items[index] = items[index], b""
+        try:
+            return self._load(item) if self._decoder is None else self._decoder.again(item)
+        except self._errors as error:
+            malformed.setdefault(index, reason(error))
+            return self._blank
 
     def _leave_out_deep(self, items: list[bytes], malformed: dict[int, str]) -> None:
         """Empty the items that are nested too deep."""

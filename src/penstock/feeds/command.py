@@ -68,8 +68,8 @@ async def _collect(
     runner: Runner = _runner(file, board, workers, log)
     use_threads()
     control = Control()
-    control.listen()
     async with AsyncExitStack() as stack:
+        stack.enter_context(control.listening())
         if url := stack.enter_context(page(board)):
             print(f"status on {url}", flush=True)
         if serve is not None:

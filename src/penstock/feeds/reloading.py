@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from ..aio.signals import handled
 from ..errors import LocalError
 from .file import load
 from .running import Control
@@ -55,10 +56,8 @@ async def follow(path: Path, control: Control, warn: Callable[[str], None] = lam
     Feeds with errors do not make a file invalid. `warn` is called with what is wrong with each, or an empty text.
     """
     wanted = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, wanted.set)
     watch = Watch(path)
-    try:
+    with handled(lambda _: wanted.set(), signal.SIGHUP):
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
@@ -72,5 +71,3 @@ async def follow(path: Path, control: Control, warn: Callable[[str], None] = lam
                     problem = f"all feeds go on as before, because of the new file: {error}"
                     logger.error("%s", problem)
                     warn(problem)
-    finally:
-        loop.remove_signal_handler(signal.SIGHUP)

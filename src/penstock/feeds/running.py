@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
+from ..aio.signals import STOPPING, handled
 from .notify import notify
 
 if TYPE_CHECKING:
@@ -49,11 +50,9 @@ class Control:
         self._file: FeedsFile | None = None
         self._wake = asyncio.Event()
 
-    def listen(self) -> None:
-        """Stop at SIGTERM and SIGINT."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.stop, number)
+    def listening(self) -> AbstractContextManager[None]:
+        """Return a context in which SIGTERM and SIGINT ask to stop."""
+        return handled(self.stop, *STOPPING)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Ask to stop."""

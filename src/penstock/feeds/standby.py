@@ -50,7 +50,11 @@ async def hold(
     Returns:
         The result of the work, when that ends by itself. The group is given up then.
 
+    Raises:
+        ConditionIgnored: The store does not fence collectors.
+
     """
+    from ..objects.probe import ConditionIgnored
     from ..replica.group import HEARTBEATS
     from ..replica.ownership import Superseded
 
@@ -67,6 +71,9 @@ async def hold(
                 await asyncio.sleep(pause)
             delay = min(max(2 * delay, pause), LONGEST_PAUSE)
             group = await _taken(member, lost)
+        except ConditionIgnored:
+            # Waiting does not help, and nobody may collect into this store.
+            raise
         except JournalError as error:
             waiting(str(error))
             if isinstance(error, Superseded):

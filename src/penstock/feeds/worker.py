@@ -44,12 +44,12 @@ async def _work(path: Path, number: int, count: int) -> None:
         return
     use_threads()
     control = Control()
-    control.listen()
     parent = asyncio.ensure_future(_obey(path, reader, control))
     supervisor = Supervisor(_Reports().report, lambda name: worker_of(name, count) == number, on_batch())
-    late = await run_feeds(first, supervisor, control)
-    parent.cancel()
-    leave(late)
+    with control.listening():
+        late = await run_feeds(first, supervisor, control)
+        parent.cancel()
+        leave(late)
 
 
 async def _next(path: Path, reader: asyncio.StreamReader) -> FeedsFile | None:

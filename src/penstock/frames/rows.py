@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
+from ..decoding.times import in_microseconds
 from ..errors import LocalError
 from ..payload import Payload
 
@@ -52,17 +53,11 @@ def _encoder(encoding: str) -> Callable[[Any], bytes]:
         return msgspec.msgpack.encode
     if encoding != "cbor":
         raise LocalError(f"the encoding is {encoding!r}; use json, msgpack, cbor or arrow")
-    try:
-        from cbor2 import dumps
-    except ImportError:
-        raise LocalError("CBOR needs the package cbor2; run: pip install 'penstock[cbor]'") from None
+    from ..values import cbor
 
-    def encode(row: Any) -> bytes:
-        # As in typed data, times and decimals are texts, and keys as well.
-        data: bytes = dumps(msgspec.to_builtins(row, builtin_types=(bytes,), str_keys=True))
-        return data
-
-    return encode
+    # Whether the package is installed should be known before the first row.
+    cbor.encode(None)
+    return cbor.encode
 
 
 def _reader(frame: Any) -> pa.RecordBatchReader:
@@ -97,7 +92,8 @@ def _encoded(part: pa.RecordBatch, schema: pa.Schema, encode: Callable[[Any], by
     try:
         table = pa.Table.from_batches([part])
         if table.schema.types != schema.types:
-            table = table.cast(schema, safe=False)
+            columns = [in_microseconds(column, field.type) for column, field in zip(part.columns, schema, strict=True)]
+            table = pa.Table.from_arrays(columns, part.schema.names).cast(schema, safe=False)
         return list(map(encode, table.to_pylist(maps_as_pydicts="strict")))
     except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as error:
         raise LocalError(f"a row cannot be encoded: {error}; convert the column, or use encoding='arrow'") from None

@@ -262,7 +262,9 @@ class Collector:
         if checkpoint is not None and log.is_replicated:
             # The session may be another collector's by now, which must not lose its connection to this one.
             await write(self.progress, log.confirm)
-        form: dict[str, Any] = {"settings": self._settings, "setup": self._setup, "ssl": self._ssl}
+        # A server that has not answered has begun no stream: a collector that is stopped until then loses nothing.
+        confirm = checkpoint is None and spec_of(parse_url(self._url).protocol).answers
+        form: dict[str, Any] = {"settings": self._settings, "setup": self._setup, "ssl": self._ssl, "confirm": confirm}
         async with connect(self._url, checkpoint=checkpoint, secret=log.token, reconnect=False, **form) as peer:
             try:
                 stream = await self._stream(log, peer, resumed=checkpoint is not None)

@@ -11,6 +11,7 @@ from typing import Final
 
 from ..errors import JournalCorrupt, JournalError, JournalLocked, LocalError
 from . import gaps, retention
+from .asks import Ask
 from .counts import check_span, shown_number
 from .disk import disk_errors, make_folder
 from .gaps import Gap
@@ -18,7 +19,7 @@ from .identity import locked
 from .layout import Extent, check_name, is_served, log_folder
 from .lock import Lock, Owner, owner_of
 from .ports import Coordinator
-from .retention import Committed
+from .retention import Committed, Wait
 from .served import served_coordinator
 
 __all__ = ["FolderCoordinator", "coordinator_of"]
@@ -39,10 +40,17 @@ def coordinator_of(path: str | os.PathLike[str]) -> Coordinator | None:
 
 
 class FolderCoordinator:
-    """Records what readers of a journal in a folder commit and skip; the folder need not exist yet."""
+    """Records what readers of a journal in a folder commit and skip; the folder need not exist yet.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        path: The folder.
+        wait: Waits for the store of a group; see `penstock.journal.retention.commit`.
+
+    """
+
+    def __init__(self, path: str, wait: Wait = Ask.wait) -> None:
         self._path = path
+        self._wait = wait
 
     def cursors(self, source: str) -> dict[str, Committed]:
         """Return the content of each cursor of a log, by the cursor's name; `JournalCorrupt` if one is damaged."""
@@ -50,24 +58,26 @@ class FolderCoordinator:
 
     def commit(self, source: str, cursor: str, position: int, *, query: str | None) -> int:
         """Set a cursor's position; see `penstock.journal.retention.commit`."""
-        return retention.commit(log_folder(self._path, source), cursor, position, query=query, rewind=True)
+        folder = log_folder(self._path, source)
+        return retention.commit(folder, cursor, position, query=query, rewind=True, wait=self._wait)
 
     def trim(self, source: str, cursor: str, position: int, *, query: str | None, retain_bytes: int) -> int:
         """Commit a position, and delete the rows that no reader needs; see `penstock.journal.retention.trim`."""
         folder = log_folder(self._path, source)
-        return retention.trim(folder, position, reader=cursor, query=query, retain_bytes=retain_bytes)
+        return retention.trim(folder, position, reader=cursor, query=query, retain_bytes=retain_bytes, wait=self._wait)
 
     def seek(self, source: str, reader: str, position: int) -> int:
         """Set the position of a reader that belongs to no query, forward or back; it is created if necessary."""
-        return retention.commit(log_folder(self._path, source), check_name(reader, "reader"), position, rewind=True)
+        folder = log_folder(self._path, source)
+        return retention.commit(folder, check_name(reader, "reader"), position, rewind=True, wait=self._wait)
 
     def drop(self, source: str, cursor: str) -> None:
         """Remove one cursor of a reader; see `penstock.journal.retention.drop`."""
-        retention.drop(log_folder(self._path, source), cursor)
+        retention.drop(log_folder(self._path, source), cursor, wait=self._wait)
 
     def forget(self, source: str, reader: str) -> dict[str, Committed | None]:
         """Remove a reader that will not return, so that it holds nothing back."""
-        return retention.forget(log_folder(self._path, source), reader)
+        return retention.forget(log_folder(self._path, source), reader, wait=self._wait)
 
     def cursors_of(self, source: str, reader: str | None) -> dict[str, Committed | None]:
         """Return the content of each cursor of a reader, or of all, by the cursor's name; None for a damaged one."""

@@ -117,11 +117,11 @@ def make_folder(folder: Path, *, fsync: bool = True) -> None:
 
     With `fsync` the names are durable on return: a power cut must not remove a log together with the folder above it.
     """
-    missing = []
-    while not folder.is_dir():
-        missing.append(folder)
+    unsure = []
+    while not folder.is_dir() or (fsync and folder != folder.parent and _may_be_new(folder)):
+        unsure.append(folder)
         folder = folder.parent
-    for each in reversed(missing):
+    for each in reversed(unsure):
         try:
             each.mkdir(mode=0o700)
         except FileExistsError:
@@ -129,8 +129,17 @@ def make_folder(folder: Path, *, fsync: bool = True) -> None:
                 raise
         else:
             each.chmod(0o700)
-            if fsync:
-                sync_folder(each.parent)
+        if fsync:
+            sync_folder(each.parent)
+
+
+def _may_be_new(folder: Path) -> bool:
+    """Return True for an empty folder: whoever made it may have been stopped before its name was durable."""
+    try:
+        # A folder that this user may use, but neither list nor sync, was made by somebody else.
+        return next(folder.iterdir(), None) is None and os.access(folder.parent, os.R_OK)
+    except PermissionError:
+        return False
 
 
 def replace_file(path: Path, data: bytes, *, fsync: bool = True) -> None:

@@ -28,6 +28,7 @@ from urllib.parse import unquote
 from ..errors import LocalError
 
 __all__ = [
+    "ASKS",
     "COMMITTED",
     "DURABLE",
     "GAPS",
@@ -63,6 +64,8 @@ STORE = "_store.json"
 """In the journal's folder: the store of its sealed segments."""
 SERVED = "_served.json"
 """In the journal's folder: the collector that serves it."""
+ASKS = "_asks"
+"""In the journal's folder: what the owner of its group is to store; see `penstock.journal.asks`."""
 UNSYNCED = "_unsynced"
 
 _SOURCE = "source="

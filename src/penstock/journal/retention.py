@@ -14,15 +14,18 @@ rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
 
-from ..errors import JournalCorrupt, JournalMismatch, LocalError
+from ..errors import JournalCorrupt, JournalError, JournalMismatch, LocalError
+from . import asks
+from .asks import Ask
 from .counts import check_count, shown_number
 from .damage import Promise
 from .disk import disk_errors, make_folder, read_file, replace_file
@@ -36,7 +39,9 @@ from .trimming import delete_free, free_segments
 __all__ = [
     "DEFAULT_READER",
     "DEFAULT_RETAIN_BYTES",
+    "MAX_CURSORS",
     "Committed",
+    "Wait",
     "beyond",
     "commit",
     "commits",
@@ -48,10 +53,12 @@ __all__ = [
     "drop",
     "durable_end",
     "forget",
+    "is_cursor",
     "last_commit",
     "logs",
     "reader_of",
     "reset",
+    "restore",
     "trim",
 ]
 
@@ -68,6 +75,9 @@ MAX_CURSORS: Final = 1_000
 """Cursors of a log: each is a file that its writer reads again and again."""
 MAX_CURSOR_CHARS: Final = 192
 """The length of a cursor's name: that of a reader and a query's id, and short enough for a file with a suffix."""
+
+Wait = Callable[[Ask], None]
+"""What waits until a group's store has what was recorded on its owner's machine."""
 
 _PART = "@"
 _MAX_CURSOR_BYTES = 4096
@@ -97,6 +107,15 @@ def reader_of(cursor: str) -> str:
     return check_name(reader, "reader")
 
 
+def is_cursor(name: str) -> bool:
+    """Return True if this is a valid name of a cursor."""
+    try:
+        reader_of(name)
+    except LocalError:
+        return False
+    return True
+
+
 def durable_end(folder: Path, uuid: str) -> int:
     """Return the position after the last durable row of the log with this UUID: readers do not see later ones.
 
@@ -117,10 +136,18 @@ def durable_end(folder: Path, uuid: str) -> int:
     return 0
 
 
-def commit(folder: Path, cursor: str, position: int, *, query: str | None = None, rewind: bool = False) -> int:
+def commit(
+    folder: Path,
+    cursor: str,
+    position: int,
+    *,
+    query: str | None = None,
+    rewind: bool = False,
+    wait: Wait = Ask.wait,
+) -> int:
     """Record that a reader no longer needs rows below `position`; return the recorded position.
 
-    It is durable on return.
+    It is durable on return. In the log of a group, a new reader and a lower position are in the group's store, too.
 
     Args:
         folder: The log's folder.
@@ -128,13 +155,14 @@ def commit(folder: Path, cursor: str, position: int, *, query: str | None = None
         position: A position lower than the recorded one has no effect, unless `rewind` is set.
         query: The query that reads; the name belongs to it from now on.
         rewind: Set the position even if a higher one was committed.
+        wait: Waits until the store of the log's group has what it must have. Another one may let its caller wait.
 
     Raises:
         LocalError: The log ends before the position, the name is not valid, or the log has too many readers.
         JournalMismatch: The name belongs to another query, or the cursor to another log.
         JournalMissing: There is no such log.
         JournalCorrupt: The end of the log is unknown.
-        JournalError: The disk failed.
+        JournalError: The disk failed, or the owner of the log's group does not answer.
 
     """
     position = check_count(position, f"the position of reader {cursor!r}")
@@ -143,7 +171,9 @@ def commit(folder: Path, cursor: str, position: int, *, query: str | None = None
         if recorded is not None and not rewind:
             position = max(position, recorded.position)
         _check_end(folder, log, cursor, position, recorded)
-        _record(folder, log, cursor, position, query, recorded)
+        ask = _record(folder, log, cursor, position, query, recorded)
+    if ask is not None:
+        wait(ask)
     return position
 
 
@@ -187,10 +217,25 @@ def _check_end(folder: Path, log: Identity, cursor: str, position: int, recorded
 
 def _record(
     folder: Path, log: Identity, cursor: str, position: int, query: str | None, recorded: Committed | None
-) -> None:
-    """Write a cursor whose position was compared with the end of the log, unless it says so already."""
+) -> Ask | None:
+    """Write a cursor whose position was compared with the end of the log, unless it says so already.
+
+    It returns what to wait for: a successor that knew a higher position, or no such reader, would remove rows.
+    """
+    reader = reader_of(cursor)
     if recorded is None or recorded.time is None or (recorded.position, recorded.query) != (position, query):
-        _write(folder / COMMITTED / cursor, Committed(position, query, log.uuid, datetime.now(UTC)))
+        binding = recorded is None or recorded.query != query or position < recorded.position
+        with asks.recording(folder, reader, binding=binding):
+            _write(folder / COMMITTED / cursor, Committed(position, query, log.uuid, datetime.now(UTC)))
+    text = f"{folder}: reader {cursor!r} is at {position}"
+    return asks.ask_of(folder, reader, text, partial(_check_recorded, folder, cursor, position, query))
+
+
+def _check_recorded(folder: Path, cursor: str, position: int, query: str | None) -> None:
+    """Check that a cursor still holds these rows for a query, and was not restored as a group had it before."""
+    found = _read(folder / COMMITTED / cursor)
+    if found is None or found.query != query or found.position > position:
+        raise JournalError(f"{folder}: reader {cursor!r} was restored as the log's group knew it; commit again")
 
 
 def _write(path: Path, cursor: Committed) -> None:
@@ -201,8 +246,8 @@ def _write(path: Path, cursor: Committed) -> None:
 
 def reset(folder: Path, cursor: str, position: int) -> None:
     """Set a cursor for a repair, which knows where the log ends; its query stays, if the file is readable."""
-    reader_of(cursor)
-    with locked(folder) as log:
+    reader = reader_of(cursor)
+    with locked(folder) as log, asks.recording(folder, reader, binding=True):
         query = None
         with suppress(JournalCorrupt):
             recorded = _read(folder / COMMITTED / cursor)
@@ -248,15 +293,42 @@ def beyond(folder: Path, log: str, end: int) -> dict[str, Committed]:
     return {name: cursor for name, cursor in found.items() if cursor.position > end}
 
 
-def forget(folder: Path, reader: str) -> dict[str, Committed | None]:
+def restore(folder: Path, found: Mapping[str, Committed]) -> None:
+    """Give a log these cursors, by name, and no others: those that its group has. The caller owns the group."""
+    with locked(folder):
+        for name in _names(folder):
+            if name not in found:
+                _unlink(folder, name)
+        for name, cursor in found.items():
+            path = folder / COMMITTED / name
+            with disk_errors(path, "be written"):
+                make_folder(path.parent, fsync=False)
+                replace_file(path, msgspec.json.encode(cursor) + b"\n", fsync=False)
+
+
+def forget(folder: Path, reader: str, *, wait: Wait = Ask.wait) -> dict[str, Committed | None]:
     """Remove a reader that will not return, so that it holds nothing back, and its name is free.
 
-    It returns what `cursors_of` has returned.
+    It returns what `cursors_of` has returned. `wait` is that of `commit`.
     """
     dropped = cursors_of(folder, reader)
     for name in dropped:
         _remove(folder, name)
+    _wait_for_removal(folder, reader, dropped, wait)
     return dropped
+
+
+def _wait_for_removal(folder: Path, reader: str, names: Collection[str], wait: Wait) -> None:
+    """Wait until a successor does not know these cursors, nor others that were removed before without an answer."""
+    ask = asks.ask_of(folder, reader, f"{folder}: reader {reader!r} is removed", partial(_check_gone, folder, names))
+    if ask is not None:
+        wait(ask)
+
+
+def _check_gone(folder: Path, names: Collection[str]) -> None:
+    for name in names:
+        if (folder / COMMITTED / name).exists():
+            raise JournalError(f"{folder}: reader {name!r} is there again; repeat this if it should not be")
 
 
 def cursors_of(folder: Path, reader: str | None = None) -> dict[str, Committed | None]:
@@ -273,16 +345,27 @@ def _names(folder: Path) -> list[str]:
     return []
 
 
-def drop(folder: Path, cursor: str) -> None:
-    """Remove one cursor of a reader, unless it belongs to a query: `forget` alone removes such a one."""
-    reader_of(cursor)
+def drop(folder: Path, cursor: str, *, wait: Wait = Ask.wait) -> None:
+    """Remove one cursor of a reader, unless it belongs to a query: `forget` alone removes such a one.
+
+    `wait` is that of `commit`.
+    """
+    reader = reader_of(cursor)
     with locked(folder):
         recorded = _read(folder / COMMITTED / cursor)
-        if recorded is not None and recorded.query is None:
+        removed = recorded is not None and recorded.query is None
+        if removed:
             _remove(folder, cursor)
+    _wait_for_removal(folder, reader, [cursor] if removed else [], wait)
 
 
 def _remove(folder: Path, cursor: str) -> None:
+    """Remove a cursor, and tell the owner of the log's group, whatever the name of the file is."""
+    with asks.recording(folder, cursor.partition(_PART)[0], binding=True):
+        _unlink(folder, cursor)
+
+
+def _unlink(folder: Path, cursor: str) -> None:
     path = folder / COMMITTED / cursor
     with disk_errors(path, "be removed"):
         path.unlink(missing_ok=True)
@@ -296,6 +379,7 @@ def trim(
     query: str | None = None,
     retain_rows: int = 0,
     retain_bytes: int = DEFAULT_RETAIN_BYTES,
+    wait: Wait = Ask.wait,
 ) -> int:
     """Commit a reader's position, and delete the segments that are no longer needed.
 
@@ -312,6 +396,7 @@ def trim(
         query: The query that reads; the name belongs to it from now on.
         retain_rows: Rows to keep below the lowest committed position.
         retain_bytes: Bytes to keep below it, in whole segments.
+        wait: As for `commit`.
 
     Returns:
         The position of the first remaining row.
@@ -319,7 +404,7 @@ def trim(
     Raises:
         LocalError: As for `commit`. Nothing is deleted.
         JournalMismatch: The name belongs to another query, or the cursor to another log. Nothing is deleted.
-        JournalError: The disk failed.
+        JournalError: As for `commit`.
 
     """
     position = check_count(position, f"the position of reader {reader!r}")
@@ -335,7 +420,9 @@ def trim(
             positions[reader] = position
             # Segments are deleted before the commit is recorded: on a full disk this makes space for the record.
             first = delete_free(folder, min(positions.values()), retain_rows, retain_bytes)
-        _record(folder, log, reader, position, query, recorded)
+        ask = _record(folder, log, reader, position, query, recorded)
+    if ask is not None:
+        wait(ask)
     return first
 
 

@@ -27,7 +27,7 @@ class Store(Protocol):
 
     @property
     def conditional(self) -> bool:
-        """True if `create` works here."""
+        """False if it is known that `create` does not work here; `penstock.objects.probe` finds out the rest."""
 
     def create(self, name: str, data: Data) -> bool:
         """Write an object unless it exists; return False if it does. Of several callers, exactly one gets True.

@@ -45,6 +45,9 @@ def remote_store(place: Place) -> RemoteStore:
 def _opened(place: Place, retries: Any) -> Any:
     options: Any = {name: value for name, value in place.options.items() if name != "allow_http"}
     insecure = place.options.get("allow_http") == "true" or options.get("endpoint", "").startswith("http://")
+    if place.scheme == "s3":
+        # Objects are deleted one by one, and not every store with S3's protocol knows the request for many.
+        options["disable_bulk_delete"] = True
     client: Any = {**_TIMEOUTS, "allow_http": insecure}
     try:
         return from_url(f"{place.scheme}://{place.path}", client_options=client, retry_config=retries, **options)

@@ -23,6 +23,7 @@ COUNTERS: Final = (
     ("sent_items", "{item}", "Items sent, without requests"),
     ("requests_queued", "{request}", "Requests that had to wait before they were sent"),
     ("requests_repeated", "{request}", "Calls that were sent again because the peer had no place for them"),
+    ("requests_refused", "{request}", "Requests of peers that were refused because of a limit or a missing lease"),
 )
 
 HELD: Final = (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..errors import ProtocolError
-from ..session import Detector, ServerStart, Session
+from ..session import SLICE, Detector, ServerStart, Session
 from ..settings import Settings
 from ..wire.reactivestreams.codec import LAYOUTS, NAMES, Message, Type, encode
 from .session import ReactiveStreamsSession
@@ -60,7 +60,7 @@ class ReactiveStreamsDetector(Detector):
         session = ReactiveStreamsSession.server(self._settings)
         session.identity = self.identity
         session.link_up(self._since)
-        session.receive(data, now)
+        self.more = session.receive(data, now, SLICE)
         return session
 
 

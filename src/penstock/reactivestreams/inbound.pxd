@@ -7,7 +7,7 @@ from ..wire.reactivestreams.codec cimport Items, Message
 from .outbound cimport Outbound
 from .streams cimport Publication, Subscription, Subscriptions, add, spend
 
-cdef int64_t MAX_LATE, UNBOUNDED
+cdef int64_t UNBOUNDED
 cdef int _CALL, _ON_NEXT, _LAST_PART, _SUBSCRIBE
 
 
@@ -18,9 +18,8 @@ cdef class Inbound:
     cdef list _events
     cdef dict _element_sizes
     cdef object _opens
-    cdef object _resets
-    cdef object _stray
-    cdef int64_t _late
+    cdef readonly int64_t ignored
+    cdef readonly int64_t rejected
     cdef int64_t _serial
     cdef Message _annotated
     cdef dict _handlers
@@ -34,17 +33,15 @@ cdef class Inbound:
 
     cpdef message(self, Message message, double now)
     @cython.locals(run=PayloadRun, count=int64_t, demand=int64_t, subscription=Subscription)
-    cpdef items(self, Items items, double now)
-    @cython.locals(late=int64_t)
-    cpdef stray(self, double now, int64_t count=*)
-    cpdef end_subscription(self, Subscription subscription, int64_t late=*)
+    cpdef items(self, Items items)
+    cpdef end_subscription(self, Subscription subscription, bint canceled=*)
     cpdef end_publication(self, Publication publication)
     cpdef cancel(self, Subscription subscription)
     cdef _check_annotated(self, int type, subscriber)
     @cython.locals(subscription=Subscription)
-    cdef Subscription _receiving(self, int type, subscriber, int64_t count, double now)
+    cdef Subscription _receiving(self, int type, subscriber, int64_t count=*)
     @cython.locals(subscription=Subscription)
-    cdef _next(self, Message message, double now)
+    cdef _next(self, Message message)
     cdef _item(self, Subscription subscription, Payload payload)
     cdef _deliver(self, Subscription subscription, Payload payload)
     cdef _overrun(self, Subscription subscription)

@@ -1,11 +1,10 @@
 """Messages of streams: checks each against the state of its stream, and makes events of it.
 
-Messages for ended streams are races and are ignored. They are counted, because a flood of them is an attack.
+Messages for ended streams are races, and are ignored, in whatever number: all elements within the demand may be under
+way when a subscription ends. A flood of them only delays its sender, because ignoring a message takes time as well.
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 from ..account import Account
 from ..core.fragments import Reassembly
@@ -22,14 +21,6 @@ from .publisher import read_publisher
 from .streams import UNBOUNDED, Publication, Subscription, Subscriptions, add, spend
 
 __all__ = ["Inbound"]
-
-RAPID: Final = 1.0
-"""A stream that is canceled within this many seconds after its opening counts as a rapid reset."""
-RATE_SECONDS: Final = 30.0
-MAX_LATE: Final = 1 << 62
-"""An upper bound of late messages; more cannot arrive."""
-CROSSING: Final = 4
-"""Messages of a subscriber that may cross the end of its stream: its cancel, and some requests."""
 
 # Plain integers are compared faster than members of an enumeration.
 _CALL = int(Kind.CALL)
@@ -54,6 +45,8 @@ class Inbound:
         draining: Whether new streams of the peer are rejected.
         peer_closing: Whether the peer has rejected a subscription because it is closing.
         reassembly: The incomplete elements, each by an id of its own.
+        ignored: How many messages without a stream were ignored.
+        rejected: How many subscriptions of the peer were rejected because of a limit.
 
     """
 
@@ -63,9 +56,7 @@ class Inbound:
         self._events = events
         self._element_sizes = dict(settings.element_sizes)
         self._opens = Rate(2 * settings.max_open_rate, 2.0)
-        self._resets = Rate(settings.max_rapid_resets, RATE_SECONDS)
-        self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
-        self._late = 0
+        self.ignored = self.rejected = 0
         self._serial = 0
         # A subscribeMetadata whose subscribe is pending.
         self._annotated: Message | None = None
@@ -100,19 +91,19 @@ class Inbound:
         type = message.type
         self._check_annotated(type, message.subscriber)
         if type == _ON_NEXT:
-            self._next(message, now)
+            self._next(message)
         else:
             handler = self._handlers.get(type)
             if handler is None:
                 raise ProtocolError(f"{NAMES[type]} was sent twice, or by the wrong side")
             handler(message, now)
 
-    def items(self, items: Items, now: float) -> None:
+    def items(self, items: Items) -> None:
         """Process consecutive elements of one stream. Raises the same errors as `message`."""
         run = items.run
         count = len(run)
         self._check_annotated(_ON_NEXT, items.subscriber)
-        subscription = self._receiving(_ON_NEXT, items.subscriber, count, now)
+        subscription = self._receiving(_ON_NEXT, items.subscriber, count)
         if subscription is None:
             return
         demand = subscription.granted
@@ -129,32 +120,22 @@ class Inbound:
         subscription.granted = spend(subscription.granted, count)
         self._events.append(run_received(subscription.id, run))
 
-    def stray(self, now: float, count: int = 1) -> None:
-        """Count messages without a stream. Raises LimitExceeded if there are too many."""
-        late = min(count, self._late)
-        self._late -= late
-        if count > late and self._stray.hit(now, count - late):
-            limit = self._settings.max_stray_frames
-            raise LimitExceeded(f"more than max_stray_frames ({limit}) messages for no stream")
-
-    def end_subscription(self, subscription: Subscription, late: int = 0) -> None:
-        """Remove a subscription of this side; up to `late` messages may still arrive if it was canceled."""
-        self._late = MAX_LATE if late > MAX_LATE - self._late else self._late + late
+    def end_subscription(self, subscription: Subscription, canceled: bool = False) -> None:
+        """Remove a subscription of this side. If it was `canceled`, messages of it may still arrive."""
         for serial in subscription.elements.values():
             self.reassembly.drop(serial)
         subscription.elements.clear()
-        self.subscriptions.end(subscription, late > 0)
+        self.subscriptions.end(subscription, canceled)
 
     def end_publication(self, publication: Publication) -> None:
         """Remove a subscription of the peer."""
-        self._late = min(self._late + CROSSING, MAX_LATE)
         if self.published.pop(publication.id, None) is not None:
             del self.publications[publication.subscriber]
 
     def cancel(self, subscription: Subscription) -> None:
         """Cancel a subscription, and remove it."""
         self._outbound.message(Message(Type.CANCEL, subscription.number))
-        self.end_subscription(subscription, min(subscription.granted, MAX_LATE) + 2)
+        self.end_subscription(subscription, True)
 
     @property
     def open_streams(self) -> int:
@@ -216,10 +197,10 @@ class Inbound:
         if refusal:
             text = text_of(Rejected(message=refusal), self._settings.max_string_bytes)
             self._outbound.message(Message(Type.ON_ERROR, subscriber, 0, text))
-            self.stray(now)
+            self.rejected += 1
             return
         self._last_id -= 1
-        publication = Publication(self._last_id, subscriber, message.number, size, now)
+        publication = Publication(self._last_id, subscriber, message.number, size)
         self.publications[subscriber] = self.published[self._last_id] = publication
         payload = Payload(data, metadata)
         self._events.append(requested(publication.id, Kind.STREAM, route, payload, publication.credit, True))
@@ -238,7 +219,7 @@ class Inbound:
     def _request(self, message: Message, now: float) -> None:
         publication = self.publications.get(message.subscriber)
         if publication is None:
-            self.stray(now)
+            self.ignored += 1
         elif message.number == 0:
             # Reactive Streams 3.9: a demand that is not positive MUST be answered by onError.
             text = b"Reactive Streams 3.9: the demand must be more than 0"
@@ -252,21 +233,18 @@ class Inbound:
     def _cancel(self, message: Message, now: float) -> None:
         publication = self.publications.get(message.subscriber)
         if publication is None:
-            self.stray(now)
+            self.ignored += 1
             return
-        if now - publication.opened < RAPID and self._resets.hit(now):
-            limit = self._settings.max_rapid_resets
-            raise LimitExceeded(f"more than max_rapid_resets ({limit}) streams were canceled as soon as opened")
         self.end_publication(publication)
         self._events.append(Canceled(publication.id, True))
 
     # Messages of publishers.
 
-    def _receiving(self, type: int, subscriber: int, count: int, now: float) -> Subscription | None:
+    def _receiving(self, type: int, subscriber: int, count: int = 1) -> Subscription | None:
         """Return the subscription that messages are for; None if they arrived too late and must be ignored."""
         subscription = self.subscriptions.receiving(subscriber, type)
         if subscription is None:
-            self.stray(now, count)
+            self.ignored += count
         return subscription
 
     def _subscribed(self, message: Message, now: float) -> None:
@@ -276,14 +254,14 @@ class Inbound:
         subscription.element_size = message.number
 
     def _annotate_element(self, message: Message, now: float) -> None:
-        subscription = self._receiving(message.type, message.subscriber, 1, now)
+        subscription = self._receiving(message.type, message.subscriber)
         if subscription is not None:
             if subscription.metadata is not None:
                 raise ProtocolError(f"subscriber {message.subscriber} received metadata twice for one element")
             subscription.metadata = message.data
 
-    def _next(self, message: Message, now: float) -> None:
-        subscription = self._receiving(message.type, message.subscriber, 1, now)
+    def _next(self, message: Message) -> None:
+        subscription = self._receiving(message.type, message.subscriber)
         if subscription is None:
             return
         if subscription.granted == 0:
@@ -315,7 +293,7 @@ class Inbound:
 
     def _part(self, message: Message, now: float) -> None:
         """Process a part of an element. Split messaging: parts are joined in the order of arrival."""
-        subscription = self._receiving(message.type, message.subscriber, 1, now)
+        subscription = self._receiving(message.type, message.subscriber)
         if subscription is None:
             return
         serial = subscription.elements.get(message.number, 0)
@@ -354,7 +332,7 @@ class Inbound:
         return self._serial
 
     def _complete(self, message: Message, now: float) -> None:
-        subscription = self._receiving(message.type, message.subscriber, 1, now)
+        subscription = self._receiving(message.type, message.subscriber)
         if subscription is None:
             return
         if subscription.elements:
@@ -363,7 +341,7 @@ class Inbound:
         self._events.append(Completed(subscription.id))
 
     def _error(self, message: Message, now: float) -> None:
-        subscription = self._receiving(message.type, message.subscriber, 1, now)
+        subscription = self._receiving(message.type, message.subscriber)
         if subscription is not None:
             error = error_of(message.data)
             self.peer_closing = self.peer_closing or (isinstance(error, Rejected) and error.closing)

@@ -8,6 +8,7 @@ from .outbound cimport Outbound
 
 cdef int _GOODBYE
 cdef int NEW, OPENED, DRAINING, LEAVING, CLOSED
+cdef Py_ssize_t ITEMS_OF_MESSAGE
 
 
 @cython.final
@@ -28,7 +29,7 @@ cdef class Link:
     cdef readonly bint greeted
 
     @cython.locals(known=Message)
-    cdef _take(self, message, double now)
+    cdef Py_ssize_t _take(self, message, double now) except -1
     cdef _hello(self, Message message)
     cdef _goodbye(self, Message message)
     cpdef update_timers(self)

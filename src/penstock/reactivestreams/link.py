@@ -36,6 +36,8 @@ ALL_DONE: Final = "all streams are done"
 """The reason in the goodbye of an orderly close."""
 REASON_BYTES: Final = 1_000
 """The maximum size of the reason in goodbye."""
+ITEMS_OF_MESSAGE: Final = 64
+"""Items of a run that take as much time as a message of another kind."""
 _GOODBYE: Final = int(Type.GOODBYE)
 _HELLOS: Final = (int(Type.CLIENT_HELLO), int(Type.SERVER_HELLO))
 
@@ -125,41 +127,50 @@ class Link:
             # reactive-streams-io 0, Closing the connection: state is not reused after reconnecting.
             self._finish(error if error is not None else LinkLost("the peer closed the connection without goodbye"))
 
-    def receive(self, data: bytes, now: float) -> None:
-        """Process bytes from the link, which may end within a message."""
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
+        """Process bytes from the link, which may end within a message. See `Session.receive`."""
         if self.state == CLOSED:
-            return
+            return False
         self._last_received_at = now
         decoder = self._decoder
-        decoder.feed(data)
+        if data:
+            decoder.feed(data)
+        left = frames
+        more = False
         try:
             while self.state != CLOSED:
                 message = decoder.next()
                 if message is None:
                     break
-                self._take(message, now)
+                left -= self._take(message, now)
+                if left <= 0 < frames:
+                    more = decoder.pending > 0
+                    break
         except (ProtocolError, LimitExceeded, SetupRejected) as error:
             if self.state == LEAVING:
                 # Goodbye was already sent.
                 self._finish(None)
             else:
                 self.abort(error)
-        if (decoder.incomplete or self.unfinished.held) and self.state != CLOSED:
-            self.unfinished.update(decoder.incomplete, now)
+        if self.state == CLOSED:
+            return False
+        if more or decoder.incomplete or self.unfinished.held:
+            self.unfinished.update(decoder.pending if more else decoder.incomplete, now, more)
         self.update_timers()
+        return more
 
-    def _take(self, message: Message | Items, now: float) -> None:
-        """Process a message."""
+    def _take(self, message: Message | Items, now: float) -> int:
+        """Process a message; return the number of messages that take as much time."""
         if isinstance(message, Items):
             if self.state != LEAVING:
-                self._inbound.items(message, now)
-            return
+                self._inbound.items(message)
+            return 1 + len(message.run) // ITEMS_OF_MESSAGE
         known = message
         if known.type == _GOODBYE:
             self._goodbye(known)
         elif self.state == LEAVING:
             # Goodbye closed all streams. Messages that the peer sent before it read goodbye are ignored.
-            return
+            return 1
         elif not self.greeted and known.type in _HELLOS:
             self._hello(known)
         else:
@@ -167,6 +178,7 @@ class Link:
             if self._inbound.peer_closing and self._is_client and self.state == OPENED:
                 self.move("close()")
                 self._events.append(Draining())
+        return 1
 
     def handle_timer(self, now: float) -> None:
         """Handle the timers that have expired."""

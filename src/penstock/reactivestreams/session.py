@@ -102,6 +102,16 @@ class ReactiveStreamsSession:
         """The number of open streams."""
         return self._inbound.open_streams
 
+    @property
+    def refused(self) -> int:
+        """How many subscriptions of the peer were refused because of a limit."""
+        return self._inbound.rejected
+
+    @property
+    def ignored(self) -> int:
+        """How many messages of ended streams were ignored."""
+        return self._inbound.ignored
+
     def ask_kinds(self, kind_of: Callable[[str], int | None]) -> None:
         """Do nothing, because all requests are streams."""
 

@@ -42,7 +42,6 @@ cdef class Publication:
     cdef readonly object id
     cdef public int64_t credit
     cdef readonly Py_ssize_t element_size
-    cdef readonly double opened
     cdef public object unsent
     cdef public object unsent_id
     cdef public object next_element

@@ -171,21 +171,19 @@ class Publication:
         id: Its id in events.
         credit: Items that we may still send.
         element_size: The announced fixed size of our items; 0: not fixed.
-        opened: The time at which it was opened.
         unsent: The rest of an element that is sent in parts; None if there is none.
         unsent_id: The number of that element.
         next_element: The number of the next element that is sent in parts.
 
     """
 
-    __slots__ = ("credit", "element_size", "id", "next_element", "opened", "subscriber", "unsent", "unsent_id")
+    __slots__ = ("credit", "element_size", "id", "next_element", "subscriber", "unsent", "unsent_id")
 
-    def __init__(self, id: int, subscriber: int, demand: int, element_size: int, now: float) -> None:
+    def __init__(self, id: int, subscriber: int, demand: int, element_size: int) -> None:
         self.id = id
         self.subscriber = subscriber
         self.credit = demand
         self.element_size = element_size
-        self.opened = now
         self.unsent: memoryview | None = None
         self.unsent_id = 0
         self.next_element = 0

@@ -14,7 +14,9 @@ __all__ = ["Entry", "Ledger"]
 
 NAME: Final = "_received"
 MAX_QUERIES: Final = 1_000
-"""Queries that are remembered. Those with one micro-batch are forgotten first: each batch write has its own name."""
+"""Queries that are remembered."""
+LAST_WRITES: Final = 100
+"""Batch writes among them that are not forgotten before other queries."""
 MAX_BYTES: Final = 1 << 20
 
 
@@ -27,6 +29,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     """The position of its first row."""
     end: int
     """The position after its last row."""
+    single: bool = False
+    """The query is a batch write, which has no other one."""
 
 
 class Ledger:
@@ -63,6 +67,7 @@ class Ledger:
         """Enter a micro-batch. It is on disk when this returns."""
         if self._entries.get(query) == entry:
             return
+        # In the order in which they were entered last.
         entries = {name: known for name, known in self._entries.items() if name != query}
         while len(entries) >= MAX_QUERIES:
             del entries[_least_needed(entries)]
@@ -74,5 +79,10 @@ class Ledger:
 
 
 def _least_needed(entries: dict[str, Entry]) -> str:
-    """Return the query to forget: the oldest one that has only begun, such as a batch write; otherwise the oldest."""
-    return next((query for query, entry in entries.items() if entry.batch == 0), next(iter(entries)))
+    """Return the query to forget: the oldest batch write, unless it is one of the last; otherwise the oldest query.
+
+    A commit whose answer was lost is repeated, so the last batch writes must be known. Later nobody asks for them. A
+    streaming query may come back after any time.
+    """
+    single = [query for query, entry in entries.items() if entry.single]
+    return single[0] if len(single) > LAST_WRITES else next(iter(entries))

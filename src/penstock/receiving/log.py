@@ -54,6 +54,8 @@ class State(msgspec.Struct, array_like=True, frozen=True):
     end: int
     """The position after its last row, when it is complete."""
     done: bool
+    single: bool = False
+    """The query is a batch write."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -137,8 +139,14 @@ class ReceivedLog:
             self._settle()
             return self._known(query, batch)
 
-    def commit(self, query: str, batch: int, stages: Sequence[Stage]) -> Committed:
+    def commit(self, query: str, batch: int, stages: Sequence[Stage], *, single: bool = False) -> Committed:
         """Append the rows of a micro-batch, in this order; do nothing if that has been done.
+
+        Args:
+            query: The query.
+            batch: The number of the micro-batch.
+            stages: Its rows.
+            single: Whether the query is a batch write, which has no other micro-batch.
 
         Raises:
             ApplicationError: A stage is gone or damaged, or named twice.
@@ -150,7 +158,7 @@ class ReceivedLog:
             self._settle()
             known = self._known(query, batch)
             if known is None:
-                known = self._commit(query, batch, stages)
+                known = self._commit(query, batch, stages, single)
             else:
                 self._compare(known, query, batch, stages)
             self.stages.drop_until(query, batch)
@@ -177,12 +185,12 @@ class ReceivedLog:
             return None
         return Committed(last.first, last.end, True) if batch == last.batch else Committed(None, None, True)
 
-    def _commit(self, query: str, batch: int, stages: Sequence[Stage]) -> Committed:
+    def _commit(self, query: str, batch: int, stages: Sequence[Stage], single: bool) -> Committed:
         if len({stage.id for stage in stages}) < len(stages):
             raise Invalid(message=f"the commit of micro-batch {batch} names a stage twice")
         rows = sum(stage.rows for stage in stages)
         first = self._writer.position
-        state = State(query, batch, first, first + rows, True)
+        state = State(query, batch, first, first + rows, True, single)
         try:
             size = sum(self.stages.check(query, batch, stage) for stage in stages)
             if size > BATCH_BYTES:
@@ -235,7 +243,7 @@ class ReceivedLog:
         self._finish(state)
 
     def _finish(self, state: State) -> None:
-        entry = Entry(state.batch, state.first, state.end)
+        entry = Entry(state.batch, state.first, state.end, state.single)
         if self._ledger.last(state.query) != entry:
             self._ledger.enter(state.query, entry)
             with disk_errors(self._plan, "be removed"):

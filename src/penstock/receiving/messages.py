@@ -57,6 +57,8 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The micro-batch."""
     stages: list[Stage]
     """All of its stages, and no others."""
+    single: bool = False
+    """The query is a batch write, which commits nothing else: it need not be remembered for long."""
 
 
 class Committed(msgspec.Struct, frozen=True):

@@ -228,7 +228,9 @@ class Receiver:
         _check_query(wanted.query)
         client = client_of(current_connection())
         with _told():
-            committed = await self._in_turn(client, log.commit, wanted.query, wanted.batch, wanted.stages)
+            committed = await self._in_turn(
+                client, log.commit, wanted.query, wanted.batch, wanted.stages, single=wanted.single
+            )
         return msgspec.json.encode(committed)
 
     async def _abort(self, request: Payload) -> bytes:

@@ -174,7 +174,7 @@ def read(data: bytes) -> Description:
         if form.memory(data) > MAX_MEMORY:
             raise _foreign(f"the answer would take more than {MAX_MEMORY:,} bytes of memory")
         description: Description = _DECODERS[form].decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, Mismatch) as error:
+    except (ValueError, Mismatch) as error:
         raise _foreign(f"the answer is no description: {error}") from None
     if description.version != VERSION:
         raise _foreign(f"its description has version {description.version}, and this Penstock reads {VERSION}")

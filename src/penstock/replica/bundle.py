@@ -16,19 +16,33 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, Final
 
 import msgspec
 import xxhash
 
-from ..errors import JournalCorrupt
-from ..journal.layout import source_of
+from ..errors import JournalCorrupt, LocalError
+from ..journal.layout import check_name, source_of
+from ..journal.retention import MAX_CURSORS, reader_of
 from ..texts import concealed
 
-__all__ = ["MAX_BUNDLE_BYTES", "PREFIX_BYTES", "Bundle", "Header", "Part", "decode", "decode_header", "encode"]
+__all__ = [
+    "MAX_BUNDLE_BYTES",
+    "MAX_POSITION",
+    "PREFIX_BYTES",
+    "Bundle",
+    "Cursor",
+    "Header",
+    "Part",
+    "decode",
+    "decode_header",
+    "encode",
+]
 
-MAGIC: Final = b"penstck1"
+MAGIC: Final = b"penstck2"
+"""The last character is the version of the format."""
 MAX_BUNDLE_BYTES: Final = 256 * 1024 * 1024
 MAX_HEADER_BYTES: Final = 64 * 1024 * 1024
 """10,000 logs in a snapshot, with requests and states of several KiB each."""
@@ -37,7 +51,16 @@ PREFIX_BYTES: Final = 64 * 1024
 
 _LENGTHS: Final = struct.Struct("<8sIQ")
 
-_Position = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+MAX_POSITION: Final = 1 << 62
+_Position = Annotated[int, msgspec.Meta(ge=0, le=MAX_POSITION)]
+
+
+class Cursor(msgspec.Struct, frozen=True, array_like=True):
+    """How far a reader of a log is, as `penstock.journal.retention.Committed` says it."""
+
+    position: _Position
+    query: str | None
+    time: Annotated[datetime, msgspec.Meta(tz=True)] | None
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
@@ -67,6 +90,9 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     it may be deleted before it is in a sealed segment."""
     before: str = ""
     """Why rows are missing before the first row of this bundle, if the record of that may be deleted already."""
+    readers: dict[str, Cursor] | None = None
+    """The readers of the log, by the names of their cursors; in a snapshot, when the log is new, and when they have
+    changed. Without readers it is empty, and not None."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +156,11 @@ def decode_header(data: bytes, name: str) -> tuple[Header, str, int] | None:
     if len(data) < _LENGTHS.size:
         return None
     magic, size, checksum = _LENGTHS.unpack_from(data)
+    if magic[:-1] == MAGIC[:-1] and magic != MAGIC:
+        raise _corrupt(
+            name,
+            f"it has format {magic[-1:].decode('latin-1')!r}, and this version reads format {MAGIC[-1:].decode()!r}",
+        )
     if magic != MAGIC or size > MAX_HEADER_BYTES:
         raise _corrupt(name, "it does not begin like one")
     start = _LENGTHS.size + size
@@ -147,7 +178,21 @@ def decode_header(data: bytes, name: str) -> tuple[Header, str, int] | None:
     sources = [part.source for part in header.parts]
     if len(sources) != len(set(sources)) or any(source_of(f"source={source}") is None for source in sources):
         raise _corrupt(name, "a source in its header is invalid, or is there twice")
+    for part in header.parts:
+        _check_readers(part.readers or {}, name)
     return header, hashlib.sha256(text).hexdigest(), start
+
+
+def _check_readers(readers: Mapping[str, Cursor], name: str) -> None:
+    try:
+        for cursor, content in readers.items():
+            reader_of(cursor)
+            if content.query is not None:
+                check_name(content.query, "query")
+    except LocalError as error:
+        raise _corrupt(name, str(error)) from None
+    if len(readers) > MAX_CURSORS:
+        raise _corrupt(name, f"a log in it has {len(readers)} readers")
 
 
 def decode(data: bytes, name: str) -> Bundle:

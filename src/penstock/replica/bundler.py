@@ -305,6 +305,7 @@ def _joined(one: Update, two: Update) -> Update:
         size=one.part.size + two.part.size,
         identity=two.part.identity if two.part.identity is not None else one.part.identity,
         secret=two.part.secret if two.part.secret is not None else one.part.secret,
+        readers=two.part.readers if two.part.readers is not None else one.part.readers,
         # If the first one has records, then that of a gap after them too.
         before=one.part.before if one.part.size else two.part.before,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import JournalError, JournalLocked
+from ..journal import asks
 from ..journal.journal import Journal
 from ..journal.layout import LOCK, log_folder, segment_name
 from ..journal.lock import Lock
@@ -23,6 +24,7 @@ from .bundle import Part
 from .bundler import INTERVAL, Bundler, State
 from .logs import Logs
 from .ownership import take
+from .readers import ReadersThread
 from .recall import recall
 from .sequence import Sequence
 from .vault import Vault
@@ -102,11 +104,13 @@ class Group:
         # From here on the owner is seen to be alive, however long the rest takes.
         self._bundler = Bundler(owned, interval=member.interval, heartbeat=member.patience / HEARTBEATS, lost=lost)
         try:
+            asks.prepare(member.journal)
             recall(sequence, numbers, parts, member.journal, vault)
             self.logs = Logs(self._bundler, vault, {part.source: part for part in parts})
             for part in parts:
                 if part.gap:
                     self._record_gap(part)
+            self._readers = ReadersThread(member.journal, self.logs.record)
         except BaseException:
             self._bundler.close()
             raise
@@ -167,6 +171,7 @@ class Group:
 
     def close(self) -> None:
         """Write what was submitted, and give the group up, so that another collector need not wait."""
+        self._readers.close()
         self._bundler.close()
 
 

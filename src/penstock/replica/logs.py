@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from itertools import takewhile
+from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from ..journal.storage import LogFolder
 from .bundle import Part
 from .bundler import Bundler
 from .ownership import Update
+from .readers import cursors
 from .restore import extends
 from .vault import Vault
 
@@ -75,7 +77,7 @@ class Logs:
                 "successor cannot read them; collect into another journal"
             )
         for update in _local_rows(log, part.end if part is not None else 0):
-            self._update(update).result()
+            self._update(update, log.folder).result()
 
     def state(self, source: str) -> bytes | None:
         """Return the last recorded state of a log."""
@@ -87,7 +89,26 @@ class Logs:
         sealed = EMPTY if secret is None else self._vault.seal(source, secret)
         with self._lock:
             before = self._parts.get(source) or Part(source, "", 0, 0)
-            return self._put(Update(replace(before, first=before.end, size=0, identity=None, secret=sealed)))
+            part = replace(before, first=before.end, size=0, identity=None, secret=sealed, readers=None)
+            return self._put(Update(part))
+
+    def record(self, source: str, folder: Path) -> Future[None] | None:
+        """Put the readers of a log into the next bundle, as its folder on this machine has them.
+
+        Only one thread may call this. Returns None if the group does not have the log: when it gets it, it gets the
+        readers as they are then.
+        """
+        with self._lock:
+            part = self._parts.get(source)
+            if part is None or not part.uuid:
+                return None
+        # Appends do not wait for this. Readers have only seen rows that were submitted.
+        found = cursors(folder, part.uuid)
+        with self._lock:
+            part = self._parts[source]
+            if part.readers == found:
+                return self._bundler.confirm()
+            return self._put(Update(replace(part, first=part.end, size=0, identity=None, readers=found)))
 
     def confirm(self) -> Future[None]:
         """Find out whether the group belongs to this process."""
@@ -113,11 +134,15 @@ class Logs:
                 part = replace(part, gap=before.gap)
         else:
             part = replace(part, identity=(log.folder / IDENTITY).read_bytes())
-        return self._update(Update(part, append.record.chunks))
+        return self._update(Update(part, append.record.chunks), log.folder)
 
-    def _update(self, update: Update) -> Future[None]:
+    def _update(self, update: Update, folder: Path) -> Future[None]:
         with self._lock:
             before = self._parts.get(update.part.source)
+            if before is None or not before.uuid:
+                # Under the lock: what is recorded later finds the log here.
+                readers = cursors(folder, update.part.uuid)
+                update = Update(replace(update.part, readers=readers), update.content)
             follows = before is None or not before.uuid or before.end == update.part.first
             # After a failure nothing follows, and the bundler says why.
             if not follows and self._bundler.is_open:
@@ -129,8 +154,11 @@ class Logs:
 
     def _put(self, update: Update) -> Future[None]:
         """Submit an update; the caller holds the lock, so that the order of a log's updates is that of its rows."""
-        part = update.part
-        self._parts[part.source] = replace(part, first=part.end, size=0, identity=None, secret=None, before="")
+        part, before = update.part, self._parts.get(update.part.source)
+        readers = part.readers if part.readers is not None or before is None else before.readers
+        self._parts[part.source] = replace(
+            part, first=part.end, size=0, identity=None, secret=None, before="", readers=readers
+        )
         return self._bundler.submit(update)
 
 

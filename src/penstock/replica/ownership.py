@@ -146,11 +146,15 @@ class Ownership:
 
     def _write(self, written: _Written) -> None:
         number = written.header.number
-        if not self._sequence.create(number, written.data):
+        # Creating it is the fence. The look before it is another one, should the store ignore the condition one day.
+        found = self._sequence.header(number)
+        if found is None and not self._sequence.create(number, written.data):
             found = self._sequence.header(number)
-            # The answer to an earlier attempt may have been lost.
-            if found is None or found[1] != written.digest:
-                raise self._superseded(found and found[0])
+            if found is None:
+                raise self._superseded(None)
+        # The answer to an earlier attempt may have been lost.
+        if found is not None and found[1] != written.digest:
+            raise self._superseded(found[0])
         self.number, self._digest, self.logs = number, written.digest, written.logs
         self._snapshot, self._recorded = written.header.snapshot, written.header.floor
         self._hold(written.header)
@@ -190,9 +194,11 @@ def take(
     Raises:
         Superseded: Another process was faster, or the owner is alive. Watch the sequence, and try again later.
         JournalCorrupt: A bundle is damaged.
+        ConditionIgnored: The store does not fence others.
         StoreError: The store does not answer.
 
     """
+    sequence.probe()
     owned = Ownership(sequence, owner or uuid4().hex, key, clock)
     numbers = sequence.numbers()
     if numbers:
@@ -237,6 +243,7 @@ def _condition(logs: Mapping[str, Part], part: Part) -> Part:
         size=0,
         identity=part.identity if part.identity is not None or before is None else before.identity,
         secret=part.secret if part.secret is not None or before is None else before.secret,
+        readers=part.readers if part.readers is not None or before is None else before.readers,
         before="",
     )
 
@@ -245,7 +252,7 @@ def _all_parts(logs: Mapping[str, Part], updates: Sequence[Update]) -> list[Part
     """Return the parts of a snapshot: first those with rows, in the order of their content."""
     fresh = {update.part.source: update.part for update in updates}
     full = {
-        source: replace(part, identity=logs[source].identity, secret=logs[source].secret)
+        source: replace(part, identity=logs[source].identity, secret=logs[source].secret, readers=logs[source].readers)
         for source, part in fresh.items()
     }
     return [*full.values(), *(part for source, part in logs.items() if source not in fresh)]

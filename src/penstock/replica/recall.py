@@ -24,6 +24,7 @@ from ..journal.lock import Lock
 from ..journal.sealed import SealedState, record_store, write_sealed
 from ..objects.ports import Store
 from .bundle import Bundle, Part
+from .readers import restore_readers
 from .restore import Piece, restore
 from .sequence import Sequence
 from .vault import Vault
@@ -69,6 +70,7 @@ def recall(sequence: Sequence, numbers: range, parts: list[Part], journal: Path,
             for part in parts:
                 if part.uuid:
                     restore(log_folder(journal, part.source), part, pieces.get(part.source, ()))
+                    restore_readers(log_folder(journal, part.source), part)
                     _keep_gap(journal, part, spool)
         for part in parts:
             folder = log_folder(journal, part.source)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from ..errors import JournalCorrupt, StoreError
+from ..errors import JournalCorrupt
 from ..journal.layout import check_name
+from ..objects import probe
 from ..objects.ports import Store
 from .bundle import MAX_BUNDLE_BYTES, PREFIX_BYTES, Bundle, Header, decode, decode_header
 
@@ -28,16 +29,12 @@ class Sequence:
         group: The group's name.
 
     Raises:
-        StoreError: The store cannot create an object on the condition that it does not exist.
+        ConditionIgnored: The store is known to have no conditional writes.
 
     """
 
     def __init__(self, store: Store, group: str) -> None:
-        if not store.conditional:
-            raise StoreError(
-                f"{store.uri}: cannot fence collectors, because it has no conditional writes; use a folder, or a URI "
-                "of s3, gs or az"
-            )
+        probe.check_known(store)
         self.store = store
         self.group = check_name(group, "group")
         self.folder = f"{FOLDER}/{group}"
@@ -48,6 +45,10 @@ class Sequence:
     def name(self, number: int) -> str:
         """Return the name of the object of a bundle."""
         return f"{self.folder}/{number:020d}.bundle"
+
+    def probe(self) -> None:
+        """Find out whether `create` fences others: `ConditionIgnored` if not, `StoreError` if that is unclear."""
+        probe.probe(self.store)
 
     def create(self, number: int, data: bytes) -> bool:
         """Write a bundle; return False if another process has written this number."""

@@ -28,6 +28,7 @@ cdef class Inbound:
     cdef public bint draining
     cdef readonly bint peer_closing
     cdef readonly Py_ssize_t held_bytes
+    cdef readonly Py_ssize_t rejected
     cdef public object kind_of
 
     cpdef receive(self, Message message)

@@ -48,6 +48,7 @@ class Inbound:
         draining: Whether a server rejects new streams.
         peer_closing: Whether the server has rejected a stream because it is closing.
         held_bytes: The size of all items that arrived before they were requested.
+        rejected: How many streams of the client were rejected because of a limit.
         kind_of: Returns the kind of a route's handler; None for an unknown route, ANY for one that accepts every kind.
 
     """
@@ -68,6 +69,7 @@ class Inbound:
         self.draining = False
         self.peer_closing = False
         self.held_bytes = 0
+        self.rejected = 0
         self.kind_of: Callable[[str], int | None] = lambda route: None
 
     def receive(self, message: Message) -> None:
@@ -237,6 +239,7 @@ class Inbound:
             return
         limit = self._settings.max_streams
         if self.draining or len(self._streams.by_number) >= limit:
+            self.rejected += 1
             self._streams.finish(name)
             text = f"max_streams ({limit}) streams of this session are open; retry when some have ended"
             text = Rejected.CLOSING if self.draining else text

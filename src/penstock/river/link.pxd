@@ -44,8 +44,8 @@ cdef class Link:
     cdef public bint on_probation
     cdef public bint taken_over
 
-    @cython.locals(deframer=Deframer)
-    cpdef receive(self, bytes data, double now)
+    @cython.locals(deframer=Deframer, left=Py_ssize_t, more=bint)
+    cpdef bint receive(self, bytes data, double now, Py_ssize_t frames=*) except -1
     @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, message=Message)
     cdef Message _decoded(self, Deframer deframer)
     @cython.locals(sequence=Sequence)

@@ -179,23 +179,33 @@ class Link:
 
     # Messages.
 
-    def receive(self, data: bytes, now: float) -> None:
-        """Process bytes from the link, which may end within a message."""
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
+        """Process bytes from the link, which may end within a message. See `Session.receive`."""
         if self.state == DOWN:
             # The link was abandoned and still has input.
-            return
+            return False
         # Any byte counts as life, because a long message takes time.
         self._last_received_at = now
         deframer = self._deframer
-        deframer.feed(data)
+        if data:
+            deframer.feed(data)
+        left = frames
+        more = False
         try:
             while self.state != DOWN and deframer.next():
                 self._receive_message(self._decoded(deframer), deframer.end - deframer.start, now)
+                left -= 1
+                if left == 0:
+                    more = self._deframer.pending > 0
+                    break
         except (ProtocolError, LimitExceeded) as error:
             # River, State Transitions: an invalid message destroys the session.
             self._finish(error)
-        if (deframer.size or self.unfinished.held) and self.state != DOWN:
-            self.unfinished.update(deframer.held, now)
+        if self.state == DOWN:
+            return False
+        if deframer.size or self.unfinished.held:
+            self.unfinished.update(deframer.held, now, more)
+        return more
 
     def progressed(self, now: float) -> None:
         """Record that output left the link, which counts as life: the peer may be waiting for it."""

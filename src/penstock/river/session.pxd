@@ -41,7 +41,8 @@ cdef class RiverSession:
     cdef readonly object next_timer
     cdef readonly object take_output
 
-    cpdef receive(self, bytes data, double now)
+    @cython.locals(more=bint)
+    cpdef bint receive(self, bytes data, double now, Py_ssize_t frames=*) except -1
     @cython.locals(events=list, taken=list, backlog=Backlog)
     cpdef list take_events(self)
     cpdef str _new_id(self)

@@ -123,11 +123,17 @@ class RiverSession:
         """Undo that the session was found for a handshake, which is now rejected."""
 
     requests_left = None  # River has no leases.
+    ignored = None  # River, On the client: messages of unknown streams MUST be discarded silently.
 
     @property
     def durable(self) -> Durable | None:
         """None, because this session ends with its process."""
         return None
+
+    @property
+    def refused(self) -> int:
+        """How many streams of the client were refused because of a limit."""
+        return self._inbound.rejected
 
     @property
     def open_streams(self) -> int:
@@ -173,11 +179,11 @@ class RiverSession:
         if self._state == DRAINING and not self._streams:
             self._finish(None)
 
-    def receive(self, data: bytes, now: float) -> None:
-        """Process bytes from the link, which may end within a message."""
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
+        """Process bytes from the link, which may end within a message. See :meth:`penstock.session.Session.receive`."""
         link = self._link
         is_new = not link.confirmed
-        link.receive(data, now)
+        more = link.receive(data, now, frames)
         if is_new and link.confirmed and self._sessions is not None:
             for other in self._sessions.others(self):
                 other.replaced(now)
@@ -186,6 +192,7 @@ class RiverSession:
             self._events.append(Draining())
         if self._state == DRAINING:
             self._end_if_drained()
+        return more
 
     def handle_timer(self, now: float) -> None:
         """Handle the timers that have expired."""

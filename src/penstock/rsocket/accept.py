@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from ..errors import FrameError, ProtocolError, ResumeRejected
-from ..session import Detector, ServerStart, Session
+from ..session import SLICE, Detector, ServerStart, Session
 from ..settings import Settings
 from ..wire.rsocket.frames import ResumeFrame
 from .codes import Code
@@ -74,7 +74,7 @@ class RSocketDetector(Detector):
         session = self._begin(self._settings, dialect, self._store if dialect.keepalive else None)
         session.identity = self.identity
         session.link_up(self._since)
-        session.receive(self._head, now)
+        self.more = session.receive(self._head, now, SLICE)
         self._head = b""
         return session
 
@@ -126,7 +126,7 @@ class RSocketDetector(Detector):
             self.guessed = True
             self._answer(dialect, Code.REJECTED_RESUME, str(error))
             raise ProtocolError(f"RESUME rejected: {error}") from error
-        session.receive(self._head[end:], now)
+        self.more = session.receive(self._head[end:], now, SLICE)
         self._head = b""
         return session
 

@@ -144,18 +144,16 @@ class Control:
     def frame(self, frame: Frame, now: float) -> SetupRejected | None:
         """Handle a frame of stream 0; return the error if the server rejects the set-up with it.
 
-        Raises LimitExceeded if a frame is too long or there are too many, and ProtocolError for an invalid position or
-        RESUME.
+        Raises LimitExceeded if a frame is too long, and ProtocolError for an invalid position or RESUME.
         """
         if isinstance(frame, ErrorFrame):
-            return self._error(frame, now)
+            return self._error(frame)
         if not self._life.established:
             self.establish()
         if isinstance(frame, KeepaliveFrame):
             self._keepalive(frame)
         elif isinstance(frame, LeaseFrame) and self._leases.requester is not None:
-            # THREATS 32: the last lease is valid. Too many of them end the session.
-            self._strays.stray(now)
+            # THREATS 32: the last lease is valid.
             lease = self._leases.requester.received(frame, now)
             self._events.append(LeaseGranted(lease.requests, lease.ttl, frame.metadata))
         elif frame.type == FrameType.METADATA_PUSH and frame.metadata is not None:
@@ -166,7 +164,7 @@ class Control:
             raise ProtocolError("RESUME came on a connection that is already established")
         else:
             # RSocket 1.0, Handling the Unexpected 9: another SETUP, and all other frames that are invalid here.
-            self._strays.ignored(frame, now)
+            self._strays.ignore(frame)
         return None
 
     def _keepalive(self, frame: KeepaliveFrame) -> None:
@@ -182,19 +180,19 @@ class Control:
         if answer is not None:
             self._outbound.control(answer)
 
-    def _error(self, frame: ErrorFrame, now: float) -> SetupRejected | None:
+    def _error(self, frame: ErrorFrame) -> SetupRejected | None:
         """Handle an error that concerns the connection."""
         code = self._dialect.code_of(frame)
         if code is None:
             # ReactiveSocket 0.0, Error Frame: it concerns a stream.
-            self._strays.stray(now)
+            self._strays.stray()
             return None
         text = f"{name_of(code)}: {text_of(frame.data)}"
         if code in SETUP_CODES:
             # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: only valid for a client that is not yet established.
             if self._life.is_client and not self._life.established:
                 return SetupRejected(f"the server rejected the set-up: {text}", code)
-            self._strays.stray(now)
+            self._strays.stray()
         elif code == Code.CONNECTION_CLOSE and self._streams:
             if self._life.state == OPENED:
                 self._life.move("CONNECTION_CLOSE")

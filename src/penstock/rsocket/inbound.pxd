@@ -28,7 +28,6 @@ cdef class Inbound:
     cdef dict _partials
     cdef readonly Strays strays
     cdef object _opens
-    cdef object _resets
     cdef bint _lenient
     cdef bint _may_follow
     cdef public bint drafts
@@ -47,12 +46,12 @@ cdef class Inbound:
     cpdef run(self, stream_id, PayloadRun run, double now)
     cdef _request(self, stream_id, Frame frame, double now)
     @cython.locals(done=bint, stream=Stream, number=int, credit="long long", route=str, metadata=bytes)
-    cdef _open(self, stream_id, Frame frame, Payload payload, double now)
+    cdef _open(self, stream_id, Frame frame, Payload payload)
     @cython.locals(stream=Stream, flags=int, sending=bint)
     cdef _payload(self, stream_id, Frame frame, double now)
     @cython.locals(sending=bint, metadata=bytes)
     cdef _item(self, Stream stream, Payload payload, bint done)
     @cython.locals(stream=Stream, count="long long")
-    cdef _request_n(self, stream_id, Frame frame, double now)
+    cdef _request_n(self, stream_id, Frame frame)
     @cython.locals(stream=Stream, over=bint)
-    cdef _cancel(self, stream_id, bytes metadata, double now)
+    cdef _cancel(self, stream_id, bytes metadata)

@@ -24,7 +24,7 @@ from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, Fr
 from .codes import Code, error_of
 from .extensions.metadata import Router
 from .lifecycle import OPENED, Lifecycle
-from .strays import RATE_SECONDS, Strays
+from .strays import Strays
 
 __all__ = ["KINDS", "Inbound"]
 
@@ -41,8 +41,6 @@ REFUSALS: Final = tuple(
     text.encode() for text in (NO_LEASE, "more than max_streams (", "streams are opened faster than max_open_rate (")
 )
 """How refusals begin that may be repeated: ReactiveSocket 0.0 has no code for them."""
-RAPID_RESET_SECONDS: Final = 1.0
-"""A stream that the peer opens and cancels within this time counts as a rapid reset."""
 
 # Plain integers, because compiled code compares them for every frame.
 _REQUEST_RESPONSE, _REQUEST_CHANNEL = int(FrameType.REQUEST_RESPONSE), int(FrameType.REQUEST_CHANNEL)
@@ -77,7 +75,6 @@ class Inbound:
         self._partials = strays.partials
         self.strays = strays
         self._opens = Rate(2 * settings.max_open_rate, 2.0)
-        self._resets = Rate(settings.max_rapid_resets, RATE_SECONDS)
         self._max_streams = settings.max_streams
         self._max_metadata_bytes = settings.max_metadata_bytes
         self._max_open_rate = settings.max_open_rate
@@ -90,7 +87,7 @@ class Inbound:
         self._may_follow = self.drafts and not self.first_draft and not life.is_client
 
     def frame(self, frame: Frame, now: float) -> None:
-        """Handle a frame of a stream. Raises LimitExceeded if the session must end because of a flood."""
+        """Handle a frame of a stream. Raises LimitExceeded or ProtocolError if the session must end."""
         stream_id = self._signed_id(frame) if self.first_draft else frame.stream_id
         type = frame.type
         if type == _PAYLOAD:
@@ -98,11 +95,11 @@ class Inbound:
         elif _REQUEST_RESPONSE <= type <= _REQUEST_CHANNEL or type == _REQUEST_SUB:
             self._request(stream_id, frame, now)
         elif type == _REQUEST_N:
-            self._request_n(stream_id, frame, now)
+            self._request_n(stream_id, frame)
         elif type == _CANCEL:
-            self._cancel(stream_id, frame.metadata, now)
+            self._cancel(stream_id, frame.metadata)
         elif type == _ERROR:
-            self._error(stream_id, frame, now)
+            self._error(stream_id, frame)
         elif (
             type == _METADATA_PUSH
             and self.first_draft
@@ -113,14 +110,14 @@ class Inbound:
             self.pushed(stream_id, frame.metadata)
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or an unknown type.
-            self.strays.ignored(frame, now)
+            self.strays.ignore(frame)
             self.strays.interrupt(stream_id)
 
     def run(self, stream_id: int, run: PayloadRun, now: float) -> None:
-        """Handle consecutive complete items of one stream. Raises LimitExceeded as `frame` does."""
+        """Handle consecutive complete items of one stream. Raises as `frame` does."""
         stream = self._streams.get(stream_id)
         if stream is None or stream.inbound != OPEN:
-            self.strays.stray(now, len(run))
+            self.strays.stray(len(run))
             return
         if stream.kind == _CALL or (self._partials and stream_id in self._partials):
             for payload in run.payloads():
@@ -180,7 +177,11 @@ class Inbound:
             self._streams.follow(stream_id)
         if self.drafts and stream_id in self._partials and frame.type == self._partials[stream_id].head.type:
             # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
-            self._continue(stream_id, frame, frame.flags, now)
+            self._continue(stream_id, frame, frame.flags)
+            return
+        if self.drafts and frame.type == _REQUEST_CHANNEL and stream_id in self.strays.refused:
+            # The same, of a request that was refused: the rest must not open a stream.
+            self.strays.ignore_fragment(stream_id, frame)
             return
         # RSocket 1.0, Handling the Unexpected 9.1: a request on a stream that is in use is ignored.
         if (
@@ -188,27 +189,32 @@ class Inbound:
             or self._streams.get(stream_id) is not None
             or (self._partials and stream_id in self._partials)
         ):
-            self.strays.stray(now)
+            self.strays.stray()
             self.strays.interrupt(stream_id)
         elif self.draining and frame.type != _REQUEST_FNF:
             # Nobody would learn that a FIRE was rejected, so it is served until the client closes the link.
-            self.strays.reject(frame, Rejected.CLOSING, now)
+            self.strays.reject(stream_id, frame, Rejected.CLOSING)
         elif self._leases.responder is not None and not self._leases.responder.admit(now):
             # RSocket 1.0, Lease Semantics: a request without a lease MUST be answered by ERROR[REJECTED].
             # Requests that are refused below use the lease too, because the requester has counted them.
-            self.strays.reject(frame, NO_LEASE, now)
-        elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
-            self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
+            self.strays.reject(stream_id, frame, NO_LEASE)
+        elif (self._streams.remote >= self._max_streams and frame.type != _REQUEST_FNF) or len(
+            self._partials
+        ) > self._max_streams:
+            # A FIRE opens no stream, and its loss would be silent. It waits above the session for a slot.
+            self.strays.reject(
+                stream_id, frame, f"more than max_streams ({self._settings.max_streams}) streams are open"
+            )
         elif self._max_open_rate and self._opens.hit(now):
             self.strays.reject(
-                frame, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)", now
+                stream_id, frame, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)"
             )
         elif frame.flags & FOLLOWS:
             self._begin(stream_id, frame, now)
         else:
-            self._open(stream_id, frame, payload_of(frame.data, frame.metadata), now)
+            self._open(stream_id, frame, payload_of(frame.data, frame.metadata))
 
-    def _open(self, stream_id: int, frame: Frame, payload: Payload, now: float) -> None:
+    def _open(self, stream_id: int, frame: Frame, payload: Payload) -> None:
         """Open the stream for a complete request."""
         kind = KINDS[frame.type]
         number = kind
@@ -219,7 +225,7 @@ class Inbound:
             route = self.router.route(metadata)
         except (FrameError, LimitExceeded) as error:
             # Only the request is invalid, so the connection continues.
-            self.strays.stray(now)
+            self.strays.stray()
             if number != _FIRE:
                 self._outbound.error(stream_id, Code.INVALID, str(error).encode())
             return
@@ -233,7 +239,7 @@ class Inbound:
             # RSocket 1.0, REQUEST_STREAM Frame: the initial request-n MUST be more than 0.
             self._outbound.error(stream_id, Code.INVALID, b"initial request-n must be more than 0")
             return
-        stream = self._streams.open_theirs(stream_id, kind, now)
+        stream = self._streams.open_theirs(stream_id, kind)
         stream.credit = credit
         if number == _CHANNEL:
             # The payload that opens a channel is its first item, and counts as a requested one.
@@ -253,11 +259,11 @@ class Inbound:
         if not flags & NEXT and (flags & COMPLETE or self._lenient) and (frame.data or frame.metadata is not None):
             flags |= NEXT
         if self._partials and stream_id in self._partials:
-            self._continue(stream_id, frame, flags, now)
+            self._continue(stream_id, frame, flags)
             return
         stream = self._streams.get(stream_id)
         if stream is None or stream.inbound != OPEN:
-            self.strays.stray(now)
+            self.strays.ignore_fragment(stream_id, frame)
         elif flags & FOLLOWS:
             if stream.granted == 0:
                 self.strays.overrun(stream)
@@ -277,7 +283,7 @@ class Inbound:
                 self._events.append(Canceled(stream_id, True))
         else:
             # RSocket 1.0, PAYLOAD Frame: one of NEXT and COMPLETE must be set.
-            self.strays.stray(now)
+            self.strays.stray()
 
     def _item(self, stream: Stream, payload: Payload, done: bool) -> None:
         """Deliver a complete item."""
@@ -319,13 +325,16 @@ class Inbound:
             return True
         return False
 
-    def _continue(self, stream_id: int, frame: Frame, flags: int, now: float) -> None:
+    def _continue(self, stream_id: int, frame: Frame, flags: int) -> None:
+        dropped = False
         try:
             self._reassembly.add(stream_id, frame.metadata, frame.data)
         except LimitExceeded as error:
             self.strays.drop_partial(stream_id, error)
-            return
-        if self._check_metadata(stream_id):
+            dropped = True
+        if dropped or self._check_metadata(stream_id):
+            if not flags & FOLLOWS:
+                self.strays.refused.pop(stream_id, None)
             return
         if flags & FOLLOWS:
             self.strays.enforce_limits()
@@ -336,7 +345,7 @@ class Inbound:
         if head.type != _PAYLOAD:
             # COMPLETE of a REQUEST_CHANNEL is in its last fragment; some peers set it in the first.
             head.flags |= flags & COMPLETE
-            self._open(stream_id, head, payload, now)
+            self._open(stream_id, head, payload)
             return
         stream = self._streams.get(stream_id)
         if stream is not None and stream.inbound == OPEN:
@@ -344,10 +353,10 @@ class Inbound:
 
     # Signals.
 
-    def _request_n(self, stream_id: int, frame: Frame, now: float) -> None:
+    def _request_n(self, stream_id: int, frame: Frame) -> None:
         stream = self._streams.get(stream_id)
         if stream is None or stream.outbound != OPEN or stream.kind == _CALL:
-            self.strays.stray(now)
+            self.strays.stray()
             self.strays.interrupt(stream_id)
         elif frame.request_n < 1:
             # RSocket 1.0, REQUEST_N Frame: the value MUST be more than 0.
@@ -357,27 +366,24 @@ class Inbound:
             stream.credit = add(stream.credit, count)
             self._events.append(CreditGranted(stream_id, count))
 
-    def _cancel(self, stream_id: int, metadata: bytes | None, now: float) -> None:
+    def _cancel(self, stream_id: int, metadata: bytes | None) -> None:
         stream = self._streams.get(stream_id)
         if stream is None:
             if stream_id in self._partials:
                 # RSocket 1.0, Fragmentation: CANCEL may arrive before the last fragment.
                 self._reassembly.drop(stream_id)
-            self.strays.stray(now)
+            self.strays.stray()
             return
-        if not stream.ours and now - stream.opened < RAPID_RESET_SECONDS and self._resets.hit(now):
-            limit = self._settings.max_rapid_resets
-            raise LimitExceeded(f"more than max_rapid_resets ({limit}) streams were canceled as soon as opened")
         over = stream.end(_CANCELED, False)
         if over:
             self.strays.remove_stream(stream)
         self._events.append(Canceled(stream_id, over, metadata))
 
-    def _error(self, stream_id: int, frame: Frame, now: float) -> None:
+    def _error(self, stream_id: int, frame: Frame) -> None:
         stream = self._streams.get(stream_id)
         if stream is None or not isinstance(frame, ErrorFrame):
             self._reassembly.drop(stream_id)
-            self.strays.stray(now)
+            self.strays.stray()
             return
         code = frame.code
         if self.first_draft and (frame.data == Rejected.CLOSING.encode() or frame.data.startswith(REFUSALS)):

@@ -14,6 +14,7 @@ from .strays cimport Strays
 cdef int _FIRST_COUNTED, _LAST_COUNTED
 cdef int NEW, DRAINING, CLOSED
 cdef int DOWN, HANDSHAKING, UP
+cdef Py_ssize_t RUN_ITEMS, ITEMS_OF_FRAME
 
 
 @cython.final
@@ -33,11 +34,12 @@ cdef class Link:
     cdef readonly int state
     cdef readonly Unfinished unfinished
 
-    cpdef receive(self, bytes data, double now)
+    @cython.locals(left=Py_ssize_t, more=bint)
+    cpdef bint receive(self, bytes data, double now, Py_ssize_t frames=*) except -1
     cdef _after(self)
     @cython.locals(
         deframer=Deframer, codec=Codec, buffer=bytes, start=Py_ssize_t, life=Lifecycle, run=PayloadRun, frame=Frame
     )
-    cdef _receive_frame(self, double now)
+    cdef Py_ssize_t _receive_frame(self, double now) except -1
     cdef bint _handshake_frame(self, Frame frame, double now) except -1
     cdef bint _is_repeated(self, long long size) except -1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from ..core.halves import MAX_REQUEST_N
 from ..core.link_losses import LinkLosses
 from ..core.replay import Replay
 from ..core.timers import Timer
@@ -23,6 +22,10 @@ from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, Lifecycle
 __all__ = ["TRANSITIONS", "Link", "LinkState"]
 
 SHORT_LINK_SECONDS: Final = 1.0
+RUN_ITEMS: Final = 2_048
+"""Items of a run, so that the plain build decodes one within a turn of the loop."""
+ITEMS_OF_FRAME: Final = 64
+"""Items of a run that take as much time as a frame of another kind."""
 
 
 class LinkState(IntEnum):
@@ -122,25 +125,34 @@ class Link:
         elif Timer.EXPIRY not in self._timers:
             self._timers.set(Timer.EXPIRY, now + self._settings.resume_timeout)
 
-    def receive(self, data: bytes, now: float) -> None:
-        """Handle received bytes, which may be split anywhere."""
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
+        """Handle received bytes, which may be split anywhere. See :meth:`penstock.session.Session.receive`."""
         if self._life.state == CLOSED:
-            return
+            return False
         self._keepalive.last_received_at = now
-        self._deframer.feed(data)
+        if data:
+            self._deframer.feed(data)
+        left = frames
+        more = False
         try:
             while self._deframer.next():
-                self._receive_frame(now)
+                left -= self._receive_frame(now)
                 if self._life.state == CLOSED:
-                    return
+                    return False
+                if left <= 0 < frames:
+                    more = self._deframer.pending > 0
+                    break
         except SetupRejected as error:
             self._control.abort(error, error.code if isinstance(error.code, int) else Code.INVALID_SETUP)
         except (ProtocolError, LimitExceeded, ResumeRejected) as error:
             # THREATS 2: bytes that do not begin with a frame end the session.
             self._control.abort(error, Code.CONNECTION_ERROR if self._life.state != NEW else Code.INVALID_SETUP)
-        if (self._deframer.size or self.unfinished.held) and self._life.state != CLOSED:
-            self.unfinished.update(self._deframer.held, now)
+        if self._life.state == CLOSED:
+            return False
+        if self._deframer.size or self.unfinished.held:
+            self.unfinished.update(self._deframer.held, now, more)
         self._after()
+        return more
 
     def progressed(self, now: float) -> None:
         """Record that waiting output has left the link: the peer could not answer before."""
@@ -186,21 +198,26 @@ class Link:
 
     # Frames.
 
-    def _receive_frame(self, now: float) -> None:
-        """Handle the current frame of the deframer, or the run of frames that begins with it."""
+    def _receive_frame(self, now: float) -> int:
+        """Handle the current frame of the deframer, or the run of frames that begins with it.
+
+        Returns:
+            The number of frames that take as much time.
+
+        """
         deframer = self._deframer
         codec = self._codec
         buffer = deframer.buffer
         start = deframer.start
         life = self._life
         if self.state == UP and self._repeated == 0:
-            run = codec.scan_run(deframer, MAX_REQUEST_N)
+            run = codec.scan_run(deframer, RUN_ITEMS)
             if run is not None:
                 if not life.established:
                     self._control.establish()
                 life.received += deframer.end - start - codec.prefix_bytes * (len(run) - 1)
                 self._inbound.run(codec.stream_id(buffer, start), run, now)
-                return
+                return 1 + len(run) // ITEMS_OF_FRAME
         try:
             frame = codec.decode(buffer, start, deframer.end)
         except FrameError as error:
@@ -211,20 +228,21 @@ class Link:
             stream_id = codec.stream_id(buffer, start)
             if self.state == UP and stream_id and _FIRST_COUNTED <= codec.type(buffer, start) <= _LAST_COUNTED:
                 self._is_repeated(deframer.end - start)
-            self._strays.stray(now)
-            return
+            self._strays.stray()
+            return 1
         if self.state != UP and self._handshake_frame(frame, now):
-            return
+            return 1
         if frame.stream_id == 0:
             refusal = self._control.frame(frame, now)
             if refusal is not None:
                 self._set_up_refused(refusal, now)
-            return
+            return 1
         if not life.established:
             self._control.establish()
         if _FIRST_COUNTED <= frame.type <= _LAST_COUNTED and self._is_repeated(deframer.end - start):
-            return
+            return 1
         self._inbound.frame(frame, now)
+        return 1
 
     def _is_ignored(self, error: FrameError, buffer: bytes, start: int) -> bool:
         """Return whether the frame at `start` is ignored whatever its fields are, so that they may be malformed.
@@ -347,7 +365,7 @@ class Link:
                 handshake.restart = True
                 self._relink(rejected, now)
         else:
-            self._strays.stray(now)
+            self._strays.stray()
 
     def _can_begin_again(self) -> bool:
         """Return whether all output of the session can be sent again."""

@@ -37,7 +37,7 @@ cdef class RSocketSession:
     cdef public bint link_wanted
     cdef public bytes identity
 
-    cpdef receive(self, bytes data, double now)
+    cpdef bint receive(self, bytes data, double now, Py_ssize_t frames=*) except -1
     cpdef list take_output(self)
     @cython.locals(events=list, taken=list)
     cpdef list take_events(self)

@@ -126,9 +126,9 @@ class RSocketSession:
         """Resume over a new link. See :meth:`penstock.rsocket.link.Link.resume`."""
         self._link.resume(frame, now)
 
-    def receive(self, data: bytes, now: float) -> None:
-        """Handle received bytes, which may be split anywhere."""
-        self._link.receive(data, now)
+    def receive(self, data: bytes, now: float, frames: int = 0) -> bool:
+        """Handle received bytes, which may be split anywhere. See :meth:`penstock.session.Session.receive`."""
+        return self._link.receive(data, now, frames)
 
     def progressed(self, now: float) -> None:
         """Record that waiting output has left the link."""
@@ -180,6 +180,16 @@ class RSocketSession:
     def open_streams(self) -> int:
         """How many streams are open on both sides."""
         return len(self._streams)
+
+    @property
+    def refused(self) -> int:
+        """How many requests were rejected because of a limit, or without a lease."""
+        return self._strays.rejected
+
+    @property
+    def ignored(self) -> int:
+        """How many frames were ignored."""
+        return self._strays.ignored
 
     def ask_kinds(self, kind_of: Callable[[str], int | None]) -> None:
         """Do nothing, because requests contain their kind."""
@@ -297,7 +307,6 @@ class RSocketSession:
         stream = self._streams.get(stream_id)
         if stream is not None and stream.inbound == OPEN:
             self._outbound.cancel(stream_id, metadata)
-            self._strays.expect_late(stream)
             self._end(stream, _CANCELED)
 
     def credit(self, stream_id: int) -> int:
@@ -389,11 +398,7 @@ class RSocketSession:
         return stream
 
     def _end(self, stream: Stream, signal: int) -> None:
-        receiving = stream.inbound == OPEN
         if stream.end(signal, True):
-            if receiving and signal == _COMPLETE:
-                # Without half-close, the requester may send items until it receives COMPLETE.
-                self._strays.expect_late(stream)
             self._strays.remove_stream(stream)
             if self._life.state == DRAINING:
                 self._control.close_if_done()

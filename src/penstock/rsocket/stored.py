@@ -14,11 +14,9 @@ import msgspec
 
 from ..core.halves import OPEN
 from ..core.replay import Replay
-from ..core.streams import Stream
 from ..core.write_ahead import Logged, WriteAhead, digest
 from ..errors import ResumeRejected, SessionStoreError, SetupRejected
 from ..events import Event
-from ..kinds import Kind
 from ..payload import Payload
 from ..session import Run, SessionLog, SessionLogs
 from ..settings import Settings
@@ -97,16 +95,12 @@ class StoredSession(RSocketSession):
         outbound = self._outbound
         if state == PARTIAL:
             outbound.error(stream_id, Code.REJECTED, NEVER_BEGUN)
+            self._strays.ignore_rest(stream_id)
         elif state & SENDING:
             outbound.error(stream_id, Code.CANCELED, RESTARTED)
         else:
             # RSocket 1.0, Request Channel: a side that has completed may only cancel.
             outbound.cancel(stream_id)
-        if state & RECEIVING:
-            # The peer may send more before it learns of the end.
-            stream = Stream(stream_id, Kind.CHANNEL, not self._streams.may_be_theirs(stream_id))
-            stream.granted = self._settings.max_credit
-            self._strays.expect_late(stream)
 
     def resume(self, frame: ResumeFrame, now: float) -> None:
         """Resume the session over a new link. See :meth:`penstock.rsocket.link.Link.resume`."""

@@ -14,17 +14,18 @@ cdef int _FAIL
 @cython.final
 cdef class Strays:
     cdef list _events
-    cdef object _late
     cdef Leases _leases
     cdef Outbound _outbound
     cdef object _settings
-    cdef object _stray
     cdef StreamTable _streams
     cdef readonly object reassembly
     cdef readonly dict partials
+    cdef readonly dict refused
+    cdef readonly Py_ssize_t ignored
+    cdef readonly Py_ssize_t rejected
 
-    cpdef stray(self, double now, Py_ssize_t count=*)
-    cpdef expect_late(self, Stream stream)
+    cpdef stray(self, Py_ssize_t count=*)
+    cpdef ignore_fragment(self, stream_id, Frame frame)
     cpdef remove_stream(self, Stream stream)
     cpdef refuse(self, Stream stream, int code, error)
     cpdef overrun(self, Stream stream)

@@ -1,29 +1,22 @@
-"""Unexpected frames: they are counted and ignored, or answered with an error, if possible on their stream only.
+"""Unexpected frames: they are ignored, or answered with an error, if possible on their stream only.
 
-RSocket 1.0, Handling the Unexpected: a frame that is invalid in the current state is ignored. It is counted,
-because many of them are an attack.
+RSocket 1.0, Handling the Unexpected: a frame that is invalid in the current state MUST be ignored, in whatever number:
+all items within the credit may be under way when this side ends a stream. Ignoring a frame takes time, as handling one
+does, so a flood of them only delays its sender.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 from ..core.fragments import Reassembly
-from ..core.halves import Signal, add
-from ..core.rates import Rate
+from ..core.halves import Signal
 from ..core.streams import Stream
 from ..errors import LimitExceeded, ProtocolError
 from ..events import Failed
-from ..wire.rsocket.frames import IGNORE, Frame, FrameType
+from ..wire.rsocket.frames import FOLLOWS, IGNORE, Frame, FrameType
 from .codes import Code
 from .lifecycle import Lifecycle
 
-__all__ = ["RATE_SECONDS", "Strays"]
-
-RATE_SECONDS: Final = 30.0
-"""Seconds over which floods are counted."""
-STRAY_BYTES: Final = 4096
-"""For each of these many bytes, an ignored frame counts as one more frame."""
+__all__ = ["Strays"]
 
 # Plain integers, as `Stream.end` requires, and frames have them.
 _FAIL, _EXT = int(Signal.FAIL), int(FrameType.EXT)
@@ -33,8 +26,11 @@ class Strays:
     """Handles unexpected frames on the streams of a session.
 
     Attributes:
+        ignored: How many frames were ignored.
+        rejected: How many requests were rejected because of a limit, or without a lease.
         reassembly: Incomplete items.
         partials: The same items by stream.
+        refused: The streams of requests that were refused before their last fragment.
 
     """
 
@@ -44,38 +40,29 @@ class Strays:
         self._outbound = life.outbound
         self._events = life.events
         self._leases = life.leases
-        self._late = 0
-        self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
+        self.ignored = 0
+        self.rejected = 0
         self.reassembly = Reassembly(settings, life.account)
         self.partials = self.reassembly.partials
+        self.refused: dict[int, None] = {}
 
     # Invalid frames.
 
-    def stray(self, now: float, count: int = 1) -> None:
-        """Ignore frames that are invalid in the current state. Raises LimitExceeded if there are too many of them."""
-        if self._late >= count:
-            self._late -= count
-        elif self._stray.hit(now, count):
-            raise LimitExceeded(f"more than max_stray_frames ({self._settings.max_stray_frames}) frames for no stream")
+    def stray(self, count: int = 1) -> None:
+        """Ignore frames that are invalid in the current state (THREATS 42)."""
+        self.ignored += count
 
-    def ignored(self, frame: Frame, now: float) -> None:
-        """Ignore a frame whose type is invalid here. A large one counts as several (THREATS 14).
-
-        Raises LimitExceeded as `stray` does, and ProtocolError for an extension that must not be ignored.
-        """
+    def ignore(self, frame: Frame) -> None:
+        """Ignore a frame whose type is invalid here. Raises ProtocolError for an extension that must not be ignored."""
         if frame.type == _EXT and not frame.flags & IGNORE:
             # RSocket 1.0, Frame Header Format: a frame that is not understood is ignored only if IGNORE is set.
             raise ProtocolError("an extension frame without the flag IGNORE is not supported")
-        self.stray(now, 1 + len(frame.data) // STRAY_BYTES)
+        self.stray()
 
     def interrupt(self, stream_id: int) -> None:
         """Reject a request whose fragments are interrupted by another frame (THREATS 50)."""
         if stream_id in self.partials and self._streams.get(stream_id) is None:
             self.drop_partial(stream_id, ProtocolError("the request's fragments were interrupted by another frame"))
-
-    def expect_late(self, stream: Stream) -> None:
-        """Allow the items that the peer may send on a stream before it receives our CANCEL."""
-        self._late = add(self._late, stream.granted)
 
     def remove_stream(self, stream: Stream) -> None:
         """Remove a stream that has ended."""
@@ -89,7 +76,6 @@ class Strays:
         """End a stream because the peer violated the protocol, and inform both sides."""
         if stream.only_canceled:
             self._outbound.cancel(stream.id)
-            self.expect_late(stream)
         else:
             self._outbound.error(stream.id, code, str(error).encode())
         self.fail(stream, error)
@@ -102,12 +88,14 @@ class Strays:
                 LimitExceeded(f"an item's fragments took longer than {self._settings.reassembly_timeout:g} s"),
             )
 
-    def reject(self, frame: Frame, why: str, now: float) -> None:
-        """Reject a request. Raises LimitExceeded if there are too many of them."""
-        self.stray(now)
+    def reject(self, stream_id: int, frame: Frame, why: str) -> None:
+        """Reject a request. Any number of them is answered (THREATS 107)."""
+        self.rejected += 1
+        if frame.flags & FOLLOWS:
+            self.ignore_rest(stream_id)
         # A fire has no response.
         if frame.type != FrameType.REQUEST_FNF:
-            self._outbound.error(frame.stream_id, Code.REJECTED, why.encode())
+            self._outbound.error(stream_id, Code.REJECTED, why.encode())
 
     def overrun(self, stream: Stream) -> None:
         """End a stream on which more items arrived than were requested."""
@@ -145,6 +133,19 @@ class Strays:
             self.refuse(stream, Code.INVALID, error)
         else:
             self._outbound.error(stream_id, code, str(error).encode())
+            self.ignore_rest(stream_id)
+
+    def ignore_rest(self, stream_id: int) -> None:
+        """Ignore the fragments that follow of a refused request. Of too many such requests, the oldest is forgotten."""
+        self.refused[stream_id] = None
+        if len(self.refused) > self._settings.max_streams:
+            del self.refused[next(iter(self.refused))]
+
+    def ignore_fragment(self, stream_id: int, frame: Frame) -> None:
+        """Ignore a fragment of a refused request. After the last one, its stream may be used again."""
+        self.stray()
+        if not frame.flags & FOLLOWS:
+            self.refused.pop(stream_id, None)
 
     def fail(self, stream: Stream, error: Exception) -> None:
         """End a stream after an error of the peer."""

@@ -1,1 +1,1 @@
-"""Types and JSON Schema: reading, writing and validating data. May import top files and msgspec."""
+"""Types and JSON Schema: reading, writing and validating data. May import the top files, `values` and msgspec."""

@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from ..errors import LocalError, Mismatch
+from ..values.decoder import ERRORS, Decoder, Hook
 from .contents import Found, check_supported, contents, shown_type
 from .foreign import MAX_MESSAGE_CHARACTERS, MAX_PROBLEMS, Validator, pointer
 from .formats import FORMATS, JSON, Format
@@ -53,29 +54,28 @@ class Converter:
 
     """
 
-    __slots__ = ("_decoder", "_decoders", "_model", "_validator", "wanted", "write")
+    __slots__ = ("_decoders", "_model", "_read", "_validator", "wanted", "write")
 
     def __init__(self, wanted: Any) -> None:
         self.wanted = wanted
         self._model: Model | None = None
-        self._decoder: Callable[[Format], Any]
+        # The type that msgspec reads, and what reads the rest.
+        self._read: tuple[Any, Hook | None] = (Any, None)
         self.write: Callable[[Format, Any], bytes] = Converter.encode
         self._validator = Validator(wanted) if isinstance(wanted, Mapping) else None
-        if self._validator is not None:
-            self._decoder = partial(_plain_decoder, Any)
-        else:
+        if self._validator is None:
             self._choose(wanted, list(contents(wanted)))
-        self._decoders = {form: self._decoder(form) for form in FORMATS}
+        self._decoders = {form: form.decoder(*self._read) for form in FORMATS}
 
     def _choose(self, wanted: Any, found: list[Found]) -> None:
         """Check a type, and choose who reads it."""
         if not any(is_model(each.cls) for each in found):
-            self._read_by_msgspec(wanted, found, _plain_decoder)
+            self._read_by_msgspec(wanted, found, None)
             return
         with_records = any(each.is_record for each in found)
         try:
             if with_records:
-                self._read_by_msgspec(wanted, found, _HookedDecoder)
+                self._read_by_msgspec(wanted, found, decode_model)
             else:
                 self._read_by_pydantic(wanted)
         except LocalError as error:
@@ -86,20 +86,21 @@ class Converter:
                 check_supported(wanted, found)
                 raise error from None
 
-    def _read_by_msgspec(self, wanted: Any, found: list[Found], decoder: Callable[[Any, Format], Any]) -> None:
+    def _read_by_msgspec(self, wanted: Any, found: list[Found], hook: Hook | None) -> None:
         check_supported(wanted, found)
         for each in found:
             if is_model(each.cls):
                 model_of(each.cls)
         try:
-            decoder(wanted, JSON)
+            JSON.decoder(wanted, hook)
         except (TypeError, NameError) as error:
             raise LocalError(f"{shown_type(wanted)} is not a type that can be decoded: {error}") from None
-        self._decoder = partial(decoder, wanted)
+        self._read = wanted, hook
 
     def _read_by_pydantic(self, wanted: Any) -> None:
         self._model = model_of(wanted)
-        self._decoder = partial(_ModelDecoder, self._model)
+        # To msgspec, a model is any value, which the hook reads.
+        self._read = object, self._model.hook
         self.write = partial(_written, self._model.encode)
 
     def __repr__(self) -> str:
@@ -114,16 +115,15 @@ class Converter:
         """
         if not data:
             return self._nothing()
-        form.check_depth(data)
+        if form.too_deep(data) >= 0:
+            form.check_depth(data)
         decoder = self._decoders.get(form)
         if decoder is None:
-            decoder = self._decoders[form] = self._decoder(form)
+            decoder = self._decoders[form] = form.decoder(*self._read)
         try:
-            value = decoder.decode(data)
-        except msgspec.ValidationError as error:
-            raise _mismatch(error) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Mismatch(f"not valid {form.name}: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
+            value = decoder.first(data)
+        except ERRORS:
+            value = _again(decoder, form, data)
         if self._validator is not None:
             self._validator.check(value)
         return value
@@ -165,32 +165,14 @@ class Converter:
 _UNWRITABLE: Final = (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
 
 
-def _plain_decoder(wanted: Any, form: Format) -> Any:
-    return form.decoder(wanted)
-
-
-class _ModelDecoder:
-    """Decodes what pydantic reads."""
-
-    def __init__(self, model: Model, form: Format) -> None:
-        self._plain = form.decoder(Any)
-        self._model = model
-
-    def decode(self, data: bytes) -> Any:
-        return self._model.decode(self._plain.decode(data))
-
-
-class _HookedDecoder:
-    """Decodes what msgspec reads, except the models in it. Works with every format, as none has to know of models."""
-
-    def __init__(self, wanted: Any, form: Format) -> None:
-        self._plain = form.decoder(Any)
-        self._wanted = wanted
-        # Raises TypeError now if msgspec does not support the type.
-        msgspec.json.Decoder(wanted, dec_hook=decode_model)
-
-    def decode(self, data: bytes) -> Any:
-        return msgspec.convert(self._plain.decode(data), self._wanted, dec_hook=decode_model, str_keys=True)
+def _again(decoder: Decoder, form: Format, data: bytes) -> Any:
+    """Return the value of data that is read a second time. Raises Mismatch."""
+    try:
+        return decoder.again(data)
+    except msgspec.ValidationError as error:
+        raise _mismatch(error) from None
+    except ERRORS as error:
+        raise Mismatch(f"not valid {form.name}: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
 
 
 def _written(prepare: Callable[[Any], Any], form: Format, value: Any) -> bytes:

@@ -9,10 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
-from ..depth import MAX_DEPTH, cbor_too_deep, count_cbor, count_msgpack, json_too_deep, msgpack_too_deep
+from ..depth import MAX_DEPTH
 from ..errors import Mismatch
 from ..protocols import encodings
-from . import cbor
+from ..values import cbor
+from ..values.cbor import CborReader
+from ..values.decoder import Decoder, Hook, Reader
+from ..values.json import JsonReader
+from ..values.msgpack import MsgpackReader
 
 __all__ = ["CBOR", "FORMATS", "JSON", "KNOWN", "MSGPACK", "Format", "format_of"]
 
@@ -22,43 +26,39 @@ class Format:
 
     Args:
         name: Its name for error messages.
-        module: An object with an `Encoder` and a `Decoder`, such as :mod:`msgspec.json`.
-        too_deep: Returns the offset at which data is nested too deeply for a decoder, or -1.
+        encode: Returns the bytes of a value.
+        reader: Reads it.
 
     Attributes:
         name: As above.
-        encode: Returns the bytes of a value.
-        decoder: Returns a strict decoder for a type.
+        encode: As above.
+        too_deep: Returns the offset at which data is nested too deeply for a decoder, or -1.
 
     """
 
-    __slots__ = ("_too_deep", "decoder", "encode", "name")
+    __slots__ = ("_reader", "encode", "name", "too_deep")
 
-    def __init__(self, name: str, module: Any, too_deep: Callable[[bytes], int]) -> None:
+    def __init__(self, name: str, encode: Callable[[Any], bytes], reader: Reader) -> None:
         self.name = name
-        self.encode: Callable[[Any], bytes] = module.Encoder().encode
-        if too_deep is msgpack_too_deep:
-            self.encode = partial(_with_text, self.encode)
-        self.decoder: Callable[[Any], Any] = module.Decoder
-        self._too_deep = too_deep
+        self.encode = encode
+        self.too_deep: Callable[[bytes], int] = reader.too_deep
+        self._reader = reader
+
+    def decoder(self, wanted: Any = Any, hook: Hook | None = None) -> Decoder:
+        """Return a decoder for a type; see :class:`penstock.values.decoder.Decoder`."""
+        return Decoder(self._reader, wanted, hook)
 
     def check_depth(self, data: bytes) -> None:
         """Raise Mismatch if data is nested too deeply for a decoder (THREATS 64)."""
-        if self._too_deep(data) >= 0:
-            keys = " or has a key that is not a text, bytes or a number" if self._too_deep is cbor_too_deep else ""
-            raise Mismatch(f"nested more than {MAX_DEPTH} levels deep{keys}")
+        if self.too_deep(data) >= 0:
+            raise Mismatch(f"nested more than {MAX_DEPTH} levels deep")
 
     def memory(self, data: bytes) -> int:
         """Return about how much memory the decoded value takes, in bytes: seldom less, and at most a few times more.
 
         Each value is an object with a place in a table. Characters take up to four bytes each, unless all are ASCII.
         """
-        if self._too_deep is msgpack_too_deep:
-            values = count_msgpack(data)
-        elif self._too_deep is cbor_too_deep:
-            values = count_cbor(data)
-        else:
-            values = data.count(b",") + data.count(b"[") + data.count(b"{") + 2 * data.count(b":")
+        values = self._reader.count(data)
         return VALUE_BYTES * (values + 1) + (1 if data.isascii() else 4) * len(data)
 
     def __repr__(self) -> str:
@@ -85,9 +85,9 @@ VALUE_BYTES: Final = 80
 """Memory of a value, beyond its content: a number, a short string, or half of a container."""
 
 
-JSON: Final = Format("json", msgspec.json, json_too_deep)
-MSGPACK: Final = Format("msgpack", msgspec.msgpack, msgpack_too_deep)
-CBOR: Final = Format("cbor", cbor, cbor_too_deep)
+JSON: Final = Format("json", msgspec.json.Encoder().encode, JsonReader())
+MSGPACK: Final = Format("msgpack", partial(_with_text, msgspec.msgpack.Encoder().encode), MsgpackReader())
+CBOR: Final = Format("cbor", cbor.encode, CborReader())
 FORMATS: Final = (JSON, MSGPACK, CBOR)
 
 _BY_MIME: Final = {

@@ -39,12 +39,7 @@ def decode(cls: Any, value: Any) -> Any:
         InvalidModel: The value does not match the model.
 
     """
-    if not is_model(cls):
-        return value
-    try:
-        return model_of(cls).decode(value)
-    except Mismatch as error:
-        raise InvalidModel(error) from None
+    return model_of(cls).hook(cls, value) if is_model(cls) else value
 
 
 def encode(value: Any) -> Any:
@@ -131,6 +126,13 @@ class Model:
             return self._adapter.validate_json(msgspec.json.encode(value))
         except self._errors as error:
             raise _mismatch(error, value) from None
+
+    def hook(self, _: type, value: Any) -> Any:
+        """Return the instance for a decoded value. A `dec_hook` of msgspec, which raises InvalidModel."""
+        try:
+            return self.decode(value)
+        except Mismatch as error:
+            raise InvalidModel(error) from None
 
     def encode(self, value: Any) -> Any:
         """Return the JSON form of an instance.

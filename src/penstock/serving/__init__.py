@@ -1,6 +1,6 @@
 """Journals over the network: served by a collector, read from elsewhere, and offered to clients as streams.
 
-May import `journal`, `aio` and the top files.
+May import `journal`, `aio`, `values` and the top files.
 """
 
 from __future__ import annotations

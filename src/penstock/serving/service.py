@@ -18,12 +18,14 @@ from ..aio.shares import Client, client_of
 from ..connection import Connection
 from ..errors import Invalid, JournalError, JournalLocked, JournalUnavailable, LocalError, Rejected
 from ..functions import check_plain
+from ..journal.asks import POLL, Ask
 from ..journal.coordinator import FolderCoordinator
 from ..journal.format import SCHEMA
 from ..journal.journal import Journal
 from ..journal.layout import Extent
 from ..journal.ports import LogReader
 from ..journal.reader import JournalReader
+from ..journal.retention import Committed
 from ..payload import Payload
 from .capacity import Capacity
 from .files import content_of, files_of
@@ -124,11 +126,11 @@ class Routes:
         self._call(service, "holder", str, Action.READ, desk.holder)
         self._call(service, "deletable", Delete, Action.READ, lambda each: desk.deletable(each.source, each.position))
         self._call(service, "files", Named, Action.READ, lambda asked: files_of(self._journal.path, asked.source))
-        self._call(service, "commit", Commit, Action.COMMIT, self._commit)
-        self._call(service, "drop", Named, Action.COMMIT, lambda asked: desk.drop(asked.source, asked.named))
+        self._change(service, "commit", Commit, Action.COMMIT, _commit)
+        self._change(service, "drop", Named, Action.COMMIT, lambda desk, asked: desk.drop(asked.source, asked.named))
         self._call(service, "record", Record, Action.COMMIT, lambda asked: desk.record(asked.source, asked.losses))
-        self._call(service, "seek", Commit, Action.SEEK, self._seek)
-        self._call(service, "forget", Named, Action.FORGET, lambda asked: desk.forget(asked.source, asked.named))
+        self._change(service, "seek", Commit, Action.SEEK, _seek)
+        self._change(service, "forget", Named, Action.FORGET, _forget)
         self._call(service, "delete", Delete, Action.DELETE, self._delete)
         service.stream(f"{PREFIX}read")(self.read)
         service.stream(f"{PREFIX}file")(self.file)
@@ -142,6 +144,29 @@ class Routes:
             return msgspec.json.encode(await self._in_thread(lambda: answer(asked)))
 
         service.call(f"{PREFIX}{name}")(handle)
+
+    def _change(
+        self, service: Service, name: str, kind: Any, action: Action, change: Callable[[FolderCoordinator, Any], Any]
+    ) -> None:
+        """Add a call that changes what readers have recorded; no thread waits for the store of a group."""
+
+        async def handle(request: Payload) -> bytes:
+            self._check(action)
+            asked = decode(request.data, kind)
+            open_asks: list[Ask] = []
+            desk = FolderCoordinator(self._journal.path, wait=open_asks.append)
+            answer = await self._in_thread(lambda: change(desk, asked))
+            for ask in open_asks:
+                await self._answered(ask)
+            return msgspec.json.encode(answer)
+
+        service.call(f"{PREFIX}{name}")(handle)
+
+    async def _answered(self, ask: Ask) -> None:
+        while True:
+            if await self._in_thread(ask.is_answered):
+                return
+            await asyncio.sleep(POLL)
 
     def read(self, request: Payload) -> Paced:
         """Return the frames of a range, which are read as the client's credit allows."""
@@ -231,17 +256,23 @@ class Routes:
                 else reader.split(*asked.split[:2], max_rows=asked.split[2], max_bytes=asked.split[3]),
             )
 
-    def _commit(self, asked: Commit) -> int:
-        source, cursor, position = asked.source, asked.cursor, asked.position
-        if asked.retain_bytes is None:
-            return self._coordinator.commit(source, cursor, position, query=asked.query)
-        return self._coordinator.trim(source, cursor, position, query=asked.query, retain_bytes=asked.retain_bytes)
-
-    def _seek(self, asked: Commit) -> int:
-        return self._coordinator.seek(asked.source, asked.cursor, asked.position)
-
     def _delete(self, asked: Delete) -> list[Extent]:
         return self._coordinator.delete(asked.source, asked.position, force=asked.force)
+
+
+def _commit(desk: FolderCoordinator, asked: Commit) -> int:
+    source, cursor, position = asked.source, asked.cursor, asked.position
+    if asked.retain_bytes is None:
+        return desk.commit(source, cursor, position, query=asked.query)
+    return desk.trim(source, cursor, position, query=asked.query, retain_bytes=asked.retain_bytes)
+
+
+def _seek(desk: FolderCoordinator, asked: Commit) -> int:
+    return desk.seek(asked.source, asked.cursor, asked.position)
+
+
+def _forget(desk: FolderCoordinator, asked: Named) -> dict[str, Committed | None]:
+    return desk.forget(asked.source, asked.named)
 
 
 def _check_parts(reader: LogReader, first: int, end: int, max_rows: int | None, max_bytes: int | None) -> None:

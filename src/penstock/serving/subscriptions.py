@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
-from ..cbor import cbor_reader
 from ..errors import Invalid
+from ..values.cbor import CborReader
+from ..values.decoder import Decoder
+from ..values.msgpack import MsgpackReader
 
 __all__ = ["EARLIEST", "NEW", "Subscription"]
 
@@ -52,7 +54,7 @@ class Subscription(
     def parse(cls, data: bytes) -> Subscription:
         """Return the request with this data; `Invalid` if it is not one."""
         try:
-            asked = _decoded(data)
+            asked: Subscription = _decoded(data)
             if any(isinstance(place, int) and place < 0 for place in (asked.start, asked.end)):
                 raise ValueError("a position is not negative")
             if isinstance(asked.start, str) and asked.start not in (NEW, EARLIEST):
@@ -69,13 +71,17 @@ class Subscription(
         return time
 
 
-def _decoded(data: bytes) -> Subscription:
+_MSGPACK: Final = Decoder(MsgpackReader(), Subscription)
+_CBOR: Final = Decoder(CborReader(), Subscription)
+
+
+def _decoded(data: bytes) -> Any:
     # MessagePack: fixmap, map 16, map 32.
     if data[:1] and (0x80 <= data[0] <= 0x8F or data[0] in (0xDE, 0xDF)):
-        return msgspec.msgpack.decode(data, type=Subscription)
+        return _MSGPACK.decode(data)
     # CBOR: a map.
     if data[:1] and 0xA0 <= data[0] <= 0xBF:
-        return msgspec.convert(_from_cbor(data), Subscription)
+        return _CBOR.decode(data)
     text = data.decode().strip()
     if text.startswith("{"):
         return msgspec.json.decode(text, type=Subscription)
@@ -84,11 +90,3 @@ def _decoded(data: bytes) -> Subscription:
     if _POSITION.fullmatch(text):
         return Subscription(start=int(text))
     return Subscription(start=text or NEW)
-
-
-def _from_cbor(data: bytes) -> object:
-    # Only clients that send it need it.
-    try:
-        return cbor_reader(text_keys=True)(data)
-    except ImportError:
-        raise ValueError("CBOR needs the package cbor2 on the server; send JSON") from None

@@ -18,6 +18,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping, Set
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from ..errors import JournalError, JournalLocked, JournalMismatch, LocalError
@@ -36,6 +37,8 @@ _LASTING: Final = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.
 PATIENCE: Final = 10.0
 """Seconds: the source of a killed driver ends at its next request, which takes a moment."""
 RETRY: Final = 0.1
+CLAIMS: Final = 32
+"""Logs in which a name is claimed at once."""
 
 
 class Cursor:
@@ -87,8 +90,7 @@ class Cursor:
                 self._positions.clear()
             # A source that has joined a name holds nothing before it has an id: its cursor would outlive a crash.
             if settled or self._name == self._reader:
-                for source in positions.keys() - self._positions.keys():
-                    self._set_position(source, positions[source])
+                self._set_positions({s: positions[s] for s in positions.keys() - self._positions.keys()})
         except JournalError as error:
             if not _is_refused(error):
                 raise
@@ -234,6 +236,12 @@ class Cursor:
         """Return True if a collector has given a name to this process."""
         here = owner is not None and owner.pid == os.getpid() and owner.host == socket.gethostname()
         return here and is_served(self._journal)
+
+    def _set_positions(self, positions: Mapping[str, int]) -> None:
+        """Set them together: in a group, each waits for the next object in its store."""
+        with ThreadPoolExecutor(CLAIMS, "penstock-claims") as pool:
+            for _ in pool.map(self._set_position, positions.keys(), positions.values()):
+                pass
 
     def _set_position(self, source: str, position: int) -> None:
         # After a query is rewound, its former position would free rows that it must read again.

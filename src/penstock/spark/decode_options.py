@@ -9,7 +9,7 @@ from typing import Final
 from ..decoding.columns import FACTORS
 from ..decoding.encoding import FORMATS, Encoding
 from ..errors import LocalError
-from .given import Given, Plain, as_text, one_of
+from .given import Given, Plain, as_count, as_flag, as_text, one_of
 
 __all__ = ["DECODE_OPTIONS", "DecodeOptions", "Mode"]
 
@@ -47,6 +47,12 @@ class DecodeOptions:
     """The field with the time of the event; None: there is no such column."""
     unit: str = "s"
     """The unit of numbers that are times: s, ms, us or ns, since 1970."""
+    schema_id: int | None = None
+    """The number of the Avro schema in Confluent's wire format, before each item; None: nothing is before it."""
+    named_numbers: bool | None = None
+    """Whether bare NaN and infinities are numbers in JSON; None: they are."""
+    arrays: bool = False
+    """Whether objects are arrays of their members."""
 
     @classmethod
     def of(cls, given: Given) -> DecodeOptions | None:
@@ -58,12 +64,9 @@ class DecodeOptions:
                 raise LocalError(f'option "{_PLAIN[field][0]}" has no effect without the option "decode"')
             return None
         options = cls(format=name, **fields)
-        for value, field, only in (
-            (options.writer_schema, "writer_schema", "avro"),
-            (options.message, "message", "protobuf"),
-        ):
-            if value is not None and name != only:
-                raise LocalError(f'option "{_PLAIN[field][0]}" is for {only}, not for {name}')
+        for field, formats in _ONLY.items():
+            if getattr(options, field) not in (None, False) and name not in formats:
+                raise LocalError(f'option "{_PLAIN[field][0]}" is for {", ".join(formats)}, not for {name}')
         if name == "protobuf" and (options.message is None or options.schema_file is None):
             raise LocalError(
                 'options "decodeSchemaFile" and "decodeMessage" are missing: a descriptor set, as written by protoc '
@@ -73,13 +76,15 @@ class DecodeOptions:
 
     def encoding(self) -> Encoding:
         """Return how items are encoded; `LocalError` if a schema is missing or cannot be read."""
-        plain = Encoding(format=self.format, unit=self.unit)
+        named_numbers = self.named_numbers is not False
+        plain = Encoding(format=self.format, unit=self.unit, named_numbers=named_numbers, arrays=self.arrays)
         if not plain.has_schema:
             return plain
         return Encoding(
             format=self.format,
             schema=self.given_schema(),
             writer_schema=None if self.writer_schema is None else self.writer_schema.encode(),
+            schema_id=self.schema_id,
             message=self.message or "",
         )
 
@@ -120,6 +125,17 @@ _PLAIN: Final[Plain] = {
     "mode": ("mode", _mode),
     "event_time": ("eventTime", as_text),
     "unit": ("timestampUnit", _unit),
+    "schema_id": ("decodeSchemaId", as_count),
+    "named_numbers": ("allowNonNumericNumbers", as_flag),
+    "arrays": ("structsAsArrays", as_flag),
 }
+_ONLY: Final = {
+    "writer_schema": ("avro",),
+    "schema_id": ("avro",),
+    "message": ("protobuf",),
+    "named_numbers": ("json",),
+    "arrays": ("json", "msgpack", "cbor"),
+}
+"""The formats of options that are not for all of them."""
 DECODE_OPTIONS: Final = " ".join(["decode", *(name for name, _ in _PLAIN.values())])
 """Their names, separated by spaces."""

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from ..errors import JournalLocked, PenstockError
 from .options import SourceOptions
@@ -35,6 +35,7 @@ class EmbeddedCollector:
         self._task: asyncio.Task[None] | None = None
         self._error: PenstockError | None = None
         self._stopping = threading.Event()
+        self._previous: Any = None
 
     def run(self) -> None:
         """Start to collect on the first call; later, check that the collector still runs.
@@ -56,6 +57,12 @@ class EmbeddedCollector:
             loop.call_soon_threadsafe(task.cancel)
         if self._thread is not None:
             self._thread.join(STOP_SECONDS)
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGTERM) == self._terminated
+        ):
+            # The process may go on without this collector.
+            signal.signal(signal.SIGTERM, self._previous)
 
     def _collect(self) -> None:
         deadline = time.monotonic() + LOCK_PATIENCE
@@ -97,11 +104,9 @@ class EmbeddedCollector:
         """Close the journal when Spark ends this process, which it does only with SIGTERM."""
         if threading.current_thread() is not threading.main_thread():
             return
-        previous = signal.getsignal(signal.SIGTERM)
+        previous = signal.signal(signal.SIGTERM, self._terminated)
+        self._previous = signal.SIG_DFL if previous is None else previous
 
-        def terminated(number: int, frame: FrameType | None) -> None:
-            self.stop()
-            signal.signal(number, previous if previous is not None else signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-
-        signal.signal(signal.SIGTERM, terminated)
+    def _terminated(self, number: int, frame: FrameType | None) -> None:
+        self.stop()
+        os.kill(os.getpid(), number)

@@ -47,6 +47,9 @@ class Sent(WriterCommitMessage):
 class _Sink:
     """The work of a task, and what the driver does when all tasks are done."""
 
+    _single = False
+    """There is one micro-batch."""
+
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options = options
         self._packer = Packer.of(options, schema)
@@ -66,7 +69,7 @@ class _Sink:
             keep(options.dead_letters, options.max_dead_letters, origin.query, origin.batch, rejections)
         if options.transactional and any(each.delivered.rows for each in sent):
             stages = [stage for each in sent for stage in each.delivered.stages]
-            committed = commit(options, origin.query, origin.batch, stages)
+            committed = commit(options, origin.query, origin.batch, stages, single=self._single)
             if committed.repeated:
                 rows = sum(each.delivered.rows for each in sent)
                 logger.log(
@@ -88,6 +91,8 @@ class _Sink:
 
 class BatchSink(_Sink, DataSourceArrowWriter):
     """Sends the rows of a DataFrame, once each if no task fails."""
+
+    _single = True
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         super().__init__(options, schema)

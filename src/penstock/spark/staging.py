@@ -52,8 +52,10 @@ async def stage(peer: Peer, options: SinkOptions, chunk: Chunk) -> Stage:
     return staged
 
 
-def commit(options: SinkOptions, query: str, batch: int, stages: Sequence[Stage]) -> Committed:
+def commit(options: SinkOptions, query: str, batch: int, stages: Sequence[Stage], *, single: bool = False) -> Committed:
     """Commit a micro-batch, and return its positions in the log. If it was committed before, nothing happens.
+
+    With `single`, the query is a batch write, which has no other micro-batch.
 
     Raises:
         ApplicationError: The receiver no longer has the stages, or has failed.
@@ -61,19 +63,19 @@ def commit(options: SinkOptions, query: str, batch: int, stages: Sequence[Stage]
         Undelivered: It has stalled.
 
     """
-    answer = _called(options, COMMIT, query, batch, stages)
+    request = CommitRequest(route=options.route, query=query, batch=batch, stages=list(stages), single=single)
+    answer = _called(options, COMMIT, request)
     return msgspec.json.decode(answer, type=Committed)
 
 
 def abort(options: SinkOptions, query: str, batch: int, stages: Sequence[Stage]) -> None:
     """Let the receiver drop the stages of a micro-batch that has failed."""
-    _called(options, ABORT, query, batch, stages)
+    _called(options, ABORT, CommitRequest(route=options.route, query=query, batch=batch, stages=list(stages)))
 
 
-def _called(options: SinkOptions, verb: str, query: str, batch: int, stages: Sequence[Stage]) -> bytes:
+def _called(options: SinkOptions, verb: str, request: CommitRequest) -> bytes:
     from ..aio.loop import run
 
-    request = CommitRequest(route=options.route, query=query, batch=batch, stages=list(stages))
     route, metadata = options.target.metadata(verb, None)
 
     async def send(peer: Peer) -> bytes:
@@ -81,6 +83,6 @@ def _called(options: SinkOptions, verb: str, query: str, batch: int, stages: Seq
 
     async def main() -> bytes:
         async with Link(options) as link:
-            return await link.request(send, f"{verb} of micro-batch {batch}", lambda: 0.0)
+            return await link.request(send, f"{verb} of micro-batch {request.batch}", lambda: 0.0)
 
     return run(main())

@@ -126,7 +126,7 @@ class RawStream:
 class RawRequester(RawEnd):
     """The client's end: ``async with RawRequester(url) as raw``.
 
-    At one more than `strays` stray frames it closes the connection; 0: at no number.
+    The connection counts as ended when the observer has ignored more than `strays` frames; 0: at no number.
 
     Attributes:
         max_request: The maximum number of items that one request may ask for.
@@ -143,15 +143,18 @@ class RawRequester(RawEnd):
         self._streams: dict[int, RawStream] = {}
         self._token = os.urandom(TOKEN_BYTES)
         self._made: list[Callable[[Session], object]] = []
-        self.sender, self.observer = self._session(), self._session(strays)
+        self._strays = strays
+        self.sender, self.observer = self._session(), self._session()
 
-    def _session(self, strays: int = 0) -> Session:
-        return client_session(
-            self._url.protocol,
-            Settings(max_stray_frames=strays),
-            random=self._token,
-            messages=transports.carries_messages(self._url),
-        )
+    def _session(self) -> Session:
+        messages = transports.carries_messages(self._url)
+        return client_session(self._url.protocol, Settings(), random=self._token, messages=messages)
+
+    @property
+    def ignored(self) -> int | None:
+        """How many frames the observer has ignored; None if its protocol does not count them."""
+        assert self.observer is not None
+        return self.observer.ignored
 
     async def __aenter__(self) -> Self:
         await transports.connect(self._url, self, Settings(), self._ssl)
@@ -171,6 +174,8 @@ class RawRequester(RawEnd):
         now = self.loop.time()
         self._made.append(lambda session: session.receive(data, now))
         super().received(data)
+        if 0 < self._strays < (self.ignored or 0) and self.error is None:
+            self.error = ProtocolError(f"{self.ignored} frames arrived for streams that had ended")
 
     def make(self, verb: Callable[[Session], T]) -> T:
         """Call the sender, remember this for a third session, and return the result."""

@@ -48,7 +48,7 @@ class RawPublisher(RawEnd):
         self.connections = 0
 
     async def __aenter__(self) -> Self:
-        settings = Settings(resume_timeout=0, max_stray_frames=0)
+        settings = Settings(resume_timeout=0)
         # Detectors of one server share its sessions: the second would take over the session of the first.
         self._detectors = [detectors(self._url.protocol, settings)() for _ in range(2)]
         self._listener = await transports.listen(self._url, self._accept, settings)

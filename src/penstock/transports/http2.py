@@ -206,7 +206,7 @@ class ServerConnection(Http2Connection):
         else:
             self._links.pop(link.stream_id, None)
             link.lose(None)
-            self.stream_over(link.made_at, link.address)
+            self.stream_over()
 
     def reset(self, link: StreamLink) -> None:
         """End a stream now."""
@@ -217,13 +217,10 @@ class ServerConnection(Http2Connection):
         link.lose(None)
         if (self._done or self._listener.draining) and not self._links:
             self.drop()
-        self.stream_over(link.made_at, link.address)
+        self.stream_over()
 
-    def stream_over(self, made_at: float, address: str) -> None:
-        """Count a stream that has ended, and wait for another one if it was the last."""
-        reason = self.slot.count_ended(made_at, address)
-        if reason:
-            self.close_flooded(reason)
+    def stream_over(self) -> None:
+        """Wait for another stream if the last one has ended."""
         if not self._links and not self._done:
             self.slot.reserve()
         self._count()
@@ -285,11 +282,10 @@ class ServerConnection(Http2Connection):
             # The stream was reset in the same read. That event will find no link, so it is counted here.
             if self.slot.shared:
                 self.slot.lose(None)
-            self.stream_over(asyncio.get_running_loop().time(), address)
+            self.stream_over()
             return
         self.slot.release()
         link = StreamLink(self, event.stream_id, receiver, self._settings.output_high_bytes)
-        link.address = address
         self._links[event.stream_id] = link
         self.flush()
         receiver.link_made(link)
@@ -306,7 +302,7 @@ class ServerConnection(Http2Connection):
         with suppress(ProtocolError):
             self._h2.send_headers(stream_id, headers, end_stream=True)
             self._h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
-        self.stream_over(asyncio.get_running_loop().time(), address)
+        self.stream_over()
 
     def _alpn_failed(self) -> None:
         logger.warning("refused %s: TLS did not negotiate ALPN %r", self.slot.address, ALPN)

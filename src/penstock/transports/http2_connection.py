@@ -18,13 +18,13 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes
 from h2.settings import Settings as H2Settings
 
-from ..core.rates import Rate
 from ..errors import LimitExceeded, LinkLost
 from ..ledger import Unclaimed
 from ..settings import Settings
 from ..urls import Url
-from .streams import RATE_SECONDS, WINDOW_BYTES, Carrier, StreamLink, lose_all
+from .streams import WINDOW_BYTES, Carrier, StreamLink, lose_all
 from .tcp import SocketLink
+from .turns import Reader, turns_of
 
 __all__ = ["ALPN", "Http2Connection", "code_name"]
 
@@ -41,17 +41,15 @@ CONNECTION_WINDOW: Final = 16 * WINDOW_BYTES
 DEFAULT_WINDOW: Final = 65_535
 """RFC 9113, section 6.9.2: the initial window of a connection."""
 
-# Frames without data: some are normal, many are an attack.
-CONTROLS: Final = (
-    events.RemoteSettingsChanged,
-    events.SettingsAcknowledged,
-    events.PingReceived,
-    events.PingAckReceived,
-    events.PriorityUpdated,
-    events.UnknownFrameReceived,
-    events.AlternativeServiceAvailable,
-    events.InformationalResponseReceived,
-)
+HEADER_BYTES: Final = 9
+"""RFC 9113, section 4.1: the header of a frame, which begins with its length in three bytes."""
+PREFACE_BYTES: Final = 24
+"""RFC 9113, section 3.4: what a client sends before its first frame."""
+SLICE: Final = 4
+"""Frames that are decoded before the time is checked. h2 takes up to a tenth of a millisecond for one."""
+READ_STOP: Final = 4
+"""The multiple of `output_high_bytes` at which a connection is not read. Links send no more at that itself, so that the
+rest is answers to control frames, which a peer that does not read causes without end (THREATS 40)."""
 
 
 class Http2Connection(Carrier):
@@ -82,7 +80,14 @@ class Http2Connection(Carrier):
         self._unacknowledged = 0
         self._empty = 0
         self._loop = asyncio.get_running_loop()
-        self._controls = Rate(settings.max_control_frames, RATE_SECONDS)
+        self._turns = turns_of(self._loop)
+        self._reader = Reader(self._turns, address, self._go_on)
+        # What was read, decoded up to `_at`; and the bytes that are left of the current frame, or of the preface.
+        self._data = b""
+        self._at = 0
+        self._left = 0 if is_client else PREFACE_BYTES
+        # Too much output waits for the peer; there is more to decode, or others go first.
+        self._stopped = self._waits = False
         self._unclaimed = Unclaimed(address, settings, self._must_release)
 
     def get_extra_info(self, name: str) -> Any:
@@ -112,9 +117,74 @@ class Http2Connection(Carrier):
         self.flush()
 
     def received(self, data: bytes) -> None:
-        """Process one read."""
+        """Process one read, or keep it."""
         if self._done:
             return
+        self._data = self._data[self._at :] + data
+        self._at = 0
+        if self._waits or self._stopped or not self._turns.enter(self._reader, len(data)):
+            self._wait()
+            self._count()
+            return
+        more = self._decode()
+        if self._turns.leave(self._reader) or more:
+            self._wait()
+
+    def _decode(self) -> bool:
+        """Decode frames until the time of this turn is used; return whether any are left."""
+        piece = self._slice()
+        while piece:
+            self._receive(piece)
+            if self._done or self._stopped:
+                return not self._done
+            if self._turns.over():
+                return self._at < len(self._data)
+            piece = self._slice()
+        return False
+
+    def _slice(self) -> bytes:
+        """Remove and return a few frames, the last of which may be incomplete; empty if there is not even a header."""
+        data, start, size = self._data, self._at, len(self._data)
+        at, frames = start, 0
+        while at < size:
+            if not self._left:
+                if frames == SLICE or size - at < HEADER_BYTES:
+                    break
+                self._left = HEADER_BYTES + int.from_bytes(data[at : at + 3])
+                frames += 1
+            taken = min(self._left, size - at)
+            self._left -= taken
+            at += taken
+        self._at = at
+        return data if at - start == size else data[start:at]
+
+    def _wait(self) -> None:
+        """Do not read the socket, and decode the rest in another turn, or when the peer has read."""
+        self._waits = True
+        if self._socket is not None and not self._done:
+            with suppress(RuntimeError):
+                self._socket.pause_reading()
+            if not self._stopped:
+                self._turns.wait(self._reader)
+
+    def _go_on(self) -> bool:
+        """Decode what was kept, and read again when that is done; return whether there is more."""
+        if self._done or self._stopped or not self._waits:
+            return False
+        if self._decode():
+            return not self._stopped
+        self._waits = False
+        self._resume()
+        return False
+
+    def _resume(self) -> None:
+        if self._socket is not None:
+            # The transports of uvloop raise it if they are closed.
+            with suppress(RuntimeError):
+                self._socket.resume_reading()
+
+    def _receive(self, data: bytes) -> None:
+        """Process a few frames."""
         try:
             new_events = self._h2.receive_data(data)
         except ProtocolError as error:
@@ -127,6 +197,9 @@ class Http2Connection(Carrier):
         self._check_length()
         self.flush()
         self._count()
+        socket = self._socket
+        if self._full and socket is not None:
+            self._stopped = socket.get_write_buffer_size() > READ_STOP * self._settings.output_high_bytes
 
     def _check_length(self) -> None:
         """Fail a connection with the header of a frame that is too long: h2 would buffer the frame, up to 16 MiB.
@@ -143,7 +216,7 @@ class Http2Connection(Carrier):
             self.fail(error, ErrorCodes.FRAME_SIZE_ERROR)
 
     def writing_paused(self) -> None:
-        """Stop sending data. Answers to control frames are bounded by the flood limits."""
+        """Stop sending data. Answers to control frames go on until the connection is not read."""
         self._full = True
 
     def writing_resumed(self) -> None:
@@ -151,6 +224,9 @@ class Http2Connection(Carrier):
         self._full = False
         self._pump(self._links.values())
         self._count()
+        if self._stopped:
+            self._stopped = False
+            self._turns.wait(self._reader)
 
     def link_lost(self, error: Exception | None) -> None:
         """Close all links."""
@@ -166,6 +242,7 @@ class Http2Connection(Carrier):
         """Count a part of a frame or header block, and output that is left of links (THREATS 40, 86)."""
         unclaimed, buffer = self._unclaimed, self._h2.incoming_buffer
         held = len(buffer._data) + sum(len(frame.data) for frame in buffer._headers_buffer)
+        held += len(self._data) - self._at
         if self._socket is not None and not self._links:
             held += self._socket.get_write_buffer_size()
         if held or unclaimed.size:
@@ -173,7 +250,8 @@ class Http2Connection(Carrier):
             unclaimed.count(held or 1)
 
     def _forget_input(self) -> None:
-        """Release a part of a frame, because nothing more is read."""
+        """Release what was not decoded, because nothing more is read."""
+        self._data, self._at = b"", 0
         buffer = self._h2.incoming_buffer
         buffer._data = bytearray()
         buffer._headers_buffer.clear()
@@ -250,12 +328,8 @@ class Http2Connection(Carrier):
             self._stream_reset(event)
         elif isinstance(event, events.ConnectionTerminated):
             self._terminated(event)
-        elif isinstance(event, CONTROLS):
-            if self._controls.hit(asyncio.get_running_loop().time()):
-                limit = self._settings.max_control_frames
-                self.close_flooded(f"more than max_control_frames ({limit}) frames without data")
-            elif isinstance(event, events.RemoteSettingsChanged):
-                self._pump(self._links.values())
+        elif isinstance(event, events.RemoteSettingsChanged):
+            self._pump(self._links.values())
 
     def _data_received(self, event: events.DataReceived) -> None:
         count = event.flow_controlled_length
@@ -281,7 +355,7 @@ class Http2Connection(Carrier):
             # RFC 9113, section 8.1: a server that has sent its whole response may stop the request this way.
             in_order = link.end_received and event.error_code == ErrorCodes.NO_ERROR
             link.lose(None if in_order else LinkLost(f"the peer reset the stream ({code_name(event.error_code)})"))
-            self.stream_over(link.made_at, link.address)
+            self.stream_over()
 
     def _terminated(self, event: events.ConnectionTerminated) -> None:
         """Handle GOAWAY. h2 sends nothing after it, so links that have not ended are lost."""
@@ -292,8 +366,8 @@ class Http2Connection(Carrier):
 
     # Ends.
 
-    def stream_over(self, made_at: float, address: str) -> None:
-        """Record the end of a stream that was opened at `made_at` for the client with this address."""
+    def stream_over(self) -> None:
+        """Record the end of a stream."""
 
     def close_flooded(self, reason: str) -> None:
         """Close the connection to a peer that exceeded a flood limit."""
@@ -316,6 +390,9 @@ class Http2Connection(Carrier):
                 self._h2.close_connection(code, reason.encode() or None)
         self.flush()
         self._socket.close()
+        if self._waits:
+            # What still arrives is discarded, and then the end of the connection.
+            self._resume()
         self._forget_input()
         self._count()
 

@@ -106,7 +106,8 @@ class MemoryLink:
             self._writing_paused = False
             self.receiver.writing_resumed()
         # abort() has already scheduled the end of an aborted link, with an error for the other end.
-        if self._closing and not self._aborted and (other._lost or not self._waiting):
+        read = not self._waiting and not other._reading_paused
+        if self._closing and not self._aborted and (other._lost or read):
             self._lose(None)
             other._lose(None)
 

@@ -106,7 +106,7 @@ class ClientConnection(QuicConnection):
         """Abort the connection."""
         self.drop()
 
-    def stream_over(self, link: StreamLink) -> None:
+    def stream_over(self) -> None:
         """Abort the connection, which has no other stream."""
         self.drop()
 

@@ -220,7 +220,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
             if link is not None:
                 self.abandon(event.stream_id)
                 link.lose(LinkLost(f"the peer reset the stream (error {event.error_code})"))
-                self.stream_over(link)
+                self.stream_over()
         elif isinstance(event, events.HandshakeCompleted):
             self.handshake_completed(event.alpn_protocol)
         elif isinstance(event, events.ConnectionTerminated):
@@ -256,7 +256,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
         # Keep the limits of streams that aioquic still has: a limit must not decrease.
         self._limits = {number: limit for number, limit in self._limits.items() if number in self._quic._streams}
 
-    def stream_over(self, link: StreamLink) -> None:
+    def stream_over(self) -> None:
         """Record the end of a stream."""
 
     def hang_up(self, code: int = NO_ERROR, reason: str = "") -> None:

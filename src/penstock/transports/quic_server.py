@@ -92,21 +92,17 @@ class ServerConnection(QuicConnection):
         """Remove a stream that has ended in order."""
         self._links.pop(link.stream_id, None)
         link.lose(None)
-        self.stream_over(link)
+        self.stream_over()
 
     def reset(self, link: StreamLink) -> None:
         """End a stream now."""
         self.abandon(link.stream_id)
         link.lose(None)
-        self.stream_over(link)
+        self.stream_over()
 
-    def stream_over(self, link: StreamLink) -> None:
-        """Count a stream that has ended, and wait for another one if it was the last."""
-        reason = self._slot.count_ended(link.made_at, self._slot.address)
-        if reason:
-            logger.warning("%s: closed a connection: %s", self._url.place, reason)
-            self.hang_up(ABORTED, reason)
-        elif not self._links and not self._done:
+    def stream_over(self) -> None:
+        """Wait for another stream if the last one has ended."""
+        if not self._links and not self._done:
             self._slot.reserve()
 
     def hang_up(self, code: int = NO_ERROR, reason: str = "") -> None:

@@ -6,7 +6,6 @@ import asyncio
 from abc import abstractmethod
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from ..core.rates import Rate, Rates
 from ..errors import LinkLost
 from ..settings import Settings
 from ..urls import Url
@@ -14,17 +13,13 @@ from .base import Accept, HangUp, Receiver, Refused
 from .lingering import LINGER, Linger
 from .reading import READ_BYTES
 
-__all__ = ["LINGER", "RATE_SECONDS", "WINDOW_BYTES", "Carrier", "Slot", "StreamLink", "StreamListener", "lose_all"]
+__all__ = ["LINGER", "WINDOW_BYTES", "Carrier", "Slot", "StreamLink", "StreamListener", "lose_all"]
 
 C = TypeVar("C")
 
 WINDOW_BYTES: Final = 1_048_576
 """The flow control window of a stream: 100 MB/s at a round trip of 10 ms. While reading is paused, at most this much is
 buffered, and counted."""
-RATE_SECONDS: Final = 30.0
-"""The period in which floods are counted, as in sessions."""
-BRIEF_SECONDS: Final = 1.0
-"""A stream that is shorter counts as a rapid reset, regardless of the side that ended it."""
 
 
 class Carrier(Protocol):
@@ -66,8 +61,6 @@ class StreamLink:
     """A link that is one stream. Writing is paused when more than `high_bytes` of output wait.
 
     Attributes:
-        made_at: The time of its creation, by the clock of the event loop.
-        address: The address of its client, on a server where links of one connection may have several.
         end_received: The peer has ended its half.
 
     """
@@ -78,9 +71,7 @@ class StreamLink:
         self.receiver = receiver
         self.stream_id = stream_id
         self.end_received = False
-        self.address = ""
         self._loop = asyncio.get_running_loop()
-        self.made_at = self._loop.time()
         self._carrier = carrier
         self._high_bytes = high_bytes
         self._output = bytearray()
@@ -266,8 +257,7 @@ class Slot:
 
     Attributes:
         address: The peer's address.
-        shared: The peer is a proxy, and each link may have another client. No slot is reserved for it, and a client
-            that opens too many brief streams does not end the connection of the others.
+        shared: The peer is a proxy, and each link may have another client. No slot is reserved for it.
         receiver: The receiver of the next link; None if the slot is not reserved.
         refusal: The reason why the connection gets no links; None if it may have some.
         cut: Ends the connection while its socket is not ready.
@@ -289,13 +279,9 @@ class Slot:
         self._hang_up = hang_up
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._brief = Rate(self._settings.max_rapid_resets, RATE_SECONDS)
-        self._brief_of = Rates(self._settings.max_rapid_resets, RATE_SECONDS)
 
     def next_receiver(self, address: str) -> Receiver | Refused:
         """Return the receiver of the next link, whose client has `address`, or the reason why it is refused."""
-        if self.shared and self._brief_of.exceeded(address, self._loop.time()):
-            return Refused(self._too_brief)
         listener = self._listener
         return listener.draining or self.receiver or self.refusal or listener.accept(address, self.evict)
 
@@ -332,21 +318,3 @@ class Slot:
         self.release()
         if receiver is not None:
             receiver.link_lost(error)
-
-    def count_ended(self, made_at: float, address: str) -> str:
-        """Count the end of a stream that was opened at `made_at`, for a client.
-
-        Returns an error message if the connection must be closed, because its only client exceeds the limit.
-        """
-        now = self._loop.time()
-        if now - made_at >= BRIEF_SECONDS:
-            return ""
-        if self.shared:
-            self._brief_of.hit(address, now)
-            return ""
-        return self._too_brief if self._brief.hit(now) else ""
-
-    @property
-    def _too_brief(self) -> str:
-        limit = self._settings.max_rapid_resets
-        return f"more than max_rapid_resets ({limit}) streams ended as soon as they were opened"

@@ -80,7 +80,7 @@ class _Accepted(Discard):
         self._accept = handshakes.accept
         self._url = handshakes.url
         self._settings = handshakes.settings
-        self._address = address
+        self._address = self._client = address
         self._hang_up = hang_up
         self.receiver: Receiver | Refused | None = None
         self._handshake = ServerHandshake(self._url, self._settings, self._refuses)
@@ -94,8 +94,8 @@ class _Accepted(Discard):
         """Return why the client is refused, if it is. See `ServerHandshake`."""
         if self.receiver is None:
             told = headers.get_all("Forwarded"), headers.get_all("X-Forwarded-For")
-            address = client_address(self._address, *told, networks(self._settings.trusted_proxies))
-            self.receiver = self._accept(address, self.decline)
+            self._client = client_address(self._address, *told, networks(self._settings.trusted_proxies))
+            self.receiver = self._accept(self._client, self.decline)
         return self.receiver.reason if isinstance(self.receiver, Refused) else ""
 
     def link_made(self, link: Link) -> None:
@@ -117,7 +117,7 @@ class _Accepted(Discard):
         link.write(self._handshake.answer)
         self._stop()
         receiver = cast(Receiver, self.receiver)
-        start_link(link, self._handshake, receiver, self._url, self._settings, client=False)
+        start_link(link, self._handshake, receiver, self._url, self._settings, self._client, client=False)
 
     def link_lost(self, error: Exception | None) -> None:
         self._stop()

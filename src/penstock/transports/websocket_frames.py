@@ -13,7 +13,6 @@ from typing import Final
 from websockets.exceptions import ProtocolError as CloseError
 from websockets.frames import Close, CloseCode, Opcode
 
-from ..core.rates import Rate
 from ..wire.framing import LongMessage
 from .base import BEGINNING_BYTES
 from .websocket_runs import read_run
@@ -39,6 +38,8 @@ WHOLE: Final = FIN | Opcode.BINARY
 """The first byte of a binary message in one frame: of nearly every message."""
 KNOWN: Final = frozenset(Opcode)
 KEY_BYTES: Final = 4
+SLICE: Final = 256
+"""Frames that are decoded before the time is checked, besides those of runs. One takes a few microseconds."""
 BY_REFERENCE_BYTES: Final = 32_768
 """Messages of at least this size are written separately: joining them with others takes longer than a write."""
 
@@ -59,8 +60,8 @@ class FrameReader:
         max_empty: The maximum number of consecutive empty fragments (THREATS 48).
 
     Attributes:
+        more: Only a slice of the frames was decoded; call `feed` again.
         skipped: A skipped message; reading stops until `take_skipped` is called.
-        controls: Control frames since the last :meth:`limit_controls`.
         ping: The data of the last unanswered ping. Earlier ones need no answer (RFC 6455, 5.5.3).
         close: The peer's Close; reading ends after it.
         violation: The Close to send for the peer's violation; reading ends after it.
@@ -68,9 +69,9 @@ class FrameReader:
     """
 
     __slots__ = (
-        "_empty", "_limit", "_mask_bit", "_mask_key", "_max_bytes", "_max_empty", "_max_skipped", "_need", "_oversized",
-        "_remaining", "_skipping_last", "_tail", "_unfinished", "_width", "close", "controls", "ping", "skipped",
-        "violation",
+        "_at", "_empty", "_limit", "_mask_bit", "_mask_key", "_max_bytes", "_max_empty", "_max_skipped", "_need",
+        "_oversized", "_remaining", "_rest", "_skipping_last", "_tail", "_unfinished", "_width", "close", "more",
+        "ping", "skipped", "violation",
     )  # fmt: skip
 
     def __init__(
@@ -99,12 +100,15 @@ class FrameReader:
         # The start of an incomplete frame, and the size that is needed to continue with it.
         self._tail = bytearray()
         self._need = 0
+        # Data whose frames from index `_at` on are not decoded yet, if there is `more`.
+        self._rest = b""
+        self._at = 0
+        self.more = False
         # The received part of a fragmented message.
         self._unfinished: bytearray | None = None
         # How many consecutive fragments were empty.
         self._empty = 0
         self._max_empty = max_empty
-        self.controls = 0
         self.ping: bytes | None = None
         self.close: Close | None = None
         self.violation: Close | None = None
@@ -114,41 +118,54 @@ class FrameReader:
         """The memory that an incomplete message takes, in bytes."""
         return self._tail.__alloc__() + (0 if self._unfinished is None else self._unfinished.__alloc__())
 
+    @property
+    def undecoded(self) -> int:
+        """The bytes of frames that are not decoded yet."""
+        return len(self._rest) - self._at
+
     def done(self) -> bool:
         """Return True if reading has ended."""
         return self.close is not None or self.violation is not None
 
     def forget(self) -> None:
         """Release an incomplete message, because nothing more will be read."""
+        self._rest, self._at, self.more = b"", 0, False
         self._tail = bytearray()
         self._unfinished = None
 
     def feed(self, data: bytes) -> bytes:
-        """Return the messages that `data` completes, each with its length prefix.
+        """Return the messages that `data` completes, each with its length prefix; of many small frames only a slice.
 
-        Afterwards, check `skipped`, `ping`, `close` and `violation`.
+        Afterwards, check `skipped`, `ping`, `close`, `violation` and `more`.
         """
         if self.done():
             return b""
-        if self._tail:
+        at = 0
+        if self.more:
+            at = 0 if data else self._at
+            data = self._rest[self._at :] + data if data else self._rest
+            self._rest, self._at, self.more = b"", 0, False
+        elif self._tail:
             self._tail += data
             if len(self._tail) < self._need:
                 return b""
             data = bytes(self._tail)
             self._tail = bytearray()
         out: list[bytes] = []
-        at = self._scan(data, out)
-        if at < len(data) and not self.done():
+        at = self._scan(data, at, out)
+        if self.more:
+            self._rest, self._at = data, at
+        elif at < len(data) and not self.done():
             self._tail += data[at:]
         return b"".join(out)
 
-    def _scan(self, data: bytes, out: list[bytes]) -> int:
-        """Decode the frames in `data`; return the start of the first one that is incomplete, or to be read later."""
+    def _scan(self, data: bytes, at: int, out: list[bytes]) -> int:
+        """Decode frames from index `at` on; return the start of the first that is incomplete, or to be read later."""
         self._need = 2
         key_bytes = KEY_BYTES if self._mask_bit else 0
-        size = len(data)
-        at = 0
-        while size - at >= 2 or (self._remaining and at < size):
+        size, left = len(data), SLICE
+        while left and (size - at >= 2 or (self._remaining and at < size)):
+            left -= 1
             if self._remaining:
                 at = self._skip(data, at)
                 if self.skipped is not None:
@@ -172,9 +189,7 @@ class FrameReader:
                 # A frame that will be skipped needs only its header.
                 self._need = (start if end - start > self._limit and not head & CONTROL else end) - at
                 break
-            payload = data[start:end]
-            if key_bytes:
-                payload = apply_mask(payload, data[start - key_bytes : start])
+            payload = apply_mask(data[start:end], data[start - key_bytes : start]) if key_bytes else data[start:end]
             at = end
             if head == WHOLE:
                 self._limit = self._max_bytes
@@ -183,6 +198,8 @@ class FrameReader:
                 out.append(payload)
             elif not self._handle(head, payload, out):
                 break
+        else:
+            self.more = not left
         return at
 
     def _handle(self, head: int, payload: bytes, out: list[bytes]) -> bool:
@@ -321,14 +338,7 @@ class FrameReader:
             yield message.size.to_bytes(self._width, "big")
             yield from message.pieces()
 
-    def limit_controls(self, rate: Rate, now: float) -> None:
-        """Count control frames, which an attacker sends by the million; above the limit they are a violation."""
-        count, self.controls = self.controls, 0
-        if rate.hit(now, count) and self.violation is None:
-            self._fail(CloseCode.POLICY_VIOLATION, "more pings and pongs than max_control_frames")
-
     def _control(self, opcode: int, payload: bytes) -> None:
-        self.controls += 1
         if opcode == Opcode.PING:
             self.ping = payload
         elif opcode == Opcode.CLOSE:

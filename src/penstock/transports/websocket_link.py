@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from math import inf
 from typing import Any, Final
 
 from websockets.frames import OK_CLOSE_CODES, Close, CloseCode, Opcode
 
-from ..core.rates import Rate
 from ..errors import LimitExceeded, LinkLost, ProtocolError
 from ..protocols import spec_of
 from ..settings import Settings
@@ -17,7 +17,7 @@ from ..wire.framing import MAX_MESSAGE_BYTES, Deframer
 from . import tcp
 from .base import Link, Receiver
 from .lingering import LINGER, MAX_LINGER, Linger
-from .streams import RATE_SECONDS
+from .turns import Reader, turns_of
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
 from .websocket_runs import write_run
@@ -32,12 +32,13 @@ class WebSocketLink:
     """A link of messages, over the link of a socket whose handshake is complete."""
 
     __slots__ = (
-        "_client", "_closing", "_controls", "_cutter", "_ending", "_large_at", "_link", "_paused", "_reader",
-        "progress", "receiver"
+        "_client", "_closing", "_cutter", "_ending", "_kept", "_large_at", "_link", "_paused", "_reader", "_stopped",
+        "_turn", "_turns", "_waits", "progress", "receiver"
     )  # fmt: skip
-    unread = 0
 
-    def __init__(self, link: tcp.SocketLink, receiver: Receiver, url: Url, settings: Settings, *, client: bool) -> None:
+    def __init__(
+        self, link: tcp.SocketLink, receiver: Receiver, url: Url, settings: Settings, address: str, *, client: bool
+    ) -> None:
         self.receiver = receiver
         self._link = link
         self._client = client
@@ -54,7 +55,12 @@ class WebSocketLink:
             skip_long=spec.skips_oversized,
             max_empty=settings.max_empty_fragments,
         )
-        self._controls = Rate(settings.max_control_frames, RATE_SECONDS)
+        self._turns = turns_of(asyncio.get_running_loop())
+        self._turn = Reader(self._turns, address, self._go_on)
+        # What was read and not passed to the reader of frames.
+        self._kept: list[bytes] = []
+        # The receiver does not read; there may be more to decode.
+        self._stopped = self._waits = False
         # Closing: we sent Close or aborted the link; `_ending` is the limit for the time after that.
         self._paused = self._closing = False
         self._ending: Linger | None = None
@@ -68,6 +74,11 @@ class WebSocketLink:
         """The bytes of an incomplete message."""
         return self._reader.unfinished
 
+    @property
+    def unread(self) -> int:
+        """The bytes of frames that are not decoded yet."""
+        return self._reader.undecoded + sum(map(len, self._kept))
+
     def get_extra_info(self, name: str) -> Any:
         """Return information about the socket."""
         return self._link.get_extra_info(name)
@@ -77,12 +88,17 @@ class WebSocketLink:
         return self._link.is_closing()
 
     def pause_reading(self) -> None:
-        """Stop reading."""
+        """Stop calling `received`."""
+        self._stopped = True
         self._link.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read again."""
-        self._link.resume_reading()
+        """Call `received` again, first with what was read before."""
+        self._stopped = False
+        if self._waits:
+            self._turns.wait(self._turn)
+        else:
+            self._link.resume_reading()
 
     def write(self, data: bytes) -> None:
         """Send the messages that `data` completes, or discard them if the link is closing."""
@@ -117,8 +133,13 @@ class WebSocketLink:
     def abort(self) -> None:
         """Close now, without a Close frame."""
         self._closing = True
-        self._reader.forget()
+        self._forget()
         self._link.abort()
+
+    def _forget(self) -> None:
+        """Forget what is not decoded."""
+        self._reader.forget()
+        self._kept.clear()
 
     # Calls of the socket's link; see penstock.transports.base.Receiver.
 
@@ -126,21 +147,64 @@ class WebSocketLink:
         """Do nothing: the socket's link was made before the handshake."""
 
     def received(self, data: bytes) -> None:
-        """Process one read. After our Close, nobody would use it, and it is not counted."""
+        """Process one read, or keep it. After our Close, nobody would use it, and it is not counted."""
         if self._closing:
             return
+        if self._waits or self._stopped or not self._turns.enter(self._turn, len(data)):
+            self._kept.append(data)
+            self._wait()
+            # It is counted.
+            self.receiver.received(b"")
+            return
+        more = self._decode(data)
+        if self._turns.leave(self._turn) or more:
+            self._wait()
+
+    def _decode(self, data: bytes) -> bool:
+        """Decode frames until the receiver stops or the time of this turn is used; return whether any are left.
+
+        Control frames wait for the messages before them: a Close must not overtake what the receiver has not read.
+        """
         reader = self._reader
-        messages = reader.feed(data)
-        # Also without a complete message, because a part of a long one shows that the peer is alive.
-        self.receiver.received(messages)
-        if reader.skipped is not None:
-            self._deliver_skipped()
-        if reader.controls:
-            reader.limit_controls(self._controls, asyncio.get_running_loop().time())
-        if reader.ping is not None:
-            self._answer_ping()
-        if reader.violation is not None or reader.close is not None:
-            self._end(reader.violation or reader.close)
+        while not self._closing:
+            messages = reader.feed(data)
+            data = b""
+            # Also without a complete message, because a part of a long one shows that the peer is alive.
+            self.receiver.received(messages)
+            if reader.skipped is not None:
+                self._deliver_skipped()
+            if self._stopped:
+                return True
+            if reader.ping is not None:
+                self._answer_ping()
+            if reader.violation is not None or reader.close is not None:
+                self._end(reader.violation or reader.close)
+            if not reader.more or self._turns.over():
+                return reader.more
+        return False
+
+    def _wait(self) -> None:
+        """Stop reading the socket, and decode the rest in another turn, or when the receiver reads again."""
+        if not self._closing:
+            self._waits = True
+            with suppress(RuntimeError):
+                self._link.pause_reading()
+            if not self._stopped:
+                self._turns.wait(self._turn)
+
+    def _go_on(self) -> bool:
+        """Decode what was kept, and read again when that is done; return whether there is more."""
+        if self._stopped or not self._waits:
+            return False
+        kept, self._kept = b"".join(self._kept), []
+        if self._decode(kept):
+            return not self._stopped
+        self._waits = False
+        if not self._stopped:
+            # The transports of uvloop raise it if they are closed.
+            with suppress(RuntimeError):
+                self._link.resume_reading()
+        return False
 
     def _deliver_skipped(self) -> None:
         """Deliver the skipped messages, and the messages after each."""
@@ -165,6 +229,7 @@ class WebSocketLink:
 
     def link_lost(self, error: Exception | None) -> None:
         """Report the loss to the receiver."""
+        self._stopped = True
         if self._ending is not None:
             self._ending.cancel()
         self.receiver.link_lost(self._reason(error))
@@ -182,7 +247,7 @@ class WebSocketLink:
         if self._closing:
             return
         self._closing = True
-        self._reader.forget()
+        self._forget()
         # A Close without a code is answered without one: 1005 is never sent (RFC 6455, 7.4.1).
         payload = b"" if close.code == CloseCode.NO_STATUS_RCVD else close.serialize()
         self._link.write(control_frame(Opcode.CLOSE, payload, self._client))
@@ -230,11 +295,15 @@ def start_link(
     receiver: Receiver,
     url: Url,
     settings: Settings,
+    address: str = "",
     *,
     client: bool,
 ) -> None:
-    """Create the link over a socket whose handshake is complete, and pass it to its receiver."""
-    link = socket.receiver = WebSocketLink(socket, receiver, url, settings, client=client)
+    """Create the link over a socket whose handshake is complete, and pass it to its receiver.
+
+    `address` is that of the client on a server, for its share of the time.
+    """
+    link = socket.receiver = WebSocketLink(socket, receiver, url, settings, address, client=client)
     receiver.link_made(link)
     rest = handshake.take_rest()
     if rest:

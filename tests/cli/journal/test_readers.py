@@ -81,7 +81,7 @@ def test_lag_shows_how_far_readers_are_behind(penstock: Penstock, read_journal: 
         assert last == {"source": "c", "reader": None}
     (found,) = penstock("journal", "lag", str(read_journal), "--source", "b", "--json").objects
     assert (found["source"], found["reader"], found["position"], found["rows"]) == ("b", "spark", 7, 1_993)
-    assert found["seconds"] >= 0
+    assert 0 < found["seconds"] < 3_600
 
 
 @pytest.mark.parametrize("verb", ["lag", "readers"])

@@ -24,6 +24,7 @@ from msgspec.msgpack import Ext
 
 from ...depth import MAX_DEPTH, json_too_deep, msgpack_too_deep
 from ...errors import FrameError, LocalError
+from ...values.json import ESCAPE, without_lone_surrogates
 from .grammar import BODY_DEPTH, CODEC_NAMES, MAX_DIGITS, MAX_NUMBER
 
 __all__ = [
@@ -56,10 +57,6 @@ BIG_INTEGER: Final = 0
 MOST_DIGITS: Final = 21
 """ECMAScript, Number::toString: longer numbers are written with an exponent."""
 _DECIMAL: Final = re.compile(r"-?[0-9]+")
-# Each escape of a string; the group matches a lone surrogate.
-_ESCAPES: Final = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
 WRAPPERS: Final = frozenset({BYTES_KEY, INTEGER_KEY})
 
 
@@ -90,8 +87,8 @@ def json_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
         raise too_deep(offset, levels, "")
     try:
         body.decode()
-        if b"\\u" in body:
-            body = _ESCAPES.sub(_replaced, body)
+        if body.find(ESCAPE) >= 0:
+            body = without_lone_surrogates(body, b"\\ufffd")
         msgspec.json.decode(body, type=Raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise FrameError(f"not valid JSON: {error}") from error
@@ -109,10 +106,6 @@ def json_to_send(body: bytes) -> bytes:
         raise FrameError("not valid Unicode: it contains a lone surrogate")
     check_wrappers(body)
     return msgspec.json.format(body, indent=-1)
-
-
-def _replaced(escape: re.Match[bytes]) -> bytes:
-    return escape.group() if escape.group(1) is None else b"\\ufffd"
 
 
 def msgpack_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
