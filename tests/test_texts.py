@@ -1,16 +1,28 @@
 from __future__ import annotations
 
+import dataclasses
+import importlib
+import inspect
 import json
+import pkgutil
 import shutil
 import subprocess
 import sys
 import unicodedata
+from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import LocalError
+import penstock
+from penstock import Bearer, Custom, LocalError, Settings, Simple
+from penstock.access.target import Target
+from penstock.cli.connect_options import ConnectOptions
+from penstock.feeds.config import Auth, FeedConfig, Setup
+from penstock.feeds.serve import Serve
+from penstock.journal.secret import Secret
 from penstock.texts import counted, cut, quoted, shell_line, shell_word, shortened, shown, shown_json, shown_line
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
@@ -130,3 +142,58 @@ def test_a_shell_reads_the_words_of_a_command() -> None:
     command = ["bash", "--norc", "-c", f"printf '%s\\0' {shell_line(words)}"]
     found = subprocess.run(command, capture_output=True, check=True).stdout.split(b"\0")[:-1]
     assert [word.decode(errors="surrogateescape") for word in found] == words
+
+
+SECRETS = {"auth", "bearer", "credentials", "headers", "password", "private", "secret", "setup", "setup_auth", "token"}
+NOT_SECRET = {"penstock.serving.host.Listening": "token is a function that reads it"}
+
+
+def shown_fields(kind: type) -> set[str]:
+    """Return the fields that the generated `__repr__` of a class shows."""
+    if dataclasses.is_dataclass(kind):
+        generated = "__create_fn__" in kind.__repr__.__qualname__ or hasattr(kind.__repr__, "__wrapped__")
+        return {field.name for field in dataclasses.fields(kind) if field.repr} if generated else set()
+    if issubclass(kind, msgspec.Struct):
+        return set(kind.__struct_fields__) if kind.__repr__ is msgspec.Struct.__repr__ else set()
+    return set()
+
+
+def test_no_class_shows_a_field_with_secrets() -> None:
+    # Errors, logs of asyncio and debuggers show objects as they are.
+    looked_at, shows = 0, {}
+    for found in pkgutil.walk_packages(penstock.__path__, "penstock."):
+        source = Path(*penstock.__path__).parent.joinpath(*found.name.split(".")).with_suffix(".py")
+        # Extensions without a Python source have no fields, and cannot be imported in the plain build.
+        if found.name.endswith("__main__") or not (found.ispkg or source.exists()):
+            continue
+        for name, kind in inspect.getmembers(importlib.import_module(found.name), inspect.isclass):
+            if kind.__module__ == found.name:
+                looked_at += 1
+                shows[f"{found.name}.{name}"] = sorted(shown_fields(kind) & SECRETS)
+    assert looked_at > 500
+    assert {name for name, fields in shows.items() if fields} == set(NOT_SECRET)
+
+
+MARKER = "Zq7-MARKER"
+PLANTED = [
+    Simple("user", MARKER),
+    Bearer(MARKER),
+    Custom("own", MARKER.encode()),
+    Settings(headers=(("authorization", MARKER),)),
+    Target(url="rsocket+tcp://127.0.0.1:1", setup=MARKER, token=MARKER),
+    ConnectOptions(setup=MARKER, setup_metadata=MARKER, setup_auth=MARKER, header=[f"a: {MARKER}"]),
+    Auth(bearer=MARKER),
+    Auth(user="user", password=MARKER),
+    FeedConfig(
+        url="rsocket+ws://127.0.0.1:1", route="r", journal="j", data=MARKER, metadata=MARKER, auth=Auth(bearer=MARKER),
+        setup=Setup(data=MARKER), headers={"authorization": MARKER},
+    ),
+    Setup(data=MARKER, metadata=MARKER),
+    Serve(url="rsocket+tcp://127.0.0.1:1", token=MARKER, operator_token=MARKER),
+    Secret(owner="o", session=1, token=MARKER.encode(), private=MARKER.encode(), state=MARKER.encode()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: type(planted).__name__)
+def test_objects_do_not_show_their_secrets(planted: object) -> None:
+    assert MARKER not in f"{planted!r} {planted} {[planted]}"

@@ -33,6 +33,7 @@ from .item_errors import ItemErrors
 from .kinds import Kind
 from .payload import Payload, PayloadRun
 from .settings import Settings
+from .texts import concealed
 
 __all__ = ["SLICE", "ClientStart", "Detector", "Durable", "Run", "ServerStart", "Session", "SessionLog", "SessionLogs"]
 
@@ -340,6 +341,8 @@ class Durable(Protocol):
 @dataclass(frozen=True, slots=True)
 class ClientStart:
     """The arguments of a family for a client's session; see :func:`penstock.protocols.client_session`."""
+
+    __repr__ = concealed
 
     protocol: str
     settings: Settings

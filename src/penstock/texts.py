@@ -10,6 +10,7 @@ from .errors import LocalError
 
 __all__ = [
     "WORDING",
+    "concealed",
     "counted",
     "cut",
     "page_text",
@@ -40,6 +41,11 @@ LINE_CHARACTERS: Final = 60
 """Maximum characters of a peer's text in one line of a dump."""
 CHARACTER_BYTES: Final = 4
 """The longest character in UTF-8."""
+
+
+def concealed(value: object) -> str:
+    """Return what stands for an object with secrets, as its `__repr__`: errors and logs show objects as they are."""
+    return f"<{type(value).__name__}>"
 
 
 def counted(number: int, what: str) -> str:

@@ -43,6 +43,8 @@ def test_files_without_effect_are_errors(files: Path) -> None:
         server_tls([QUIC], ca, pem)
     with pytest.raises(LocalError, match="needs the server's own cert"):
         server_tls([TLS], ca)
+    with pytest.raises(LocalError, match=r"is not encrypted; write \+tls://"):
+        server_tls([TCP], ca, pem)
     with pytest.raises(LocalError, match="a key needs its certificate"):
         server_tls([TLS], None, None, pem)
     with pytest.raises(LocalError, match=r"empty\.pem"):

@@ -390,3 +390,32 @@ async def test_river_belongs_to_one_trace_too(kind: str, codec: str) -> None:
             client, server = await traced.spans()
     assert_one_trace(client, server)
     assert attributes(client)["rpc.system"] == "river"
+
+
+async def test_event_of_an_error_has_neither_its_causes_nor_more_than_a_screen() -> None:
+    async with tracing() as traced:
+
+        def dive(depth: int) -> None:
+            if depth:
+                dive(depth - 1)
+            raise ValueError("\x1b[2J" + "x" * 100_000)
+
+        @traced.service.call("fails")
+        def fails(request: Payload) -> bytes:
+            try:
+                raise OSError("postgres://user:Zq7-MARKER@host")
+            except OSError:
+                dive(200)
+            return b""
+
+        with pytest.raises(ApplicationError):
+            await traced.peer.call("fails")
+        client, server = await traced.spans()
+    for span in (client, server):
+        assert "Zq7-MARKER" not in span.to_json()
+    [event] = server.events
+    assert event.attributes is not None
+    assert "in dive" in str(event.attributes["exception.stacktrace"])
+    for text in map(str, event.attributes.values()):
+        assert len(text) < 20_000
+        assert "\x1b" not in text

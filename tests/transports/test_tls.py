@@ -184,6 +184,12 @@ async def test_encryption_that_the_url_does_not_ask_for_is_wrong_use(certificate
         await connected("rsocket+tcp://localhost:1", ssl=certificates.client)
 
 
+async def test_files_beside_a_context_are_wrong_use(certificates: Certificates) -> None:
+    with pytest.raises(UrlError, match="ca would have no effect, because ssl is given"):
+        async with listening(f"{TLS}?ca={certificates.folder}/ca.pem", ssl=certificates.server):
+            pass
+
+
 async def test_server_may_require_certificates_of_an_authority(certificates: Certificates) -> None:
     folder = certificates.folder
     async with listening(f"{TLS}?{certificates.server_options}&ca={folder}/ca.pem") as place:

@@ -40,11 +40,15 @@ def server_tls(
         if cafile is not None:
             raise LocalError("cafile requires client certificates, and needs the server's own cert")
         return list(urls)
+    parsed = [parse_url(text) for text in urls]
+    if not any(url.transport in ENCRYPTED for url in parsed):
+        # An operator who asks for TLS must not get a server without it.
+        what = f"{' and '.join(str(url) for url in parsed)} is not encrypted"
+        raise LocalError(f"cert has no effect, because {what}; write +tls://, +wss:// or +h2://")
     load_certificate(tls_context(tls.Purpose.CLIENT_AUTH, cafile), cert, key)
     options = {name: file for name, file in zip(FILES, (cert, key, cafile), strict=True) if file is not None}
     found = []
-    for text in urls:
-        url = parse_url(text)
+    for text, url in zip(urls, parsed, strict=True):
         if url.transport == "quic" and cafile is not None:
             raise LocalError(f"'{text}': QUIC includes TLS, which does not support client certificates")
         found.append(with_options(url, **options) if url.transport in ENCRYPTED else text)

@@ -18,6 +18,7 @@ from ..connection import Connection
 from ..errors import ConnectError, PenstockError, Rejected, SetupRejected, UnsupportedKind
 from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
+from ..texts import concealed
 from ..urls import Url, parse_urls
 from .counters import Counters
 
@@ -38,6 +39,8 @@ class Destination:
         setup: The set-up; None: that of the client, if both sides have the same kind of set-up.
 
     """
+
+    __repr__ = concealed
 
     url: str
     settings: Settings | None = None

@@ -12,6 +12,7 @@ from ..errors import LocalError
 from ..payload import Payload
 from ..protocols import PROTOCOLS, is_composite
 from ..settings import DEFAULT_SETTINGS
+from ..texts import concealed
 from ..urls import check_headers, parse_url, parse_urls
 from .bodies import bodies_of
 from .contexts import MARK, load
@@ -48,6 +49,8 @@ Stats = Annotated[bool, Option("--stats", help="At the end, print totals and rat
 @dataclass(frozen=True, kw_only=True)
 class SessionOptions:
     """The set-up of a session, and TLS."""
+
+    __repr__ = concealed
 
     data_mime: Annotated[
         str | None, Option("--data-mime", metavar="MIME", help="MIME type of the connection's data.")
@@ -126,6 +129,8 @@ class SessionOptions:
 @dataclass(frozen=True, kw_only=True)
 class ConnectOptions(SessionOptions):
     """How to connect, how long to try, and what to report."""
+
+    __repr__ = concealed
 
     resume: Annotated[
         float | None,

@@ -16,6 +16,7 @@ import typer
 from ..access.private import replacing
 from ..errors import LocalError
 from ..strict_json import strict_json
+from ..texts import concealed
 from .places import configuration
 from .values import completable
 
@@ -52,6 +53,8 @@ class Saved(msgspec.Struct):
         options: The values of options, by the names of their parameters.
 
     """
+
+    __repr__ = concealed
 
     url: str
     options: dict[str, Any] = {}

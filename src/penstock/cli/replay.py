@@ -13,7 +13,7 @@ from typer import Argument, Option
 from ..access.listening import server_tls
 from ..errors import LocalError
 from ..protocols import EXAMPLE_URL
-from ..texts import counted
+from ..texts import concealed, counted
 from .bodies import bodies_of
 from .connect_options import ConnectOptions
 from .connection import print_items, with_peer
@@ -39,6 +39,8 @@ KINDS: Final = ("upload", "channel")
 @dataclass(frozen=True, kw_only=True)
 class ReplayOptions:
     """Where to replay, and how fast."""
+
+    __repr__ = concealed
 
     listen: Annotated[
         list[str], Option("--listen", metavar="URL", help=f"Serve at this URL; repeatable; {EXAMPLE_URL} by default.")

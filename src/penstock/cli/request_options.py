@@ -11,6 +11,7 @@ from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
+from ..texts import concealed
 from .connect_options import BINARY, check_composite
 from .console import note
 from .credentials import credentials
@@ -57,6 +58,8 @@ Auth = Annotated[
 @dataclass(frozen=True, kw_only=True)
 class RequestOptions:
     """A request's data and metadata."""
+
+    __repr__ = concealed
 
     data: Annotated[str, Option("--data", "-d", help="The request's data; @FILE reads a file, - standard input.")] = ""
     metadata: Annotated[

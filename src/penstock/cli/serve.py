@@ -19,6 +19,7 @@ from typer import Argument, Option
 from ..access.exposure import check_page
 from ..access.listening import server_tls, without_files
 from ..errors import LocalError
+from ..texts import concealed
 from .connect_options import Debug, Set, ShowSecrets, Stats
 from .connection import summary
 from .console import SERVING, note, say, start_logging
@@ -48,6 +49,8 @@ MAX_PORT: Final = 65_535
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
     """Which clients may connect, their limits, and what to report."""
+
+    __repr__ = concealed
 
     metrics: Annotated[
         str | None, Option("--metrics", help="Serve Prometheus metrics on [HOST:]PORT; by default on 127.0.0.1.")

@@ -12,6 +12,7 @@ from ..archive.options import SealOptions
 from ..errors import LocalError
 from ..journal import DEFAULT_BUDGET_BYTES
 from ..journal.layout import check_name
+from ..texts import concealed
 from ..urls import parse_url
 from .retry import Retry
 from .values import Reference, Seconds, Size, Text
@@ -32,6 +33,8 @@ class Auth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env: str | None = None
     file: str | None = None
 
+    __repr__ = concealed
+
     def __post_init__(self) -> None:
         if (self.user is None) != (self.password is None):
             raise ValueError("user and password belong together")
@@ -46,6 +49,8 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metadata: Text | None = None
     auth: Auth | None = None
     """Credentials of the connection, for protocols with composite metadata."""
+
+    __repr__ = concealed
 
 
 class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,6 +130,8 @@ class FeedConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """How the log is sealed; None: not at all."""
     accept_loss: bool = False
     enabled: bool = True
+
+    __repr__ = concealed
 
     def __post_init__(self) -> None:
         if self.credit is not None and self.credit < 1:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from ..texts import concealed
 from .values import Text
 
 __all__ = ["Serve"]
@@ -28,6 +29,8 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Readers on other machines need not show anything."""
     journals: dict[str, str] = {}
     """Names of journals: the folder of each. The others are named after their folder."""
+
+    __repr__ = concealed
 
     def at(self, folder: Path) -> Serve:
         """Return this table with paths that start from `folder` instead of the working directory."""

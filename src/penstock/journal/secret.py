@@ -11,6 +11,7 @@ from secrets import randbits
 
 import msgspec
 
+from ..texts import concealed
 from .disk import disk_errors, read_file, replace_file, sync_folder
 from .layout import SECRET
 
@@ -35,6 +36,8 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
     """The collector's state, until the log has one of this session."""
     gap: str = ""
     """Why items are missing before the first row of this session, if the log has no record of it yet."""
+
+    __repr__ = concealed
 
 
 def new_session() -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from ipaddress import ip_address
+from traceback import format_tb
 from typing import Any, Final
 
 from ..aio.durations import BOUNDS
@@ -51,6 +52,8 @@ SENDS_MANY: Final = (Kind.STREAM, Kind.CHANNEL)
 MAX_CHARACTERS: Final = 1_000
 """Characters of an error's text."""
 MAX_CODE_CHARACTERS: Final = 256
+MAX_CALLS: Final = 32
+"""The innermost calls of an error's stack trace."""
 
 Callback = Callable[[CallbackOptions], Iterable[Observation]]
 
@@ -293,6 +296,17 @@ class _TracedItems(AsyncIterator[Any]):
             _end(self._span, error)
 
 
+def _described(error: Exception) -> dict[str, str]:
+    """Return the attributes of an exception's event: with the calls, but without the texts of the errors before it.
+
+    Errors of other libraries that led to it may name addresses with passwords, and texts of peers.
+    """
+    return {
+        "exception.message": shown(str(error)[:MAX_CHARACTERS]),
+        "exception.stacktrace": shown("".join(format_tb(error.__traceback__, -MAX_CALLS))),
+    }
+
+
 def _end(span: Span, error: BaseException | None = None) -> None:
     """End a span with the outcome of its request. A canceled request has not failed."""
     if isinstance(error, Exception):
@@ -302,7 +316,7 @@ def _end(span: Span, error: BaseException | None = None) -> None:
         if isinstance(error, ApplicationError):
             span.set_attribute("rpc.response.status_code", shown_line(str(error.code)[:MAX_CODE_CHARACTERS]))
         else:
-            span.record_exception(error)
+            span.record_exception(error, _described(error))
     elif error is not None:
         span.add_event("canceled")
     span.end()

@@ -26,6 +26,7 @@ import xxhash
 from ..errors import JournalCorrupt, LocalError
 from ..journal.layout import check_name, source_of
 from ..journal.retention import MAX_CURSORS, reader_of
+from ..texts import concealed
 
 __all__ = [
     "MAX_BUNDLE_BYTES",
@@ -64,6 +65,8 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
     """A log in a bundle: its condition after the bundle, and its rows in it."""
+
+    __repr__ = concealed
 
     source: str
     uuid: str

@@ -19,6 +19,7 @@ from ..journal.sealed import safe_position
 from ..journal.storage import LogFolder
 from ..journal.writer import JournalWriter
 from ..objects import open_store
+from ..texts import concealed
 from .bundle import Part
 from .bundler import INTERVAL, Bundler, State
 from .logs import Logs
@@ -50,6 +51,8 @@ class Membership:
         interval: Seconds between bundles.
 
     """
+
+    __repr__ = concealed
 
     name: str
     store: str

@@ -17,7 +17,7 @@ from ..core.timers import Timer
 from ..errors import FrameError, LinkLost, LocalError, ProtocolError, ResumeRejected, SetupRejected
 from ..events import Established
 from ..payload import Payload
-from ..texts import shown
+from ..texts import concealed, shown
 from ..wire.river.codec import Id, RiverCodec, whole
 from ..wire.river.message import Message
 from .identity import Side
@@ -57,6 +57,8 @@ class HandshakeRequest(Struct, rename="camel"):
     Early clients of v1.1 do not send `expected_session_state`.
     """
 
+    __repr__ = concealed
+
     # Not a msgspec tag, because msgspec accepts messages without the tag.
     type: Literal["HANDSHAKE_REQ"]
     protocol_version: str
@@ -94,6 +96,8 @@ class _Control(Struct):
 
 class Rehandshake(Struct):
     """A client's response to a rehandshake request."""
+
+    __repr__ = concealed
 
     type: Literal["REHANDSHAKE_RESP"]
     metadata: Raw | UnsetType = UNSET

@@ -114,7 +114,8 @@ class Link:
         elif self.state == HANDSHAKING and self._is_hopeless():
             codec = self._codec.name
             text = f"{self._peer} closed the connection after our handshake {MAX_UNANSWERED} times"
-            self._finish(LinkLost(f"{text}; both sides must use the same codec, ours is {codec}"))
+            last = f"; the last time: {error}" if error is not None else ""
+            self._finish(LinkLost(f"{text}; both sides must use the same codec, ours is {codec}{last}"))
         else:
             if isinstance(error, LinkLost) and error.code == TOO_BIG:
                 self._replace_rejected()

@@ -16,6 +16,7 @@ from ..core.write_ahead import decode_records
 from ..errors import FrameError, SessionStoreError
 from ..events import Established
 from ..payload import Payload
+from ..texts import concealed
 from ..wire.framing import Deframer, prefixed
 from .resume import Position, StreamId
 
@@ -45,6 +46,8 @@ class Opening(msgspec.Struct, array_like=True):
         leases: Whether the client requested leases.
 
     """
+
+    __repr__ = concealed
 
     version: int
     dialect: str

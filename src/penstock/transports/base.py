@@ -25,6 +25,7 @@ __all__ = [
     "LOST",
     "MAX_REFUSED_LINKS",
     "SCOPE",
+    "SILENT",
     "Accept",
     "Discard",
     "HangUp",
@@ -55,6 +56,13 @@ TLS_ADVICE: Final = (
     ("HANDSHAKE_FAILURE", "client and server have no cipher in common, or the server wants a certificate"),
 )
 """What to do about an alert, by a part of its name."""
+SILENT: Final = (
+    "the server closed the connection before it sent anything; check that it uses this protocol and transport on this "
+    "port, and that it trusts the certificate of this client if it wants one"
+)
+"""Why a link over TLS may be lost at once. With TLS 1.3, a client completes the handshake before the server has checked
+its certificate, and servers of asyncio close without an alert."""
+_CLOSED: Final = (ConnectionResetError, ConnectionAbortedError)
 _NOT_A_NAME: Final = "the host is not a valid name; check its dots, and that no part is longer than 63 characters"
 
 
@@ -275,7 +283,8 @@ def connect_errors(url: Url, settings: Settings) -> Iterator[None]:
         why = f"no answer within {limit:g} s; {advice}"
         raise ConnectError(f"cannot connect to {url.place}: {why}") from None
     except OSError as error:
-        raise ConnectError(f"cannot connect to {url.place}: {_reason(error)}") from error
+        reason = SILENT if isinstance(error, _CLOSED) and url.transport in ("tls", "wss", "h2") else _reason(error)
+        raise ConnectError(f"cannot connect to {url.place}: {reason}") from error
     except UnicodeError as error:
         raise ConnectError(f"cannot connect to {url.place}: {_NOT_A_NAME}") from error
 
@@ -294,7 +303,7 @@ def _reason(error: OSError) -> str:
         return "connection refused; check that the server is running"
     if isinstance(error, FileNotFoundError):
         return "the socket does not exist; check that the server is running"
-    if isinstance(error, ConnectionResetError | ConnectionAbortedError):
+    if isinstance(error, _CLOSED):
         return "the server closed the connection; check that it uses this protocol and transport on this port"
     return error.strerror or str(error)
 

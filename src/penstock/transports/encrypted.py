@@ -71,6 +71,11 @@ class EncryptedTransport:
         """Return whether output is discarded."""
         return self._closing or self._transport.is_closing()
 
+    @property
+    def ended_here(self) -> bool:
+        """Whether `close` or `abort` was called."""
+        return self._closing
+
     def can_write_eof(self) -> bool:
         """Return False: TLS ends both directions together."""
         return False

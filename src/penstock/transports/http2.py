@@ -44,6 +44,7 @@ OWN_HEADERS: Final = frozenset(
 """Headers that the request sets itself, or that HTTP/2 does not allow: RFC 9113, section 8.2.2."""
 CLOSING: Final = Refused("the server is closing")
 TOO_MANY: Final = "too many clients wait for an answer"
+UNOPENED: Final = "before the link was open; check that it uses HTTP/2 on this port"
 REASON: Final = b"reason"
 """The header of a response that names the limit that was reached."""
 
@@ -117,7 +118,7 @@ class ClientConnection(Http2Connection):
     def link_lost(self, error: Exception | None) -> None:
         """Close the link, or report that it could not be opened."""
         super().link_lost(error)
-        self._fail_open(str(error) if error is not None else "the server closed the connection")
+        self._fail_open(str(error) if error is not None else f"the server closed the connection {UNOPENED}")
 
     def ended(self, link: StreamLink) -> None:
         """Close the connection, which closes the link."""
@@ -130,7 +131,7 @@ class ClientConnection(Http2Connection):
     def fail(self, error: Exception, code: ErrorCodes | None) -> None:
         """Close the connection with an error, even if it is not open yet."""
         super().fail(error, code)
-        self._fail_open(str(error))
+        self._fail_open(f"{error} {UNOPENED}")
         self.drop()
 
     def _stream_reset(self, event: events.StreamReset) -> None:
@@ -145,12 +146,10 @@ class ClientConnection(Http2Connection):
 
     def _fail_open(self, reason: str) -> None:
         if not self.opened.done():
-            reason = f"{reason} before the link was open; check that it uses HTTP/2 on this port"
             self.opened.set_exception(ConnectError(f"cannot connect to {self._url.place}: {reason}"))
 
     def _refused(self, reason: str) -> None:
-        if not self.opened.done():
-            self.opened.set_exception(ConnectError(f"cannot connect to {self._url.place}: {reason}"))
+        self._fail_open(reason)
         self.drop()
 
     def _alpn_failed(self) -> None:

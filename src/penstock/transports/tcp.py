@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from ..errors import LinkLost
 from ..settings import Settings
 from ..urls import Url
-from .base import LOST, Accept, Receiver, Refused, link_error, settled
+from .base import LOST, SILENT, Accept, Receiver, Refused, link_error, settled
 from .encrypted import EncryptedTransport
 from .lingering import LINGER, Linger, tcp_progress
 from .names import addresses_of
@@ -168,6 +168,29 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
             self.receiver.link_lost(link_error(error))
 
 
+class _TlsClientLink(SocketLink):
+    """The link of a client over TLS: says what may be wrong if the server closes it before it has sent anything."""
+
+    __slots__ = ("_answered",)
+
+    def __init__(self, receiver: Receiver, high_bytes: int) -> None:
+        super().__init__(receiver, high_bytes)
+        self._answered = False
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Note that the server has sent something."""
+        self._answered = True
+        super().buffer_updated(nbytes)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Report the loss to the receiver."""
+        encrypted = self._encrypted
+        here = encrypted is None or encrypted.ended_here
+        if not (self._answered or here or isinstance(error, tls.SSLError)):
+            error = LinkLost(SILENT)
+        super().connection_lost(error)
+
+
 class SocketListener:
     """Accepts connections, before any handshake, and creates links for them."""
 
@@ -315,7 +338,7 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     """Open a link over a socket. See :func:`penstock.transports.connect`."""
     context = client_context(url, ssl)
     loop = asyncio.get_running_loop()
-    link = SocketLink(receiver, settings.output_high_bytes)
+    link = (SocketLink if context is None else _TlsClientLink)(receiver, settings.output_high_bytes)
     host = LOOPBACK.get(url.host, url.host)
     making: Awaitable[Any]
     if url.transport == "unix":

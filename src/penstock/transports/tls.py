@@ -20,6 +20,8 @@ Contexts: TypeAlias = "Callable[[], tls.SSLContext] | None"
 
 ENCRYPTED: Final = {"tcp": "tls", "unix": "tls", "ws": "wss", "h2c": "h2"}
 """The encrypted counterpart of each unencrypted transport over sockets."""
+FILES: Final = frozenset({"ca", "cert", "key"})
+"""The options of a server's URL that name files."""
 MIN_SHUTDOWN: Final = 0.001
 """The shortest time in seconds for the closing handshake of TLS."""
 
@@ -65,8 +67,12 @@ def server_contexts(url: Url, ssl: tls.SSLContext | None, alpn: str = "") -> Con
         # `ssl` applies to all URLs of a server, some of which may be unencrypted.
         check_options(url, frozenset({"fd", *FILE_OPTIONS} if url.transport == "unix" else {"fd"}))
         return None
-    check_options(url, frozenset({"ca", "cert", "key", "fd"}))
+    check_options(url, FILES | {"fd"})
     if ssl is not None:
+        if ignored := FILES & url.options.keys():
+            # Above all `ca`, without which anybody could connect.
+            names = ", ".join(sorted(ignored))
+            raise UrlError(f"'{url}': {names} would have no effect, because ssl is given; load the files into it")
         given = with_alpn(ssl, alpn)
         return lambda: given
     if "cert" not in url.options:

@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from websockets.datastructures import Headers
 
-from ..errors import LimitExceeded, LinkLost, PenstockError, ProtocolError
+from ..errors import ConnectError, LimitExceeded, LinkLost, PenstockError, ProtocolError
 from ..ledger import Unclaimed
 from ..networks import networks
 from ..settings import Settings
@@ -59,7 +59,8 @@ class _Connecting(Discard):
 
     def link_lost(self, error: Exception | None) -> None:
         if not self.done.done():
-            self.done.set_exception(ConnectionResetError())
+            lost = ConnectError(f"cannot connect to {self._url.place}: {error}") if error else ConnectionResetError()
+            self.done.set_exception(lost)
 
     def abort(self) -> None:
         forget(self.done)
