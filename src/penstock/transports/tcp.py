@@ -64,11 +64,12 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
     """A link over an asyncio transport, and the protocol of that transport.
 
     The methods of :class:`~penstock.transports.base.Link` are those of the transport, bound when it is connected. The
-    peer may take `linger` seconds to close its half, or `LINGER` if that is 0. It is `over` when its socket is closed.
+    peer may take `linger` seconds to close its half, or `LINGER` if that is 0. It is `over` when its socket is closed,
+    and not `answered` if it is a client's link over TLS from which nothing was read.
     """
 
     __slots__ = (
-        "__weakref__", "_closing", "_encrypted", "_high_bytes", "_transport", "abort", "get_extra_info",
+        "__weakref__", "_closing", "_encrypted", "_high_bytes", "_transport", "abort", "answered", "get_extra_info",
         "get_write_buffer_size", "is_closing", "linger", "over", "pause_reading", "resume_reading", "write"
     )  # fmt: skip
 
@@ -89,6 +90,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         self._encrypted: EncryptedTransport | None = None
         self.linger = 0.0
         self.over = False
+        self.answered = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the link."""
@@ -161,6 +163,8 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         if self._closing is not None:
             self._closing.cancel()
         if self._encrypted is not None:
+            if not (self.answered or self._encrypted.ended_here or isinstance(error, tls.SSLError)):
+                error = LinkLost(SILENT)
             # Release the buffers of TLS now, and not when the garbage collector runs.
             self._encrypted = None
             self._bind(cast(asyncio.Transport, LOST))
@@ -168,27 +172,31 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
             self.receiver.link_lost(link_error(error))
 
 
-class _TlsClientLink(SocketLink):
-    """The link of a client over TLS: says what may be wrong if the server closes it before it has sent anything."""
+class _Unanswered:
+    """The receiver of a client's link over TLS until the server has sent something."""
 
-    __slots__ = ("_answered",)
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
 
-    def __init__(self, receiver: Receiver, high_bytes: int) -> None:
-        super().__init__(receiver, high_bytes)
-        self._answered = False
+    def link_made(self, link: Any) -> None:
+        self._link = link
+        link.answered = False
+        self._receiver.link_made(link)
 
-    def buffer_updated(self, nbytes: int) -> None:
-        """Note that the server has sent something."""
-        self._answered = True
-        super().buffer_updated(nbytes)
+    def received(self, data: bytes) -> None:
+        self._link.answered = True
+        if self._link.receiver is self:
+            self._link.receiver = self._receiver
+        self._receiver.received(data)
 
-    def connection_lost(self, error: Exception | None) -> None:
-        """Report the loss to the receiver."""
-        encrypted = self._encrypted
-        here = encrypted is None or encrypted.ended_here
-        if not (self._answered or here or isinstance(error, tls.SSLError)):
-            error = LinkLost(SILENT)
-        super().connection_lost(error)
+    def writing_paused(self) -> None:
+        self._receiver.writing_paused()
+
+    def writing_resumed(self) -> None:
+        self._receiver.writing_resumed()
+
+    def link_lost(self, error: Exception | None) -> None:
+        self._receiver.link_lost(error)
 
 
 class SocketListener:
@@ -338,7 +346,7 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     """Open a link over a socket. See :func:`penstock.transports.connect`."""
     context = client_context(url, ssl)
     loop = asyncio.get_running_loop()
-    link = (SocketLink if context is None else _TlsClientLink)(receiver, settings.output_high_bytes)
+    link = SocketLink(receiver if context is None else _Unanswered(receiver), settings.output_high_bytes)
     host = LOOPBACK.get(url.host, url.host)
     making: Awaitable[Any]
     if url.transport == "unix":
