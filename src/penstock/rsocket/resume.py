@@ -7,6 +7,8 @@ streams, and PAYLOAD, without length prefixes.
 from __future__ import annotations
 
 import hmac
+import os
+from hashlib import blake2b
 from typing import Annotated, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -222,6 +224,8 @@ class SessionStore(Generic[SessionT]):
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self._key = os.urandom(32)
+        # By the keyed digest of the token.
         self._sessions: dict[bytes, tuple[bytes, SessionT]] = {}
         self._ends = Ends(limit)
 
@@ -238,7 +242,7 @@ class SessionStore(Generic[SessionT]):
             raise SetupRejected(ended, Code.REJECTED_SETUP)
         if len(self._sessions) >= self._limit or self._find(token) is not None:
             return False
-        self._sessions[token] = identity, session
+        self._sessions[self._name(token)] = identity, session
         return True
 
     def get(self, token: bytes, identity: bytes = b"") -> SessionT:
@@ -254,18 +258,18 @@ class SessionStore(Generic[SessionT]):
 
     def revived(self, token: bytes, session: SessionT, identity: bytes) -> None:
         """Store `session`, which an earlier process started."""
-        self._sessions[token] = identity, session
+        self._sessions[self._name(token)] = identity, session
 
     def remove(self, token: bytes, error: Exception | None = None) -> None:
         """Remove the session with that token, which has ended; `error` is None if it was closed normally."""
-        found = self._sessions.pop(token, None)
+        found = self._sessions.pop(self._name(token), None)
         if found is not None:
             self._ends.note(token, found[0], error)
 
     def _find(self, token: bytes) -> tuple[bytes, SessionT] | None:
-        # Compare every token in constant time, so that the duration does not reveal how much of a token is right.
-        found = None
-        for known, kept in self._sessions.items():
-            if hmac.compare_digest(known, token):
-                found = kept
-        return found
+        return self._sessions.get(self._name(token))
+
+    def _name(self, token: bytes) -> bytes:
+        # No client can predict it, so the time of a lookup does not reveal how much of a token is right. To compare
+        # with each token in constant time would cost more, the more sessions clients leave behind.
+        return blake2b(token, key=self._key).digest()
