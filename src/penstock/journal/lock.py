@@ -51,6 +51,7 @@ class Lock:
     def __init__(self, path: Path, owner: Owner | None = None, *, temporary: bool = False) -> None:
         self.path = path
         self._temporary = temporary
+        self._pid = os.getpid()
         with disk_errors(path, "be locked"):
             self._fd = self._locked()
             while not self._in_place():
@@ -99,13 +100,14 @@ class Lock:
             os.pwrite(self._fd, msgspec.json.encode(owner) + b"\n", 0)
 
     def close(self) -> None:
-        """Release the lock. May be called twice."""
+        """Release the lock. May be called twice. In a forked process, its parent keeps the lock."""
         if self._fd >= 0:
-            if self._temporary:
-                with suppress(OSError):
-                    self.path.unlink()
-            # A child process may have inherited the file: closing it here would not be enough.
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            if self._pid == os.getpid():
+                if self._temporary:
+                    with suppress(OSError):
+                        self.path.unlink()
+                # A child process may have inherited the file: closing it here would not be enough.
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)
             self._fd = -1
 
