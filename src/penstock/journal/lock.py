@@ -88,6 +88,11 @@ class Lock:
         """True if the lock was released."""
         return self._fd < 0
 
+    @property
+    def inherited(self) -> bool:
+        """True in a process that was forked from the one which took the lock."""
+        return self._pid != os.getpid()
+
     def remove(self) -> None:
         """Remove the file while the lock is held: for a folder that is to be deleted."""
         with suppress(FileNotFoundError):
@@ -102,7 +107,7 @@ class Lock:
     def close(self) -> None:
         """Release the lock. May be called twice. In a forked process, its parent keeps the lock."""
         if self._fd >= 0:
-            if self._pid == os.getpid():
+            if not self.inherited:
                 if self._temporary:
                     with suppress(OSError):
                         self.path.unlink()
