@@ -36,7 +36,7 @@ def status(folder: Path, position: int, **options: Any) -> FeedStatus:
 
 def test_document_has_lags_and_budgets(tmp_path: Path) -> None:
     clock = Clock()
-    board = Board(clock=clock)
+    board = Board(clock=clock, monotonic=clock)
     with JournalWriter.open(tmp_path, "s", fsync=False, budget_bytes=10**6, clock=clock) as writer:
         for _ in range(5):
             board.publish([status(tmp_path, writer.append(BATCH, "r"))])
@@ -57,7 +57,7 @@ def test_document_has_lags_and_budgets(tmp_path: Path) -> None:
 
 def test_feed_that_is_refused_has_no_rate_any_more(tmp_path: Path) -> None:
     clock = Clock()
-    board = Board(clock=clock)
+    board = Board(clock=clock, monotonic=clock)
     with JournalWriter.open(tmp_path, "s", fsync=False) as writer:
         for _ in range(5):
             board.publish([status(tmp_path, writer.append(BATCH, "r"))])
@@ -73,7 +73,7 @@ def test_feed_that_is_refused_has_no_rate_any_more(tmp_path: Path) -> None:
 
 def test_rows_from_before_the_process_are_no_rate(tmp_path: Path) -> None:
     clock = Clock()
-    board = Board(clock=clock)
+    board = Board(clock=clock, monotonic=clock)
     for position in (0, 0, 1_000_000, 1_000_010):
         board.publish([status(tmp_path, position)])
         clock.now += 2
@@ -97,7 +97,7 @@ def test_lag_from_before_the_process_is_that_of_the_rows(tmp_path: Path) -> None
             writer.append(BATCH, "r")
             clock.now += 100
     Journal(tmp_path).trim("s", 35, reader="report")
-    board = Board(clock=clock)
+    board = Board(clock=clock, monotonic=clock)
     board.publish([status(tmp_path, 100)])
     assert board.document().feeds[0].readers == {"report": Lag(35, 65, 700.0)}
 
@@ -111,7 +111,7 @@ def test_lag_in_rows_that_are_sealed_is_that_of_the_rows_after_them(tmp_path: Pa
             clock.now += 100
     Journal(tmp_path).trim("s", 35, reader="report")
     seal(tmp_path, "s", SealOptions(store=f"memory://board-{next(numbers)}"), force=True)
-    board = Board(clock=clock)
+    board = Board(clock=clock, monotonic=clock)
     board.publish([status(tmp_path, 100)])
     assert board.document().feeds[0].readers == {"report": Lag(35, 65, 100.0)}
 
@@ -121,7 +121,7 @@ def test_lag_of_a_row_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
     with JournalWriter.open(tmp_path, "s", fsync=False, clock=clock) as writer:
         writer.append(BATCH, "r")
     Journal(tmp_path).trim("s", 5, reader="report")
-    board = Board(clock=clock)
+    board = Board(clock=clock, monotonic=clock)
     board.publish([status(tmp_path, 10)])
     path = segment(log_folder(tmp_path, "s"))
     flip(path, path.stat().st_size - 1)
@@ -149,9 +149,24 @@ def test_feeds_without_log_and_with_damage_are_shown(tmp_path: Path) -> None:
     assert found["none"].budget_free is None
 
 
+@pytest.mark.parametrize("step", [-3600.0, 3600.0])
+def test_a_clock_that_is_set_changes_no_health_and_no_rate(tmp_path: Path, step: float) -> None:
+    clock, monotonic = Clock(), Clock()
+    board = Board(clock=clock, monotonic=monotonic)
+    for position in (100, 120, 140, 160):
+        monotonic.now += 2
+        board.publish([status(tmp_path, position)])
+        clock.now += step
+        assert board.healthy()
+    assert board._histories[str(tmp_path), "s"].rate() == 10
+    monotonic.now += STALE_SECONDS
+    clock.now -= 3600
+    assert not board.healthy()
+
+
 def test_loop_that_stopped_publishing_is_unhealthy(tmp_path: Path) -> None:
     clock = Clock()
-    board = Board(workers=2, clock=clock)
+    board = Board(workers=2, clock=clock, monotonic=clock)
     assert not board.document().ready
     board.publish([status(tmp_path, 0)], 0)
     clock.now += STALE_SECONDS - 1
@@ -166,7 +181,7 @@ def test_loop_that_stopped_publishing_is_unhealthy(tmp_path: Path) -> None:
 
 def test_board_is_ready_when_each_feed_was_tried(tmp_path: Path) -> None:
     clock = Clock()
-    board = Board(clock=clock)
+    board = Board(clock=clock, monotonic=clock)
     for state, reason, ready in (
         (FeedState.CONNECTING, "", False),
         (FeedState.CONNECTING, "no server answers", True),
@@ -202,7 +217,7 @@ def test_disk_that_hangs_holds_up_neither_publisher_nor_health(tmp_path: Path, m
 
 def test_logs_of_feeds_that_are_gone_are_forgotten(tmp_path: Path) -> None:
     clock = Clock()
-    board = Board(clock=clock)
+    board = Board(clock=clock, monotonic=clock)
     for number in range(100):
         board.publish([status(tmp_path, 1, source=f"s{number}")])
         clock.now += 2
@@ -212,7 +227,7 @@ def test_logs_of_feeds_that_are_gone_are_forgotten(tmp_path: Path) -> None:
 
 def test_problem_of_the_file_is_shown_until_it_is_mended() -> None:
     clock = Clock()
-    board = Board(clock=clock)
+    board = Board(clock=clock, monotonic=clock)
     for problem in ("all feeds go on as before", ""):
         board.warn(problem)
         clock.now += 2

@@ -38,7 +38,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def board(clock: Clock) -> Board:
-    board = Board(clock=clock)
+    board = Board(clock=clock, monotonic=clock)
     board.publish([FeedStatus.refused("a", HOSTILE)])
     return board
 

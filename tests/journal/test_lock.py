@@ -58,6 +58,22 @@ def test_a_lock_inherited_by_a_child_can_be_given_back(tmp_path: Path) -> None:
         os.close(inherited)
 
 
+@pytest.mark.parametrize("temporary", [False, True])
+def test_a_forked_process_does_not_give_back_the_lock_of_its_parent(tmp_path: Path, temporary: bool) -> None:
+    path = tmp_path / "_lock"
+    lock = Lock(path, temporary=temporary)
+    child = os.fork()
+    if not child:
+        lock.close()
+        os._exit(0 if lock.closed else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert path.exists()
+    assert not is_free(path)
+    lock.close()
+    assert path.exists() is not temporary
+    assert is_free(path)
+
+
 def test_a_lock_holds_though_the_disk_has_no_room_for_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: object) -> int:
         raise OSError(28, "No space left on device")

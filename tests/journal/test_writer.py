@@ -3,7 +3,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,6 +137,45 @@ def test_a_second_writer_is_kept_out(tmp_path: Path) -> None:
         with pytest.raises(JournalLocked, match=f"process {os.getpid()} on"):
             JournalWriter.open(tmp_path, SOURCE)
         JournalWriter.open(tmp_path, "another").close()
+        append(writer, 1)
+    JournalWriter.open(tmp_path, SOURCE).close()
+    assert all_numbers(tmp_path) == [0, 1]
+
+
+def _is_refused(writer: JournalWriter) -> bool:
+    try:
+        with writer:
+            append(writer, 1)
+    except JournalError as error:
+        return "belongs to the process that was forked" in str(error)
+    return False
+
+
+def test_a_forked_process_neither_writes_nor_takes_the_lock_from_its_parent(tmp_path: Path) -> None:
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        append(writer, 1)
+        forking, forked = threading.Event(), threading.Event()
+        tip = writer._opened()
+
+        def hold() -> None:
+            # What another thread holds at a fork is held in the child forever.
+            with tip._lock:
+                forking.set()
+                forked.wait()
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        forking.wait()
+        child = os.fork()
+        if not child:
+            signal.alarm(60)
+            os._exit(0 if _is_refused(writer) else 1)
+        status = os.waitpid(child, 0)[1]
+        forked.set()
+        holder.join()
+        assert os.waitstatus_to_exitcode(status) == 0
+        with pytest.raises(JournalLocked):
+            JournalWriter.open(tmp_path, SOURCE)
         append(writer, 1)
     JournalWriter.open(tmp_path, SOURCE).close()
     assert all_numbers(tmp_path) == [0, 1]

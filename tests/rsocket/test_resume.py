@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hmac
+
 import msgspec
 import pytest
 
@@ -151,3 +153,27 @@ def test_full_store_accepts_no_session() -> None:
     assert store.add(b"one", "first")
     assert not store.add(b"two", "second")
     assert len(store) == 1
+
+
+def test_a_lookup_costs_the_same_with_many_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    store: SessionStore[bytes] = SessionStore(1000)
+    tokens = [b"%016d" % number for number in range(1000)]
+    for token in tokens[:-1]:
+        assert store.add(token, token)
+    compared: list[tuple[bytes, bytes]] = []
+    compare = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", lambda a, b: (compared.append((a, b)), compare(a, b))[1])
+    assert not store.add(tokens[0], b"thief")
+    assert store.add(tokens[-1], tokens[-1])
+    assert store.get(tokens[500]) == tokens[500]
+    with pytest.raises(ResumeRejected):
+        store.get(b"unknown")
+    # At most one for each of the four.
+    assert len(compared) <= 4
+
+
+def test_tokens_are_found_by_their_digests() -> None:
+    # THREATS 28: the time of a lookup must not tell how much of a token is right.
+    store: SessionStore[str] = SessionStore(1)
+    assert store.add(b"token", "session")
+    assert b"token" not in store._sessions

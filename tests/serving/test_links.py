@@ -15,6 +15,7 @@ from penstock.journal import Journal
 from penstock.serving.journals import ServedJournals
 from penstock.serving.links import Links, close_links, links
 from tests.journal.logs import SOURCE, write
+from tests.sync.served import run_program
 
 from .served import Served, served_by, serving, until
 
@@ -137,6 +138,27 @@ def test_a_forked_process_has_connections_of_its_own(tmp_path: Path) -> None:
             rows = sum(batch.num_rows for batch in Journal(served.url).reader(SOURCE).read(0, 10))
             os._exit(rows)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 10
+
+
+def test_a_forked_process_that_ends_leaves_connections_to_its_parent(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    program = """
+        from penstock.journal import Journal
+        from penstock.serving.links import close_links, links
+        url = {url!r}
+        reader = Journal(url).reader("s")
+        peer = links().run(links().peer(url))
+        child = os.fork()
+        if not child:
+            close_links()
+            sys.exit()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        print(sum(batch.num_rows for batch in reader.read(0, 10)))
+        print(links().run(links().peer(url)) is peer, peer.closed)
+    """
+    with serving(tmp_path) as served:
+        result = run_program(program.format(url=served.url))
+    assert (result.stdout, result.stderr) == ("10\nTrue False\n", "")
 
 
 def test_a_journal_that_is_not_served_is_missing(tmp_path: Path) -> None:

@@ -34,16 +34,23 @@ class Board:
     Args:
         workers: The number of loops that publish.
         clock: Returns the time in seconds since 1970.
+        monotonic: Returns the time in seconds of a clock that nobody sets: health and rates depend on it.
 
     """
 
-    def __init__(self, workers: int = 1, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        workers: int = 1,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._clock = clock
+        self._monotonic = monotonic
         # Guards the fields that `publish` writes, for moments only.
         self._lock = threading.Lock()
         self._published: list[list[FeedStatus]] = [[] for _ in range(workers)]
         self._begun = [False] * workers
-        self._times = [clock()] * workers
+        self._times = [monotonic()] * workers
         self._served: list[ServedStatus] = []
         self._problem = ""
         self._histories: dict[tuple[str, str], History] = {}
@@ -54,7 +61,7 @@ class Board:
 
     def publish(self, feeds: list[FeedStatus], worker: int = 0) -> None:
         """Replace the statuses of one loop. Call this at least every few seconds, also when nothing has changed."""
-        now = self._clock()
+        now = self._monotonic()
         with self._lock:
             self._published[worker] = feeds
             self._begun[worker] = True
@@ -79,7 +86,7 @@ class Board:
 
     def healthy(self) -> bool:
         """Return True if every loop has published lately, or may still be starting."""
-        now = self._clock()
+        now = self._monotonic()
         with self._lock:
             return all(now - at < STALE_SECONDS for at in self._times)
 

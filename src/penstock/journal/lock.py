@@ -51,6 +51,7 @@ class Lock:
     def __init__(self, path: Path, owner: Owner | None = None, *, temporary: bool = False) -> None:
         self.path = path
         self._temporary = temporary
+        self._pid = os.getpid()
         with disk_errors(path, "be locked"):
             self._fd = self._locked()
             while not self._in_place():
@@ -87,6 +88,11 @@ class Lock:
         """True if the lock was released."""
         return self._fd < 0
 
+    @property
+    def inherited(self) -> bool:
+        """True in a process that was forked from the one which took the lock."""
+        return self._pid != os.getpid()
+
     def remove(self) -> None:
         """Remove the file while the lock is held: for a folder that is to be deleted."""
         with suppress(FileNotFoundError):
@@ -99,13 +105,14 @@ class Lock:
             os.pwrite(self._fd, msgspec.json.encode(owner) + b"\n", 0)
 
     def close(self) -> None:
-        """Release the lock. May be called twice."""
+        """Release the lock. May be called twice. In a forked process, its parent keeps the lock."""
         if self._fd >= 0:
-            if self._temporary:
-                with suppress(OSError):
-                    self.path.unlink()
-            # A child process may have inherited the file: closing it here would not be enough.
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            if not self.inherited:
+                if self._temporary:
+                    with suppress(OSError):
+                        self.path.unlink()
+                # A child process may have inherited the file: closing it here would not be enough.
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)
             self._fd = -1
 

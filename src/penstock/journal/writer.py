@@ -298,17 +298,17 @@ class JournalWriter:
     def settle(self) -> None:
         """Make all appends durable in the segment, so that no redo file is needed."""
         if self._tip is not None:
-            self._tip.settle()
+            self._opened().settle()
 
     def sync(self) -> None:
         """Make all appends so far durable in the segment."""
         if self._tip is not None:
-            self._tip.sync()
+            self._opened().sync()
 
     def close(self) -> None:
-        """Close the log for the next writer. May be called twice."""
+        """Close the log for the next writer. May be called twice. A forked process leaves it to its parent."""
         try:
-            if self._tip is not None:
+            if self._tip is not None and not self._lock.inherited:
                 self._tip.close()
         finally:
             with disk_errors(self._folder, "be closed"):
@@ -342,6 +342,10 @@ class JournalWriter:
     def _opened(self) -> Tip:
         if self._tip is None:
             raise JournalError(f"{self._folder}: the writer is closed; open the log again")
+        if self._lock.inherited:
+            raise JournalError(
+                f"{self._folder}: the writer belongs to the process that was forked; open another source in this one"
+            )
         return self._tip
 
     def _write(self, batch: Rows, stream: str, note: Note) -> None:
