@@ -19,7 +19,7 @@ from penstock.transports import places
 from tests import builds as both_builds
 from tests.accounts import check_ledger
 from tests.builds import Build
-from tests.leaks import Before, tasks_left
+from tests.leaks import Handlers
 from tests.logs import restore_logging
 from tests.once import mark_once
 
@@ -29,7 +29,7 @@ ASYNC_TEST_SECONDS = 60.0
 PASSED = pytest.StashKey[bool]()
 LOGGING = pytest.StashKey[tuple[tuple[logging.Handler, ...], int]]()
 MODULES = pytest.StashKey[dict[str, ModuleType]]()
-BEFORE = pytest.StashKey[Before]()
+BEFORE = pytest.StashKey[Handlers]()
 
 # Test machines are shared, so no example has a deadline. CI uses the same examples each time.
 hypothesis.settings.register_profile("local", deadline=None)
@@ -83,10 +83,8 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
     root = logging.getLogger()
     item.stash[LOGGING] = tuple(root.handlers), root.level
     item.stash[MODULES] = both_builds.modules()
-    item.stash[BEFORE] = Before()
-    result = yield
-    item.stash[BEFORE].note()
-    return result
+    item.stash[BEFORE] = Handlers()
+    return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -98,14 +96,11 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
         module.close_links()
     if replaced := both_builds.restore_modules(item.stash[MODULES]):
         raise AssertionError(f"after the test, imports find other modules than before it: {', '.join(replaced)}")
-    if handled := item.stash[BEFORE].handlers_left():
+    if handled := item.stash[BEFORE].left():
         raise AssertionError(f"after the test, {'; '.join(handled)}")
     if restore_logging(*item.stash[LOGGING]):
         raise AssertionError("the test set up the root logger, for all tests after it; use tests.logs.kept_logging")
     if item.stash.get(PASSED, False):
-        # Python keeps connections to Spark for each thread that has used it.
-        if found := item.stash[BEFORE].left(sockets=not _uses_spark(item)):
-            raise AssertionError(f"after the test, {'; '.join(found)}")
         for module in both_builds.imported("penstock.ledger"):
             check_ledger(module.LEDGER)
     return result
@@ -143,8 +138,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     async def run() -> None:
         async with asyncio.timeout(ASYNC_TEST_SECONDS * (5 if slow else 1)):
             await test(**arguments)
-        left = await tasks_left()
-        assert not left, f"after the test, tasks still run: {'; '.join(left)}"
 
     asyncio.run(run())
     return True

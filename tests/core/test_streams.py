@@ -40,7 +40,7 @@ def test_streams_of_this_side_give_the_peer_no_more(build) -> None:
     # `remote` would go below the number that the peer has open, and `max_streams` would not limit it any more.
     streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
     table = streams.StreamTable(2)
-    theirs = table.open_theirs(1, kind.STREAM, 0.0)
+    theirs = table.open_theirs(1, kind.STREAM)
     for _ in range(3):
         table.close(table.open_ours(kind.CALL))
     table.close(table.restore(8, kind.CALL))

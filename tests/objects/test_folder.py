@@ -57,9 +57,9 @@ def test_errors_of_the_disk_leave_nothing(
 
 def test_what_killed_processes_have_left_is_removed(tmp_path: Path) -> None:
     program = """
-import os, sys
+import os, stat, sys
 from penstock.objects import open_store
-os.fsync = lambda fd: os.kill(os.getpid(), 9)
+os.fsync = lambda fd: os.kill(os.getpid(), 9) if stat.S_ISREG(os.fstat(fd).st_mode) else None
 open_store(sys.argv[1]).create("folder/name", bytes(1000))
 """
     for _ in range(3):

@@ -103,6 +103,11 @@ def service_of(watch: Watch) -> Service:
         yield Point(n)
         raise Wrong("it is wrong")
 
+    @service.channel("points.both", errors=[Wrong])
+    async def both(n: int, items: AsyncIterator[Point]) -> AsyncIterator[Point | Wrong]:
+        for each in gaps(n):
+            yield each
+
     @service.stream("points.gaps", errors=[Wrong])
     def gaps(n: int) -> Iterator[Point | Wrong]:
         yield Point(n)

@@ -50,7 +50,7 @@ def test_errors_between_values_are_yielded(watch: Watch) -> None:
         assert isinstance(first, Payload) and isinstance(error, ApplicationError) and error.code == "WRONG"
         with pytest.raises(LocalError, match="errors between values have no columns"):
             asked.stream("points.gaps", 1, returns=Point, results=True).to_arrow()
-        with asked.channel("points.gaps", 1, [], results=True) as answers:
+        with asked.channel("points.both", 1, [], results=True) as answers:
             assert len(list(answers)) == 3
 
 
