@@ -13,8 +13,10 @@ from typing import Any
 
 import penstock
 from penstock import Peer, PenstockError, Settings
+from penstock.ledger import LEDGER
 from tests.floods.attackers import SETUP, call, links, read, request, resumable, stream
 from tests.floods.victim import PROCESS, make_service, resident
+from tests.waiting import until
 
 __all__ = ["floods", "greed"]
 
@@ -136,7 +138,10 @@ async def _greedy() -> str:
         async with links(SimpleNamespace(url=server.urls[0]), *[SETUP] * 8) as opened:
             for sock in opened:
                 await loop.sock_sendall(sock, request(MIB - 4096, follows=True))
-            honest = Settings(close_grace=0.0, fragment_bytes=64 << 10)
+            # Input waits for its turn.
+            async with asyncio.timeout(PATIENCE):
+                await until(lambda: LEDGER.snapshot().incomplete_bytes > 7 * MIB)
+            honest = Settings(close_grace=0.0, fragment_bytes=16 << 10)
             async with penstock.connect(server.urls[0], settings=honest) as innocent:
                 try:
                     async with asyncio.timeout(PATIENCE):

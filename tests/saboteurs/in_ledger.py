@@ -47,7 +47,7 @@ def replay_is_not_counted() -> Sabotage:
 
 
 def frames_are_not_counted() -> Sabotage:
-    return replaced((Unfinished, "update", lambda self, held, now: None))
+    return replaced((Unfinished, "update", lambda self, held, now, ready=False: None))
 
 
 def who_adds_pays() -> Sabotage:

@@ -86,7 +86,7 @@ def principal_counts_for_its_address() -> Sabotage:
 
 
 def principal_has_no_limit() -> Sabotage:
-    return edited(Limits, "admitted", ("self._linked[client] >=", "self._linked[client] > 10 *"))
+    return edited(Limits, "_full_for", ("self._linked[client] >=", "self._linked[client] > 10 *"))
 
 
 SABOTEURS: Sequence[Saboteur] = (

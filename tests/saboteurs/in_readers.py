@@ -26,7 +26,7 @@ def deleted_before_compared() -> Sabotage:
         retention,
         "trim",
         ("        _check_end(folder, log, reader, position, recorded)\n", ""),
-        ("        _record(", "        _check_end(folder, log, reader, position, recorded)\n        _record("),
+        ("        ask = ", "        _check_end(folder, log, reader, position, recorded)\n        ask = "),
     )
 
 

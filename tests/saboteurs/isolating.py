@@ -177,9 +177,9 @@ async def _lose(rng: random.Random, breaches: list[str]) -> None:
     drivers: list[Driver] = []
     made = Driver.attach
 
-    def attach(driver: Driver, link: Any) -> None:
+    def attach(driver: Driver, link: Any, more: bool = False) -> None:
         drivers.append(driver)
-        made(driver, link)
+        made(driver, link, more)
 
     def closed(*arguments: object) -> Any:
         raise RuntimeError("the handler is closed")
