@@ -120,9 +120,13 @@ class Converter:
         decoder = self._decoders.get(form)
         if decoder is None:
             decoder = self._decoders[form] = form.decoder(*self._read)
+        refused = False
         try:
             value = decoder.first(data)
         except ERRORS:
+            # The error has what the first attempt holds, so the second one begins without it.
+            refused = True
+        if refused:
             value = _again(decoder, form, data)
         if self._validator is not None:
             self._validator.check(value)

@@ -110,7 +110,7 @@ class CborReader:
             except ValueError:
                 if (rest := pruned(data, conversion.fields)) == data:
                     raise
-                return _read(usual_cbor(rest))
+            return _read(usual_cbor(rest))
 
         return decode
 

@@ -129,7 +129,9 @@ class Decoder:
         try:
             return self.first(data)
         except ERRORS:
-            return self.again(data)
+            # The error has what the first attempt holds, so the second one begins without it.
+            pass
+        return self.again(data)
 
     def again(self, data: bytes) -> Any:
         """Return the value of data that `first` refuses. It raises the same as `decode`."""
