@@ -22,6 +22,7 @@ from tests.sampling import SEED, WHOLE
 __all__ = [
     "Cut",
     "Work",
+    "broken",
     "cut",
     "cuts",
     "cuts_after",
@@ -48,6 +49,12 @@ class Cut(NamedTuple, Generic[P]):
     journal: Path
     promises: P
     """What the work had promised until then."""
+
+
+def broken(promises: Callable[[Path, P], list[str]], found: Iterable[Cut[P]]) -> dict[int, list[str]]:
+    """Return the guarantees that are broken after each power cut, by a function that returns those of a journal."""
+    every = {left.step: promises(left.journal, left.promises) for left in found}
+    return {step: broken for step, broken in every.items() if broken}
 
 
 def steps_of(work: Callable[[Path], None], folder: Path) -> int:

@@ -34,12 +34,6 @@ def _no_syncs() -> Iterator[None]:
         yield
 
 
-def broken(found: list[labs.Cut[Promises]]) -> dict[int, list[str]]:
-    """Return the guarantees that are broken after each power cut."""
-    every = {left.step: broken_promises(left.journal, left.promises) for left in found}
-    return {step: broken for step, broken in every.items() if broken}
-
-
 def steps_of_the_work(folder: Path) -> int:
     promises = Promises()
     steps = labs.steps_of(partial(work, promises=promises), folder)
@@ -70,19 +64,19 @@ def test_redo_files_are_used_again_before_their_logs_are_synced(
 def test_power_cut_at_every_step_breaks_no_promise(tmp_path: Path) -> None:
     found = labs.cuts(work, tmp_path, Promises())
     assert len(found) > STEPS
-    assert broken(found) == {}
+    assert labs.broken(broken_promises, found) == {}
 
 
 def test_power_cuts_during_recovery_break_no_promise(tmp_path: Path) -> None:
     found = labs.sample(labs.cuts(work, tmp_path, Promises()), 120)
-    assert broken([labs.recovered(left, process, OPENING_STEPS) for left in found]) == {}
+    assert labs.broken(broken_promises, [labs.recovered(left, process, OPENING_STEPS) for left in found]) == {}
 
 
 def test_power_cut_at_every_step_of_a_recovery_breaks_no_promise(tmp_path: Path) -> None:
     every = labs.cuts(work, tmp_path, Promises(), worst=True)
     relying = [left for left in every if list(left.journal.glob(f"*/{UNSYNCED}"))]
     assert len(relying) > STEPS // 4
-    found = {left.step: broken(labs.cuts_after(left, again)) for left in labs.sample(relying, 8)}
+    found = {left.step: labs.broken(broken_promises, labs.cuts_after(left, again)) for left in labs.sample(relying, 8)}
     assert {step: wrong for step, wrong in found.items() if wrong} == {}
 
 
@@ -102,5 +96,5 @@ def test_power_cut_after_an_error_breaks_no_promise(tmp_path: Path) -> None:
     for failing in labs.sample(range(40, steps), 24):
         later = set(random.Random(failing).sample(range(failing + 1, failing + 60), 6))
         lab = partial(labs.cuts, wanted=later.__contains__, fail_at=(failing, errno.EIO))
-        found[failing] = broken(lab(work, tmp_path / f"{failing}", Promises()))
+        found[failing] = labs.broken(broken_promises, lab(work, tmp_path / f"{failing}", Promises()))
     assert {failing: broken for failing, broken in found.items() if broken} == {}

@@ -25,12 +25,6 @@ def _no_syncs() -> Iterator[None]:
         yield
 
 
-def broken(found: list[labs.Cut[Promises]]) -> dict[int, list[str]]:
-    """Return the guarantees that are broken after each power cut."""
-    every = {left.step: broken_promises(left.journal, left.promises) for left in found}
-    return {step: broken for step, broken in every.items() if broken}
-
-
 def steps_of_the_work(folder: Path) -> int:
     return labs.steps_of(partial(work, promises=Promises()), folder)
 
@@ -39,12 +33,12 @@ def steps_of_the_work(folder: Path) -> int:
 def test_power_cut_at_every_step_breaks_no_promise(tmp_path: Path, seed: int) -> None:
     found = labs.cuts(work, tmp_path, Promises(), worst=not seed, seed=seed)
     assert len(found) > 100
-    assert broken(found) == {}
+    assert labs.broken(broken_promises, found) == {}
 
 
 def test_power_cuts_during_recovery_break_no_promise(tmp_path: Path) -> None:
     found = labs.cuts(work, tmp_path, Promises())
-    assert broken([labs.recovered(left, work, OPENING_STEPS) for left in found]) == {}
+    assert labs.broken(broken_promises, [labs.recovered(left, work, OPENING_STEPS) for left in found]) == {}
 
 
 @pytest.mark.parametrize("numbers", [(errno.EIO,), (errno.ENOSPC, errno.EMFILE)])
