@@ -81,9 +81,9 @@ def seen() -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def no_options_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Ignore the options file and environment of the user who runs the tests."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-configuration"))
+def no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Ignore the configuration of the user who runs the tests, and that which other tests have saved."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
 
 
 @pytest.fixture
