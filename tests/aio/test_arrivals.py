@@ -36,9 +36,10 @@ class Place:
         self.gone.append(reason)
 
 
-def arrive(place: Place, refusal: str = "") -> tuple[Arrival, FakeLink]:
-    settings = Settings()
-    arrival = Arrival(place, Limits(settings), detectors("rsocket", settings)(), "192.0.2.7", "rsocket", None, refusal)
+def arrive(place: Place, refusal: str = "", protocol: str = "rsocket", **fields: int) -> tuple[Arrival, FakeLink]:
+    settings = Settings(**fields)  # type: ignore[arg-type]
+    arrival = Arrival(place, Limits(settings), detectors(protocol, settings)(), "192.0.2.7", protocol, None, refusal)
+    # However slow this machine is, nothing waits for its turn.
     arrival._turns.clock = lambda: 0.0
     link = FakeLink()
     arrival.link_made(link)
@@ -82,11 +83,8 @@ async def test_link_that_is_lost_is_reported() -> None:
 
 async def test_incomplete_first_message_is_counted_and_pays() -> None:
     # THREATS 86, 87
-    settings = Settings(max_identity_bytes=1_000)
     place = Place()
-    arrival = Arrival(place, Limits(settings), detectors("river", settings)(), "192.0.2.7", "river")
-    link = FakeLink()
-    arrival.link_made(link)
+    arrival, link = arrive(place, protocol="river", max_identity_bytes=1_000)
     arrival.received((600).to_bytes(4, "big") + bytes(396))
     link.unfinished = 50
     arrival.received(bytes(100))
