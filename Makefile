@@ -1,4 +1,4 @@
-# Penstock's development commands. `make install` needs only Python 3.11 or newer; `make help` lists all commands.
+# Weirpool's development commands. `make install` needs only Python 3.11 or newer; `make help` lists all commands.
 # PYTHON=/path/to/python selects the interpreter for .venv, CC the compiler of the extensions.
 
 PYTHON ?= python3 python3.13 python3.12 python3.11
@@ -18,18 +18,18 @@ CAN_COMPILE = printf '\043include <Python.h>\n' | $${CC:-cc} -fsyntax-only -x c 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: .venv/built ## Create .venv with all dependencies and .venv/bin/penstock
+install: .venv/built ## Create .venv with all dependencies and .venv/bin/weirpool
 
 demo: install ## Run a live stream into Spark and back
-	$(BIN)/penstock demo
+	$(BIN)/weirpool demo
 
 # Spark's tests share a process: Spark starts slowly, and two instances slow each other down.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 test: install ## Run all tests, those of compiled modules on both builds
 	@if $(CAN_COMPILE); then \
-		PENSTOCK_REQUIRE_EXTENSIONS=1 $(PYTEST) && \
-		PENSTOCK_PURE=1 $(PYTEST) -m "not once"; \
+		WEIRPOOL_REQUIRE_EXTENSIONS=1 $(PYTEST) && \
+		WEIRPOOL_PURE=1 $(PYTEST) -m "not once"; \
 	else \
 		echo "no C compiler or no Python headers; testing only the plain build"; \
 		$(PYTEST); \
@@ -69,13 +69,13 @@ walk: .venv/installed ## Check metrics of the code's structure against their lim
 lock: ## Regenerate requirements.lock with the newest compatible versions
 	rm -rf build/lock
 	$(BIN)/python -m venv build/lock
-	PENSTOCK_NO_EXTENSIONS=1 build/lock/bin/python -m pip install --quiet --editable '.[dev]'
+	WEIRPOOL_NO_EXTENSIONS=1 build/lock/bin/python -m pip install --quiet --editable '.[dev]'
 	{ sed -n '/^#/p' requirements.lock; \
 	build/lock/bin/python -m pip freeze --all --exclude-editable --exclude pip --exclude wheel; } > build/lock/requirements
 	mv build/lock/requirements requirements.lock
 
 clean: ## Remove build output; .venv stays
-	rm -rf build src/penstock.egg-info .venv/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build src/weirpool.egg-info .venv/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src \( -name '*.so' -o -name '*.c' \) -delete
 	find src tests benchmarks chaos examples fuzz interop walk -name __pycache__ -prune -exec rm -rf {} +
 
@@ -92,7 +92,7 @@ clean: ## Remove build output; .venv stays
 .venv/installed: requirements.lock pyproject.toml setup.py | .venv/bin/python
 	@echo "installing the packages of requirements.lock, which takes about a minute"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	PENSTOCK_NO_EXTENSIONS=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	WEIRPOOL_NO_EXTENSIONS=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-build-isolation --no-deps --editable .
 	@touch $@
 

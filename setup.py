@@ -5,9 +5,9 @@ Everything works without compiled modules.
 Every `x.py` that has an `x.pxd` beside it, and every `.pyx`, becomes an extension module. All of them are
 built, or none: compiled modules look into each other. Variables of the environment steer it:
 
-* PENSTOCK_NO_EXTENSIONS=1: do not even try.
-* PENSTOCK_REQUIRE_EXTENSIONS=1: a failure is an error, not a notice.
-* PENSTOCK_SANITIZE=FLAGS: more flags of the compiler, those with -fsanitize= also of the linker. For `make fuzz`.
+* WEIRPOOL_NO_EXTENSIONS=1: do not even try.
+* WEIRPOOL_REQUIRE_EXTENSIONS=1: a failure is an error, not a notice.
+* WEIRPOOL_SANITIZE=FLAGS: more flags of the compiler, those with -fsanitize= also of the linker. For `make fuzz`.
 * SOURCE_DATE_EPOCH=SECONDS: the time of all files in a source distribution, which is the same in every build then.
 """
 
@@ -27,9 +27,9 @@ from setuptools.command.sdist import sdist
 from setuptools.errors import CCompilerError, CompileError, ExecError, LinkError, PlatformError
 
 SOURCE = Path("src")
-SHARED = "penstock._shared"
+SHARED = "weirpool._shared"
 """The extension that holds what Cython would else write into every one of them; it halves the time to compile."""
-REQUIRED = os.environ.get("PENSTOCK_REQUIRE_EXTENSIONS") == "1"
+REQUIRED = os.environ.get("WEIRPOOL_REQUIRE_EXTENSIONS") == "1"
 BUILD_ERRORS = (ImportError, CCompilerError, CompileError, ExecError, LinkError, PlatformError)
 
 DIRECTIVES = {
@@ -51,20 +51,20 @@ DIRECTIVES = {
 
 def extensions() -> list[Extension]:
     """Return what is to be compiled: a `.pyx` goes before the plain twin that lies beside it."""
-    if os.environ.get("PENSTOCK_NO_EXTENSIONS") == "1":
+    if os.environ.get("WEIRPOOL_NO_EXTENSIONS") == "1":
         return []
     pointers = sorted(SOURCE.rglob("*.pyx"))
     shared = [path for path in sorted(SOURCE.rglob("*.py")) if path.with_suffix(".pxd").exists()]
     sources = pointers + [path for path in shared if path.with_suffix(".pyx") not in pointers]
     named = {".".join(path.relative_to(SOURCE).with_suffix("").parts): path for path in sources}
     if len(named) > 1:
-        named[SHARED] = SOURCE / "penstock" / "_shared.c"
+        named[SHARED] = SOURCE / "weirpool" / "_shared.c"
     # Debugging information takes a third of the compile time, and the warnings concern generated C.
     # Hot paths cross many modules. Without alignment, their speed depends on the addresses of their functions: new
     # texts and names elsewhere once made streams 15 % slower on the developers' machine.
     posix_flags = ["-O3", "-g0", "-falign-functions=64", "-Wno-unreachable-code", "-Wno-sign-compare"]
     flags = [] if sys.platform == "win32" else posix_flags
-    checks = os.environ.get("PENSTOCK_SANITIZE", "").split()
+    checks = os.environ.get("WEIRPOOL_SANITIZE", "").split()
     link_flags = [flag for flag in checks if flag.startswith("-fsanitize=")]
     return [
         Extension(name, [str(path)], extra_compile_args=[*flags, *checks], extra_link_args=link_flags)
@@ -141,7 +141,7 @@ class OptionalBuildExt(build_ext):
             for place, extension in product(self.places, self.extensions):
                 Path(place, self.get_ext_filename(extension.name)).unlink(missing_ok=True)
             self.extensions = []
-            print(f"penstock: nothing is compiled, the plain Python modules serve instead ({error})", file=sys.stderr)
+            print(f"weirpool: nothing is compiled, the plain Python modules serve instead ({error})", file=sys.stderr)
 
 
 class ReproducibleSdist(sdist):

@@ -1,4 +1,4 @@
-"""Compares the speed of Penstock with other implementations: ``make bench``, or ``python -m benchmarks --help``.
+"""Compares the speed of Weirpool with other implementations: ``make bench``, or ``python -m benchmarks --help``.
 
 The speed of a machine varies over time, so only ratios within a run are meaningful. The peers take turns at each
 scenario, in several rounds of about equal length, and medians are compared.

@@ -131,7 +131,7 @@ def against(
 
     """
     builds = {one.build for one in wanted}
-    with tempfile.TemporaryDirectory(prefix="penstock-against-") as folder:
+    with tempfile.TemporaryDirectory(prefix="weirpool-against-") as folder:
         CACHE.mkdir(parents=True, exist_ok=True)
         before = trees.revision(name, CACHE)
         if "compiled" in builds:

@@ -9,8 +9,8 @@ from .processes import Variant, Worker
 from .report import Table
 from .rounds import Runner, in_turns
 
-OURS = Variant("Penstock", "ours_codec")
-PLAIN = Variant("Penstock, plain build", "ours_codec", plain=True)
+OURS = Variant("Weirpool", "ours_codec")
+PLAIN = Variant("Weirpool, plain build", "ours_codec", plain=True)
 RSOCKET_PY = Variant("rsocket-py", "rsocket_py_codec")
 
 NO_ADDRESS = "none"

@@ -63,7 +63,7 @@ def measure(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Cost]
 
 def slow(cost: Cost, feeds: int, seconds: float) -> None:
     """Collect slow feeds for some time, in new processes."""
-    variant = Variant("Penstock", "ours_feeds")
+    variant = Variant("Weirpool", "ours_feeds")
     with Worker(variant) as server, Worker(variant, server.ready) as client:
         found = client.ask("feeds", feeds, SLOW_RATE, seconds)
     cost.rates.append(found["rows"] / seconds)
@@ -72,7 +72,7 @@ def slow(cost: Cost, feeds: int, seconds: float) -> None:
 
 def full(cost: Cost) -> None:
     """Collect a stream to its end, in new processes, the second time with the measurement."""
-    variant = Variant("Penstock", "ours_collector")
+    variant = Variant("Weirpool", "ours_collector")
     with Worker(variant) as server, Worker(variant, server.ready) as client:
         before = client.ask("collect", FULL_ROWS)
         found = client.ask("collect", FULL_ROWS)

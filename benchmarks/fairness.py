@@ -15,10 +15,10 @@ from statistics import median
 from .processes import Variant, Worker
 
 VARIANTS = (
-    Variant("Penstock", "ours_fair"),
-    Variant("Penstock, async generators", "ours_fair_async"),
-    Variant("Penstock, asyncio's loop", "ours_fair", loop="asyncio"),
-    Variant("Penstock, plain build", "ours_fair", plain=True),
+    Variant("Weirpool", "ours_fair"),
+    Variant("Weirpool, async generators", "ours_fair_async"),
+    Variant("Weirpool, asyncio's loop", "ours_fair", loop="asyncio"),
+    Variant("Weirpool, plain build", "ours_fair", plain=True),
     Variant("asyncio streams", "asyncio_fair", loop="asyncio"),
     Variant("asyncio streams, uvloop", "asyncio_fair"),
     Variant("grpc.aio", "grpc_fair", loop="asyncio"),

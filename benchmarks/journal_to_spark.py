@@ -22,13 +22,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from penstock.archive import SealOptions, seal
-from penstock.archive.snapshot import snapshot
-from penstock.journal.format import ITEMS, SCHEMA
-from penstock.journal.writer import JournalWriter
-from penstock.spark import history
-from penstock.spark.local import session
-from penstock.spark.schema import COLUMNS, Projection
+from weirpool.archive import SealOptions, seal
+from weirpool.archive.snapshot import snapshot
+from weirpool.journal.format import ITEMS, SCHEMA
+from weirpool.journal.writer import JournalWriter
+from weirpool.spark import history
+from weirpool.spark.local import session
+from weirpool.spark.schema import COLUMNS, Projection
 
 from .report import Row, Table
 
@@ -134,7 +134,7 @@ def batch_read(rows: DataFrame) -> None:
 
 
 def stream_read(rows: DataFrame) -> None:
-    checkpoint = tempfile.mkdtemp(prefix="penstock-bench-")
+    checkpoint = tempfile.mkdtemp(prefix="weirpool-bench-")
     try:
         writer = rows.writeStream.format("noop").option("checkpointLocation", checkpoint)
         writer.trigger(availableNow=True).start().awaitTermination()
@@ -158,7 +158,7 @@ def tables(spark: SparkSession, journal: Path, rounds: int) -> Iterator[Table]:
     """Yield a table for each way to read and each choice of columns."""
     spark.dataSource.register(Prebuilt)
     formats = {
-        "Penstock's journal": ("penstock", {"journal": str(journal), "trim": "false", "partitions": str(TASKS)}),
+        "Weirpool's journal": ("weirpool", {"journal": str(journal), "trim": "false", "partitions": str(TASKS)}),
         "prebuilt Arrow batches": ("prebuilt", {"rows": str(ROWS)}),
     }
     for columns, schema in COLUMNS_READ.items():
@@ -180,7 +180,7 @@ def history_tables(spark: SparkSession, folder: Path, rounds: int) -> Iterator[T
         frame = history(spark, journal, positions={"bench": (0, end)})
         frame.write.option("compression", "zstd").parquet(native)
         runs: dict[str, Callable[[], None]] = {
-            "history() of Penstock": partial(batch_read, frame),
+            "history() of Weirpool": partial(batch_read, frame),
             "Parquet that Spark wrote": partial(batch_read, spark.read.schema(COLUMNS).parquet(native)),
         }
         yield Table("spark", f"history to Spark's noop sink, {name}", "rows", rates(runs, rounds, end))
@@ -188,7 +188,7 @@ def history_tables(spark: SparkSession, folder: Path, rounds: int) -> Iterator[T
 
 def measure(rounds: int) -> Iterator[Table]:
     """Fill journals, read them in all ways, and yield a table for each as it completes."""
-    folder = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
+    folder = Path(tempfile.mkdtemp(prefix="weirpool-bench-"))
     try:
         fill(folder / "live")
         spark = session("benchmarks", master=f"local[{TASKS}]", spark__log__level="ERROR")

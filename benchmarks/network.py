@@ -9,9 +9,9 @@ from .processes import Variant, Worker
 from .report import Table
 from .rounds import Runner, in_turns
 
-OURS = Variant("Penstock", "ours")
-ASYNCIO = Variant("Penstock, asyncio's loop", "ours", loop="asyncio")
-PLAIN = Variant("Penstock, plain build", "ours", plain=True)
+OURS = Variant("Weirpool", "ours")
+ASYNCIO = Variant("Weirpool, asyncio's loop", "ours", loop="asyncio")
+PLAIN = Variant("Weirpool, plain build", "ours", plain=True)
 RSOCKET_PY = Variant("rsocket-py", "rsocket_py", loop="asyncio")
 RSOCKET_PY_TUNED = Variant("rsocket-py, uvloop, 64 KiB", "rsocket_py")
 FLIGHT = Variant("Arrow Flight", "flight", loop="asyncio")
@@ -43,7 +43,7 @@ class Pairs:
         return [Runner(variant, *self.pairs[variant], method, more) for variant in variants]
 
     def scenario(self, name: str) -> tuple[str, str, list[Runner]]:
-        """Return a scenario's title, its unit and its runners, Penstock's first."""
+        """Return a scenario's title, its unit and its runners, Weirpool's first."""
         if name == "items":
             return "a stream, item by item", "items", self.runners((*OURSELVES, *RSOCKET_PYS), "items")
         if name == "rows":

@@ -10,9 +10,9 @@ from .processes import Variant, Worker
 from .report import Table
 from .rounds import Runner, in_turns
 
-OURS = Variant("Penstock", "ours_packed")
-ASYNCIO = Variant("Penstock, asyncio's loop", "ours_packed", loop="asyncio")
-PLAIN = Variant("Penstock, plain build", "ours_packed", plain=True)
+OURS = Variant("Weirpool", "ours_packed")
+ASYNCIO = Variant("Weirpool, asyncio's loop", "ours_packed", loop="asyncio")
+PLAIN = Variant("Weirpool, plain build", "ours_packed", plain=True)
 BARE = Variant("only bytes", "bare_tcp")
 COPY = Variant("memcpy", "ours_packed")
 

@@ -25,11 +25,11 @@ class Variant:
     peer: str
     loop: str = "uvloop"
     plain: bool = False
-    """Run Penstock without its extensions."""
+    """Run Weirpool without its extensions."""
     command: tuple[str, ...] = ()
     """Another program to run, which accepts the same requests as a worker."""
     source: Path | None = None
-    """The folder to import Penstock from; the installed package by default."""
+    """The folder to import Weirpool from; the installed package by default."""
 
 
 class Worker:
@@ -89,11 +89,11 @@ class Worker:
 
 
 def environment(plain: bool, source: Path | None = None) -> dict[str, str]:
-    """Return the environment for Penstock's plain build, or for its compiled build if it exists.
+    """Return the environment for Weirpool's plain build, or for its compiled build if it exists.
 
-    With `source`, Penstock is imported from there.
+    With `source`, Weirpool is imported from there.
     """
-    names = {name: value for name, value in os.environ.items() if name != "PENSTOCK_PURE"}
+    names = {name: value for name, value in os.environ.items() if name != "WEIRPOOL_PURE"}
     if source is not None:
         names["PYTHONPATH"] = str(source)
-    return names | {"PENSTOCK_PURE": "1"} if plain else names
+    return names | {"WEIRPOOL_PURE": "1"} if plain else names

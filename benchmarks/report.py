@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-import penstock
+import weirpool
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -70,8 +70,8 @@ def about() -> dict[str, object]:
     """Return the time, the versions and the machine of this run."""
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "penstock": penstock.__version__,
-        "accelerated": penstock.ACCELERATED,
+        "weirpool": weirpool.__version__,
+        "accelerated": weirpool.ACCELERATED,
         "python": platform.python_version(),
         "platform": f"{sys.platform} {platform.machine()}",
         "cores": os.cpu_count(),

@@ -15,9 +15,9 @@ from .processes import Variant, Worker
 from .report import Table
 from .rounds import Runner, in_turns
 
-OURS = Variant("Penstock", "ours_river")
-ASYNCIO = Variant("Penstock, asyncio's loop", "ours_river", loop="asyncio")
-PLAIN = Variant("Penstock, plain build", "ours_river", plain=True)
+OURS = Variant("Weirpool", "ours_river")
+ASYNCIO = Variant("Weirpool, asyncio's loop", "ours_river", loop="asyncio")
+PLAIN = Variant("Weirpool, plain build", "ours_river", plain=True)
 JAVASCRIPT = PEERS["river-js"]
 PYTHON = PEERS["river-py"]
 
@@ -50,7 +50,7 @@ def measure(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table
             pairs[client] = stack.enter_context(Worker(client, listening.ready)), listening
         for name in scenarios:
             runners = [Runner(variant, *pair, "calls", (CALLS[name],)) for variant, pair in pairs.items()]
-            by_bytes = Variant("Penstock, bytes", OURS.peer)
+            by_bytes = Variant("Weirpool, bytes", OURS.peer)
             runners.insert(1, Runner(by_bytes, *pairs[OURS], "calls_by_bytes", (CALLS[name],)))
             title = f"calls by River over WebSocket, {CALLS[name]} in flight"
             yield Table(name, title, "calls", in_turns(runners, seconds, rounds))

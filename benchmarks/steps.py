@@ -14,8 +14,8 @@ from .usage import Usage, child, is_supported
 
 __all__ = ["Budget", "Budgets", "measure"]
 
-PIPELINE = Variant("Penstock", "ours_pipeline")
-FEED = Variant("Penstock", "ours_feeds")
+PIPELINE = Variant("Weirpool", "ours_pipeline")
+FEED = Variant("Weirpool", "ours_feeds")
 SPARK = Variant("Spark", "ours_spark", loop="asyncio")
 ROWS = 2_000_000
 FEEDS, FEED_RATE, FEED_SECONDS = 100, 400, 10.0
@@ -75,7 +75,7 @@ def measure(rounds: int) -> Iterator[Budgets]:
         return
     found = Budgets()
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-"))
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="weirpool-bench-"))
         publisher = stack.enter_context(Worker(PIPELINE))
         collector = stack.enter_context(Worker(PIPELINE, publisher.ready))
         feeds = stack.enter_context(Worker(FEED, stack.enter_context(Worker(FEED)).ready))

@@ -74,7 +74,7 @@ def build(folder: Path) -> None:
     print(f"compiling extensions in {folder}", flush=True)
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
     # The compiler must not find the modules of another tree on the path.
-    variables = os.environ | {"PENSTOCK_REQUIRE_EXTENSIONS": "1", "PYTHONPATH": str(folder / "src")}
+    variables = os.environ | {"WEIRPOOL_REQUIRE_EXTENSIONS": "1", "PYTHONPATH": str(folder / "src")}
     done = subprocess.run(command, cwd=folder, env=variables)
     if done.returncode:
         raise SystemExit(f"benchmarks: {folder} cannot be compiled; --build plain needs no compiler")
@@ -87,10 +87,10 @@ def check(tree: Tree, plain: bool) -> None:
         SystemExit: It would import another one.
 
     """
-    code = "import penstock; print(penstock.__file__, penstock.ACCELERATED)"
+    code = "import weirpool; print(weirpool.__file__, weirpool.ACCELERATED)"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=tree.folder, env=environment(plain, tree.source), capture_output=True, text=True)
-    expected = f"{tree.source / 'penstock' / '__init__.py'} {not plain}"
+    expected = f"{tree.source / 'weirpool' / '__init__.py'} {not plain}"
     if done.stdout.strip() != expected:
         raise SystemExit(f"benchmarks: {tree.name}: expected {expected!r}, not {done.stdout.strip()!r}{done.stderr}")
 

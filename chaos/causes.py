@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.journal import Gap
+from weirpool.journal import Gap
 
 from .children import End
 from .items import RUN_STEP

@@ -1,4 +1,4 @@
-"""``penstock collect`` with delays and a full disk: ``python -m chaos.collector LATE DOOM ARGUMENTS``.
+"""``weirpool collect`` with delays and a full disk: ``python -m chaos.collector LATE DOOM ARGUMENTS``.
 
 LATE is described in `chaos.lateness`, DOOM in `chaos.doom`. SIGUSR1 fills the disk, SIGUSR2 frees it.
 """
@@ -14,8 +14,8 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.aio import loop
-from penstock.cli.main import run
+from weirpool.aio import loop
+from weirpool.cli.main import run
 
 from .children import listen
 from .doom import be_doomed
@@ -47,7 +47,7 @@ def free(number: int, frame: FrameType | None) -> None:
 
 
 def run_late(late: str, main: Coroutine[Any, Any, T]) -> T:
-    """Run `main` as `penstock collect` does, on a delayed loop."""
+    """Run `main` as `weirpool collect` does, on a delayed loop."""
     return RUN(late_main(late, main))
 
 

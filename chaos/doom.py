@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from penstock.aio.dialer import Dialer
-from penstock.journal.feedlog import FeedLog
-from penstock.journal.writer import JournalWriter
+from weirpool.aio.dialer import Dialer
+from weirpool.journal.feedlog import FeedLog
+from weirpool.journal.writer import JournalWriter
 
 __all__ = ["MOMENTS", "be_doomed"]
 

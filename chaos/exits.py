@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 from typing import Any, Final
 
-from penstock.cli.exits import CANCELED, NO_CONNECTION, OK
+from weirpool.cli.exits import CANCELED, NO_CONNECTION, OK
 
 from .children import End
 

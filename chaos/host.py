@@ -12,8 +12,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from penstock.archive import Sealer, SealingThread, SealOptions
-from penstock.serving.host import Host, Listening
+from weirpool.archive import Sealer, SealingThread, SealOptions
+from weirpool.serving.host import Host, Listening
 
 from .children import listen
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from penstock.aio.dialer import Dialer
+from weirpool.aio.dialer import Dialer
 
 __all__ = ["LATE", "be_late", "late_main"]
 

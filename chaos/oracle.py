@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from penstock.errors import JournalError
-from penstock.journal import Gap, Journal
+from weirpool.errors import JournalError
+from weirpool.journal import Gap, Journal
 
 from .causes import Facts, unexplained
 from .items import runs_and_numbers

@@ -17,9 +17,9 @@ from typing import Final
 
 import pyarrow as pa
 
-import penstock
-from penstock import Payload, Service, Settings
-from penstock.urls import fitting
+import weirpool
+from weirpool import Payload, Service, Settings
+from weirpool.urls import fitting
 
 from .children import listen
 from .items import item
@@ -96,11 +96,11 @@ async def main(name: str, folder: str, first_run: str, rate: str) -> None:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     publisher = Publisher(source, here, int(first_run), float(rate))
     url = source.url(f"unix://{socket}")
-    async with penstock.serve(publisher.service, url, settings=fitting(settings, url, serving=True)):
+    async with weirpool.serve(publisher.service, url, settings=fitting(settings, url, serving=True)):
         await ended.wait()
 
 
 if __name__ == "__main__":
     late, *arguments = sys.argv[1:]
     listen()
-    penstock.run(late_main(late, main(*arguments)))
+    weirpool.run(late_main(late, main(*arguments)))

@@ -15,7 +15,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.spark.local import session
+from weirpool.spark.local import session
 
 READER: Final = "chaos"
 PATIENCE: Final = 1
@@ -24,7 +24,7 @@ PATIENCE: Final = 1
 
 def begin(spark: SparkSession, folder: Path, journal: str, once: bool) -> StreamingQuery:
     """Start the query from its checkpoint."""
-    rows = spark.readStream.format("penstock").option("reader", READER)
+    rows = spark.readStream.format("weirpool").option("reader", READER)
     columns = rows.load(journal).select("source", "position", "data")
     writer = columns.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
     trigger = {"availableNow": True} if once else {"processingTime": "200 milliseconds"}
@@ -33,7 +33,7 @@ def begin(spark: SparkSession, folder: Path, journal: str, once: bool) -> Stream
 
 def write_gaps(spark: SparkSession, folder: Path, journal: str) -> None:
     """Write the gaps as seen by Spark to a file."""
-    gaps = spark.read.format("penstock").option("rows", "gaps").load(journal)
+    gaps = spark.read.format("weirpool").option("rows", "gaps").load(journal)
     shown = sorted((row["source"], row["position"], row["reason"]) for row in gaps.collect())
     (folder / "gaps.json").write_text(json.dumps(shown))
 

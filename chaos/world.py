@@ -13,9 +13,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from penstock import Settings
-from penstock.settings import DEFAULT_SETTINGS
-from penstock.urls import fitting
+from weirpool import Settings
+from weirpool.settings import DEFAULT_SETTINGS
+from weirpool.urls import fitting
 
 from .children import Child, group_of
 from .doom import MOMENTS

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from penstock import ApplicationError, Items, Payload, Service, TypedError
+from weirpool import ApplicationError, Items, Payload, Service, TypedError
 
 service = Service()
 

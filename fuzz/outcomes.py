@@ -15,10 +15,10 @@ VECTORS: Final = Path(__file__).parent.parent / "tests" / "vectors"
 
 
 def attempt(build: Build, call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of a call, or its error in comparable form. Errors that are not Penstock's are raised."""
+    """Return the result of a call, or its error in comparable form. Errors that are not Weirpool's are raised."""
     try:
         return call(*arguments)
-    except build.module("penstock.errors").PenstockError as error:
+    except build.module("weirpool.errors").WeirpoolError as error:
         return type(error).__name__, str(error), getattr(error, "ignorable", None)
 
 

@@ -31,7 +31,7 @@ def make() -> None:
     _copy()
     if not LIBRARY.exists() or LIBRARY.stat().st_mtime < EDGES.stat().st_mtime:
         compile_library(EDGES, LIBRARY)
-    variables = os.environ | {"PENSTOCK_SANITIZE": " ".join(FLAGS), "PENSTOCK_REQUIRE_EXTENSIONS": "1"}
+    variables = os.environ | {"WEIRPOOL_SANITIZE": " ".join(FLAGS), "WEIRPOOL_REQUIRE_EXTENSIONS": "1"}
     subprocess.run(
         [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"], cwd=WORK, env=variables, check=True
     )
@@ -55,7 +55,7 @@ def environment(edges: Path = LIBRARY) -> dict[str, str]:
         # Python's own allocator would hide reads behind the end of an object.
         "PYTHONMALLOC": "malloc",
         "PYTHONFAULTHANDLER": "1",
-        "PENSTOCK_REQUIRE_EXTENSIONS": "1",
+        "WEIRPOOL_REQUIRE_EXTENSIONS": "1",
     }
 
 

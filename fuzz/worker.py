@@ -20,7 +20,7 @@ from typing import Final
 from tests.builds import available
 from tests.builds import load as load_build
 
-import penstock
+import weirpool
 
 from . import corpora
 from .engine import Engine
@@ -74,7 +74,7 @@ def _sensors(target: Target) -> list[Sensor]:
     with suppress(AttributeError):
         sensors.append(Edges())
     if target.lines or not sensors:
-        sensors.append(Lines(Path(penstock.__file__).parent))
+        sensors.append(Lines(Path(weirpool.__file__).parent))
     return sensors
 
 

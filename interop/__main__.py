@@ -1,4 +1,4 @@
-"""Tests Penstock against every peer in both roles: ``python -m interop``, or a part of it with the options."""
+"""Tests Weirpool against every peer in both roles: ``python -m interop``, or a part of it with the options."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--peer", action="append", choices=[*PEERS, OURS.name], help="only this peer; repeatable")
     parser.add_argument("--only", choices=ROLES, help="only this role of the peer")
     parser.add_argument("--step", choices=STEPS, help="only this step")
-    parser.add_argument("--versus", choices=[*PEERS, OURS.name], default=OURS.name, help="the other side, not Penstock")
+    parser.add_argument("--versus", choices=[*PEERS, OURS.name], default=OURS.name, help="the other side, not Weirpool")
     return parser.parse_args()
 
 

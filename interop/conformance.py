@@ -7,9 +7,9 @@ import json
 import os
 from pathlib import Path
 
-from penstock import Service, Settings, serve
-from penstock.transports import Discard, Link, listen
-from penstock.urls import parse_url
+from weirpool import Service, Settings, serve
+from weirpool.transports import Discard, Link, listen
+from weirpool.urls import parse_url
 
 SECONDS = 300
 # These requests are answered at once and without a body, so that streams are not open when h2spec expects it.
@@ -81,14 +81,14 @@ def test_websocket_conforms(tmp_path: Path) -> None:
 async def _check_websocket(tmp_path: Path) -> None:
     settings = Settings(max_empty_fragments=100_000)
     listener = await listen(parse_url("river+ws://127.0.0.1:0/"), lambda *_: Echo(), settings)
-    servers = [{"agent": "penstock", "url": f"ws://127.0.0.1:{listener.url.port}/"}]
+    servers = [{"agent": "weirpool", "url": f"ws://127.0.0.1:{listener.url.port}/"}]
     cases = {"cases": ["1.2.*", "2.*", "3.*", "4.*", "5.*", "7.*"], "exclude-cases": [], "exclude-agent-cases": {}}
     (tmp_path / "spec.json").write_text(json.dumps({"outdir": "reports", "servers": servers, **cases}))
     try:
         output = await run("wstest", "-m", "fuzzingclient", "-s", "spec.json", cwd=tmp_path)
     finally:
         await listener.close()
-    results = json.loads((tmp_path / "reports" / "index.json").read_text())["penstock"]
+    results = json.loads((tmp_path / "reports" / "index.json").read_text())["weirpool"]
     assert len(results) > 90, output
     fine = {"OK", "NON-STRICT", "INFORMATIONAL"}
     # Not the code of the close: cases that begin with a text message end with 1003.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import penstock
-from penstock import Settings
+import weirpool
+from weirpool import Settings
 
 from .processes import run_checks, run_tool
 
@@ -32,7 +32,7 @@ async def generated(folder: Path) -> dict[str, str]:
 
     """
     (folder / "generated").mkdir(exist_ok=True)
-    codegen = [sys.executable, "-m", "penstock", "codegen", "quotes.py:service"]
+    codegen = [sys.executable, "-m", "weirpool", "codegen", "quotes.py:service"]
     for name, (_, library) in PROGRAMS.items():
         await run_tool([*codegen, "--ts", library, "-o", f"generated/{name}.ts"], folder, SECONDS)
     await run_tool(["node", "node_modules/typescript/bin/tsc", "-p", "."], folder, SECONDS)
@@ -40,7 +40,7 @@ async def generated(folder: Path) -> dict[str, str]:
 
     urls = [url for url, _ in PROGRAMS.values()]
     results: dict[str, str] = {}
-    async with penstock.serve(service, *urls, settings=Settings(river_v1_1=True)) as server:
+    async with weirpool.serve(service, *urls, settings=Settings(river_v1_1=True)) as server:
         for name, url in zip(PROGRAMS, server.urls, strict=True):
             command = ["node", f"built/{name}.js", url.partition("+")[2].partition("?")[0]]
             results |= await run_checks(command, folder, name, SECONDS)

@@ -1,4 +1,4 @@
-"""The interop checks on Penstock: ``python -m interop.ours_client TRANSPORT HOST PORT CUT_PORT``.
+"""The interop checks on Weirpool: ``python -m interop.ours_client TRANSPORT HOST PORT CUT_PORT``.
 
 It prints one JSON object, and exits with 0 if all checks are ok. ``interop/README.md`` describes the checks. Each check
 uses its own connection.
@@ -11,8 +11,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 
-import penstock
-from penstock import ApplicationError, Payload, Settings
+import weirpool
+from weirpool import ApplicationError, Payload, Settings
 
 from .harness import (
     ANSWER_TIMEOUT,
@@ -35,7 +35,7 @@ ECHO_ROUTE = b"\xfe\x00\x00\x05\x04echo"
 NOTE = b"\x86\x00\x00\x04note"
 """A second entry: application/octet-stream (0x06)."""
 
-Peer = penstock.Peer
+Peer = weirpool.Peer
 Run = Callable[[Peer], Awaitable[None]]
 
 
@@ -49,7 +49,7 @@ def connected(name: str, settings: Settings = SETTINGS) -> Callable[[Run], Run]:
     def register(function: Run) -> Run:
         @check(name)
         async def run(place: Place) -> None:
-            async with penstock.connect(url_of(place), settings=settings) as peer:
+            async with weirpool.connect(url_of(place), settings=settings) as peer:
                 await function(peer)
 
         return function
@@ -68,7 +68,7 @@ async def still_alive(peer: Peer) -> None:
     expect((await answered(peer.call("echo", b"alive"))).data, b"alive", "echo afterwards")
 
 
-async def collect(items: penstock.Stream) -> list[bytes]:
+async def collect(items: weirpool.Stream) -> list[bytes]:
     async with items:
         return [item.data async for item in items]
 
@@ -249,7 +249,7 @@ async def slow_cancel(peer: Peer) -> None:
 @check(LEASE)
 async def lease(place: Place) -> None:
     started = time.monotonic()
-    async with penstock.connect(url_of(place), settings=Settings(lease=True)) as peer:
+    async with weirpool.connect(url_of(place), settings=Settings(lease=True)) as peer:
         for number in numbers(0, LEASE_CALLS):
             # Each call waits for a lease.
             expect((await answered(peer.call("echo", number))).data, number, "data")
@@ -267,7 +267,7 @@ async def keepalive(peer: Peer) -> None:
 async def resume(place: Place) -> None:
     items = []
     url = url_of(place.cut())
-    async with penstock.connect(url, settings=RESUMING) as peer, peer.stream("count", b"3000", credit=20) as stream:
+    async with weirpool.connect(url, settings=RESUMING) as peer, peer.stream("count", b"3000", credit=20) as stream:
         async for item in stream:
             items.append(item.data)
             if len(items) % 20 == 0:
@@ -276,4 +276,4 @@ async def resume(place: Place) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(run_all("penstock")))
+    sys.exit(asyncio.run(run_all("weirpool")))

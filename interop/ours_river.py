@@ -10,8 +10,8 @@ import sys
 
 from examples.interop import Boom, Number
 
-import penstock
-from penstock import ApplicationError
+import weirpool
+from weirpool import ApplicationError
 
 from .harness import Place, check, expect, run_all
 
@@ -22,8 +22,8 @@ def url_of(place: Place) -> str:
 
 @check("errors-between")
 async def errors_between(place: Place) -> None:
-    async with penstock.connect(url_of(place)) as peer:
-        asked = penstock.typed(peer).stream("interop.gaps", Number(777), returns=Number, errors=[Boom], results=True)
+    async with weirpool.connect(url_of(place)) as peer:
+        asked = weirpool.typed(peer).stream("interop.gaps", Number(777), returns=Number, errors=[Boom], results=True)
         found = [item async for item in asked]
     expect([item for item in found if isinstance(item, Number)], [Number(0), Number(1), Number(777)], "items")
     expect([type(item) for item in found], [Number, Number, Boom, Number], "order")
@@ -34,7 +34,7 @@ async def errors_between(place: Place) -> None:
 
 @check("errors-between-payloads")
 async def errors_between_payloads(place: Place) -> None:
-    async with penstock.connect(url_of(place)) as peer:
+    async with weirpool.connect(url_of(place)) as peer:
         asked = peer.stream(
             "interop.gaps", b'{"n": 777}' if place.transport == "river-json" else b"\x81\xa1n\xcd\x03\x09"
         )
@@ -44,10 +44,10 @@ async def errors_between_payloads(place: Place) -> None:
 
 @check("first-error")
 async def first_error(place: Place) -> None:
-    async with penstock.connect(url_of(place)) as peer:
+    async with weirpool.connect(url_of(place)) as peer:
         count = 0
         try:
-            async for item in penstock.typed(peer).stream("interop.gaps", Number(777), returns=Number, errors=[Boom]):
+            async for item in weirpool.typed(peer).stream("interop.gaps", Number(777), returns=Number, errors=[Boom]):
                 expect(item, Number(count), "item")
                 count += 1
         except Boom:
@@ -57,4 +57,4 @@ async def first_error(place: Place) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(run_all("penstock")))
+    sys.exit(asyncio.run(run_all("weirpool")))

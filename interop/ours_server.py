@@ -1,6 +1,6 @@
-"""The interop service on Penstock: ``python -m interop.ours_server TRANSPORT [--lease]``.
+"""The interop service on Weirpool: ``python -m interop.ours_server TRANSPORT [--lease]``.
 
-It prints its address, as ``penstock serve`` does, and serves until it is killed. With ``--lease`` it grants leases, as
+It prints its address, as ``weirpool serve`` does, and serves until it is killed. With ``--lease`` it grants leases, as
 described in ``interop/README.md``. If TRANSPORT is ``river-json`` or ``river-msgpack``, it speaks River over WebSocket,
 also to clients of v1.1.
 """
@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from examples.interop import service
 
-import penstock
-from penstock import Settings
-from penstock.urls import fitting
+import weirpool
+from weirpool import Settings
+from weirpool.urls import fitting
 
 from .harness import LEASE_INTERVAL, LEASE_REQUESTS
 
@@ -25,7 +25,7 @@ def settings_for(leases: bool) -> Settings:
     settings = Settings(river_v1_1=True)
     if not leases:
         return settings
-    return replace(settings, lease=penstock.IntervalLease(LEASE_REQUESTS, LEASE_INTERVAL))
+    return replace(settings, lease=weirpool.IntervalLease(LEASE_REQUESTS, LEASE_INTERVAL))
 
 
 def url_of(transport: str) -> str:
@@ -38,7 +38,7 @@ def url_of(transport: str) -> str:
 async def main(transport: str, *options: str) -> None:
     url = url_of(transport)
     settings = fitting(settings_for("--lease" in options), url, serving=True)
-    async with penstock.serve(service, url, settings=settings) as server:
+    async with weirpool.serve(service, url, settings=settings) as server:
         print(f"listening on {server.urls[0]}", flush=True)
         await asyncio.Event().wait()
 

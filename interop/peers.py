@@ -266,8 +266,8 @@ def runtime_version(*command: str) -> str:
     return found.group() if found else "unknown"
 
 
-OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "interop.ours_client")
-OURS_RIVER = _python("penstock-river", "Penstock", "penstock", "interop.ours_server", "interop.ours_river")
+OURS = _python("weirpool", "Weirpool", "weirpool", "interop.ours_server", "interop.ours_client")
+OURS_RIVER = _python("weirpool-river", "Weirpool", "weirpool", "interop.ours_server", "interop.ours_river")
 RIVER_SERVER = _javascript("river-js", "@replit/river", "@replit/river", "server.js", ("river-errors",))
 SPRING = _spring()
 TICKER = _javascript("../examples/ticker/page", "Chromium", "rsocket-core", "", ("browser",))

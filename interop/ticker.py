@@ -14,8 +14,8 @@ from threading import Thread
 
 from tests.feeds.browser import Browser, browsing
 
-import penstock
-from penstock import Settings
+import weirpool
+from weirpool import Settings
 
 from .processes import run_tool
 
@@ -41,7 +41,7 @@ async def ticker(folder: Path) -> dict[str, str]:
     codegen = [
         sys.executable,
         "-m",
-        "penstock",
+        "weirpool",
         "codegen",
         "../ticker.py:service",
         "--ts",
@@ -55,7 +55,7 @@ async def ticker(folder: Path) -> dict[str, str]:
 
     with _files(folder) as page:
         settings = Settings(origins=(page,))
-        async with penstock.serve(service, "rsocket+ws://127.0.0.1:0/", settings=settings) as server:
+        async with weirpool.serve(service, "rsocket+ws://127.0.0.1:0/", settings=settings) as server:
             return await asyncio.to_thread(_used, f"{page}/?server={server.urls[0].partition('+')[2]}")
 
 

@@ -210,7 +210,7 @@ class Reader:
 
     def _committed(self) -> int:
         """Return the position that the query has committed."""
-        _, lines = self._run(f"penstock journal lag {EXAMPLE}/data/market")
+        _, lines = self._run(f"weirpool journal lag {EXAMPLE}/data/market")
         found = re.search(r" is at ([\d,]+)", "\n".join(lines))
         return int(found[1].replace(",", "")) if found else 0
 

@@ -25,9 +25,9 @@ class World:
     """
 
     def __init__(self, build: Build) -> None:
-        self.module = build.module("penstock.account")
-        self._settings = build.module("penstock.settings").Settings
-        self.ledger = build.module("penstock.ledger").Ledger()
+        self.module = build.module("weirpool.account")
+        self._settings = build.module("weirpool.settings").Settings
+        self.ledger = build.module("weirpool.ledger").Ledger()
         self.room: list[Any] = []
         self.debts: list[Any] = []
 
@@ -65,7 +65,7 @@ def check_ledger(ledger: Any) -> None:
     # A test may leave connections to the garbage collector.
     gc.collect()
     process, until = ledger.process, time.monotonic() + PATIENCE
-    # Connections in the loop of another thread, such as that of penstock.sync, may be about to close.
+    # Connections in the loop of another thread, such as that of weirpool.sync, may be about to close.
     while (process.held or process.incomplete) and time.monotonic() < until:
         time.sleep(0.01)
     holding = [account for account in process.accounts() if account.held]

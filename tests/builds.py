@@ -3,24 +3,24 @@
 A test that must pass on both uses the fixture `build`, and imports the package through it::
 
     def test_length_is_checked(build):
-        framing = build.module("penstock.wire.framing")
-        errors = build.module("penstock.errors")
+        framing = build.module("weirpool.wire.framing")
+        errors = build.module("weirpool.errors")
         with pytest.raises(errors.FrameError):
             framing.decode(b"")
 
 It runs once as ``[compiled]`` and once as ``[plain]``. The builds share no class: an error or a payload of one
 is unknown to the other, so such a test file must not import the package at its top.
-While the test runs, `import penstock...` in it, or inside a function under test, also imports this build.
+While the test runs, `import weirpool...` in it, or inside a function under test, also imports this build.
 
 A test that compares both uses `builds`, which has all available builds by name::
 
     @given(st.binary())
     def test_builds_agree(builds, data):
-        results = [attempt(build.module("penstock.wire.columns").decode, data) for build in builds.values()]
+        results = [attempt(build.module("weirpool.wire.columns").decode, data) for build in builds.values()]
         assert all(result == results[0] for result in results)
 
-Without compiled modules there is only the plain build, unless PENSTOCK_REQUIRE_EXTENSIONS=1 makes that an
-error. With PENSTOCK_PURE=1 there is only the plain build, too.
+Without compiled modules there is only the plain build, unless WEIRPOOL_REQUIRE_EXTENSIONS=1 makes that an
+error. With WEIRPOOL_PURE=1 there is only the plain build, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from importlib import _bootstrap, import_module
 from types import ModuleType
 from typing import Any
 
-from penstock import _build
+from weirpool import _build
 
 __all__ = ["Build", "available", "imported", "load", "modules", "restore_modules"]
 
@@ -62,7 +62,7 @@ class Build:
         return f"<{self.name} build>"
 
     def module(self, name: str) -> ModuleType:
-        """Return this build's module, such as "penstock.wire.framing"."""
+        """Return this build's module, such as "weirpool.wire.framing"."""
         if name in self._modules and not self._is_active:
             return self._modules[name]
         with self.active():
@@ -70,7 +70,7 @@ class Build:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Make `import penstock...` use this build within the block."""
+        """Make `import weirpool...` use this build within the block."""
         if not self._own_copy or self._is_active:
             yield
             return
@@ -94,7 +94,7 @@ def modules() -> dict[str, ModuleType]:
     """Return the modules of the package that have been imported, by name."""
     # A thread may import something meanwhile.
     found = list(sys.modules.items())
-    return {name: module for name, module in found if name == "penstock" or name.startswith("penstock.")}
+    return {name: module for name, module in found if name == "weirpool" or name.startswith("weirpool.")}
 
 
 def restore_modules(noted: dict[str, ModuleType]) -> list[str]:
@@ -133,19 +133,19 @@ def _no_imports() -> Iterator[None]:
 
 def _is_imported_elsewhere() -> bool:
     locks: dict[str, Any] = _bootstrap._module_locks  # type: ignore[attr-defined]
-    found = [each() for name, each in list(locks.items()) if name.partition(".")[0] == "penstock"]
+    found = [each() for name, each in list(locks.items()) if name.partition(".")[0] == "weirpool"]
     return any(lock is not None and lock.owner not in (None, threading.get_ident()) for lock in found)
 
 
 def imported(name: str) -> list[ModuleType]:
-    """Return the module of each build that has imported it, such as "penstock.wire.framing"."""
+    """Return the module of each build that has imported it, such as "weirpool.wire.framing"."""
     copies = (sys.modules, *(build._modules for build in _copies))
     return [modules[name] for modules in copies if name in modules]
 
 
 def available() -> list[str]:
     """Return the names of the builds that tests run on."""
-    compiled = _build.compiled_modules() or os.environ.get("PENSTOCK_REQUIRE_EXTENSIONS") == "1"
+    compiled = _build.compiled_modules() or os.environ.get("WEIRPOOL_REQUIRE_EXTENSIONS") == "1"
     return ["compiled", "plain"] if compiled and not _build.PURE else ["plain"]
 
 
@@ -157,7 +157,7 @@ def load(name: str) -> Build:
 
     """
     if name == "compiled" and not _build.compiled_modules():
-        raise RuntimeError("PENSTOCK_REQUIRE_EXTENSIONS=1, but no module is compiled; run: make clean install")
+        raise RuntimeError("WEIRPOOL_REQUIRE_EXTENSIONS=1, but no module is compiled; run: make clean install")
     build = Build(name, own_copy=name == "plain" and bool(_build.compiled_modules()))
     _copies.append(build)
     return build

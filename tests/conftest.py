@@ -15,13 +15,13 @@ from typing import Any
 import hypothesis
 import pytest
 
-from penstock.transports import places
 from tests import builds as both_builds
 from tests.accounts import check_ledger
 from tests.builds import Build
 from tests.leaks import Handlers
 from tests.logs import restore_logging
 from tests.once import mark_once
+from weirpool.transports import places
 
 ASYNC_TEST_SECONDS = 60.0
 """The time limit of a coroutine test, which is canceled then and fails where it waits."""
@@ -92,7 +92,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     """Check that the test has left nothing behind and, if it passed, no bytes in the ledger."""
     result = yield
     # What still follows collectors would go on in later tests.
-    for module in both_builds.imported("penstock.serving.links"):
+    for module in both_builds.imported("weirpool.serving.links"):
         module.close_links()
     if replaced := both_builds.restore_modules(item.stash[MODULES]):
         raise AssertionError(f"after the test, imports find other modules than before it: {', '.join(replaced)}")
@@ -101,7 +101,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     if restore_logging(*item.stash[LOGGING]):
         raise AssertionError("the test set up the root logger, for all tests after it; use tests.logs.kept_logging")
     if item.stash.get(PASSED, False):
-        for module in both_builds.imported("penstock.ledger"):
+        for module in both_builds.imported("weirpool.ledger"):
             check_ledger(module.LEDGER)
     return result
 
@@ -145,4 +145,4 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_report_header() -> str:
     """Return the names of the tested builds."""
-    return f"penstock builds: {', '.join(both_builds.available())}"
+    return f"weirpool builds: {', '.join(both_builds.available())}"

@@ -13,7 +13,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-__all__ = ["EXTRAS", "REQUIRED", "ROOT", "fitting", "install", "install_penstock", "without_metadata"]
+__all__ = ["EXTRAS", "REQUIRED", "ROOT", "fitting", "install", "install_weirpool", "without_metadata"]
 
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -24,7 +24,7 @@ def _names(requirements: Iterable[str]) -> list[str]:
     found: list[str] = []
     for text in requirements:
         requirement = Requirement(text)
-        if requirement.name == "penstock":
+        if requirement.name == "weirpool":
             for extra in requirement.extras:
                 found += _names(PROJECT["optional-dependencies"][extra])
         else:
@@ -77,7 +77,7 @@ def install(folder: Path, name: str, version: str, requires: Iterable[str] = (),
     return info
 
 
-def install_penstock(folder: Path, others: Mapping[str, str], *, editable: Path | None = ROOT) -> None:
+def install_weirpool(folder: Path, others: Mapping[str, str], *, editable: Path | None = ROOT) -> None:
     """Write the metadata of this project, and that of other packages with their versions.
 
     Args:
@@ -92,7 +92,7 @@ def install_penstock(folder: Path, others: Mapping[str, str], *, editable: Path 
             requirement, _, marker = text.partition(";")
             condition = f'({marker.strip()}) and extra == "{extra}"' if marker else f'extra == "{extra}"'
             requires.append(f"{requirement}; {condition}")
-    info = install(folder, "penstock", "0.1.0", requires, PROJECT["optional-dependencies"])
+    info = install(folder, "weirpool", "0.1.0", requires, PROJECT["optional-dependencies"])
     if editable is not None:
         origin = {"dir_info": {"editable": True}, "url": editable.as_uri()}
         (info / "direct_url.json").write_text(json.dumps(origin))

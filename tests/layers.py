@@ -194,5 +194,5 @@ RULES = {
     # Many requests, and what they take.
     "load": Rule(ours={"top", "aio"}),
     "__main__": Rule(ours={"cli"}),
-    "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),
+    "pyspark_weirpool": Rule(ours={"spark"}, theirs={"pyspark"}),
 }

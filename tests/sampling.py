@@ -1,6 +1,6 @@
 """How much of a search laboratories do: a part of it, chosen by a seed that is printed, or the whole.
 
-`PENSTOCK_LABS_SEED` repeats a part, `PENSTOCK_LABS=whole` makes it the whole.
+`WEIRPOOL_LABS_SEED` repeats a part, `WEIRPOOL_LABS=whole` makes it the whole.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ from typing import Final
 
 __all__ = ["SEED", "WHOLE"]
 
-WHOLE: Final = os.environ.get("PENSTOCK_LABS") == "whole"
+WHOLE: Final = os.environ.get("WEIRPOOL_LABS") == "whole"
 # Processes that this one starts use the same seed.
-SEED: Final = int(os.environ.setdefault("PENSTOCK_LABS_SEED", f"{random.randrange(1_000_000)}"))
+SEED: Final = int(os.environ.setdefault("WEIRPOOL_LABS_SEED", f"{random.randrange(1_000_000)}"))

@@ -9,9 +9,9 @@ import asyncio
 import subprocess
 import sys
 
-import penstock
-from penstock import ApplicationError, Payload, Settings, typed
-from penstock.playground.service import Quote, Symbol, service
+import weirpool
+from weirpool import ApplicationError, Payload, Settings, typed
+from weirpool.playground.service import Quote, Symbol, service
 
 ITEMS = 20_000
 SECONDS = 60.0
@@ -19,7 +19,7 @@ SECONDS = 60.0
 
 async def check_text(url: str) -> None:
     """Make requests of every kind over a socket of this machine."""
-    async with penstock.serve(service, url) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, url) as server, weirpool.connect(server.urls[0]) as peer:
         assert await peer.call("echo", "hello") == Payload(b"hello")
         async with peer.stream("count", str(ITEMS)) as items:
             assert [item.data async for item in items] == [b"%d" % number for number in range(ITEMS)]
@@ -36,7 +36,7 @@ async def check_text(url: str) -> None:
 
 async def check_values(url: str, settings: Settings | None = None) -> None:
     """Call a typed handler."""
-    async with penstock.serve(service, url) as server, penstock.connect(server.urls[0], settings=settings) as peer:
+    async with weirpool.serve(service, url) as server, weirpool.connect(server.urls[0], settings=settings) as peer:
         assert await typed(peer).call("quotes.latest", Symbol("ACME"), returns=Quote) == Quote("ACME", 100.0)
 
 
@@ -51,20 +51,20 @@ async def check() -> None:
 
 def command(*arguments: str) -> str:
     """Run the command line, and return what it prints."""
-    line = [sys.executable, "-m", "penstock", *arguments]
+    line = [sys.executable, "-m", "weirpool", *arguments]
     return subprocess.run(line, check=True, capture_output=True, text=True, timeout=SECONDS).stdout
 
 
 def main() -> None:
     """Check everything, or fail with a traceback."""
     if "--compiled" in sys.argv[1:]:
-        assert penstock.ACCELERATED, "this is the plain build, although the compiled one was expected"
-    penstock.run(check())
-    assert command("--version") == f"penstock {penstock.__version__}\n"
+        assert weirpool.ACCELERATED, "this is the plain build, although the compiled one was expected"
+    weirpool.run(check())
+    assert command("--version") == f"weirpool {weirpool.__version__}\n"
     assert "CANCEL" in command("decode", "000000012400")
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
-    build = "compiled" if penstock.ACCELERATED else "plain"
-    print(f"smoke test passed: penstock {penstock.__version__}, {build}, Python {sys.version.split()[0]}, GIL {gil}")
+    build = "compiled" if weirpool.ACCELERATED else "plain"
+    print(f"smoke test passed: weirpool {weirpool.__version__}, {build}, Python {sys.version.split()[0]}, GIL {gil}")
 
 
 if __name__ == "__main__":

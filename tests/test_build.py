@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock import _build
 from tests.builds import Build
+from weirpool import _build
 
 ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "src" / "penstock"
+PACKAGE = ROOT / "src" / "weirpool"
 LOCK = (ROOT / "requirements.lock").read_text()
 SUFFIX = EXTENSION_SUFFIXES[0]
 PROJECT = """
 [project]
-name = "penstock"
+name = "weirpool"
 version = "1"
 
 [tool.setuptools]
@@ -33,7 +33,7 @@ package-dir = { "" = "src" }
 
 def run_python(*arguments: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run this interpreter with additional environment variables, and without those that select a build."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")} | variables
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIRPOOL_")} | variables
     return subprocess.run(
         [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120
     )
@@ -79,41 +79,41 @@ def test_plain_build_imports_sources(builds: dict[str, Build]) -> None:
 
 
 def test_builds_share_no_module(builds: dict[str, Build]) -> None:
-    modules = [build.module("penstock.errors") for build in builds.values()]
+    modules = [build.module("weirpool.errors") for build in builds.values()]
     assert len({id(module) for module in modules}) == len(modules)
 
 
 def test_import_in_a_test_uses_its_build(build: Build) -> None:
-    from penstock import errors
+    from weirpool import errors
 
-    assert errors is build.module("penstock.errors")
+    assert errors is build.module("weirpool.errors")
 
 
-# --- PENSTOCK_PURE ---
+# --- WEIRPOOL_PURE ---
 
 
 def test_pure_imports_no_extension() -> None:
     paths = [path for path in PACKAGE.rglob("*.pxd") if path.with_suffix(".py").exists()]
     names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in paths]
     code = (
-        "import importlib, sys, penstock\n"
+        "import importlib, sys, weirpool\n"
         f"for name in {names}: importlib.import_module(name)\n"
-        "ours = [m for n, m in sys.modules.items() if n.partition('.')[0] == 'penstock']\n"
-        "print(penstock.ACCELERATED, {m.__file__.rpartition('.')[2] for m in ours})"
+        "ours = [m for n, m in sys.modules.items() if n.partition('.')[0] == 'weirpool']\n"
+        "print(weirpool.ACCELERATED, {m.__file__.rpartition('.')[2] for m in ours})"
     )
-    assert run_python("-c", code, PENSTOCK_PURE="1").stdout == "False {'py'}\n"
+    assert run_python("-c", code, WEIRPOOL_PURE="1").stdout == "False {'py'}\n"
 
 
 def test_source_finder_hides_modules_without_source(tmp_path: Path) -> None:
     (tmp_path / f"ghost{SUFFIX}").touch()
     with pytest.raises(ModuleNotFoundError, match="has no Python source"):
-        _build.SourceFinder.find_spec("penstock.ghost", [str(tmp_path)])
+        _build.SourceFinder.find_spec("weirpool.ghost", [str(tmp_path)])
 
 
 def test_source_finder_ignores_other_packages(tmp_path: Path) -> None:
     (tmp_path / "ghost.py").touch()
-    assert _build.SourceFinder.find_spec("penstock_ghost", [str(tmp_path)]) is None
-    assert _build.SourceFinder.find_spec("penstock", None) is None
+    assert _build.SourceFinder.find_spec("weirpool_ghost", [str(tmp_path)]) is None
+    assert _build.SourceFinder.find_spec("weirpool", None) is None
 
 
 # --- what is installed ---
@@ -122,7 +122,7 @@ def test_source_finder_ignores_other_packages(tmp_path: Path) -> None:
 def test_lock_covers_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
-    names = {re.split(r"[\[<>=;, ]", requirement)[0].lower().replace("_", "-") for requirement in wanted} - {"penstock"}
+    names = {re.split(r"[\[<>=;, ]", requirement)[0].lower().replace("_", "-") for requirement in wanted} - {"weirpool"}
     locked = {line.partition("==")[0].lower().replace("_", "-") for line in LOCK.splitlines() if "==" in line}
     assert names <= locked, "run make lock"
 
@@ -139,7 +139,7 @@ def test_lock_pins_every_line() -> None:
 def project(tmp_path: Path) -> Path:
     """Return a copy of setup.py above a package of one module that can be compiled."""
     shutil.copy(ROOT / "setup.py", tmp_path)
-    package = tmp_path / "src" / "penstock"
+    package = tmp_path / "src" / "weirpool"
     package.mkdir(parents=True)
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     (package / "__init__.py").touch()
@@ -150,12 +150,12 @@ def project(tmp_path: Path) -> Path:
 
 def built(project: Path) -> bool:
     """Return True if a compiled module exists beside its source."""
-    return (project / "src" / "penstock" / f"one{SUFFIX}").exists()
+    return (project / "src" / "weirpool" / f"one{SUFFIX}").exists()
 
 
 def test_setup_falls_back_to_plain_build_without_compiler(project: Path) -> None:
     # Extensions of an older build must be removed, because compiled modules use each other's layouts.
-    (project / "src" / "penstock" / f"one{SUFFIX}").touch()
+    (project / "src" / "weirpool" / f"one{SUFFIX}").touch()
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project, CC="/bin/false")
     assert result.returncode == 0
     assert "the plain Python modules serve instead" in result.stderr
@@ -170,25 +170,25 @@ def test_setup_falls_back_to_plain_build_without_cython(project: Path) -> None:
 
 
 def test_setup_falls_back_to_plain_build_on_cython_errors(project: Path) -> None:
-    (project / "src" / "penstock" / "one.pxd").write_text("this is no Cython\n")
+    (project / "src" / "weirpool" / "one.pxd").write_text("this is no Cython\n")
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project)
     assert result.returncode == 0
     assert "serve instead (Cython: " in result.stderr
 
 
 def test_setup_fails_without_required_extensions(project: Path) -> None:
-    variables = {"CC": "/bin/false", "PENSTOCK_REQUIRE_EXTENSIONS": "1"}
+    variables = {"CC": "/bin/false", "WEIRPOOL_REQUIRE_EXTENSIONS": "1"}
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project, **variables)
     assert result.returncode != 0
 
 
 def test_setup_skips_declined_extensions(project: Path) -> None:
-    result = run_python("setup.py", "build_ext", "--inplace", cwd=project, PENSTOCK_NO_EXTENSIONS="1")
+    result = run_python("setup.py", "build_ext", "--inplace", cwd=project, WEIRPOOL_NO_EXTENSIONS="1")
     assert result.returncode == 0
     assert not built(project)
 
 
-@pytest.mark.skipif(os.environ.get("PENSTOCK_REQUIRE_EXTENSIONS") != "1", reason="there may be no compiler")
+@pytest.mark.skipif(os.environ.get("WEIRPOOL_REQUIRE_EXTENSIONS") != "1", reason="there may be no compiler")
 def test_setup_builds_extension(project: Path) -> None:
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project)
     assert result.returncode == 0, result.stderr

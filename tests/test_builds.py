@@ -16,14 +16,14 @@ from tests.builds import Build
 
 
 class Slow:
-    """Finds the module `penstock.slow`, which takes a while and notes what it imports at its end."""
+    """Finds the module `weirpool.slow`, which takes a while and notes what it imports at its end."""
 
     def __init__(self) -> None:
         self.begun, self.exchanged = threading.Event(), threading.Event()
         self.found: list[ModuleType] = []
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self) if name == "penstock.slow" else None  # type: ignore[arg-type]
+        return ModuleSpec(name, self) if name == "weirpool.slow" else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
@@ -31,7 +31,7 @@ class Slow:
     def exec_module(self, module: ModuleType) -> None:
         self.begun.set()
         self.exchanged.wait(0.2)
-        self.found.append(sys.modules["penstock"])
+        self.found.append(sys.modules["weirpool"])
 
 
 @pytest.fixture
@@ -40,20 +40,20 @@ def plain(builds: dict[str, Build]) -> Build:
 
 
 def test_an_import_of_another_thread_gets_modules_of_one_build(plain: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours, slow = sys.modules["penstock"], Slow()
+    ours, slow = sys.modules["weirpool"], Slow()
     monkeypatch.setattr(sys, "meta_path", [slow, *sys.meta_path])
-    thread = threading.Thread(target=import_module, args=("penstock.slow",))
+    thread = threading.Thread(target=import_module, args=("weirpool.slow",))
     thread.start()
     slow.begun.wait()
     with plain.active():
         slow.exchanged.set()
         thread.join()
     assert slow.found == [ours]
-    monkeypatch.delitem(sys.modules, "penstock.slow")
+    monkeypatch.delitem(sys.modules, "weirpool.slow")
 
 
 def test_replaced_modules_are_found_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     noted = both_builds.modules()
-    monkeypatch.setitem(sys.modules, "penstock.urls", ModuleType("penstock.urls"))
-    assert both_builds.restore_modules(noted) == ["penstock.urls"]
-    assert sys.modules["penstock.urls"] is noted["penstock.urls"]
+    monkeypatch.setitem(sys.modules, "weirpool.urls", ModuleType("weirpool.urls"))
+    assert both_builds.restore_modules(noted) == ["weirpool.urls"]
+    assert sys.modules["weirpool.urls"] is noted["weirpool.urls"]

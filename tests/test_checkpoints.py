@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.checkpoints import Private, before, compose, dissect, join, split
-from penstock.errors import LocalError
+from weirpool.checkpoints import Private, before, compose, dissect, join, split
+from weirpool.errors import LocalError
 
 
 def test_checkpoint_is_split_and_joined() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from penstock import Connection, Payload
+from weirpool import Connection, Payload
 
 
 def test_connection_has_defaults() -> None:

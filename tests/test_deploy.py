@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock.archive.sealer import STOP_SECONDS as SEALING_SECONDS
-from penstock.cli.parser import long_options
-from penstock.feeds.file import parse
-from penstock.feeds.http import PAGE
-from penstock.feeds.running import TICK_SECONDS
-from penstock.feeds.workers import STOP_SECONDS
+from weirpool.archive.sealer import STOP_SECONDS as SEALING_SECONDS
+from weirpool.cli.parser import long_options
+from weirpool.feeds.file import parse
+from weirpool.feeds.http import PAGE
+from weirpool.feeds.running import TICK_SECONDS
+from weirpool.feeds.workers import STOP_SECONDS
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
 PATHS = {*PAGE, "/status", "/metrics", "/healthz", "/readyz"}
@@ -36,7 +36,7 @@ def unit() -> RawConfigParser:
     """The systemd unit. Of keys that occur several times, it has the last one."""
     parser = RawConfigParser(strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read(DEPLOY / "systemd/penstock-collect.service")
+    parser.read(DEPLOY / "systemd/weirpool-collect.service")
     return parser
 
 
@@ -50,7 +50,7 @@ def test_example_of_feeds_is_valid() -> None:
 def test_unit_uses_options_that_exist(unit: RawConfigParser) -> None:
     for key in ("ExecStart", "ExecStartPre"):
         program, verb, *arguments = shlex.split(unit["Service"][key].removeprefix("-"))
-        assert (program, verb) == ("/usr/bin/penstock", "collect")
+        assert (program, verb) == ("/usr/bin/weirpool", "collect")
         assert options(arguments) <= long_options()["collect"]
 
 
@@ -66,7 +66,7 @@ def test_unit_waits_longer_than_the_collector(unit: RawConfigParser) -> None:
 
 
 def test_manifest_has_valid_feeds(manifest: dict[str, Any]) -> None:
-    file = parse(Path("/etc/penstock/feeds.toml"), manifest["ConfigMap"]["data"]["feeds.toml"])
+    file = parse(Path("/etc/weirpool/feeds.toml"), manifest["ConfigMap"]["data"]["feeds.toml"])
     assert file.problems == {}
     [auth] = [feed.auth for feed in file.feeds.values()]
     assert auth is not None

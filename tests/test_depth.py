@@ -33,7 +33,7 @@ def depth_of(value: Any) -> int:
 
 @pytest.fixture(scope="module")
 def depth(build: Build) -> Any:
-    return build.module("penstock.depth")
+    return build.module("weirpool.depth")
 
 
 @given(VALUES, st.integers(0, 6))
@@ -149,7 +149,7 @@ def test_both_builds_return_the_same_depth(
 ) -> None:
     found = []
     for build in builds.values():
-        depth = build.module("penstock.depth")
+        depth = build.module("weirpool.depth")
         found.append(
             (
                 depth.json_too_deep(data, limit),
@@ -197,4 +197,4 @@ def test_builds_count_the_values_of_messagepack(builds: dict[str, Build], value:
             return 2 + sum(1 + count(each) for each in value.values())
         return 2 + sum(map(count, value)) if isinstance(value, list) else 1
 
-    assert {build.module("penstock.depth").count_msgpack(data) for build in builds.values()} == {count(value)}
+    assert {build.module("weirpool.depth").count_msgpack(data) for build in builds.values()} == {count(value)}

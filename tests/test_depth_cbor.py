@@ -47,7 +47,7 @@ def test_nested_keys_are_found(depth: Any, key: bytes) -> None:
 @given(JUNK, st.integers(0, 6))
 def test_both_builds_scan_cbor_alike(builds: dict[str, Build], data: bytes, limit: int) -> None:
     found = [
-        (build.module("penstock.depth").cbor_too_deep(data, limit), build.module("penstock.depth").count_cbor(data))
+        (build.module("weirpool.depth").cbor_too_deep(data, limit), build.module("weirpool.depth").count_cbor(data))
         for build in builds.values()
     ]
     assert all(each == found[0] for each in found)
@@ -113,5 +113,5 @@ def test_values_nested_too_deep_have_no_end(depth: Any) -> None:
 
 @given(JUNK, st.integers(0, 5))
 def test_both_builds_skip_alike(builds: dict[str, Build], data: bytes, at: int) -> None:
-    found = {build.module("penstock.depth").skip_cbor(data, at) for build in builds.values()}
+    found = {build.module("weirpool.depth").skip_cbor(data, at) for build in builds.values()}
     assert len(found) == 1 and max(found) <= max(len(data), at)

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow
 
 def environment(**more: str) -> dict[str, str]:
     """Return the environment without what selects a build or finds our sources."""
-    return {key: value for key, value in os.environ.items() if not key.startswith(("PENSTOCK_", "PYTHONPATH"))} | more
+    return {key: value for key, value in os.environ.items() if not key.startswith(("WEIRPOOL_", "PYTHONPATH"))} | more
 
 
 def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -55,7 +55,7 @@ def build(folder: Path) -> dict[str, Path]:
     shutil.copytree(ROOT, folder / "sources", ignore=LEFT_OUT)
     for path in (folder / "sources" / "src").rglob("*.c"):
         path.unlink()
-    variables = {"PENSTOCK_NO_EXTENSIONS": "1", "SOURCE_DATE_EPOCH": EPOCH}
+    variables = {"WEIRPOOL_NO_EXTENSIONS": "1", "SOURCE_DATE_EPOCH": EPOCH}
     made = run(sys.executable, "-m", "tools.dist", folder / "dist", cwd=folder / "sources", **variables)
     assert made.returncode == 0, made.stderr
     return {"".join(Path(name).suffixes[-2:]).removeprefix(".0"): Path(name) for name in made.stdout.split()}
@@ -212,26 +212,26 @@ def test_wheel_contains_its_sbom(built: dict[str, Path], wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         [name] = [name for name in archive.namelist() if "/sboms/" in name]
         text = archive.read(name).decode()
-    assert name == "penstock-0.1.0.dist-info/sboms/penstock.cdx.json"
+    assert name == "weirpool-0.1.0.dist-info/sboms/weirpool.cdx.json"
     beside = wheel.with_name(f"{wheel.stem}.cdx.json")
     assert beside.read_text() == text
     bom = Bom.from_json(data=json.loads(text))  # type: ignore[attr-defined]
     parts = {part.name: part for part in bom.components}
-    assert (bom.metadata.component.name, bom.metadata.component.version) == ("penstock", "0.1.0")
+    assert (bom.metadata.component.name, bom.metadata.component.version) == ("weirpool", "0.1.0")
     assert str(bom.metadata.timestamp) == "2023-11-14 22:13:20+00:00"
     assert set(REQUIRED) <= {name for name, part in parts.items() if part.scope.value == "required"}
     assert parts["pyspark"].scope.value == "optional"
-    assert "uvloop" in parts and "penstock" not in parts
+    assert "uvloop" in parts and "weirpool" not in parts
 
 
 def test_sbom_lists_compiled_modules_and_what_is_in_them(tmp_path: Path) -> None:
-    path = tmp_path / "penstock-1.0-cp311-cp311-linux_x86_64.whl"
-    metadata = "Metadata-Version: 2.4\nName: penstock\nVersion: 1.0\nRequires-Dist: rich>=13\n\n"
+    path = tmp_path / "weirpool-1.0-cp311-cp311-linux_x86_64.whl"
+    metadata = "Metadata-Version: 2.4\nName: weirpool\nVersion: 1.0\nRequires-Dist: rich>=13\n\n"
     files = {
-        "penstock/one.py": b"",
-        "penstock/one.cpython-311-x86_64-linux-gnu.so": b"\x7fELF _cython_3_3_1 ",
-        "penstock-1.0.dist-info/METADATA": metadata.encode(),
-        "penstock-1.0.dist-info/RECORD": b"",
+        "weirpool/one.py": b"",
+        "weirpool/one.cpython-311-x86_64-linux-gnu.so": b"\x7fELF _cython_3_3_1 ",
+        "weirpool-1.0.dist-info/METADATA": metadata.encode(),
+        "weirpool-1.0.dist-info/RECORD": b"",
     }
     with ZipFile(path, "w") as archive:
         for name, content in files.items():
@@ -240,10 +240,10 @@ def test_sbom_lists_compiled_modules_and_what_is_in_them(tmp_path: Path) -> None
     first = path.read_bytes()
     parts = {part["name"]: part for part in json.loads(embed(path).read_text())["components"]}
     assert path.read_bytes() == first
-    assert set(parts) == {"cython", "penstock/one.cpython-311-x86_64-linux-gnu.so", "rich"}
+    assert set(parts) == {"cython", "weirpool/one.cpython-311-x86_64-linux-gnu.so", "rich"}
     assert parts["cython"]["version"] == "3.3.1"
-    digest = hashlib.sha256(files["penstock/one.cpython-311-x86_64-linux-gnu.so"]).hexdigest()
-    assert parts["penstock/one.cpython-311-x86_64-linux-gnu.so"]["hashes"] == [{"alg": "SHA-256", "content": digest}]
+    digest = hashlib.sha256(files["weirpool/one.cpython-311-x86_64-linux-gnu.so"]).hexdigest()
+    assert parts["weirpool/one.cpython-311-x86_64-linux-gnu.so"]["hashes"] == [{"alg": "SHA-256", "content": digest}]
 
 
 # --- what users do first ---
@@ -253,9 +253,9 @@ def test_without_its_requirements_the_command_is_one_line(wheel: Path, tmp_path:
     # As after `pip install --no-deps`.
     with ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    result = run(sys.executable, "-S", "-m", "penstock", "--help", cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    result = run(sys.executable, "-S", "-m", "weirpool", "--help", cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"))
     assert (result.returncode, result.stdout) == (2, "")
-    assert re.fullmatch(r"penstock: the package \w+ is missing; run: pip install penstock\n", result.stderr)
+    assert re.fullmatch(r"weirpool: the package \w+ is missing; run: pip install weirpool\n", result.stderr)
 
 
 def test_installed_wheel_passes_the_smoke_test(commands: Path, tmp_path: Path) -> None:
@@ -264,17 +264,17 @@ def test_installed_wheel_passes_the_smoke_test(commands: Path, tmp_path: Path) -
 
 
 def test_doctor_finds_no_problem_after_a_plain_installation(commands: Path, tmp_path: Path) -> None:
-    result = run(commands / "penstock", "doctor", cwd=tmp_path)
+    result = run(commands / "weirpool", "doctor", cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
-    assert "spark: not installed (optional); pip install 'penstock[spark]'\n" in result.stdout
+    assert "spark: not installed (optional); pip install 'weirpool[spark]'\n" in result.stdout
 
 
 def test_first_commands_of_the_readme_work(commands: Path, tmp_path: Path) -> None:
     [first, *_] = blocks(ROOT / "README.md", "console")
     lines = [line.removeprefix("$ ").partition("#")[0].strip() for line in first.splitlines() if line.startswith("$ ")]
-    assert lines[:2] == ["pip install penstock", "penstock playground"]
+    assert lines[:2] == ["pip install weirpool", "weirpool playground"]
     with subprocess.Popen(
-        [commands / "penstock", "playground", "rsocket+tcp://127.0.0.1:0"],
+        [commands / "weirpool", "playground", "rsocket+tcp://127.0.0.1:0"],
         cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True,
     ) as server:  # fmt: skip
         try:
@@ -301,7 +301,7 @@ def test_workflow_and_configuration_use_the_smoke_test() -> None:
     assert shlex.split(tool["test-command"]) == ["python", "{project}/tests/smoke.py", "--compiled"]
     assert {f"cp3{minor}-*" for minor in (11, 12, 13, 14)} | {"cp314t-*"} == set(tool["build"].split())
     for options in (tool, *(each for each in tool.values() if isinstance(each, dict) and "environment" in each)):
-        assert options["environment"]["PENSTOCK_REQUIRE_EXTENSIONS"] == "1"
+        assert options["environment"]["WEIRPOOL_REQUIRE_EXTENSIONS"] == "1"
     text = WORKFLOW.read_text()
     for part in (
         "tests/smoke.py",

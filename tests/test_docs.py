@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from benchmarks.__main__ import parsed
 
-from penstock import errors, settings
-from penstock.cli.parser import command
-from penstock.wire.rsocket.frames import FLAG_NAMES
-from penstock.wire.rsocket.layouts import REACTIVESOCKET_V02, RSOCKET_V1
-from penstock.wire.rsocket.v00_layouts import REACTIVESOCKET_V00
+from weirpool import errors, settings
+from weirpool.cli.parser import command
+from weirpool.wire.rsocket.frames import FLAG_NAMES
+from weirpool.wire.rsocket.layouts import REACTIVESOCKET_V02, RSOCKET_V1
+from weirpool.wire.rsocket.v00_layouts import REACTIVESOCKET_V00
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -74,7 +74,7 @@ def test_settings_page_lists_every_setting() -> None:
 def test_errors_page_lists_every_error() -> None:
     page = (ROOT / "docs/reference/errors.md").read_text()
     told = set(re.findall(r"^\|[^`|]*`(\w+)`", page, re.MULTILINE))
-    assert told == set(errors.__all__) - {"PenstockError"}
+    assert told == set(errors.__all__) - {"WeirpoolError"}
 
 
 def test_reference_lists_flags_and_fields_of_frames() -> None:
@@ -105,7 +105,7 @@ def test_guide_names_files_that_exist(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_exist_and_code_is_code(page: Path) -> None:
     for block in blocks(page, "console"):
-        for line in re.findall(r"(?:^[$#]|\|) penstock +([^|\n]*)", block, re.MULTILINE):
+        for line in re.findall(r"(?:^[$#]|\|) weirpool +([^|\n]*)", block, re.MULTILINE):
             assert unknown_in(shlex.split(line, comments=True)) == []
         for target in re.findall(r"^\$ make ?([a-z]*)", block, re.MULTILINE):
             assert f"\n{target}:" in (ROOT / "Makefile").read_text() or not target

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from inspect import signature
 
-from penstock.dumps import Dump, FrameReader
-from penstock.protocols import VERSIONS, dump_of
+from weirpool.dumps import Dump, FrameReader
+from weirpool.protocols import VERSIONS, dump_of
 
 
 def test_readers_of_all_versions_have_the_methods_of_the_interface() -> None:

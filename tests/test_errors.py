@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from penstock import errors
-from penstock.errors import (
+from weirpool import errors
+from weirpool.errors import (
     ApplicationError,
     Canceled,
     FrameError,
@@ -35,7 +35,7 @@ def test_docstring_has_the_class_tree() -> None:
 @pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
 def test_every_error_is_documented_and_can_be_pickled(error: type[Exception]) -> None:
     # Spark's workers pickle their errors for the driver.
-    assert issubclass(error, errors.PenstockError)
+    assert issubclass(error, errors.WeirpoolError)
     assert inspect.getdoc(error)
     made = error(0x301, "text") if issubclass(error, ApplicationError) else error("text")
     back = pickle.loads(pickle.dumps(made))

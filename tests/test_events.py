@@ -9,18 +9,18 @@ from tests.builds import Build
 
 @pytest.fixture
 def events(build: Build) -> Any:
-    return build.module("penstock.events")
+    return build.module("weirpool.events")
 
 
 def test_event_repr_shows_attributes(build: Build, events: Any) -> None:
-    payload = build.module("penstock.payload").Payload(b"x")
+    payload = build.module("weirpool.payload").Payload(b"x")
     event = events.ItemReceived(3, payload, True)
     assert repr(event) == f"ItemReceived(stream_id=3, done=True, payload={payload!r})"
     assert repr(events.Completed(5)) == "Completed(stream_id=5)"
 
 
 def test_session_events_have_stream_id_0(build: Build, events: Any) -> None:
-    payload = build.module("penstock.payload").Payload()
+    payload = build.module("weirpool.payload").Payload()
     assert events.Established(payload, "a/b", "c/d").stream_id == 0
     assert events.Closed(None).stream_id == events.Unlinked(OSError()).stream_id == events.Draining().stream_id == 0
 

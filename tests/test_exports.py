@@ -1,4 +1,4 @@
-"""The public names of `import penstock`, and the modules that it must not import."""
+"""The public names of `import weirpool`, and the modules that it must not import."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-import penstock
+import weirpool
 
 SRC = Path(__file__).parent.parent / "src"
 MODULES = sorted(
     ".".join(path.relative_to(SRC).with_suffix("").parts)
-    for path in (SRC / "penstock").rglob("*.py")
+    for path in (SRC / "weirpool").rglob("*.py")
     if path.stem not in {"__init__", "__main__"}
 )
 # The packages of extras, which the core must not need.
@@ -24,23 +24,23 @@ OPTIONAL = [
     "prometheus_client", "pyarrow", "pyspark", "rich", "typer", "uvloop", "xxhash",
 ]  # fmt: skip
 NEED_AN_EXTRA = (
-    "penstock.archive",
-    "penstock.audit",
-    "penstock.cli",
-    "penstock.decoding",
-    "penstock.feeds",
-    "penstock.frames",
-    "penstock.journal",
-    "penstock.objects",
-    "penstock.observe.feed_metrics",
-    "penstock.observe.item_traces",
-    "penstock.observe.opentelemetry",
-    "penstock.observe.prometheus",
-    "penstock.receiving",
-    "penstock.replica",
-    "penstock.serving",
-    "penstock.spark",
-    "penstock.wire.columns",
+    "weirpool.archive",
+    "weirpool.audit",
+    "weirpool.cli",
+    "weirpool.decoding",
+    "weirpool.feeds",
+    "weirpool.frames",
+    "weirpool.journal",
+    "weirpool.objects",
+    "weirpool.observe.feed_metrics",
+    "weirpool.observe.item_traces",
+    "weirpool.observe.opentelemetry",
+    "weirpool.observe.prometheus",
+    "weirpool.receiving",
+    "weirpool.replica",
+    "weirpool.serving",
+    "weirpool.spark",
+    "weirpool.wire.columns",
 )
 
 
@@ -67,40 +67,40 @@ def listed(module: str) -> set[str]:
 
 def types_only_names() -> set[str]:
     """Return the names that type checkers see in the package."""
-    tree = ast.parse((SRC / "penstock" / "__init__.py").read_text())
+    tree = ast.parse((SRC / "weirpool" / "__init__.py").read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     return {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
 
 
 def test_all_is_exact_and_sorted() -> None:
-    public = {name for name in dir(penstock) if not name.startswith("_")}
-    assert public == set(penstock.__all__) == types_only_names()
-    assert penstock.__all__ == sorted(set(penstock.__all__))
+    public = {name for name in dir(weirpool) if not name.startswith("_")}
+    assert public == set(weirpool.__all__) == types_only_names()
+    assert weirpool.__all__ == sorted(set(weirpool.__all__))
 
 
 def test_every_error_is_public() -> None:
-    assert set(import_module("penstock.errors").__all__) <= set(penstock.__all__)
+    assert set(import_module("weirpool.errors").__all__) <= set(weirpool.__all__)
 
 
-@pytest.mark.parametrize("name", penstock.__all__)
+@pytest.mark.parametrize("name", weirpool.__all__)
 def test_public_name_resolves(name: str) -> None:
-    assert getattr(penstock, name) is getattr(penstock, name)
+    assert getattr(weirpool, name) is getattr(weirpool, name)
 
 
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = penstock.nothing  # type: ignore[attr-defined]
+        _ = weirpool.nothing  # type: ignore[attr-defined]
 
 
 def test_star_import_imports_public_names() -> None:
-    assert run_python("from penstock import *; print(Kind.CALL.name, Payload(b'x'))") == "CALL Payload(b'x')\n"
+    assert run_python("from weirpool import *; print(Kind.CALL.name, Payload(b'x'))") == "CALL Payload(b'x')\n"
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_modules_import_only_names_in_all(module: str) -> None:
     package = module.split(".")[:-1]
     for node in ast.walk(tree_of(module)):
-        if isinstance(node, ast.ImportFrom) and (node.level or str(node.module).startswith("penstock.")):
+        if isinstance(node, ast.ImportFrom) and (node.level or str(node.module).startswith("weirpool.")):
             parents = package[: len(package) + 1 - node.level] if node.level else []
             source = ".".join([*parents, *filter(None, [node.module])])
             if source in MODULES:
@@ -110,7 +110,7 @@ def test_modules_import_only_names_in_all(module: str) -> None:
 
 def test_import_loads_no_optional_packages() -> None:
     heavy = [*OPTIONAL, "asyncio", "ssl"]
-    code = f"import sys, penstock; penstock.PenstockError; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, weirpool; weirpool.WeirpoolError; print([name for name in {heavy} if name in sys.modules])"
     assert run_python(code) == "[]\n"
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Connection, Kind, LocalError, Payload, Peer, Reconnect, Service, Settings, Setup, Tap
-from penstock.functions import check_plain, is_async, yields
-from penstock.journal.collect import Collector
-from penstock.reactive import from_aiter
-from penstock.serving import serve_journal
+import weirpool
 from tests.waiting import until
+from weirpool import Connection, Kind, LocalError, Payload, Peer, Reconnect, Service, Settings, Setup, Tap
+from weirpool.functions import check_plain, is_async, yields
+from weirpool.journal.collect import Collector
+from weirpool.reactive import from_aiter
+from weirpool.serving import serve_journal
 
 PLACE = "rsocket+memory://functions"
 
@@ -109,7 +109,7 @@ async def test_handlers_of_single_items_run(form: str, typed: bool) -> None:
     service.fire("fire", **({"init": Any} if typed else {}))(FORMS[form](answer))
     service.upload("upload", **schema, **({"request": Any} if typed else {}))(FORMS[form](answer))
     settings = Settings(data_mime="application/json")
-    async with penstock.serve(service, PLACE) as server, penstock.connect(server.urls[0], settings=settings) as peer:
+    async with weirpool.serve(service, PLACE) as server, weirpool.connect(server.urls[0], settings=settings) as peer:
         expected = b'{"n":1}' if typed else b"done"
         assert (await peer.call("call", b"1")).data == expected
         assert (await peer.upload("upload", b"1", [b"2"])).data == expected
@@ -121,7 +121,7 @@ async def test_handlers_of_single_items_run(form: str, typed: bool) -> None:
 async def test_push_handler_runs(form: str) -> None:
     service, seen = Service(), []
     service.push(FORMS[form](seen.append))
-    async with penstock.serve(service, PLACE) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, PLACE) as server, weirpool.connect(server.urls[0]) as peer:
         for number in range(50):
             await peer.push(b"%d" % number)
         await until(lambda: len(seen) == 50)
@@ -132,8 +132,8 @@ async def test_push_handler_runs(form: str) -> None:
 async def test_acceptor_runs(form: str) -> None:
     seen: list[Setup] = []
     acceptor = FORMS[form](seen.append)
-    async with penstock.serve(Service(), PLACE, acceptor=acceptor) as server:
-        async with penstock.connect(server.urls[0], confirm=True):
+    async with weirpool.serve(Service(), PLACE, acceptor=acceptor) as server:
+        async with weirpool.connect(server.urls[0], confirm=True):
             assert len(seen) == 1
 
 
@@ -142,7 +142,7 @@ async def test_interceptor_runs(form: str) -> None:
     service = Service()
     service.call("echo")(lambda request: request)
     service.intercept(FORMS[form](lambda request, next: Payload(b"intercepted")))
-    async with penstock.serve(service, PLACE) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, PLACE) as server, weirpool.connect(server.urls[0]) as peer:
         assert (await peer.call("echo", b"")).data == b"intercepted"
 
 
@@ -150,7 +150,7 @@ async def test_interceptor_runs(form: str) -> None:
 async def test_on_connect_runs(form: str, caplog: pytest.LogCaptureFixture) -> None:
     seen: list[Peer] = []
     reconnect = Reconnect(on_connect=FORMS[form](seen.append))
-    async with penstock.serve(Service(), PLACE) as server, penstock.connect(server.urls[0], reconnect=reconnect):
+    async with weirpool.serve(Service(), PLACE) as server, weirpool.connect(server.urls[0], reconnect=reconnect):
         await until(lambda: len(seen) == 1)
         await asyncio.sleep(0)
     assert not caplog.records
@@ -159,9 +159,9 @@ async def test_on_connect_runs(form: str, caplog: pytest.LogCaptureFixture) -> N
 @EACH
 async def test_validator_of_handshakes_runs(form: str) -> None:
     seen: list[Any] = []
-    acceptor = penstock.handshake(str, FORMS[form](lambda metadata, setup: seen.append(metadata)))
-    async with penstock.serve(Service(), "river+memory://functions", acceptor=acceptor) as server:
-        async with penstock.connect(server.urls[0], setup=b'"me"', confirm=True):
+    acceptor = weirpool.handshake(str, FORMS[form](lambda metadata, setup: seen.append(metadata)))
+    async with weirpool.serve(Service(), "river+memory://functions", acceptor=acceptor) as server:
+        async with weirpool.connect(server.urls[0], setup=b'"me"', confirm=True):
             assert seen == ["me"]
 
 
@@ -178,10 +178,10 @@ class Watching(Tap):
 @pytest.mark.parametrize("tap", [Watching()])
 async def test_tap_with_coroutines_is_refused(tap: Tap) -> None:
     with pytest.raises(LocalError, match=r"Watching\.opened must be a plain function"):
-        async with penstock.serve(Service(), PLACE, taps=[tap]):
+        async with weirpool.serve(Service(), PLACE, taps=[tap]):
             pass
     with pytest.raises(LocalError, match=r"Watching\.opened"):
-        await penstock.connect(PLACE, taps=[tap])
+        await weirpool.connect(PLACE, taps=[tap])
 
 
 @COROUTINES
@@ -195,14 +195,14 @@ async def test_other_coroutine_functions_are_refused(form: str, tmp_path: Path) 
     for refuse in (
         lambda: Reconnect(retry=function),
         lambda: Settings(lease=policy),
-        lambda: penstock.balance(["rsocket+tcp://a:1", "rsocket+tcp://b:1"], strategy=policy),
+        lambda: weirpool.balance(["rsocket+tcp://a:1", "rsocket+tcp://b:1"], strategy=policy),
         lambda: serve_journal(Service(), tmp_path, authorize=function),
         lambda: Collector("rsocket+tcp://a:1", "r", tmp_path, on_batch=function),
-        lambda: penstock.Deduplicated(tmp_path / "handled", key=function),
+        lambda: weirpool.Deduplicated(tmp_path / "handled", key=function),
     ):
         with pytest.raises(LocalError, match="must be a plain function"):
             refuse()
-    async with penstock.serve(Service(), PLACE) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(Service(), PLACE) as server, weirpool.connect(server.urls[0]) as peer:
         with pytest.raises(LocalError, match="on_push must be a plain function"):
             peer.stream("ticks", on_push=function)
 
@@ -218,12 +218,12 @@ async def test_connection_hook_without_its_decorator_is_refused(form: str) -> No
 
     for hook in (FORMS[form](lambda connection: None), bare):
         with pytest.raises(LocalError, match=r"needs the decorator contextlib\.asynccontextmanager"):
-            async with penstock.serve(Service(), PLACE, on_connection=hook):  # type: ignore[arg-type]
+            async with weirpool.serve(Service(), PLACE, on_connection=hook):  # type: ignore[arg-type]
                 pass
         with pytest.raises(LocalError, match="asynccontextmanager"):
-            await penstock.connect(PLACE, on_connection=hook)  # type: ignore[arg-type]
-    async with penstock.serve(Service(), PLACE, on_connection=good) as server:
-        await (await penstock.connect(server.urls[0], on_connection=good)).close()
+            await weirpool.connect(PLACE, on_connection=hook)  # type: ignore[arg-type]
+    async with weirpool.serve(Service(), PLACE, on_connection=good) as server:
+        await (await weirpool.connect(server.urls[0], on_connection=good)).close()
 
 
 async def test_subscriber_with_coroutines_is_refused() -> None:

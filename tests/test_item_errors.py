@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.item_errors import ItemErrors
-from penstock.river.item_errors import RiverItemErrors
-from penstock.river.streams import RiverStreams
-from penstock.wire.river.codec import codec_of
+from weirpool.item_errors import ItemErrors
+from weirpool.river.item_errors import RiverItemErrors
+from weirpool.river.streams import RiverStreams
+from weirpool.wire.river.codec import codec_of
 
 
 @pytest.mark.parametrize("is_client", [True, False])

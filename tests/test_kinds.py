@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from penstock import Kind
-from penstock.kinds import KIND_NAMES
+from weirpool import Kind
+from weirpool.kinds import KIND_NAMES
 
 
 def test_requesters_send_items_in_uploads_and_channels() -> None:

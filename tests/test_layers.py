@@ -22,8 +22,8 @@ SYSTEM = {
 }  # fmt: skip
 ALWAYS_THERE = {"msgspec", "cython", "cpython", "libc"}
 """The only core dependency, and the modules of Cython's cimports."""
-SYSTEM_ALLOWED = {"penstock._build": {"os"}}
-"""_build reads PENSTOCK_PURE from the environment."""
+SYSTEM_ALLOWED = {"weirpool._build": {"os"}}
+"""_build reads WEIRPOOL_PURE from the environment."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Import:
 def layer_of(module: str) -> str:
     """Return the layer of a module of this package."""
     top, _, rest = module.partition(".")
-    if top != "penstock":
+    if top != "weirpool":
         return top
     first = rest.partition(".")[0]
     if not first:
@@ -48,7 +48,7 @@ def layer_of(module: str) -> str:
 
 def rule_of(module: str) -> Rule:
     """Return the row of the table for a module."""
-    inner = module.removeprefix("penstock.")
+    inner = module.removeprefix("weirpool.")
     fitting = [name for name in RULES if (inner + ".").startswith((name + ".", name + "_"))]
     return RULES[max(fitting, key=len, default=layer_of(module))]
 
@@ -91,9 +91,9 @@ def violation(module: str, found: Import) -> str | None:
     """Return why `module` may not use an import; None if it may."""
     rule, layer = rule_of(module), layer_of(module)
     package = found.module.partition(".")[0]
-    if package == "penstock":
+    if package == "weirpool":
         target = layer_of(found.module)
-        inner = found.module.removeprefix("penstock.")
+        inner = found.module.removeprefix("weirpool.")
         allowed = target == layer or not rule.ours.isdisjoint({target, inner})
         allowed = allowed or (found.lazy and not rule.lazily.isdisjoint({target, inner}))
         return (
@@ -128,50 +128,50 @@ def test_file_imports_only_allowed_layers(path: Path) -> None:
 
 
 def test_every_folder_is_a_layer() -> None:
-    folders = {path.name for path in (SRC / "penstock").iterdir() if (path / "__init__.py").exists()}
+    folders = {path.name for path in (SRC / "weirpool").iterdir() if (path / "__init__.py").exists()}
     assert folders <= FOLDERS
 
 
 def test_every_folder_states_its_allowed_imports() -> None:
-    for path in (SRC / "penstock").glob("*/__init__.py"):
+    for path in (SRC / "weirpool").glob("*/__init__.py"):
         assert "May import" in str(ast.get_docstring(ast.parse(path.read_text()))), path
 
 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("penstock.wire.framing", "from penstock.core import timers"),
-        ("penstock.wire.framing", "from ..core.timers import Timers"),
-        ("penstock.wire.framing", "from .. import aio"),
-        ("penstock.wire.framing", "import pyarrow"),
-        ("penstock.core.timers", "import time"),
-        ("penstock.core.timers", "def now():\n    from time import monotonic"),
-        ("penstock.session", "import asyncio.events"),
-        ("penstock.payload", "from .wire import frames"),
-        ("penstock.rsocket.session", "from penstock.river import session"),
-        ("penstock.rsocket.session", "if TYPE_CHECKING:\n    from ..aio import driver"),
-        ("penstock.protocols", "def load():\n    from .rsocket import session"),
-        ("penstock.transports.tcp", "from ..wire import fields"),
-        ("penstock.aio.streams", "from ..wire import columns"),
-        ("penstock.aio.streams", "def batches():\n    from ..wire import framing"),
-        ("penstock.aio.streams", "import pyarrow"),
-        ("penstock.schema.foreign", "import jsonschema_rs"),
-        ("penstock.schema.export", "from ..aio import service"),
-        ("penstock.aio.peer", "from ..rsocket import session"),
-        ("penstock.aio.server", "from ..store import SessionFolder"),
-        ("penstock.store.log", "from ..journal.disk import sync_folder"),
-        ("penstock.aio.metrics", "import prometheus_client"),
-        ("penstock.observe.prometheus", "import opentelemetry"),
-        ("penstock.observe.opentelemetry", "from ..rsocket import metadata"),
-        ("penstock.journal.writer", "from penstock.aio import client"),
-        ("penstock.journal.reader", "import pyspark"),
-        ("penstock.spark.source", "from penstock.aio import client"),
-        ("penstock.reactive.adapters", "from ..rsocket import session"),
-        ("penstock.reactive.reactivex", "import reactivex"),
-        ("penstock.testing.ends", "from ..rsocket import session"),
-        ("penstock.cli.main", "import pyspark.sql"),
-        ("penstock.cli.main", "from .. import journal"),
-        ("penstock.cli.main", "def run():\n    import requests"),
+        ("weirpool.wire.framing", "from weirpool.core import timers"),
+        ("weirpool.wire.framing", "from ..core.timers import Timers"),
+        ("weirpool.wire.framing", "from .. import aio"),
+        ("weirpool.wire.framing", "import pyarrow"),
+        ("weirpool.core.timers", "import time"),
+        ("weirpool.core.timers", "def now():\n    from time import monotonic"),
+        ("weirpool.session", "import asyncio.events"),
+        ("weirpool.payload", "from .wire import frames"),
+        ("weirpool.rsocket.session", "from weirpool.river import session"),
+        ("weirpool.rsocket.session", "if TYPE_CHECKING:\n    from ..aio import driver"),
+        ("weirpool.protocols", "def load():\n    from .rsocket import session"),
+        ("weirpool.transports.tcp", "from ..wire import fields"),
+        ("weirpool.aio.streams", "from ..wire import columns"),
+        ("weirpool.aio.streams", "def batches():\n    from ..wire import framing"),
+        ("weirpool.aio.streams", "import pyarrow"),
+        ("weirpool.schema.foreign", "import jsonschema_rs"),
+        ("weirpool.schema.export", "from ..aio import service"),
+        ("weirpool.aio.peer", "from ..rsocket import session"),
+        ("weirpool.aio.server", "from ..store import SessionFolder"),
+        ("weirpool.store.log", "from ..journal.disk import sync_folder"),
+        ("weirpool.aio.metrics", "import prometheus_client"),
+        ("weirpool.observe.prometheus", "import opentelemetry"),
+        ("weirpool.observe.opentelemetry", "from ..rsocket import metadata"),
+        ("weirpool.journal.writer", "from weirpool.aio import client"),
+        ("weirpool.journal.reader", "import pyspark"),
+        ("weirpool.spark.source", "from weirpool.aio import client"),
+        ("weirpool.reactive.adapters", "from ..rsocket import session"),
+        ("weirpool.reactive.reactivex", "import reactivex"),
+        ("weirpool.testing.ends", "from ..rsocket import session"),
+        ("weirpool.cli.main", "import pyspark.sql"),
+        ("weirpool.cli.main", "from .. import journal"),
+        ("weirpool.cli.main", "def run():\n    import requests"),
     ],
 )
 def test_checker_sees_a_violation(module: str, source: str) -> None:
@@ -181,17 +181,17 @@ def test_checker_sees_a_violation(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("penstock.wire.columns", "import pyarrow"),
-        ("penstock.wire.columns_plain", "import pyarrow"),
-        ("penstock.wire.framing", "from .fields import u24\nfrom ..errors import FrameError\nimport struct, msgspec"),
-        ("penstock.transports.websocket_frames", "from ..wire.framing import LongMessage"),
-        ("penstock.aio.streams", "def batches():\n    import pyarrow\n    from ..wire import columns"),
-        ("penstock.aio.streams", "def batches():\n    from ..wire.columns import record_batch"),
-        ("penstock.observe.carriers", "from ..protocols import carriers"),
-        ("penstock.observe.prometheus", "import prometheus_client\nfrom ..aio.metrics import Metrics"),
-        ("penstock.journal.collect", "from ..aio.client import connect"),
-        ("penstock.spark.sink", "def write():\n    from penstock.aio.client import connect"),
-        ("penstock.cli.demo", "import typer\ndef run():\n    import pyspark\n    from .. import connect"),
+        ("weirpool.wire.columns", "import pyarrow"),
+        ("weirpool.wire.columns_plain", "import pyarrow"),
+        ("weirpool.wire.framing", "from .fields import u24\nfrom ..errors import FrameError\nimport struct, msgspec"),
+        ("weirpool.transports.websocket_frames", "from ..wire.framing import LongMessage"),
+        ("weirpool.aio.streams", "def batches():\n    import pyarrow\n    from ..wire import columns"),
+        ("weirpool.aio.streams", "def batches():\n    from ..wire.columns import record_batch"),
+        ("weirpool.observe.carriers", "from ..protocols import carriers"),
+        ("weirpool.observe.prometheus", "import prometheus_client\nfrom ..aio.metrics import Metrics"),
+        ("weirpool.journal.collect", "from ..aio.client import connect"),
+        ("weirpool.spark.sink", "def write():\n    from weirpool.aio.client import connect"),
+        ("weirpool.cli.demo", "import typer\ndef run():\n    import pyspark\n    from .. import connect"),
     ],
 )
 def test_checker_lets_pass(module: str, source: str) -> None:
@@ -202,12 +202,12 @@ def test_checker_reads_cython_files() -> None:
     source = (
         "cimport cython\nfrom libc.string cimport memcpy\nfrom .fields cimport u24\nfrom ..core.timers cimport Timers\n"
     )
-    assert check(source, "penstock.wire.framing", cython=True) == [
-        "line 4: layer 'wire' may not import penstock.core.timers at the top"
+    assert check(source, "weirpool.wire.framing", cython=True) == [
+        "line 4: layer 'wire' may not import weirpool.core.timers at the top"
     ]
 
 
-# Code above the families names no protocol, but uses the rows of penstock/protocols.py.
+# Code above the families names no protocol, but uses the rows of weirpool/protocols.py.
 PROTOCOL = re.compile(
     "|".join(
         [r"(?i:rsocket|reactive.?s(?:ocket|treams))"]
@@ -216,16 +216,16 @@ PROTOCOL = re.compile(
 )
 BELOW = {"wire", "core", "protocols.py", "settings.py", "errors.py", *FAMILIES}
 ABOVE = {
-    path.relative_to(SRC / "penstock").as_posix(): path
-    for path in sorted((SRC / "penstock").rglob("*.py"))
-    if path.relative_to(SRC / "penstock").parts[0] not in BELOW
+    path.relative_to(SRC / "weirpool").as_posix(): path
+    for path in sorted((SRC / "weirpool").rglob("*.py"))
+    if path.relative_to(SRC / "weirpool").parts[0] not in BELOW
 }
 NAMING = {
     "__init__.py": "the homes of public names",
-    "cli/parser.py": "the verb `penstock river`",
+    "cli/parser.py": "the verb `weirpool river`",
     "reactive/": "Reactive Streams, the specification of publishers",
     "cli/codegen.py": "the libraries that clients are generated for",
-    "cli/river.py": "the verb `penstock river`",
+    "cli/river.py": "the verb `weirpool river`",
     "schema/rsocket_js.py": "the library rsocket-js",
     "schema/rsocket_js_runtime.py": "the library rsocket-js",
     "schema/typebox.py": "the library @replit/river",

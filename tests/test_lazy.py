@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-import penstock.archive
-import penstock.journal
-import penstock.spark
-from penstock.lazy import lazily
+import weirpool.archive
+import weirpool.journal
+import weirpool.spark
+from weirpool.lazy import lazily
 
 
 def test_name_is_imported_on_first_use_and_kept() -> None:
@@ -20,13 +20,13 @@ def test_name_is_imported_on_first_use_and_kept() -> None:
         vars(sys.modules["tests"]).pop("until", None)
 
 
-@pytest.mark.parametrize("package", [penstock, penstock.archive, penstock.journal, penstock.spark])
+@pytest.mark.parametrize("package", [weirpool, weirpool.archive, weirpool.journal, weirpool.spark])
 def test_unknown_name_is_an_attribute_error(package: object) -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         package.nothing  # type: ignore[attr-defined]  # noqa: B018
 
 
-@pytest.mark.parametrize("package", ["penstock", "penstock.archive", "penstock.journal", "penstock.spark"])
+@pytest.mark.parametrize("package", ["weirpool", "weirpool.archive", "weirpool.journal", "weirpool.spark"])
 def test_all_names_are_found_and_none_is_imported_early(package: str) -> None:
     code = (
         f"import sys, {package} as p\n"
@@ -37,5 +37,5 @@ def test_all_names_are_found_and_none_is_imported_early(package: str) -> None:
 
 
 def test_module_is_imported_on_first_use() -> None:
-    code = "import sys, penstock; assert 'penstock.sync' not in sys.modules; penstock.sync.connect"
+    code = "import sys, weirpool; assert 'weirpool.sync' not in sys.modules; weirpool.sync.connect"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

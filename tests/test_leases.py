@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import AdaptiveLease, FixedLease, IntervalLease, Lease, LeaseUsage, LocalError
+from weirpool import AdaptiveLease, FixedLease, IntervalLease, Lease, LeaseUsage, LocalError
 
 
 def usage(left: int, *, expired: bool = False, in_flight: int = 0) -> LeaseUsage:

@@ -182,8 +182,8 @@ def test_payer_is_not_replaced_when_a_neighbor_leaves(world: World) -> None:
 
 def test_unclaimed_bytes_count_for_their_address(build: Build) -> None:
     # THREATS 86
-    ledger = build.module("penstock.ledger")
-    settings = build.module("penstock.settings").Settings(max_connection_bytes=100)
+    ledger = build.module("weirpool.ledger")
+    settings = build.module("weirpool.settings").Settings(max_connection_bytes=100)
     dropped: list[int] = []
     held = [ledger.Unclaimed("192.0.2.1", settings, lambda number=number: dropped.append(number)) for number in (0, 1)]
     before = ledger.LEDGER.process.held
@@ -205,8 +205,8 @@ def test_unclaimed_bytes_count_for_their_address(build: Build) -> None:
 
 def test_unclaimed_bytes_are_counted_again_after_a_complete_message(build: Build) -> None:
     # THREATS 86
-    ledger = build.module("penstock.ledger")
-    unclaimed = ledger.Unclaimed("192.0.2.1", build.module("penstock.settings").Settings(), list)
+    ledger = build.module("weirpool.ledger")
+    unclaimed = ledger.Unclaimed("192.0.2.1", build.module("weirpool.settings").Settings(), list)
     before, payments = ledger.LEDGER.process.incomplete, ledger.LEDGER.payments
     assert unclaimed.size == 0
     for size in (10, 0, 7):
@@ -221,8 +221,8 @@ def test_unclaimed_bytes_are_counted_again_after_a_complete_message(build: Build
 )
 def test_peer_without_a_session_pays_for_each_limit(build: Build, limit: str) -> None:
     # THREATS 86, 87
-    ledger = build.module("penstock.ledger")
-    settings = build.module("penstock.settings").Settings(**{limit: 100})
+    ledger = build.module("weirpool.ledger")
+    settings = build.module("weirpool.settings").Settings(**{limit: 100})
     dropped: list[int] = []
     reached, exceeding = (
         ledger.Unclaimed("192.0.2.1", settings, lambda number=number: dropped.append(number)) for number in (0, 1)

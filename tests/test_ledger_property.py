@@ -28,12 +28,12 @@ class Model:
     """A ledger whose connections do at once what they are told: pay with their largest stream, or settle."""
 
     def __init__(self, build: Build) -> None:
-        module = build.module("penstock.account")
-        make = build.module("penstock.settings").Settings
+        module = build.module("weirpool.account")
+        make = build.module("weirpool.settings").Settings
         self.settings = make(
             max_connection_bytes=200_000, max_identity_bytes=300_000, max_process_bytes=LIMIT, max_stream_bytes=100_000
         )
-        self.ledger = build.module("penstock.ledger").Ledger()
+        self.ledger = build.module("weirpool.ledger").Ledger()
         self.accounts = [module.Account(200_000) for _ in range(CONNECTIONS)]
         self.streams = [[module.Account(100_000, account) for _ in range(STREAMS)] for account in self.accounts]
         # Each is told again while it has not done so.

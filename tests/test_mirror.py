@@ -27,7 +27,7 @@ WITHOUT_SOURCE = {
     "test_distribution.py": "what is published: its files, its metadata, and that it works where it is installed",
     "test_docs.py": "README and docs: what they say",
     "test_failures.py": "the page of failures: the tests that it names",
-    "test_exports.py": "the package as a whole, as penstock/__init__.py shows it",
+    "test_exports.py": "the package as a whole, as weirpool/__init__.py shows it",
     "test_layers.py": "all sources: who imports whom",
     "test_leaks.py": "tests/leaks.py, which notices what a test leaves behind",
     "test_smoke.py": "tests/smoke.py, with which wheels are tested, here and without what Windows lacks",
@@ -76,7 +76,7 @@ def only_introduces(source: Path) -> bool:
 
 def expected_tests() -> set[str]:
     """Return the test file of every source, relative to tests/."""
-    package = SRC / "penstock"
+    package = SRC / "weirpool"
     sources = {path: path.relative_to(package) for path in package.rglob("*.py") if path != package / "__init__.py"}
     sources |= {path: path.relative_to(SRC) for path in SRC.glob("*.py")}
     return {mirror_of(path).as_posix() for source, path in sources.items() if not only_introduces(source)}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.networks import Networks, networks, parse_address
+from weirpool.networks import Networks, networks, parse_address
 
 TRUSTED = ("10.0.0.0/8", "192.0.2.7", "2001:db8::/32", "fe80::/10")
 

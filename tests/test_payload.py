@@ -12,12 +12,12 @@ from tests.wire.strategies import items
 
 @pytest.fixture(scope="session")
 def payload(build: Build) -> ModuleType:
-    return build.module("penstock.payload")
+    return build.module("weirpool.payload")
 
 
 @pytest.fixture(scope="session")
 def errors(build: Build) -> ModuleType:
-    return build.module("penstock.errors")
+    return build.module("weirpool.errors")
 
 
 def test_text_is_encoded(payload: ModuleType) -> None:

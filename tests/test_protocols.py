@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from penstock import Connection, LocalError, Metadata, Settings, UrlError
-from penstock.protocols import (
+from weirpool import Connection, LocalError, Metadata, Settings, UrlError
+from weirpool.protocols import (
     PROTOCOLS,
     VERSIONS,
     Dump,
@@ -23,8 +23,8 @@ from penstock.protocols import (
     dump_of,
     spec_of,
 )
-from penstock.rsocket.dialect import DIALECTS
-from penstock.rsocket.extensions.mimes import COMPOSITE
+from weirpool.rsocket.dialect import DIALECTS
+from weirpool.rsocket.extensions.mimes import COMPOSITE
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -59,7 +59,7 @@ def test_rows_refer_to_existing_objects() -> None:
         assert len(references) >= 3
         for reference in references:
             module, _, name = reference.partition(":")
-            assert callable(getattr(import_module(f"penstock.{module}"), name))
+            assert callable(getattr(import_module(f"weirpool.{module}"), name))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -145,7 +145,7 @@ def test_detectors_of_one_server_share_its_sessions() -> None:
 
 def test_families_are_imported_on_first_use() -> None:
     program = (
-        "import sys, penstock.protocols; sys.exit(any(name.startswith('penstock.rsocket') for name in sys.modules))"
+        "import sys, weirpool.protocols; sys.exit(any(name.startswith('weirpool.rsocket') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 

@@ -13,12 +13,12 @@ import pytest
 from tools import scale
 from tools.scale import Deployment
 
-from penstock.archive import SealOptions, seal
-from penstock.journal.format import ITEMS
-from penstock.journal.writer import JournalWriter
 from tests.archive.logs import SMALL, fill
 from tests.archive.steps import Steps
 from tests.journal.logs import SOURCE
+from weirpool.archive import SealOptions, seal
+from weirpool.journal.format import ITEMS
+from weirpool.journal.writer import JournalWriter
 
 
 def test_the_page_of_scale_is_up_to_date() -> None:

@@ -4,10 +4,10 @@ import inspect
 
 import pytest
 
-from penstock.protocols import PROTOCOLS
-from penstock.session import Detector, Session
-from penstock.settings import Settings
 from tests.builds import Build
+from weirpool.protocols import PROTOCOLS
+from weirpool.session import Detector, Session
+from weirpool.settings import Settings
 
 
 def promised(protocol: type) -> dict[str, list[str]]:
@@ -21,7 +21,7 @@ def promised(protocol: type) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_protocol_keeps_the_waist(build: Build, protocol: str) -> None:
-    protocols = build.module("penstock.protocols")
+    protocols = build.module("weirpool.protocols")
     session = protocols.client_session(protocol, Settings(), random=bytes(16))
     for found, waist in ((session, Session), (protocols.detectors(protocol, Settings())(), Detector)):
         for verb, parameters in promised(waist).items():
@@ -31,7 +31,7 @@ def test_every_protocol_keeps_the_waist(build: Build, protocol: str) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_session_implements_the_waist(build: Build, protocol: str) -> None:
-    session = build.module("penstock.protocols").client_session(protocol, Settings(), random=bytes(16))
+    session = build.module("weirpool.protocols").client_session(protocol, Settings(), random=bytes(16))
     for name in (*filter(lambda name: not name.startswith("_"), vars(Session)), *Session.__annotations__):
         assert hasattr(session, name), name
     assert (session.linked_at, session.excused, session.durable) == (None, False, None)
@@ -39,8 +39,8 @@ def test_every_session_implements_the_waist(build: Build, protocol: str) -> None
 
 @pytest.mark.parametrize("protocol", [protocol for protocol in PROTOCOLS if protocol != "river"])
 def test_sessions_without_rehandshake_say_so(build: Build, protocol: str) -> None:
-    session = build.module("penstock.protocols").client_session(protocol, Settings())
-    refusal = build.module("penstock.errors").UnsupportedKind
+    session = build.module("weirpool.protocols").client_session(protocol, Settings())
+    refusal = build.module("weirpool.errors").UnsupportedKind
     with pytest.raises(refusal, match=f"{protocol}.* does not support rehandshakes"):
         session.rehandshake(0.0)
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock import LocalError, Settings
-from penstock.settings import DEFAULT_SETTINGS
+from weirpool import LocalError, Settings
+from weirpool.settings import DEFAULT_SETTINGS
 
 
 def test_settings_are_immutable() -> None:

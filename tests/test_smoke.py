@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import penstock
+import weirpool
 
 SMOKE = Path(__file__).parent / "smoke.py"
 
@@ -19,11 +19,11 @@ def run_smoke(*arguments: str, **variables: str) -> subprocess.CompletedProcess[
 def test_smoke_test_passes() -> None:
     result = run_smoke()
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.startswith(f"smoke test passed: penstock {penstock.__version__}")
+    assert result.stdout.startswith(f"smoke test passed: weirpool {weirpool.__version__}")
 
 
 def test_smoke_test_fails_on_the_plain_build_if_the_compiled_one_is_expected() -> None:
-    result = run_smoke("--compiled", PENSTOCK_PURE="1")
+    result = run_smoke("--compiled", WEIRPOOL_PURE="1")
     assert result.returncode == 1
     assert "this is the plain build" in result.stderr
 
@@ -55,7 +55,7 @@ def test_smoke_test_passes_without_what_windows_lacks() -> None:
 
 
 def test_command_ends_on_ctrl_c_without_what_windows_lacks() -> None:
-    code = f"{WITHOUT_POSIX}\nfrom penstock.cli.main import run; run(['playground', 'rsocket+tcp://127.0.0.1:0'])"
+    code = f"{WITHOUT_POSIX}\nfrom weirpool.cli.main import run; run(['playground', 'rsocket+tcp://127.0.0.1:0'])"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

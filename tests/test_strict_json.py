@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.strict_json import RepeatedName, strict_json
+from weirpool.strict_json import RepeatedName, strict_json
 
 
 def test_json_is_read_as_usual() -> None:

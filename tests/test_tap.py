@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from penstock import Connection, Kind, Outcome, Tap
+from weirpool import Connection, Kind, Outcome, Tap
 
 
 def test_tap_methods_are_optional() -> None:

@@ -127,7 +127,7 @@ def test_no_file_is_too_long() -> None:
 
 
 def test_tests_of_compiled_modules_run_on_both_builds() -> None:
-    package = ROOT / "src" / "penstock"
+    package = ROOT / "src" / "weirpool"
     compiled = [path.relative_to(package) for path in package.rglob("*.p*") if path.suffix in {".pxd", ".pyx"}]
     assert [path for path in compiled if runs_once((path.parent / f"test_{path.stem}.py").as_posix())] == []
     assert runs_once("journal/test_reader.py")

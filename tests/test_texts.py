@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import penstock
-from penstock import Bearer, Custom, LocalError, Settings, Simple
-from penstock.access.target import Target
-from penstock.cli.connect_options import ConnectOptions
-from penstock.feeds.config import Auth, FeedConfig, Setup
-from penstock.feeds.serve import Serve
-from penstock.journal.secret import Secret
-from penstock.texts import counted, cut, quoted, shell_line, shell_word, shortened, shown, shown_json, shown_line
+import weirpool
+from weirpool import Bearer, Custom, LocalError, Settings, Simple
+from weirpool.access.target import Target
+from weirpool.cli.connect_options import ConnectOptions
+from weirpool.feeds.config import Auth, FeedConfig, Setup
+from weirpool.feeds.serve import Serve
+from weirpool.journal.secret import Secret
+from weirpool.texts import counted, cut, quoted, shell_line, shell_word, shortened, shown, shown_json, shown_line
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 MARKS = "\u061c\u200e\u200f"
@@ -145,7 +145,7 @@ def test_a_shell_reads_the_words_of_a_command() -> None:
 
 
 SECRETS = {"auth", "bearer", "credentials", "headers", "password", "private", "secret", "setup", "setup_auth", "token"}
-NOT_SECRET = {"penstock.serving.host.Listening": "token is a function that reads it"}
+NOT_SECRET = {"weirpool.serving.host.Listening": "token is a function that reads it"}
 
 
 def shown_fields(kind: type) -> set[str]:
@@ -161,8 +161,8 @@ def shown_fields(kind: type) -> set[str]:
 def test_no_class_shows_a_field_with_secrets() -> None:
     # Errors, logs of asyncio and debuggers show objects as they are.
     looked_at, shows = 0, {}
-    for found in pkgutil.walk_packages(penstock.__path__, "penstock."):
-        source = Path(*penstock.__path__).parent.joinpath(*found.name.split(".")).with_suffix(".py")
+    for found in pkgutil.walk_packages(weirpool.__path__, "weirpool."):
+        source = Path(*weirpool.__path__).parent.joinpath(*found.name.split(".")).with_suffix(".py")
         # Extensions without a Python source have no fields, and cannot be imported in the plain build.
         if found.name.endswith("__main__") or not (found.ispkg or source.exists()):
             continue

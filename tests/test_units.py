@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.collect import size_of
-from penstock.cli.values import duration
-from penstock.feeds.values import Seconds, Size
-from penstock.spark.given import as_seconds, as_size
-from penstock.units import seconds, size
+from weirpool.cli.collect import size_of
+from weirpool.cli.values import duration
+from weirpool.feeds.values import Seconds, Size
+from weirpool.spark.given import as_seconds, as_size
+from weirpool.units import seconds, size
 
 SIZES: list[Callable[[Any], Any]] = [size, size_of, Size.read, as_size]
 DURATIONS: list[Callable[[Any], Any]] = [seconds, duration(), Seconds.read, as_seconds]

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import UrlError
-from penstock.urls import TRANSPORTS, Url, parse_url
+from weirpool import UrlError
+from weirpool.urls import TRANSPORTS, Url, parse_url
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import LocalError, Service, Settings
-from penstock.leases import FixedLease
-from penstock.protocols import PROTOCOLS, spec_of, specific, uses
-from penstock.settings import DEFAULT_SETTINGS
-from penstock.transports import MODULES
-from penstock.urls import TRANSPORT_SETTINGS, TRANSPORTS, WITH_HEADERS, check_settings, fitting, parse_url
+import weirpool
+from weirpool import LocalError, Service, Settings
+from weirpool.leases import FixedLease
+from weirpool.protocols import PROTOCOLS, spec_of, specific, uses
+from weirpool.settings import DEFAULT_SETTINGS
+from weirpool.transports import MODULES
+from weirpool.urls import TRANSPORT_SETTINGS, TRANSPORTS, WITH_HEADERS, check_settings, fitting, parse_url
 
-SRC = Path(penstock.__file__).parent
+SRC = Path(weirpool.__file__).parent
 SPECIAL: dict[str, Any] = {
     "lease": True,
     "extensions": ("metadata",),
@@ -132,17 +132,17 @@ def test_server_needs_one_url_that_uses_a_setting() -> None:
 def test_settings_of_opening_requests_need_a_transport_that_has_them(transport: str) -> None:
     headers, origins = Settings(headers=(("X-Name", "x"),)), Settings(origins=("https://example.org",))
     with pytest.raises(LocalError, match=r"Settings\.headers has no effect on a client"):
-        penstock.connect(url("rsocket", transport), settings=headers)
+        weirpool.connect(url("rsocket", transport), settings=headers)
     with pytest.raises(LocalError, match=r"Settings\.origins has no effect on a server"):
-        penstock.serve(Service(), url("rsocket", transport), settings=origins)
+        weirpool.serve(Service(), url("rsocket", transport), settings=origins)
 
 
 def test_messages_have_no_length_to_count() -> None:
     settings = Settings(length_counts_itself=True)
     with pytest.raises(LocalError, match=r"length_counts_itself has no effect on a client of rsocket\+ws"):
-        penstock.connect("rsocket+ws://localhost:1", settings=settings)
+        weirpool.connect("rsocket+ws://localhost:1", settings=settings)
     with pytest.raises(LocalError, match="river has no 24-bit length"):
-        penstock.connect("river+ws://localhost:1", settings=settings)
+        weirpool.connect("river+ws://localhost:1", settings=settings)
 
 
 def test_policy_of_leases_is_refused_without_leases() -> None:
@@ -174,10 +174,10 @@ def test_connect_serve_and_balance_refuse_what_has_no_effect(protocol: str, name
     settings = changed(name)
     calls = {
         "client": (
-            lambda: penstock.connect(place, settings=settings),
-            lambda: penstock.balance([place], settings=settings),
+            lambda: weirpool.connect(place, settings=settings),
+            lambda: weirpool.balance([place], settings=settings),
         ),
-        "server": (lambda: penstock.serve(Service(), place, settings=settings),),
+        "server": (lambda: weirpool.serve(Service(), place, settings=settings),),
     }
     for side, attempts in calls.items():
         useless = fitting(settings, place, serving=side == "server") != settings
@@ -194,5 +194,5 @@ def test_default_values_are_never_refused() -> None:
     for field in fields(Settings):
         settings = Settings(**{field.name: getattr(DEFAULT_SETTINGS, field.name)})
         for protocol in PROTOCOLS:
-            penstock.connect(url(protocol, "memory"), settings=settings)
-            assert penstock.serve(Service(), url(protocol, "memory"), settings=settings).urls == []
+            weirpool.connect(url(protocol, "memory"), settings=settings)
+            assert weirpool.serve(Service(), url(protocol, "memory"), settings=settings).urls == []

@@ -1,1 +1,1 @@
-"""Small programs for the development of Penstock."""
+"""Small programs for the development of Weirpool."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parent.parent
-SOURCES: Final = "src/penstock"
+SOURCES: Final = "src/weirpool"
 
 
 class Laboratory(NamedTuple):
@@ -78,7 +78,7 @@ def start(laboratory: Laboratory, folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "coverage", "run", "--branch", f"--source={source}", *pytest],
         cwd=ROOT,
-        env={"PENSTOCK_LABS_SEED": "1", **os.environ, "PENSTOCK_PURE": "1", "COVERAGE_FILE": str(folder / "data")},
+        env={"WEIRPOOL_LABS_SEED": "1", **os.environ, "WEIRPOOL_PURE": "1", "COVERAGE_FILE": str(folder / "data")},
     )
 
 

@@ -1,6 +1,6 @@
 """Writes what a wheel contains and requires into it, as a CycloneDX document: ``python -m tools.sbom WHEEL…``.
 
-The document lies at ``*.dist-info/sboms/penstock.cdx.json`` (PEP 770), and beside the wheel. The wheel is packed again,
+The document lies at ``*.dist-info/sboms/weirpool.cdx.json`` (PEP 770), and beside the wheel. The wheel is packed again,
 so that the same content gives the same bytes: all files have one time, SOURCE_DATE_EPOCH, and the same modes.
 """
 
@@ -45,7 +45,7 @@ def embed(wheel: Path) -> Path:
     files = _read(wheel)
     [metadata] = [name for name in files if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
     info = PurePosixPath(metadata).parent
-    place = str(info / "sboms" / "penstock.cdx.json")
+    place = str(info / "sboms" / "weirpool.cdx.json")
     files = {name: content for name, content in files.items() if name not in (place, str(info / "RECORD"))}
     text = document(files, metadata)
     files = dict(
@@ -100,7 +100,7 @@ def _package(told: Message) -> Component:
 
 def _requirement(requirement: Requirement) -> Component:
     name, marker = canonicalize_name(requirement.name), str(requirement.marker or "")
-    told = {"penstock:versions": str(requirement.specifier), "penstock:marker": marker}
+    told = {"weirpool:versions": str(requirement.specifier), "weirpool:marker": marker}
     return Component(
         type=ComponentType.LIBRARY,
         bom_ref=name,
@@ -115,7 +115,7 @@ def _merged(required: Iterable[Component]) -> Iterator[Component]:
     """Yield one component for each package; several extras may require it."""
     found: dict[str, Component] = {}
     for component in required:
-        if component.name == "penstock":
+        if component.name == "weirpool":
             continue
         first = found.setdefault(component.name, component)
         first.properties = [*first.properties, *component.properties]

@@ -12,10 +12,10 @@ from importlib import import_module
 from pathlib import Path
 
 MODULES = (
-    ("RSocket", "penstock.rsocket.lifecycle"),
-    ("RSocket", "penstock.rsocket.link"),
-    ("reactive-streams-io", "penstock.reactivestreams.lifecycle"),
-    ("River", "penstock.river.states"),
+    ("RSocket", "weirpool.rsocket.lifecycle"),
+    ("RSocket", "weirpool.rsocket.link"),
+    ("reactive-streams-io", "weirpool.reactivestreams.lifecycle"),
+    ("River", "weirpool.river.states"),
 )
 """The protocol family, and a module with its tables."""
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "states.md"

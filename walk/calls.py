@@ -16,14 +16,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-import penstock
-from penstock import Connection, Kind, Payload, Peer, Service, Tap, connect, serve
-from penstock.transports.memory import MemoryLink
-from penstock.transports.turns import turns_of
+import weirpool
+from weirpool import Connection, Kind, Payload, Peer, Service, Tap, connect, serve
+from weirpool.transports.memory import MemoryLink
+from weirpool.transports.turns import turns_of
 
 from .trips import Step, Walk, measure
 
-PACKAGE: Final = str(Path(inspect.getfile(penstock)).parent) + "/"
+PACKAGE: Final = str(Path(inspect.getfile(weirpool)).parent) + "/"
 TRANSPORT: Final = inspect.getfile(MemoryLink)
 PROTOCOLS: Final = {"RSocket": "rsocket", "River": "river", "reactive-streams": "reactive-streams"}
 WARM_UP: Final = 8
@@ -68,7 +68,7 @@ class Recorder:
 
 
 def _shown(file: str) -> str | None:
-    """Return the name of a file of Penstock or of the user; None for others."""
+    """Return the name of a file of Weirpool or of the user; None for others."""
     if file == __file__:
         return "the user's"
     return file.removeprefix(PACKAGE) if file.startswith(PACKAGE) else None
@@ -125,8 +125,8 @@ def walks() -> dict[str, Walk]:
 
 def main() -> None:
     """Print all walks as JSON."""
-    if penstock.ACCELERATED:
-        raise SystemExit("walk: compiled functions cannot be traced; set PENSTOCK_PURE=1")
+    if weirpool.ACCELERATED:
+        raise SystemExit("walk: compiled functions cannot be traced; set WEIRPOOL_PURE=1")
     json.dump({title: asdict(one) for title, one in walks().items()}, sys.stdout)
 
 

@@ -108,7 +108,7 @@ def trace(src: Path) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "walk.calls"],
         cwd=ROOT,
-        env=os.environ | {"PENSTOCK_PURE": "1", "PYTHONPATH": path},
+        env=os.environ | {"WEIRPOOL_PURE": "1", "PYTHONPATH": path},
         capture_output=True,
         text=True,
         timeout=TRACE_SECONDS,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 __all__ = ["PACKAGE", "Source", "read"]
 
-PACKAGE = "penstock"
+PACKAGE = "weirpool"
 
 
 @dataclass(frozen=True)

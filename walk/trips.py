@@ -19,7 +19,7 @@ class Step:
 
     Attributes:
         file: The file in which the interpreter continues, of the function or the caller. None if it belongs neither to
-            Penstock nor to the user.
+            Weirpool nor to the user.
         entered: The name of the called function; None for a return.
         mark: The function's role in the call: "arrival" at a socket, "handler", "departure", or empty.
         user: The file is that of the caller or the handler.

@@ -12,7 +12,7 @@ from ..processes import Variant, Worker
 from .broker import Broker, broker
 from .programs import SPARK, Programs
 
-__all__ = ["PARTITIONS", "Chain", "Kafka", "Penstock", "kafka", "penstock"]
+__all__ = ["PARTITIONS", "Chain", "Kafka", "Weirpool", "kafka", "weirpool"]
 
 PARTITIONS = 2
 PUBLISHER = Variant("publisher", "ours_pipeline")
@@ -47,23 +47,23 @@ class Chain(Protocol):
         """Delete a log."""
 
 
-class Penstock:
+class Weirpool:
     """A publisher, a collector that syncs its journal, and Spark.
 
     The publisher yields one item after another, or record batches, as a source does that has columns.
     """
 
     def __init__(self, publisher: Worker, collector: Worker, spark: Worker, journal: Path, *, columns: bool) -> None:
-        self.name = "Penstock-columns" if columns else "Penstock"
+        self.name = "Weirpool-columns" if columns else "Weirpool"
         self.publisher = publisher
         self.collector = collector
         self.spark = spark
         self.journal = journal
         self._route = "columns" if columns else "items"
 
-    def with_columns(self) -> Penstock:
+    def with_columns(self) -> Weirpool:
         """Return the same processes, with a publisher that yields record batches."""
-        return Penstock(self.publisher, self.collector, self.spark, self.journal, columns=True)
+        return Weirpool(self.publisher, self.collector, self.spark, self.journal, columns=True)
 
     def pids(self) -> dict[str, int]:
         return {
@@ -115,14 +115,14 @@ class Kafka:
 
 
 @contextmanager
-def penstock(scratch: Path) -> Iterator[Penstock]:
-    """Run Penstock's way while the block lasts; its files are in `scratch`."""
+def weirpool(scratch: Path) -> Iterator[Weirpool]:
+    """Run Weirpool's way while the block lasts; its files are in `scratch`."""
     journal = scratch / "journal"
     with ExitStack() as stack:
         publisher = stack.enter_context(Worker(PUBLISHER))
         collector = stack.enter_context(Worker(PUBLISHER, publisher.ready))
         spark = stack.enter_context(Worker(JOURNAL_READER, str(journal)))
-        yield Penstock(publisher, collector, spark, journal, columns=False)
+        yield Weirpool(publisher, collector, spark, journal, columns=False)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 The other tables compare processes that have run for a while. Java has compiled its code by then, which a command that
 ends after some seconds never does. Both commands write the same rows to a log that exists already; what they read from
-is a file for Kafka's `kafka-console-producer`, and a publisher that is up for `penstock collect`.
+is a file for Kafka's `kafka-console-producer`, and a publisher that is up for `weirpool collect`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 from statistics import median
 
 from ..usage import Usage
-from .chains import Kafka, Penstock
+from .chains import Kafka, Weirpool
 from .programs import Programs
 
 __all__ = ["Cold", "Command", "Start", "cold", "run"]
 
 ROWS = 1_000_000
 LINE = b"x" * 128 + b"\n"
-PENSTOCK = (sys.executable, "-m", "penstock")
+WEIRPOOL = (sys.executable, "-m", "weirpool")
 CONSOLE_PRODUCER = "kafka.tools.ConsoleProducer"
 HEAP = ("-Xmx512M",)
 """As Kafka's own scripts start their tools."""
@@ -85,16 +85,16 @@ class Cold:
         return {"scenario": "kafka-cold", "unit": "CPU s", "rows": rows}
 
 
-def cold(ours: Penstock, theirs: Kafka, programs: Programs, rounds: int, scratch: Path) -> Cold:
+def cold(ours: Weirpool, theirs: Kafka, programs: Programs, rounds: int, scratch: Path) -> Cold:
     """Run both commands in turns."""
     lines = scratch / "lines"
     lines.write_bytes(LINE * ROWS)
-    found = Cold([Command("penstock collect"), Command("kafka-console-producer")])
+    found = Cold([Command("weirpool collect"), Command("kafka-console-producer")])
     for turn in range(rounds):
         log = f"cold-{turn}"
         publisher = {"source": ours.publisher.process.pid}
         journal = str(ours.journal)
-        collect = [*PENSTOCK, "collect", ours.publisher.ready, "items", "-d", f"{ROWS}"]
+        collect = [*WEIRPOOL, "collect", ours.publisher.ready, "items", "-d", f"{ROWS}"]
         ours.create(log)
         measure(found.commands[0], [*collect, "--journal", journal, "--source", log], os.devnull, publisher)
         ours.delete(log)

@@ -13,7 +13,7 @@ from interop.peers import PeerMissing
 
 from ..report import Result
 from ..usage import is_supported
-from .chains import Chain, kafka, penstock
+from .chains import Chain, kafka, weirpool
 from .cold import cold
 from .costs import Costs, Measured, Step, timed
 from .delays import Delay, Delays, event_delays, floor_delays
@@ -37,8 +37,8 @@ def measure(rounds: int) -> Iterator[Result]:
         print(f"skipped kafka: {error}", file=sys.stderr)
         return
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
-        ours = stack.enter_context(penstock(scratch))
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weirpool-bench-")))
+        ours = stack.enter_context(weirpool(scratch))
         theirs = stack.enter_context(kafka(programs, scratch))
         costs = costs_of([ours, ours.with_columns(), theirs], rounds, about(programs), scratch)
         yield from costs.tables()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from interop.peers import MAVEN, PeerMissing, is_newer, run_installer
 
-from penstock.spark.java import MIN_VERSION, find_java
+from weirpool.spark.java import MIN_VERSION, find_java
 
 __all__ = ["Programs", "built"]
 

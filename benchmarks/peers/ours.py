@@ -1,4 +1,4 @@
-"""Penstock: routed calls, a stream item by item, and a stream of record batches."""
+"""Weirpool: routed calls, a stream item by item, and a stream of record batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pyarrow as pa
 
-from penstock import Payload, Peer, Service, connect, serve
+from weirpool import Payload, Peer, Service, connect, serve
 
 from . import BATCH_ROWS, PAYLOAD
 

@@ -1,14 +1,14 @@
-"""Only Penstock's codec of RSocket 1.0."""
+"""Only Weirpool's codec of RSocket 1.0."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from penstock.wire.columns import ColumnBuilder
-from penstock.wire.framing import Deframer
-from penstock.wire.rsocket.codec import Codec
-from penstock.wire.rsocket.frames import NEXT
+from weirpool.wire.columns import ColumnBuilder
+from weirpool.wire.framing import Deframer
+from weirpool.wire.rsocket.codec import Codec
+from weirpool.wire.rsocket.frames import NEXT
 
 from . import PAYLOAD, READ_BYTES
 

@@ -1,4 +1,4 @@
-"""Penstock's collector: a stream of record batches into a journal, including fsync."""
+"""Weirpool's collector: a stream of record batches into a journal, including fsync."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from penstock.journal.collect import Collector
+from weirpool.journal.collect import Collector
 
 from .ours import serving
 
@@ -19,7 +19,7 @@ class Client:
 
     async def collect(self, count: int) -> None:
         """Collect a stream of `count` rows into a new journal, until its last row is on the disk."""
-        with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="weirpool-bench-") as folder:
             collector = Collector(self.address, "rows", folder, data=b"%d" % count)
             await collector.run()
         assert collector.progress.rows == count, f"{collector.progress.rows} of {count} rows"

@@ -1,4 +1,4 @@
-"""Penstock: calls, and streams that never end, over one connection or over one each."""
+"""Weirpool: calls, and streams that never end, over one connection or over one each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from penstock import Payload, Peer, Service, Settings, connect, serve
+from weirpool import Payload, Peer, Service, Settings, connect, serve
 
 from . import PAYLOAD
 from .latency import Load, raise_file_limit

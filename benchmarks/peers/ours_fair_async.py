@@ -1,4 +1,4 @@
-"""Penstock, as in `ours_fair`, with streams of async generators."""
+"""Weirpool, as in `ours_fair`, with streams of async generators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Penstock's collector with many feeds in one process: each feed has a connection and a log of its own."""
+"""Weirpool's collector with many feeds in one process: each feed has a connection and a log of its own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from time import process_time
 
-from penstock.journal.collect import Collector
-from penstock.journal.committer import Committer
+from weirpool.journal.collect import Collector
+from weirpool.journal.committer import Committer
 
 from .publisher import TICK, serving
 
@@ -25,7 +25,7 @@ class Client:
 
     async def feeds(self, count: int, rate: int, seconds: float) -> dict[str, float]:
         """Collect `count` feeds into one journal, and return the rows and the CPU seconds of a window in the middle."""
-        with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="weirpool-bench-") as folder:
             committer = Committer(Path(folder))
             collectors = [
                 Collector(

@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 
 import pyarrow as pa
 
-from penstock import Payload, Peer, Service, Settings, connect, serve
-from penstock.kinds import Kind
-from penstock.reactivestreams.session import ReactiveStreamsSession
-from penstock.wire.columns import ColumnBuilder
-from penstock.wire.reactivestreams.codec import Message, Type, encode
+from weirpool import Payload, Peer, Service, Settings, connect, serve
+from weirpool.kinds import Kind
+from weirpool.reactivestreams.session import ReactiveStreamsSession
+from weirpool.wire.columns import ColumnBuilder
+from weirpool.wire.reactivestreams.codec import Message, Type, encode
 
 WIDTH = 8
 BATCH_ROWS = 65_536

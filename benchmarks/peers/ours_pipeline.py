@@ -1,11 +1,11 @@
-"""Penstock from a publisher to a journal: a stream item by item, and a collector that syncs each batch."""
+"""Weirpool from a publisher to a journal: a stream item by item, and a collector that syncs each batch."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from penstock.journal.collect import Collector
+from weirpool.journal.collect import Collector
 
 from .publisher import serving
 

@@ -1,4 +1,4 @@
-"""Penstock by River, over WebSocket: calls with typed values, or with encoded bytes."""
+"""Weirpool by River, over WebSocket: calls with typed values, or with encoded bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from penstock import Payload, Peer, Service, connect, serve, typed
+from weirpool import Payload, Peer, Service, connect, serve, typed
 
 from . import PAYLOAD
 

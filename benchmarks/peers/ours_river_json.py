@@ -1,11 +1,11 @@
-"""Penstock by River in JSON: the calls of `ours_river`."""
+"""Weirpool by River in JSON: the calls of `ours_river`."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from penstock import serve
+from weirpool import serve
 
 from .ours_river import connected, service
 

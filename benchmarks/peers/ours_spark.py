@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamReader, StreamingQuery
 
-from penstock.journal.opening import open_log
-from penstock.spark.local import session
-from penstock.spark.options import SourceOptions
-from penstock.spark.partitions import JournalPartition, Range
-from penstock.spark.reading import TaskReader
-from penstock.spark.schema import COLUMNS, Projection
+from weirpool.journal.opening import open_log
+from weirpool.spark.local import session
+from weirpool.spark.options import SourceOptions
+from weirpool.spark.partitions import JournalPartition, Range
+from weirpool.spark.reading import TaskReader
+from weirpool.spark.schema import COLUMNS, Projection
 
 from ..journal_to_spark import Prebuilt
 from .publisher import EVENT_BYTES
@@ -33,7 +33,7 @@ class Client:
 
     async def batch(self, source: str) -> None:
         """Read a log to the noop sink as a batch."""
-        rows = self.spark.read.format("penstock").options(**self.options, source=source).load()
+        rows = self.spark.read.format("weirpool").options(**self.options, source=source).load()
         rows.write.format("noop").mode("overwrite").save()
 
     async def prebuilt(self, rows: str) -> None:
@@ -54,7 +54,7 @@ class Client:
     async def stream(self, source: str, rows_per_batch: str) -> None:
         """Read a log to the noop sink as a stream, in micro-batches of this size."""
         rows = self._log(source).option("maxRowsPerTrigger", rows_per_batch).load()
-        with tempfile.TemporaryDirectory(prefix="penstock-bench-") as checkpoint:
+        with tempfile.TemporaryDirectory(prefix="weirpool-bench-") as checkpoint:
             writer = rows.writeStream.format("noop").option("checkpointLocation", checkpoint)
             writer.trigger(availableNow=True).start().awaitTermination()
 
@@ -85,7 +85,7 @@ class Client:
         self.query.stop()
 
     def _log(self, source: str) -> DataStreamReader:
-        return self.spark.readStream.format("penstock").options(**self.options, source=source)
+        return self.spark.readStream.format("weirpool").options(**self.options, source=source)
 
     def _start(self, events: DataFrame, folder: str) -> None:
         writer = events.writeStream.format("parquet").option("checkpointLocation", f"{folder}-checkpoint")

@@ -1,11 +1,11 @@
-"""Penstock by ReactiveSocket 0.0: the calls of `ours`."""
+"""Weirpool by ReactiveSocket 0.0: the calls of `ours`."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from penstock import serve
+from weirpool import serve
 
 from .ours import connected, service
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pyarrow as pa
 
-from penstock import Payload
+from weirpool import Payload
 
 from . import BATCH_ROWS, PAYLOAD
 from .ours import service, serving

@@ -11,7 +11,7 @@ spark.sparkContext.setLogLevel("ERROR")
 
 # Spark reads only the files of complete micro-batches, which the sink has listed.
 table = spark.read.parquet(f"{warehouse}/quotes").select("position")
-rows = spark.read.format("penstock").option("source", "quotes").load(journal).select("position")
+rows = spark.read.format("weirpool").option("source", "quotes").load(journal).select("position")
 
 last = table.agg({"position": "max"}).first()[0]
 in_journal = rows.where(f"position <= {last}")

@@ -9,7 +9,7 @@ journal, warehouse = sys.argv[1:3]
 spark = SparkSession.builder.appName("quotes").config("spark.sql.session.timeZone", "UTC").getOrCreate()
 
 quotes = (
-    spark.readStream.format("penstock")
+    spark.readStream.format("weirpool")
     .option("reader", "quotes")
     .option("source", "quotes")
     .option("decode", "json")

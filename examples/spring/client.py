@@ -9,8 +9,8 @@ from uuid import UUID
 import cbor2
 import msgspec
 
-import penstock
-from penstock import Bearer, Metadata, Payload, Settings, Simple
+import weirpool
+from weirpool import Bearer, Metadata, Payload, Settings, Simple
 
 
 class Query(msgspec.Struct):
@@ -32,8 +32,8 @@ async def main(url: str, mime: str = "application/cbor", password: str = "s3cret
     hello = {"name": "Python"}
     data = cbor2.dumps(hello) if mime == "application/cbor" else msgspec.json.encode(hello)
     setup = Payload(data, Metadata("quotes.client", auth=Simple("ada", password)).encode())
-    async with penstock.connect(url, settings=settings, setup=setup) as peer:
-        quotes = penstock.typed(peer)
+    async with weirpool.connect(url, settings=settings, setup=setup) as peer:
+        quotes = weirpool.typed(peer)
 
         latest = await quotes.call("quotes.latest", Query("ACME", 1), returns=Quote)
         print(f"latest: {latest.symbol} {latest.price}")
@@ -54,7 +54,7 @@ async def main(url: str, mime: str = "application/cbor", password: str = "s3cret
             try:
                 answer = await peer.call("quotes.admin", metadata=Metadata(auth=auth))
                 print(f"admin: {answer.data.decode()}")
-            except penstock.ApplicationError:
+            except weirpool.ApplicationError:
                 denied += 1
         print(f"denied: {denied}")
 
@@ -68,12 +68,12 @@ async def main(url: str, mime: str = "application/cbor", password: str = "s3cret
 
         try:
             await quotes.call("quotes.latest", Query("ACME", -1))
-        except penstock.ApplicationError as error:
+        except weirpool.ApplicationError as error:
             print(f"error: {error.message}")
 
 
 if __name__ == "__main__":
     try:
         asyncio.run(main(*sys.argv[1:]))
-    except penstock.PenstockError as error:
+    except weirpool.WeirpoolError as error:
         print(f"refused: {error}")

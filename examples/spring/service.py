@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 import cbor2
 import msgspec
 
-import penstock
-from penstock import ApplicationError, Bearer, Metadata, Payload, Service, Setup, SetupRejected, Simple
+import weirpool
+from weirpool import ApplicationError, Bearer, Metadata, Payload, Service, Setup, SetupRejected, Simple
 
 
 class Query(msgspec.Struct):
@@ -91,7 +91,7 @@ def accept(setup: Setup) -> None:
 
 
 async def main(url: str) -> None:
-    async with penstock.serve(service, url, acceptor=accept) as server:
+    async with weirpool.serve(service, url, acceptor=accept) as server:
         print(f"listening on {server.urls[0]}", flush=True)
         await asyncio.Event().wait()
 

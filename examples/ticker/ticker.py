@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from penstock import Service, TypedError
+from weirpool import Service, TypedError
 
 SYMBOLS = ("ACME", "BOLT", "CORK", "DUNE")
 

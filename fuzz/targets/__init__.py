@@ -3,7 +3,7 @@
 A module has `seeds()`, which yields inputs, and `outcome(build, data)`, which decodes one with a build and returns
 something comparable. Optional are `judge(build, data, found)`, which compares the outcome with an independent decoder,
 `WORDS`, byte strings that mean something to the decoder, and `LINES`, True if the decoder is not compiled. An
-outcome never depends on time, randomness or addresses. Errors that are not Penstock's are findings.
+outcome never depends on time, randomness or addresses. Errors that are not Weirpool's are findings.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def seeds() -> Iterator[bytes]:
 def _plan(build: Build) -> Any:
     """Return a plan for the schema."""
     with build.active():
-        plans = build.module("penstock.decoding.avro_plans")
+        plans = build.module("weirpool.decoding.avro_plans")
         return plans.record_plan(SCHEMA, SCHEMA, list(TYPES))
 
 
@@ -49,7 +49,7 @@ def outcome(build: Build, data: bytes) -> object:
     """Return the values of a record, or why it is malformed."""
     plan = _plan(build)
     try:
-        return build.module("penstock.decoding.avro_values").Cursor(data).whole(plan)
+        return build.module("weirpool.decoding.avro_values").Cursor(data).whole(plan)
     except ValueError as error:
         return type(error).__name__, str(error)
 

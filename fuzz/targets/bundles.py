@@ -52,7 +52,7 @@ def _framed(data: bytes, *, sound: bool) -> bytes:
 
 def outcome(build: Build, data: bytes) -> object:
     """Return the parts of a bundle and their rows, which must be disjoint and all of its content."""
-    module = build.module("penstock.replica.bundle")
+    module = build.module("weirpool.replica.bundle")
     bundle = _framed(data[1:], sound=True) if not data[:1] or data[0] % 2 == 0 else data[1:]
     found = attempt(build, module.decode, bundle, "bundle")
     if isinstance(found, tuple):

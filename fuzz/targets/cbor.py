@@ -10,9 +10,9 @@ from tests.builds import Build
 
 from fuzz.outcomes import attempt
 from fuzz.targets import Difference
-from penstock.depth import MAX_DEPTH
-from penstock.values.cbor import CborReader
-from penstock.values.decoder import ERRORS, Decoder
+from weirpool.depth import MAX_DEPTH
+from weirpool.values.cbor import CborReader
+from weirpool.values.decoder import ERRORS, Decoder
 
 LIMITS: Final = (0, 1, 5, 128)
 WORDS: Final = (
@@ -43,7 +43,7 @@ def seeds() -> Iterator[bytes]:
 
 def outcome(build: Build, data: bytes) -> object:
     """Return what both functions find."""
-    depth = build.module("penstock.depth")
+    depth = build.module("weirpool.depth")
     return [
         *(attempt(build, depth.cbor_too_deep, data, limit) for limit in LIMITS),
         *(attempt(build, depth.cbor_too_deep, data, limit, True) for limit in LIMITS),

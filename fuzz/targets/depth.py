@@ -57,7 +57,7 @@ def seeds() -> Iterator[bytes]:
 
 def outcome(build: Build, data: bytes) -> object:
     """Return what all functions find."""
-    depth = build.module("penstock.depth")
+    depth = build.module("weirpool.depth")
     found: list[object] = [
         attempt(build, scan, data, limit) for scan in (depth.json_too_deep, depth.msgpack_too_deep) for limit in LIMITS
     ]

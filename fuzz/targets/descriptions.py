@@ -59,8 +59,8 @@ def seeds() -> Iterator[bytes]:
     """Yield descriptions of a service, of hostile texts and of malformed schemas, in each encoding."""
     from tests.reflection.quotes import service
 
-    from penstock import Connection
-    from penstock.reflection.served import description_of
+    from weirpool import Connection
+    from weirpool.reflection.served import description_of
 
     described = msgspec.to_builtins(description_of(service, Connection("rsocket", "", False)))
     yield msgspec.json.encode(described)
@@ -84,7 +84,7 @@ def seeds() -> Iterator[bytes]:
 
 def outcome(build: Build, data: bytes) -> object:
     """Return what is made of a description; what people copy is printable, and programs parse."""
-    reflection, schema = "penstock.reflection", "penstock.schema"
+    reflection, schema = "weirpool.reflection", "weirpool.schema"
     description = attempt(build, build.module(f"{reflection}.description").read, data)
     if isinstance(description, tuple):
         return description
@@ -105,9 +105,9 @@ def outcome(build: Build, data: bytes) -> object:
 
 def _route(build: Build, route: Any, table: Any) -> object:
     """Return the texts of a route, as they are shown and copied."""
-    notation, commands = (build.module(f"penstock.reflection.{name}") for name in ("notation", "commands"))
-    example = build.module("penstock.reflection.examples").example
-    shown_line = build.module("penstock.texts").shown_line
+    notation, commands = (build.module(f"weirpool.reflection.{name}") for name in ("notation", "commands"))
+    example = build.module("weirpool.reflection.examples").example
+    shown_line = build.module("weirpool.texts").shown_line
     data, item = (json.dumps(example(each, table)) for each in (route.request, route.items))
     items = [item] * 2 if route.kind in ("upload", "channel") else []
     command = attempt(build, commands.as_command, URL, route.route, route.kind, data, items)
@@ -121,10 +121,10 @@ def _route(build: Build, route: Any, table: Any) -> object:
 
 def _mocked(build: Build, exported: Any) -> object:
     """Return the routes of a mock, whose values can be encoded."""
-    procedures = attempt(build, build.module("penstock.cli.schemas").procedures, exported, "it")
+    procedures = attempt(build, build.module("weirpool.cli.schemas").procedures, exported, "it")
     if isinstance(procedures, tuple):
         return procedures
-    kinds, service = build.module("penstock.cli.schemas").KIND_OF, build.module("penstock.mocking.service")
+    kinds, service = build.module("weirpool.cli.schemas").KIND_OF, build.module("weirpool.mocking.service")
     wanted = {route: (kinds[each["type"]], each) for route, each in procedures.items()}
     made = attempt(build, service.mock_service, wanted, service.MockOptions())
     return made if isinstance(made, tuple) else made.routes()

@@ -41,7 +41,7 @@ def seeds() -> Iterator[bytes]:
 
 def _dump(build: Build, options: int) -> tuple[Any, int, str]:
     """Return a dump, a width of lengths and a codec."""
-    dump = build.module("penstock.protocols").dump_of(VERSIONS[options % 5])
+    dump = build.module("weirpool.protocols").dump_of(VERSIONS[options % 5])
     widths, codecs = sorted(dump.framings.values()), dump.codecs or ("",)
     return dump, widths[options // 5 % len(widths)], codecs[options // 10 % len(codecs)]
 

@@ -27,7 +27,7 @@ def outcome(build: Build, data: bytes) -> object:
     """Return the frame as an object and as a line, and its encoding."""
     dialect = DIALECTS[data[0] % 3] if data else DIALECTS[0]
     body = data[1:]
-    dump = build.module("penstock.wire.rsocket.dump")
+    dump = build.module("weirpool.wire.rsocket.dump")
     codec = dump.codec_of(dialect)
     frame = attempt(build, codec.decode, body, 0, len(body))
     if isinstance(frame, tuple):

@@ -36,7 +36,7 @@ def _options(data: bytes) -> dict[str, Any]:
 
 def outcome(build: Build, data: bytes) -> object:
     """Return the frames, the error if there is one, and the number of bytes that are left."""
-    deframer = build.module("penstock.wire.framing").Deframer(**_options(data))
+    deframer = build.module("weirpool.wire.framing").Deframer(**_options(data))
     found: list[object] = []
     for piece in pieces(data[2:], data[1] if len(data) > 1 else 0):
         deframer.feed(piece)

@@ -29,9 +29,9 @@ def seeds() -> Iterator[bytes]:
 def outcome(build: Build, data: bytes) -> object:
     """Return whether the handshake is complete, the status of the answer, and what follows the head."""
     is_client, size = (data[0] & 1, data[1]) if len(data) > 1 else (0, 0)
-    module = build.module("penstock.transports.websocket_handshake")
-    settings = build.module("penstock.settings").Settings()
-    url = build.module("penstock.urls").parse_url("rsocket+ws://localhost:1/a")
+    module = build.module("weirpool.transports.websocket_handshake")
+    settings = build.module("weirpool.settings").Settings()
+    url = build.module("weirpool.urls").parse_url("rsocket+ws://localhost:1/a")
     shake: Any = (
         module.ClientHandshake(url, "localhost", settings) if is_client else module.ServerHandshake(url, settings)
     )

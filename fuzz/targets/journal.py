@@ -29,7 +29,7 @@ def seeds() -> Iterator[bytes]:
     """Yield a batch of rows, gaps, a mark and a position."""
     from tests.journal.arrow import encode, tabulate
 
-    from penstock.journal.format import Note
+    from weirpool.journal.format import Note
 
     batch = tabulate(items(0, ROWS), "numbers", 0, 0)
     made = encode(batch, Note.blank(prev="0" * 64, position=0, rows=ROWS, time=0, state=None))
@@ -37,11 +37,11 @@ def seeds() -> Iterator[bytes]:
     yield b"\0" + len(header).to_bytes(2, "big") + header + made.body
     yield b'\1[0,0,"lost"]\n[5,9,"x",3,[1,2],"q",7]\n'
     yield b"\2%020d %020d %020d %020d %s " % (1, 0, 100, 3, b"a" * 64)
-    from penstock.journal import feedlog, identity, secret
+    from weirpool.journal import feedlog, identity, secret
 
     request = identity.Request("route", b"data", b"metadata", "rsocket+tcp://localhost:1").fingerprint(UUID)
     yield b"\3" + identity.encode(identity.Identity(UUID, datetime(2026, 1, 1, tzinfo=UTC), request))
-    yield b"\3" + b'{"penstock":2,"uuid":"%s","created":"2026-01-01T00:00:00Z"}' % UUID.encode()
+    yield b"\3" + b'{"weirpool":2,"uuid":"%s","created":"2026-01-01T00:00:00Z"}' % UUID.encode()
     yield b"\4" + msgspec.json.encode(
         secret.Secret(owner=UUID, session=1, token=b"t", private=b"p", state=b"s", gap="g")
     )
@@ -52,17 +52,17 @@ def seeds() -> Iterator[bytes]:
 
 def _gaps(build: Build, data: bytes) -> object:
     sealed = hashlib.sha256(data).hexdigest().encode() + b"\n" + data
-    return repr(attempt(build, build.module("penstock.journal.gaps").decode, sealed, "gaps"))
+    return repr(attempt(build, build.module("weirpool.journal.gaps").decode, sealed, "gaps"))
 
 
 def _mark(build: Build, data: bytes) -> object:
-    mark = build.module("penstock.journal.mark")
+    mark = build.module("weirpool.journal.mark")
     return repr(mark.newest(data + mark._checksum(data) + b"\n"))
 
 
 def _batch(build: Build, data: bytes) -> object:
     """Return a batch whose header and body are in `data`, after the length of the header."""
-    form, rows = build.module("penstock.journal.format"), build.module("penstock.journal.rows")
+    form, rows = build.module("weirpool.journal.format"), build.module("weirpool.journal.rows")
     end = 2 + int.from_bytes(data[:2], "big")
     body = data[end:]
     header = seal(bytearray(data[2:end]), body, "0" * 64)
@@ -81,7 +81,7 @@ def _batch(build: Build, data: bytes) -> object:
 
 def _identity(build: Build, data: bytes) -> object:
     """Return an identity, which must be the same after it is written."""
-    identity = build.module("penstock.journal.identity")
+    identity = build.module("weirpool.journal.identity")
     found = attempt(build, identity.decode, data, "identity")
     if not isinstance(found, tuple):
         assert identity.decode(identity.encode(found), "again") == found
@@ -95,23 +95,23 @@ def _in_folder(build: Build, name: str, data: bytes, read: Callable[[Path], obje
 
 
 def _secret(build: Build, data: bytes) -> object:
-    return _in_folder(build, "_secret", data, build.module("penstock.journal.secret").load)
+    return _in_folder(build, "_secret", data, build.module("weirpool.journal.secret").load)
 
 
 def _cursor(build: Build, data: bytes) -> object:
-    read = build.module("penstock.journal.retention")._read
+    read = build.module("weirpool.journal.retention")._read
     return _in_folder(build, "cursor", data, lambda folder: read(folder / "cursor"))
 
 
 def _owner(build: Build, data: bytes) -> object:
     def read(folder: Path) -> object:
-        return build.module("penstock.journal.lock").owner_of(folder / "lock")
+        return build.module("weirpool.journal.lock").owner_of(folder / "lock")
 
     return _in_folder(build, "lock", data, read)
 
 
 def _state(build: Build, data: bytes) -> object:
-    feedlog = build.module("penstock.journal.feedlog")
+    feedlog = build.module("weirpool.journal.feedlog")
     # What it needs of a log.
     log = SimpleNamespace(_folder="folder", _place=SimpleNamespace(source="source"))
     state = attempt(build, feedlog.FeedLog._decoded, log, data)

@@ -33,7 +33,7 @@ def _page(first: int, end: int) -> dict[str, Any]:
 
 def seeds() -> Iterator[bytes]:
     """Yield manifests, pages, and what a log's folder says about its cold storage."""
-    manifest = {"penstock": 1, "uuid": UUID, "version": 7, "writer": "w", "first": 0, "segments": [], "pages": []}
+    manifest = {"weirpool": 1, "uuid": UUID, "version": 7, "writer": "w", "first": 0, "segments": [], "pages": []}
     gaps = {"name": f"{1:020d}-{'0' * 16}.gaps", "checksum": "d" * 32}
     entries = [_entry(10, 20), _entry(20, 30, rows=0, times=None)]
     for changes in (
@@ -48,7 +48,7 @@ def seeds() -> Iterator[bytes]:
 
 def _manifest(build: Build, data: bytes) -> object:
     """Return a manifest, which must be the same after it is written, and what a reader would read of it."""
-    module = build.module("penstock.archive.manifest")
+    module = build.module("weirpool.archive.manifest")
     try:
         found = msgspec.json.decode(data, type=module.Manifest)
     except (ValueError, RecursionError):
@@ -63,16 +63,16 @@ def _manifest(build: Build, data: bytes) -> object:
 
 def _parts(build: Build, segment: Any) -> object:
     """Return the name of a file, which must be in the log's folder, and how it is divided."""
-    name = build.module("penstock.archive.catalog").Catalog(None, "s").name(segment)
+    name = build.module("weirpool.archive.catalog").Catalog(None, "s").name(segment)
     assert name.startswith("source=s/") and ".." not in name and name.count("/") == 1, name
-    parts = list(build.module("penstock.archive.cold").ColdFiles(None).parts(segment, 131_072))
+    parts = list(build.module("weirpool.archive.cold").ColdFiles(None).parts(segment, 131_072))
     assert [parts[0][0], parts[-1][1]] == [segment.first, segment.end]
     return len(parts)
 
 
 def _entries(build: Build, data: bytes) -> object:
     """Return the entries of a page."""
-    module = build.module("penstock.archive.manifest")
+    module = build.module("weirpool.archive.manifest")
     page = msgspec.convert({**_page(0, 10), "checksum": module.checksum(data)}, module.Page)
     return repr(attempt(build, module.decode_page, data, page, "page"))
 
@@ -81,10 +81,10 @@ def _sealed(build: Build, data: bytes) -> object:
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
-    module = build.module("penstock.journal.sealed")
+    module = build.module("weirpool.journal.sealed")
     try:
         state = msgspec.json.decode(data, type=module.SealedState)
-        data = msgspec.json.encode({"penstock": 1, **msgspec.to_builtins(state), "checksum": module._checksum(state)})
+        data = msgspec.json.encode({"weirpool": 1, **msgspec.to_builtins(state), "checksum": module._checksum(state)})
     except (ValueError, RecursionError):
         pass
     with TemporaryDirectory() as folder:

@@ -28,8 +28,8 @@ def seeds() -> Iterator[bytes]:
 
 def outcome(build: Build, data: bytes) -> object:
     """Return everything that can be read, and whether it is encoded to the same bytes."""
-    module = build.module("penstock.rsocket.extensions.metadata")
-    composite = build.module("penstock.rsocket.extensions.composite")
+    module = build.module("weirpool.rsocket.extensions.metadata")
+    composite = build.module("weirpool.rsocket.extensions.composite")
     found: list[object] = [attempt(build, module.Router(mime, LIMIT).route, data) for mime in TYPES]
     found.append(attempt(build, composite.mime_of, data))
     decoded = attempt(build, composite.Metadata.decode, data, LIMIT)
@@ -39,14 +39,14 @@ def outcome(build: Build, data: bytes) -> object:
     found.append(decoded)
     for name in ("authentication.decode", "tracing.decode", "mimes.decode_mime"):
         part, function = name.split(".")
-        read = getattr(build.module(f"penstock.rsocket.extensions.{part}"), function)
+        read = getattr(build.module(f"weirpool.rsocket.extensions.{part}"), function)
         found.append(repr(attempt(build, read, data)))
     return found
 
 
 def judge(build: Build, data: bytes, found: Any) -> None:
     """Compare valid composite metadata with rsocket-py, which checks no lengths."""
-    ours = attempt(build, build.module("penstock.rsocket.extensions.composite").Metadata.decode, data, LIMIT)
+    ours = attempt(build, build.module("weirpool.rsocket.extensions.composite").Metadata.decode, data, LIMIT)
     if isinstance(ours, tuple):
         return
     try:

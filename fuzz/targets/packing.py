@@ -33,7 +33,7 @@ def _run(build: Build, data: bytes) -> tuple[Any, ...]:
     numbers = HEAD.unpack(data[: HEAD.size].ljust(HEAD.size, b"\0"))
     count = numbers[4] % (MAX_ITEMS + 1)
     rest = data[HEAD.size :]
-    made = build.module("penstock.payload").PayloadRun
+    made = build.module("weirpool.payload").PayloadRun
     if numbers[6] & 1:
         return *numbers, attempt(build, made.fixed, rest, max(count, 1), 0, len(rest) // max(count, 1))
     size = 6 * count
@@ -46,7 +46,7 @@ def outcome(build: Build, data: bytes) -> object:
     stream_id, kind, limit, start, _, stop, options, run = _run(build, data)
     if isinstance(run, tuple):
         return run
-    packing = build.module("penstock.wire.rsocket.packing")
+    packing = build.module("weirpool.wire.rsocket.packing")
     own = OWN[options >> 1 & 1]
     whole = attempt(build, run.payloads, start, stop)
     items = whole if isinstance(whole, tuple) else [(item.metadata, item.data) for item in whole]
@@ -57,7 +57,7 @@ def outcome(build: Build, data: bytes) -> object:
         parted,
         attempt(build, packing.pack_run, stream_id, kind, run, start, stop, limit, own),
     ]
-    buffers = build.module("penstock.wire.buffers").ColumnBuffers()
+    buffers = build.module("weirpool.wire.buffers").ColumnBuffers()
     found.append(attempt(build, buffers.append, run, start, stop))
     taken = buffers.take()
     found.append([taken.rows, taken.nulls, *(bytes(column) for column in taken[1:6])])

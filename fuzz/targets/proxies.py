@@ -52,10 +52,10 @@ def outcome(build: Build, data: bytes) -> object:
     """Return the client's address; and how many bytes of a PROXY header were read."""
     options = data[0] if data else 0
     if options & 1:
-        names = build.module("penstock.networks")
-        read = build.module("penstock.transports.forwarded").client_address
+        names = build.module("weirpool.networks")
+        read = build.module("weirpool.transports.forwarded").client_address
         return attempt(build, read, PEERS[options >> 1 & 3], *_headers(data), names.networks(TRUSTED))
-    header = build.module("penstock.transports.proxy_header").ProxyHeader()
+    header = build.module("weirpool.transports.proxy_header").ProxyHeader()
     content, size = data[2:], data[1] if len(data) > 1 else 0
     at = 0
     while header.wants and at < len(content):

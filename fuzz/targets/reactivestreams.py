@@ -27,8 +27,8 @@ def seeds() -> Iterator[bytes]:
 
 
 def _read(build: Build, data: bytes, size: int) -> list[object]:
-    module = build.module("penstock.wire.reactivestreams.decoder")
-    codec = build.module("penstock.wire.reactivestreams.codec")
+    module = build.module("weirpool.wire.reactivestreams.decoder")
+    codec = build.module("weirpool.wire.reactivestreams.codec")
     decoder = module.Decoder(**LIMITS)
     decoder.extensions.update(codec.EXTENDED)
     found: list[object] = []

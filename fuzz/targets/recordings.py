@@ -13,7 +13,7 @@ from tests.builds import Build
 from fuzz.outcomes import attempt
 
 LINES: Final = True
-HEAD: Final = b'{"penstock_recording":1,"url":"rsocket+tcp://localhost:1","started":"now"}\n'
+HEAD: Final = b'{"weirpool_recording":1,"url":"rsocket+tcp://localhost:1","started":"now"}\n'
 WORDS: Final = (
     b'{"t":0,"stream":1,"event":"',
     b'"request"',
@@ -49,7 +49,7 @@ def seeds() -> Iterator[bytes]:
 
 def outcome(build: Build, data: bytes) -> object:
     """Return the interactions of a recording and their events."""
-    format, replaying = (build.module(f"penstock.recording.{name}") for name in ("format", "replaying"))
+    format, replaying = (build.module(f"weirpool.recording.{name}") for name in ("format", "replaying"))
     lines = attempt(build, lambda: repr([event for _, event in format.events(BytesIO(data), "it")]))
     with TemporaryDirectory() as folder:
         path = Path(folder, "recording")

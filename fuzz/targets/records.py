@@ -43,7 +43,7 @@ def seeds() -> Iterator[bytes]:
 
 def _detector(build: Build, number: int, disk: Disk) -> Any:
     protocol, options = PROTOCOLS[number]
-    detector = build.module("penstock.protocols").detectors(
+    detector = build.module("weirpool.protocols").detectors(
         protocol, _settings(build, protocol), OnlyLog(disk), options=options
     )()
     detector.link_up(1.0)
@@ -51,15 +51,15 @@ def _detector(build: Build, number: int, disk: Disk) -> Any:
 
 
 def _settings(build: Build, protocol: str) -> Any:
-    return build.module("penstock.settings").Settings(resume=protocol == "rsocket", fragment_bytes=64)
+    return build.module("weirpool.settings").Settings(resume=protocol == "rsocket", fragment_bytes=64)
 
 
 def _recorded(build: Build, number: int) -> tuple[list[bytes], bytes]:
     """Return the log of a server that was killed, and the first bytes of its client over another link."""
     protocol, options = PROTOCOLS[number]
-    kinds, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    kinds, payload = build.module("weirpool.kinds").Kind, build.module("weirpool.payload").Payload
     disk = Disk()
-    client: Any = build.module("penstock.protocols").client_session(
+    client: Any = build.module("weirpool.protocols").client_session(
         protocol, _settings(build, protocol), random=bytes(range(32)), options=options
     )
     client.link_up(1.0)

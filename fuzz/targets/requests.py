@@ -153,7 +153,7 @@ def outcome(build: Build, data: bytes) -> object:
 
 async def _talk(build: Build, data: bytes) -> object:
     options, size = (data[0], data[1]) if len(data) > 1 else (0, 0)
-    module = build.module("penstock.transports.http2")
+    module = build.module("weirpool.transports.http2")
     told: list[object] = []
     failures: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(context))
@@ -173,9 +173,9 @@ async def _talk(build: Build, data: bytes) -> object:
 
 
 def _connection(build: Build, module: Any, options: int, told: list[object]) -> Any:
-    url = build.module("penstock.urls").parse_url(f"rsocket+h2c://localhost:80{PATH.replace(' ', '%20')}")
+    url = build.module("weirpool.urls").parse_url(f"rsocket+h2c://localhost:80{PATH.replace(' ', '%20')}")
     trusted = TRUSTED if options & 2 else ()
-    settings = build.module("penstock.settings").Settings(origins=ORIGINS, trusted_proxies=trusted)
+    settings = build.module("weirpool.settings").Settings(origins=ORIGINS, trusted_proxies=trusted)
     if options & 1:
         return module.ClientConnection(url, Receiver(told), settings)
     listener = module.Http2Listener(url, lambda address, hang_up: Receiver(told), settings)

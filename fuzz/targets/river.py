@@ -54,7 +54,7 @@ def seeds() -> Iterator[bytes]:
 def outcome(build: Build, data: bytes) -> object:
     """Return the fields of the message, and whether its payload is a body that can be sent unchanged."""
     options = data[0] if data else 0
-    codec = build.module("penstock.wire.river.codec").CODECS[CODECS[options & 1]]
+    codec = build.module("weirpool.wire.river.codec").CODECS[CODECS[options & 1]]
     body = data[1:]
     message = attempt(build, codec.decode, body, 0, len(body), bool(options & 2))
     found = message if isinstance(message, tuple) else [_plain(getattr(message, name)) for name in FIELDS]

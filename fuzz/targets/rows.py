@@ -47,11 +47,11 @@ def _columns(data: bytes) -> tuple[Any, ...]:
 
 def outcome(build: Build, data: bytes) -> object:
     """Return the rows of several slices, and the columns that are made of them."""
-    made = attempt(build, build.module("penstock.wire.rows").RowBuffers, *_columns(data))
+    made = attempt(build, build.module("weirpool.wire.rows").RowBuffers, *_columns(data))
     if isinstance(made, tuple):
         return made
     found: list[object] = []
-    buffers = build.module("penstock.wire.buffers").ColumnBuffers()
+    buffers = build.module("weirpool.wire.buffers").ColumnBuffers()
     for start, stop, limit in ((0, None, 1 << 31), (0, 0, 5), (1, None, 4), (len(made), None, 0), (0, 2, 1)):
         run = attempt(build, made.run, start, stop, limit, 1)
         found.append(run if isinstance(run, tuple) else [(item.data, item.metadata) for item in run.payloads()])

@@ -24,8 +24,8 @@ def seeds() -> Iterator[bytes]:
 
 
 def _read(build: Build, data: bytes, runs: bool) -> list[object]:
-    codec = build.module("penstock.wire.rsocket.dump").codec_of(DIALECTS[data[0] % 3] if data else DIALECTS[0])
-    framing = build.module("penstock.wire.framing")
+    codec = build.module("weirpool.wire.rsocket.dump").codec_of(DIALECTS[data[0] % 3] if data else DIALECTS[0])
+    framing = build.module("weirpool.wire.framing")
     deframer = framing.Deframer(codec.prefix_bytes, MAX_FRAME_BYTES, codec.header_bytes)
     found: list[object] = []
     for piece in pieces(data[2:], data[1] if len(data) > 1 else 0):

@@ -60,14 +60,14 @@ class Conversation:
     """
 
     def __init__(self, build: Build, protocol: str, is_client: bool, resume: bool, lease: bool) -> None:
-        protocols = build.module("penstock.protocols")
-        self.errors: Any = build.module("penstock.errors")
-        self.payload: Any = build.module("penstock.payload").Payload
-        self.kinds: Any = build.module("penstock.kinds").Kind
-        settings = build.module("penstock.settings").Settings(
+        protocols = build.module("weirpool.protocols")
+        self.errors: Any = build.module("weirpool.errors")
+        self.payload: Any = build.module("weirpool.payload").Payload
+        self.kinds: Any = build.module("weirpool.kinds").Kind
+        settings = build.module("weirpool.settings").Settings(
             **LIMITS,
             resume=resume and protocol in PROTOCOLS[:2],
-            lease=build.module("penstock.leases").FixedLease(*LEASE) if lease and protocol in PROTOCOLS[:3] else False,
+            lease=build.module("weirpool.leases").FixedLease(*LEASE) if lease and protocol in PROTOCOLS[:3] else False,
         )
         self.now = 100.0
         self.told: list[object] = []
@@ -86,7 +86,7 @@ class Conversation:
         for kind in (self.kinds.CALL, self.kinds.STREAM, self.kinds.CHANNEL):
             try:
                 self.session.open(kind, "a.b", self.payload(b"q"), 3)
-            except self.errors.PenstockError as error:
+            except self.errors.WeirpoolError as error:
                 self.told.append(repr(error))
 
     def receive(self, data: bytes) -> bool:
@@ -138,7 +138,7 @@ class Conversation:
                 self.session.request(event.stream_id, 3)
             if self.session.credit(event.stream_id):
                 self.session.send(event.stream_id, self.payload(event.payload.data, event.payload.metadata))
-        except self.errors.PenstockError as error:
+        except self.errors.WeirpoolError as error:
             # The same input may have ended the stream.
             self.told.append(repr(error))
 

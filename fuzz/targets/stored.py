@@ -9,8 +9,8 @@ from tests.builds import Build, load
 from tests.river.peers import Duo
 
 from fuzz.outcomes import attempt
-from penstock.checkpoints import split
-from penstock.kinds import Kind
+from weirpool.checkpoints import split
+from weirpool.kinds import Kind
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "river", "river?codec=msgpack")
 SECRET: Final = b"secret of sixteen"
@@ -34,12 +34,12 @@ def seeds() -> Iterator[bytes]:
 
 
 def _of_rsocket(build: Build, protocol: str) -> tuple[bytes, bytes]:
-    kinds, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    kinds, payload = build.module("weirpool.kinds").Kind, build.module("weirpool.payload").Payload
     session: Any = _start(build, protocol, None)
     session.link_up(1.0)
     stream = session.open(kinds.STREAM, "a", payload(b"q"), 5)
     session.open(kinds.CALL, "b", payload(b"long" * 40))
-    public, private = build.module("penstock.checkpoints").split(session.checkpoint(stream, 3))
+    public, private = build.module("weirpool.checkpoints").split(session.checkpoint(stream, 3))
     return public, private
 
 
@@ -51,7 +51,7 @@ def outcome(build: Build, data: bytes) -> object:
 
 def _restored(build: Build, protocol: str, data: bytes) -> object:
     end = 2 + int.from_bytes(data[:2], "big")
-    checkpoint = build.module("penstock.checkpoints").join(data[2:end], data[end:])
+    checkpoint = build.module("weirpool.checkpoints").join(data[2:end], data[end:])
     with build.active():
         session = attempt(build, _start, build, protocol, checkpoint)
         if isinstance(session, tuple):
@@ -63,15 +63,15 @@ def _restored(build: Build, protocol: str, data: bytes) -> object:
 
 def _start(build: Build, protocol: str, checkpoint: bytes | None) -> object:
     protocol, _, codec = protocol.partition("?codec=")
-    settings = build.module("penstock.settings").Settings(resume=protocol != "river", fragment_bytes=64)
+    settings = build.module("weirpool.settings").Settings(resume=protocol != "river", fragment_bytes=64)
     options = {"codec": codec} if codec else {}
-    return build.module("penstock.protocols").client_session(
+    return build.module("weirpool.protocols").client_session(
         protocol, settings, random=bytes(32), checkpoint=checkpoint, secret=SECRET, options=options
     )
 
 
 def _records(build: Build, data: bytes) -> object:
-    log = build.module("penstock.store.log")
+    log = build.module("weirpool.store.log")
     try:
         return log.split(data), log.split(log.MAGIC + log.frame(data) + log.frame(b"") + data)
     except ValueError as error:

@@ -74,15 +74,15 @@ FULL: Final = {
 
 def readers(build: Build) -> tuple[Any, ...]:
     """Return the readers of all formats, which an input selects by its first byte."""
-    json = build.module("penstock.values.json").JsonReader
-    river = [reader for _, _, reader in build.module("penstock.wire.river.encodings").encodings().values()]
+    json = build.module("weirpool.values.json").JsonReader
+    river = [reader for _, _, reader in build.module("weirpool.wire.river.encodings").encodings().values()]
     return (
         json(),
         json(named_numbers=True),
-        build.module("penstock.values.msgpack").MsgpackReader(),
+        build.module("weirpool.values.msgpack").MsgpackReader(),
         river[0],
         river[1],
-        build.module("penstock.values.cbor").CborReader(),
+        build.module("weirpool.values.cbor").CborReader(),
     )
 
 
@@ -107,7 +107,7 @@ def seeds() -> Iterator[bytes]:
 def _decoder(build: Build, data: bytes) -> tuple[Any, bytes]:
     found = readers(build)
     head = data[:2].ljust(2, b"\0")
-    decoder = build.module("penstock.values.decoder").Decoder
+    decoder = build.module("weirpool.values.decoder").Decoder
     return decoder(found[head[0] % len(found)], TYPES[head[1] % len(TYPES)]), data[2:]
 
 
@@ -115,7 +115,7 @@ def _attempt(build: Build, decode: Any, data: bytes) -> str:
     # Depth is limited before data is decoded.
     try:
         return repr(decode(data))
-    except build.module("penstock.values.decoder").ERRORS as error:
+    except build.module("weirpool.values.decoder").ERRORS as error:
         return type(error).__name__
 
 

@@ -40,7 +40,7 @@ def seeds() -> Iterator[bytes]:
 def outcome(build: Build, data: bytes) -> object:
     """Return the messages, and how reading has ended."""
     options, size = (data[0], data[1]) if len(data) > 1 else (0, 0)
-    module = build.module("penstock.transports.websocket_frames")
+    module = build.module("weirpool.transports.websocket_frames")
     reader = module.FrameReader(
         masked=bool(options & 1),
         max_bytes=MAX_BYTES,
@@ -62,8 +62,8 @@ def outcome(build: Build, data: bytes) -> object:
 
 def _check_written(build: Build, messages: bytes) -> None:
     """Check that messages are read as they were written."""
-    module = build.module("penstock.transports.websocket_frames")
-    write_run = build.module("penstock.transports.websocket_runs").write_run
+    module = build.module("weirpool.transports.websocket_frames")
+    write_run = build.module("weirpool.transports.websocket_runs").write_run
     for masking in (False, True):
         frames, end = write_run(messages, WIDTH, masking)
         read = module.FrameReader(masked=masking, max_bytes=len(messages), width=WIDTH).feed(frames)

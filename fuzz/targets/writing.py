@@ -37,8 +37,8 @@ def _numbers(data: bytes) -> tuple[int, ...]:
 def outcome(build: Build, data: bytes) -> object:
     """Return two messages, of which the second one has another id."""
     options, seq, ack, flags = _numbers(data)
-    codec = build.module("penstock.wire.river.codec").CODECS[CODECS[options & 1]]
-    writer = build.module("penstock.wire.river.writing").Writer(codec, "us", "the peer \u20ac", "tag-")
+    codec = build.module("weirpool.wire.river.codec").CODECS[CODECS[options & 1]]
+    writer = build.module("weirpool.wire.river.writing").Writer(codec, "us", "the peer \u20ac", "tag-")
     name = writer.name(writer.new_id())
     tracing = {"traceparent": "00-1-2-01"} if options & 16 else None
     arguments = (seq, ack, name, flags, data[HEAD.size :], bool(options & 2))

@@ -1,6 +1,6 @@
 """A client of the benchmarks on replit-river: ``bench.py ADDRESS``.
 
-It answers the same requests as ``benchmarks/worker.py``. This runs in the environment of the package, without Penstock.
+It answers the same requests as ``benchmarks/worker.py``. This runs in the environment of the package, without Weirpool.
 """
 
 import asyncio

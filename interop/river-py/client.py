@@ -1,7 +1,7 @@
 """The interop checks on replit-river: ``client.py VERSION TRANSPORT HOST PORT CUT_PORT`` prints one JSON object.
 
 VERSION is the client of the package that runs: ``v1.1`` or ``v2.0``. ``interop/README.md`` describes the checks. Each
-check uses its own connection. This runs in the environment of the package, without Penstock.
+check uses its own connection. This runs in the environment of the package, without Weirpool.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from penstock import Service, TypedError
+from weirpool import Service, TypedError
 
 service = Service()
 logged: list[str] = []

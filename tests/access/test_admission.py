@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock import Bearer, Custom, LocalError, Metadata, Payload, SetupRejected, Simple
-from penstock.access.admission import require
+from weirpool import Bearer, Custom, LocalError, Metadata, Payload, SetupRejected, Simple
+from weirpool.access.admission import require
 
 
 def setup(metadata: bytes | None) -> Any:

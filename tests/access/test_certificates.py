@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from penstock import LocalError
-from penstock.access.certificates import load_certificate, tls_context
+from weirpool import LocalError
+from weirpool.access.certificates import load_certificate, tls_context
 
 
 def test_files_are_loaded_or_named(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import socket
 
 import pytest
 
-from penstock.access.exposure import check_exposure, check_page, is_local
-from penstock.errors import LocalError
-from penstock.urls import parse_url
+from weirpool.access.exposure import check_exposure, check_page, is_local
+from weirpool.errors import LocalError
+from weirpool.urls import parse_url
 
 LOCAL = [
     "rsocket+tcp://127.0.0.1:1",

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock import Settings
-from penstock.access.given import NOT_GIVEN, given_setting
+from weirpool import Settings
+from weirpool.access.given import NOT_GIVEN, given_setting
 
 TEXTS = {bool: "true", int: "12", float: "500ms", str: "odd", tuple: "a,b"}
 VALUES = {bool: True, int: 12, float: 0.5, str: "odd", tuple: ("a", "b")}

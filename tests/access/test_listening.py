@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from penstock.access.listening import server_tls, without_files
-from penstock.errors import LocalError
+from weirpool.access.listening import server_tls, without_files
+from weirpool.errors import LocalError
 
 TLS = "rsocket+tls://127.0.0.1:7878"
 TCP = "rsocket+tcp://127.0.0.1:7878"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import LocalError
-from penstock.access.private import create_private, open_private, replacing
+from weirpool import LocalError
+from weirpool.access.private import create_private, open_private, replacing
 
 
 def created(path: Path, data: bytes) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import LocalError
-from penstock.access.references import referenced, resolved
+from weirpool import LocalError
+from weirpool.access.references import referenced, resolved
 
 
 def test_a_secret_is_itself_or_in_a_file_or_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

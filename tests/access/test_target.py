@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import trustme
 
-import penstock
-from penstock import Bearer, LocalError, Metadata, Service, Setup, SetupRejected
-from penstock.access.target import Target
+import weirpool
+from weirpool import Bearer, LocalError, Metadata, Service, Setup, SetupRejected
+from weirpool.access.target import Target
 
 TCP = "rsocket+tcp://127.0.0.1:7878"
 TLS = "rsocket+tls://127.0.0.1:7878"
@@ -18,7 +18,7 @@ service = Service()
 
 
 @service.call("echo")
-def echo(request: penstock.Payload) -> penstock.Payload:
+def echo(request: weirpool.Payload) -> weirpool.Payload:
     return request
 
 
@@ -61,7 +61,7 @@ def test_credentials_of_requests_are_beside_their_metadata() -> None:
 
 async def test_a_token_is_read_where_the_connection_is_made(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t0ken\n")
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0", acceptor=admit) as server:
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0", acceptor=admit) as server:
         async with Target(url=server.urls[0], token=f"@{tmp_path}/token").connect() as peer:
             assert (await peer.call("echo", b"hello")).data == b"hello"
         with pytest.raises(LocalError, match="cannot read '/no/such'"):
@@ -76,7 +76,7 @@ async def test_certificates_are_shown_and_checked(tmp_path: Path) -> None:
     context.verify_mode = ssl.CERT_REQUIRED
     authority.configure_trust(context)
     authority.issue_cert("127.0.0.1").configure_cert(context)
-    async with penstock.serve(service, "rsocket+tls://127.0.0.1:0", acceptor=admit, ssl=context) as server:
+    async with weirpool.serve(service, "rsocket+tls://127.0.0.1:0", acceptor=admit, ssl=context) as server:
         target = Target(url=server.urls[0], cafile=f"{tmp_path}/ca.pem", cert=f"{tmp_path}/ada.pem")
         async with target.connect() as peer:
             assert (await peer.call("echo", b"hello")).data == b"hello"

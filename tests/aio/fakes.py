@@ -22,7 +22,7 @@ class FakeSession:
     """
 
     def __init__(self, build: Build) -> None:
-        self._stream_closed = build.module("penstock.errors").StreamClosed
+        self._stream_closed = build.module("weirpool.errors").StreamClosed
         self.told: list[tuple[Any, ...]] = []
         self.left: dict[int, int] = {}
         self.closed: set[int] = set()
@@ -37,7 +37,7 @@ class FakeSession:
         self.full = False
         self.durable: Any = None
         self.linked_at: float | None = None
-        self.account = build.module("penstock.account").Account(1 << 40)
+        self.account = build.module("weirpool.account").Account(1 << 40)
         self.excused = False
         self.refused = 0
 
@@ -158,7 +158,7 @@ def fake_exchanges(build: Build, loop: asyncio.AbstractEventLoop | FakeLoop) -> 
     They record the errors and handlers of failed streams in `failed`, ended sending halves in `ended`, and the number
     of writes in `flow.writes`. They have a `service`.
     """
-    flows, exchanges = build.module("penstock.aio.flow"), build.module("penstock.aio.exchanges")
+    flows, exchanges = build.module("weirpool.aio.flow"), build.module("weirpool.aio.exchanges")
 
     class FakeFlow(flows.Flow):  # type: ignore[name-defined, misc]
         writes = 0
@@ -176,17 +176,17 @@ def fake_exchanges(build: Build, loop: asyncio.AbstractEventLoop | FakeLoop) -> 
         def half_ended(self, half: Any, stream_id: int, name: str) -> None:
             self.ended.append(half)
 
-    settings = build.module("penstock.settings").Settings()
+    settings = build.module("weirpool.settings").Settings()
     flow = FakeFlow(loop, FakeSession(build), settings, fake_connection(build), lambda: None)
     flow.paused = False
     made = FakeExchanges(flow)
     made.failed, made.ended = [], []
-    made.service = build.module("penstock.aio.service").Service()
+    made.service = build.module("weirpool.aio.service").Service()
     return made
 
 
 def fake_connection(build: Build, address: str = "tcp://peer:1", is_client: bool = False) -> Any:
-    return build.module("penstock.connection").Connection("rsocket", address, is_client)
+    return build.module("weirpool.connection").Connection("rsocket", address, is_client)
 
 
 class FakeHalf:

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-import penstock
-from penstock import Peer, Service, Settings
+import weirpool
+from weirpool import Peer, Service, Settings
 
 __all__ = ["PROTOCOLS", "RIVER", "WITH_ITEMS", "serving"]
 
@@ -23,5 +23,5 @@ async def serving(service: Service, protocol: str, mime: str = "application/json
     name, _, codec = protocol.partition("-") if protocol in RIVER else (protocol, "", "")
     url = f"{name}+memory://all-protocols" + (f"?codec={codec}" if codec else "")
     settings = Settings() if codec else Settings(data_mime=mime)
-    async with penstock.serve(service, url, settings=settings), penstock.connect(url, settings=settings) as peer:
+    async with weirpool.serve(service, url, settings=settings), weirpool.connect(url, settings=settings) as peer:
         yield peer

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-import penstock
-from penstock import ApplicationError, Items, Payload, Service, Settings
-from penstock.aio.dialer import Dialer
+import weirpool
 from tests.waiting import until
+from weirpool import ApplicationError, Items, Payload, Service, Settings
+from weirpool.aio.dialer import Dialer
 
 
 @dataclass
 class World:
     """A client, its server, and what the handlers saw."""
 
-    peer: penstock.Peer
-    server: penstock.Server
+    peer: weirpool.Peer
+    server: weirpool.Server
     seen: list[object] = field(default_factory=list)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -96,8 +96,8 @@ async def world(
     seen: list[object] = []
     reached = asyncio.Event()
     service = make_service(seen, reached)
-    async with penstock.serve(service, url, settings=server) as serving:
-        async with penstock.connect(serving.urls[0], settings=client) as peer:
+    async with weirpool.serve(service, url, settings=server) as serving:
+        async with weirpool.connect(serving.urls[0], settings=client) as peer:
             yield World(peer, serving, seen, reached)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock import Connection, Kind, Outcome, Tap
+from weirpool import Connection, Kind, Outcome, Tap
 
 
 class Notes(Tap):

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import trustme
 
-import penstock
-from penstock import Kind, Payload, Service, Settings, Setup, SetupRejected
-from penstock.aio.setup import Acceptor
-from penstock.protocols import client_session
+import weirpool
 from tests.aio.fakes import FakeSession, fake_connection
 from tests.builds import Build
 from tests.waiting import turns, until
+from weirpool import Kind, Payload, Service, Settings, Setup, SetupRejected
+from weirpool.aio.setup import Acceptor
+from weirpool.protocols import client_session
 
 PLACE = "rsocket+tcp://127.0.0.1:0"
 
@@ -33,7 +33,7 @@ def service(name: bytes = b"all") -> Service:
 
 @asynccontextmanager
 async def serving(acceptor: Acceptor | None, **settings: object) -> AsyncIterator[str]:
-    async with penstock.serve(service(), PLACE, acceptor=acceptor, settings=Settings(**settings)) as server:  # type: ignore[arg-type]
+    async with weirpool.serve(service(), PLACE, acceptor=acceptor, settings=Settings(**settings)) as server:  # type: ignore[arg-type]
         yield server.urls[0]
 
 
@@ -53,10 +53,10 @@ ACCEPTORS = pytest.mark.parametrize("acceptor", [check, check_later])
 @ACCEPTORS
 async def test_rejected_client_gets_the_reason_and_others_are_served(acceptor: Acceptor) -> None:
     async with serving(acceptor) as url:
-        async with penstock.connect(url, setup="open sesame") as peer:
+        async with weirpool.connect(url, setup="open sesame") as peer:
             assert (await peer.call("who")).data == b"all"
         with pytest.raises(SetupRejected, match="wrong password") as refused:
-            async with penstock.connect(url, setup="guess") as peer:
+            async with weirpool.connect(url, setup="guess") as peer:
                 await peer.call("who")
         assert refused.value.code == 0x003
 
@@ -77,7 +77,7 @@ async def test_acceptor_that_returns_something_else_rejects_the_client(
     # TP9: the client waited until KeepaliveTimeout.
     async with serving(acceptor) as url:
         with pytest.raises(SetupRejected, match="the server rejected the set-up"):
-            async with penstock.connect(url) as peer:
+            async with weirpool.connect(url) as peer:
                 await peer.call("who")
     [record] = [record for record in caplog.records if record.message == "the acceptor failed"]
     assert record.exc_info is not None and "the acceptor returned 5; return a Service" in str(record.exc_info[1])
@@ -87,8 +87,8 @@ async def test_acceptor_that_returns_something_else_rejects_the_client(
 async def test_confirm_raises_a_rejection_at_once(acceptor: Acceptor) -> None:
     async with serving(acceptor) as url:
         with pytest.raises(SetupRejected, match="wrong password"):
-            await penstock.connect(url, setup="guess", confirm=True)
-        peer = await penstock.connect(url, setup="open sesame", confirm=True)
+            await weirpool.connect(url, setup="guess", confirm=True)
+        peer = await weirpool.connect(url, setup="open sesame", confirm=True)
         assert (await peer.call("who")).data == b"all"
         await peer.close()
 
@@ -101,7 +101,7 @@ async def test_nothing_is_served_until_the_set_up_is_accepted() -> None:
         asked.set()
         await accepted.wait()
 
-    async with serving(wait) as url, penstock.connect(url) as peer:
+    async with serving(wait) as url, weirpool.connect(url) as peer:
         calls = [asyncio.ensure_future(peer.call("who")) for _ in range(3)]
         await asked.wait()
         done, _ = await asyncio.wait(calls, timeout=0.05)
@@ -122,8 +122,8 @@ async def test_client_that_disconnects_early_is_removed() -> None:
             canceled.set()
             raise
 
-    async with penstock.serve(service(), "rsocket+memory://leaves", acceptor=wait) as server:
-        peer = await penstock.connect(server.urls[0])
+    async with weirpool.serve(service(), "rsocket+memory://leaves", acceptor=wait) as server:
+        peer = await weirpool.connect(server.urls[0])
         await asked.wait()
         await peer.close(0)
         await canceled.wait()
@@ -138,7 +138,7 @@ async def test_an_acceptor_may_choose_the_service() -> None:
 
     async with serving(choose) as url:
         for setup, name in ((b"root", b"admins"), (b"me", b"all")):
-            async with penstock.connect(url, setup=setup) as peer:
+            async with weirpool.connect(url, setup=setup) as peer:
                 assert (await peer.call("who")).data == name
 
 
@@ -146,7 +146,7 @@ async def test_acceptor_gets_the_set_up() -> None:
     seen: list[Setup] = []
     async with serving(seen.append) as url:  # type: ignore[arg-type]
         settings = Settings(data_mime="application/json")
-        async with penstock.connect(url, setup=Payload(b"data", b"metadata"), settings=settings) as peer:
+        async with weirpool.connect(url, setup=Payload(b"data", b"metadata"), settings=settings) as peer:
             await peer.call("who")
     (setup,) = seen
     assert (setup.payload, setup.data_mime) == (Payload(b"data", b"metadata"), "application/json")
@@ -165,8 +165,8 @@ async def test_acceptor_gets_the_client_certificate() -> None:
     certificate.configure_cert(client_side)
     seen: list[Setup] = []
     place = PLACE.replace("tcp", "tls")
-    async with penstock.serve(service(), place, acceptor=seen.append, ssl=server_side) as server:  # type: ignore[arg-type]
-        async with penstock.connect(server.urls[0], ssl=client_side) as peer:
+    async with weirpool.serve(service(), place, acceptor=seen.append, ssl=server_side) as server:  # type: ignore[arg-type]
+        async with weirpool.connect(server.urls[0], ssl=client_side) as peer:
             await peer.call("who")
     shown = certificate.cert_chain_pems[0].bytes().decode()
     assert seen[0].certificate == ssl.PEM_cert_to_DER_cert(shown)
@@ -177,8 +177,8 @@ async def test_error_of_the_acceptor_is_not_sent_to_the_client(caplog: pytest.Lo
         raise KeyError("the database password")
 
     async with serving(broken) as url:
-        with caplog.at_level(logging.ERROR, "penstock.aio"), pytest.raises(SetupRejected) as refused:
-            await penstock.connect(url, confirm=True)
+        with caplog.at_level(logging.ERROR, "weirpool.aio"), pytest.raises(SetupRejected) as refused:
+            await weirpool.connect(url, confirm=True)
     assert "password" not in str(refused.value)
     assert "the acceptor failed" in caplog.text
 
@@ -189,22 +189,22 @@ async def test_result_that_is_no_service_rejects_the_client(later: bool, caplog:
         return 5
 
     async with serving(eventually if later else lambda setup: 5) as url:  # type: ignore[arg-type,return-value]
-        with caplog.at_level(logging.ERROR, "penstock.aio"), pytest.raises(SetupRejected, match="rejected the set-up"):
-            await penstock.connect(url, confirm=True)
+        with caplog.at_level(logging.ERROR, "weirpool.aio"), pytest.raises(SetupRejected, match="rejected the set-up"):
+            await weirpool.connect(url, confirm=True)
     assert "the acceptor returned 5; return a Service, an Admitted, or None" in caplog.text
 
 
 @pytest.mark.parametrize("later", [False, True])
 async def test_text_of_other_errors_for_peers_reaches_the_client(later: bool) -> None:
     def refuse(setup: Setup) -> None:
-        raise penstock.Rejected(message="not you")
+        raise weirpool.Rejected(message="not you")
 
     async def refuse_later(setup: Setup) -> None:
         refuse(setup)
 
     async with serving(refuse_later if later else refuse) as url:
         with pytest.raises(SetupRejected, match="not you") as refused:
-            await penstock.connect(url, confirm=True)
+            await weirpool.connect(url, confirm=True)
     assert refused.value.code == 0x003
 
 
@@ -213,11 +213,11 @@ async def test_strict_client_is_rejected_for_unsupported_mime_type() -> None:
     async with serving(None) as url:
         old = url.replace("rsocket", "reactivesocket-0.2", 1)
         for settings in (Settings(data_mime="x/y"), Settings(strict=True, data_mime="application/json")):
-            await (await penstock.connect(old, confirm=True, settings=settings)).close()
+            await (await weirpool.connect(old, confirm=True, settings=settings)).close()
         for name in ("data_mime", "metadata_mime"):
             settings = Settings(strict=True, **{name: "x/y"})
             with pytest.raises(SetupRejected, match="'x/y'") as refused:
-                await penstock.connect(old, confirm=True, settings=settings)
+                await weirpool.connect(old, confirm=True, settings=settings)
             # UNSUPPORTED_SETUP.
             assert refused.value.code == 0x002
 
@@ -230,8 +230,8 @@ async def test_confirm_times_out_without_an_answer() -> None:
     listening = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
     async with listening:
-        with pytest.raises(penstock.ConnectError, match=r"not accept the set-up within 0\.1 s"):
-            await penstock.connect(
+        with pytest.raises(weirpool.ConnectError, match=r"not accept the set-up within 0\.1 s"):
+            await weirpool.connect(
                 f"rsocket+tcp://127.0.0.1:{port}", confirm=True, settings=Settings(connect_timeout=0.1)
             )
 
@@ -239,9 +239,9 @@ async def test_confirm_times_out_without_an_answer() -> None:
 async def test_rs0_confirms_only_with_a_lease() -> None:
     async with serving(None, lease=True) as url:
         old = url.replace("rsocket", "reactivesocket-0.0")
-        with pytest.raises(penstock.UnsupportedKind, match=r"without leases; set Settings\.lease"):
-            await penstock.connect(old, confirm=True)
-        async with penstock.connect(old, confirm=True, settings=Settings(lease=True)) as peer:
+        with pytest.raises(weirpool.UnsupportedKind, match=r"without leases; set Settings\.lease"):
+            await weirpool.connect(old, confirm=True)
+        async with weirpool.connect(old, confirm=True, settings=Settings(lease=True)) as peer:
             assert (await peer.call("who")).data == b"all"
 
 
@@ -251,14 +251,14 @@ async def accept_later(setup: Setup) -> None:
 
 @pytest.mark.parametrize("acceptor", [None, accept_later])
 async def test_fired_items_arrive_when_client_closes_in_the_same_read(acceptor: Acceptor | None) -> None:
-    async with penstock.serve(logging_service(seen := []), PLACE, acceptor=acceptor) as server:
+    async with weirpool.serve(logging_service(seen := []), PLACE, acceptor=acceptor) as server:
         await tell(server, hello())
         await until(lambda: seen == [b"hello"])
         await until(lambda: not server.connections)
 
 
 async def test_client_rejected_after_it_closed_is_removed() -> None:
-    async with penstock.serve(logging_service(seen := []), PLACE, acceptor=check_later) as server:
+    async with weirpool.serve(logging_service(seen := []), PLACE, acceptor=check_later) as server:
         await tell(server, hello())
         await until(lambda: server.connections == 1)
         await until(lambda: not server.connections)
@@ -275,7 +275,7 @@ async def test_closing_server_waits_for_acceptor_up_to_its_grace() -> None:
             canceled.set()
             raise
 
-    async with penstock.serve(logging_service(seen := []), PLACE, acceptor=wait) as server:
+    async with weirpool.serve(logging_service(seen := []), PLACE, acceptor=wait) as server:
         await tell(server, hello())
         await until(lambda: server.connections == 1)
         await server.close(0)
@@ -288,20 +288,20 @@ async def test_closing_server_waits_for_acceptor_up_to_its_grace() -> None:
 async def test_open_streams_end_while_acceptor_checks_new_set_up(build: Build, how: str) -> None:
     # THREATS 96
     module = build.module
-    events, errors, payload = module("penstock.events"), module("penstock.errors"), module("penstock.payload").Payload
+    events, errors, payload = module("weirpool.events"), module("weirpool.errors"), module("weirpool.payload").Payload
     session = FakeSession(build)
-    settings, service = module("penstock.settings").Settings(), module("penstock.aio.service").Service()
-    driver = module("penstock.aio.driver").Driver(session, settings, service, fake_connection(build))
+    settings, service = module("weirpool.settings").Settings(), module("weirpool.aio.service").Service()
+    driver = module("weirpool.aio.driver").Driver(session, settings, service, fake_connection(build))
 
     async def wait(setup: object) -> None:
         await asyncio.get_running_loop().create_future()
 
     exchanges = driver.exchanges
-    inbound = exchanges.inbound[1] = module("penstock.aio.inbound").ReceiveBuffer(exchanges, 1, 5, 5, True)
+    inbound = exchanges.inbound[1] = module("weirpool.aio.inbound").ReceiveBuffer(exchanges, 1, 5, 5, True)
     call = exchanges.calls[3] = exchanges.new_reply()
-    gates = module("penstock.aio.admission")
+    gates = module("weirpool.aio.admission")
     driver.sink = driver.admission = gate = gates.Admission(driver, wait, None, set())
-    kind = module("penstock.kinds").Kind.CALL
+    kind = module("weirpool.kinds").Kind.CALL
     session.events = [events.Established(payload(b"again"), "", ""), events.ItemReceived(3, payload(b"x"), True)]
     driver.flush()
     assert gate.state == gates.ASKING and not call.done()
@@ -340,7 +340,7 @@ def hello() -> bytes:
     return b"".join(client.take_output())
 
 
-async def tell(server: penstock.Server, data: bytes) -> None:
+async def tell(server: weirpool.Server, data: bytes) -> None:
     """Send `data` in one piece over a new connection, and close it."""
     host, port = server.urls[0].rpartition("//")[2].split(":")
     _, writer = await asyncio.open_connection(host, int(port))

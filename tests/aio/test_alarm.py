@@ -24,7 +24,7 @@ async def told(build: Build, act: Callable[[BusyLoop, list[str]], None]) -> list
     loop = asyncio.get_running_loop()
     assert isinstance(loop, BusyLoop)
     said: list[str] = []
-    alarm = build.module("penstock.aio.alarm").Alarm(loop, partial(said.append, "alarm"))
+    alarm = build.module("weirpool.aio.alarm").Alarm(loop, partial(said.append, "alarm"))
     alarm.set(loop.time() + 1)
     loop.call_later(0.1, act, loop, said)
     await asyncio.sleep(200)
@@ -62,7 +62,7 @@ def test_late_alarm_cannot_be_postponed_by_input(build: Build) -> None:
     loop = BusyLoop()
     try:
         said: list[str] = []
-        alarm = build.module("penstock.aio.alarm").Alarm(loop, partial(said.append, "alarm"))
+        alarm = build.module("weirpool.aio.alarm").Alarm(loop, partial(said.append, "alarm"))
         alarm.set(loop.time() - 1)
         loop.call_soon(loop.stop)
         loop.run_forever()
@@ -77,7 +77,7 @@ def test_stopped_alarm_does_not_ring(build: Build) -> None:
     loop = BusyLoop()
     try:
         said: list[str] = []
-        alarm = build.module("penstock.aio.alarm").Alarm(loop, partial(said.append, "alarm"))
+        alarm = build.module("weirpool.aio.alarm").Alarm(loop, partial(said.append, "alarm"))
         alarm.set(loop.time() + 1)
         alarm.stop()
         loop.call_later(2, loop.stop)

@@ -11,8 +11,8 @@ import pyarrow
 import pydantic
 import pytest
 
-from penstock import ApplicationError, Items, Kind, LocalError, Payload
-from penstock.aio.annotations import ITEMS, REQUEST, UNTYPED, Types, arguments_of, takes_payload, types_of
+from weirpool import ApplicationError, Items, Kind, LocalError, Payload
+from weirpool.aio.annotations import ITEMS, REQUEST, UNTYPED, Types, arguments_of, takes_payload, types_of
 
 if TYPE_CHECKING:
     from elsewhere import Hidden

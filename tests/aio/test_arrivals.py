@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from penstock import Settings
-from penstock.aio.arrivals import Arrival
-from penstock.aio.limits import Limits
-from penstock.ledger import LEDGER
-from penstock.protocols import client_session, detectors
-from penstock.tap import Refusal, RefusalCause
-from penstock.transports import Discard
 from tests.aio.fakes import FakeLink
 from tests.waiting import until
+from weirpool import Settings
+from weirpool.aio.arrivals import Arrival
+from weirpool.aio.limits import Limits
+from weirpool.ledger import LEDGER
+from weirpool.protocols import client_session, detectors
+from weirpool.tap import Refusal, RefusalCause
+from weirpool.transports import Discard
 
 
 class Place:
@@ -64,7 +64,7 @@ async def test_first_message_tells_the_session() -> None:
 async def test_junk_closes_the_link_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     place = Place()
     arrival, link = arrive(place)
-    with caplog.at_level(logging.WARNING, "penstock.aio"):
+    with caplog.at_level(logging.WARNING, "weirpool.aio"):
         arrival.received(b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n")
     assert link.told == ["close"]
     assert isinstance(link.receiver, Discard)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from penstock.aio.background import Background
+from weirpool.aio.background import Background
 
 
 async def test_work_runs_in_a_thread_and_done_in_the_loop() -> None:

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.aio.serving import alone, make_service
+from tests.waiting import turns, until
+from weirpool import (
     ApplicationError,
     Balancer,
     ConnectError,
@@ -20,9 +22,7 @@ from penstock import (
     SessionError,
     Settings,
 )
-from penstock.aio.strategies import Candidate
-from tests.aio.serving import alone, make_service
-from tests.waiting import turns, until
+from weirpool.aio.strategies import Candidate
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -60,7 +60,7 @@ class Cluster:
         self.full: set[int] = set()
         self.seen: list[object] = []
         self.reached = asyncio.Event()
-        self._servers: dict[int, penstock.Server] = {}
+        self._servers: dict[int, weirpool.Server] = {}
 
     async def start(self, number: int) -> None:
         service = make_service(self.seen, self.reached)
@@ -83,7 +83,7 @@ class Cluster:
         def pushed(metadata: bytes) -> None:
             self.pushed[number] += 1
 
-        self._servers[number] = await penstock.serve(service, self.urls[number])
+        self._servers[number] = await weirpool.serve(service, self.urls[number])
         self.urls[number] = self._servers[number].urls[0]
 
     async def kill(self, number: int) -> None:
@@ -123,7 +123,7 @@ def states(balancer: Balancer) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["memory://node", "tcp://127.0.0.1:0"])
 async def test_round_robin_uses_each_node_in_turn(scheme: str) -> None:
-    async with cluster(3, scheme) as it, penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
+    async with cluster(3, scheme) as it, weirpool.balance(it.urls, reconnect=AT_ONCE) as balancer:
         await all_up(balancer)
         found = await numbers(balancer, 6)
         assert found[:3] == found[3:]
@@ -134,7 +134,7 @@ async def test_faster_node_is_preferred_and_slow_node_is_tried_again() -> None:
     async with cluster(2) as it:
         it.takes = [1.0, 0.1]
         strategy = {"strategy": "least-loaded", "half_life": 10.0}
-        async with penstock.balance(it.urls, clock=it.clock, **strategy) as balancer:  # type: ignore[arg-type]
+        async with weirpool.balance(it.urls, clock=it.clock, **strategy) as balancer:  # type: ignore[arg-type]
             await all_up(balancer)
             await numbers(balancer, 20)
             assert it.asked == {0: 1, 1: 19}
@@ -153,7 +153,7 @@ async def test_faster_node_is_preferred_and_slow_node_is_tried_again() -> None:
 
 async def test_outstanding_counts_requests_in_progress() -> None:
     async with cluster(2) as it:
-        async with penstock.balance(it.urls, strategy="least-loaded", clock=it.clock) as balancer:
+        async with weirpool.balance(it.urls, strategy="least-loaded", clock=it.clock) as balancer:
             await all_up(balancer)
             it.takes = [0.1, 0.1]
             await numbers(balancer, 4)
@@ -165,7 +165,7 @@ async def test_outstanding_counts_requests_in_progress() -> None:
 
 
 async def test_canceled_call_raises_the_latency_of_its_node() -> None:
-    async with cluster(1) as it, penstock.balance(it.urls, clock=it.clock) as balancer:
+    async with cluster(1) as it, weirpool.balance(it.urls, clock=it.clock) as balancer:
         call = asyncio.create_task(balancer.call("never"))
         await it.reached.wait()
         it.clock.now += 7.0
@@ -180,13 +180,13 @@ async def test_custom_strategy_is_used() -> None:
         def pick(self, candidates: Sequence[Candidate], now: float) -> int:
             return len(candidates) - 1
 
-    async with cluster(3) as it, penstock.balance(it.urls, strategy=Last()) as balancer:
+    async with cluster(3) as it, weirpool.balance(it.urls, strategy=Last()) as balancer:
         await all_up(balancer)
         assert await numbers(balancer, 3) == [2, 2, 2]
 
 
 async def test_a_balancer_does_what_a_peer_does() -> None:
-    async with cluster(2) as it, penstock.balance(it.urls) as balancer:
+    async with cluster(2) as it, weirpool.balance(it.urls) as balancer:
         await all_up(balancer)
         assert (await balancer.upload("sum", b"", [b"1", b"2"])).data == b"3"
         async with balancer.channel("double", b"", [b"4"]) as answers:
@@ -207,7 +207,7 @@ async def test_a_balancer_does_what_a_peer_does() -> None:
 
 @pytest.mark.parametrize("scheme", ["memory://node", "tcp://127.0.0.1:0"])
 async def test_disconnected_node_gets_no_requests(scheme: str) -> None:
-    async with cluster(2, scheme) as it, penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
+    async with cluster(2, scheme) as it, weirpool.balance(it.urls, reconnect=AT_ONCE) as balancer:
         await all_up(balancer)
         await it.kill(0)
         await until(lambda: states(balancer) == ["away", "up"])
@@ -218,7 +218,7 @@ async def test_disconnected_node_gets_no_requests(scheme: str) -> None:
 
 
 async def test_requests_in_flight_fail_and_are_not_retried() -> None:
-    async with cluster(2) as it, penstock.balance(it.urls, reconnect=AT_ONCE, retry_rejected=True) as balancer:
+    async with cluster(2) as it, weirpool.balance(it.urls, reconnect=AT_ONCE, retry_rejected=True) as balancer:
         await all_up(balancer)
         call = asyncio.create_task(balancer.call("never"))
         await it.reached.wait()
@@ -232,7 +232,7 @@ async def test_requests_in_flight_fail_and_are_not_retried() -> None:
 
 
 async def test_calls_wait_while_no_node_is_connected() -> None:
-    async with cluster(2) as it, penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
+    async with cluster(2) as it, weirpool.balance(it.urls, reconnect=AT_ONCE) as balancer:
         await all_up(balancer)
         await it.stop()
         await until(lambda: states(balancer) == ["away", "away"])
@@ -249,7 +249,7 @@ async def test_calls_wait_while_no_node_is_connected() -> None:
 
 
 async def test_calls_fail_at_once_with_the_error_of_each_node() -> None:
-    async with cluster(2) as it, penstock.balance(it.urls, reconnect=FAIL) as balancer:
+    async with cluster(2) as it, weirpool.balance(it.urls, reconnect=FAIL) as balancer:
         await all_up(balancer)
         await it.stop()
         await until(lambda: states(balancer) == ["away", "away"])
@@ -264,7 +264,7 @@ async def test_calls_fail_at_once_with_the_error_of_each_node() -> None:
 
 async def test_calls_wait_up_to_the_timeout() -> None:
     policy = replace(AT_ONCE, wait_timeout=0.01)
-    async with cluster(1) as it, penstock.balance(it.urls, reconnect=policy) as balancer:
+    async with cluster(1) as it, weirpool.balance(it.urls, reconnect=policy) as balancer:
         await it.kill(0)
         await until(lambda: states(balancer) == ["away"])
         with pytest.raises(ConnectError, match="none of 1 nodes"):
@@ -272,7 +272,7 @@ async def test_calls_wait_up_to_the_timeout() -> None:
 
 
 async def test_calls_do_not_wait_for_nodes_that_are_gone() -> None:
-    async with cluster(1) as it, penstock.balance(it.urls, reconnect=replace(AT_ONCE, attempts=2)) as balancer:
+    async with cluster(1) as it, weirpool.balance(it.urls, reconnect=replace(AT_ONCE, attempts=2)) as balancer:
         await it.kill(0)
         await until(lambda: states(balancer) == ["gone"])
         with pytest.raises(ConnectError, match="none of 1 nodes"):
@@ -281,7 +281,7 @@ async def test_calls_do_not_wait_for_nodes_that_are_gone() -> None:
 
 async def test_calls_wait_for_a_node_that_is_resumed() -> None:
     async with cluster(1, "tcp://127.0.0.1:0") as it:
-        async with penstock.balance(it.urls, reconnect=AT_ONCE, settings=Settings(resume=True)) as balancer:
+        async with weirpool.balance(it.urls, reconnect=AT_ONCE, settings=Settings(resume=True)) as balancer:
             await numbers(balancer, 1)
             peer = next(iter(balancer._connector.nodes.values())).connector
             assert peer.latest.link is not None
@@ -296,7 +296,7 @@ async def test_calls_wait_for_a_node_that_is_resumed() -> None:
 async def test_resuming_node_is_skipped_when_others_are_connected() -> None:
     patient = Reconnect(first_delay=1000.0, longest_delay=1000.0)
     async with cluster(2, "tcp://127.0.0.1:0") as it:
-        async with penstock.balance(it.urls, reconnect=patient, settings=Settings(resume=True)) as balancer:
+        async with weirpool.balance(it.urls, reconnect=patient, settings=Settings(resume=True)) as balancer:
             await all_up(balancer)
             await numbers(balancer, 2)
             peer = balancer._connector.nodes[it.urls[0]].connector
@@ -309,7 +309,7 @@ async def test_resuming_node_is_skipped_when_others_are_connected() -> None:
 async def test_call_in_the_queue_of_a_node_that_leaves_is_sent_elsewhere() -> None:
     async with cluster(2) as it:
         settings = Settings(max_calls=1)
-        async with penstock.balance(it.urls, reconnect=AT_ONCE, settings=settings) as balancer:
+        async with weirpool.balance(it.urls, reconnect=AT_ONCE, settings=settings) as balancer:
             await all_up(balancer)
             # Two calls for each node: one waits until the other one has its response.
             calls = [asyncio.ensure_future(balancer.call("never")) for _ in range(2)]

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, IntervalLease, LeaseMissing, Payload, Service, Settings
-from penstock.leases import LeasePolicy
+import weirpool
 from tests.aio.serving import alone
 from tests.aio.test_balance import all_up
 from tests.waiting import until
+from weirpool import ApplicationError, IntervalLease, LeaseMissing, Payload, Service, Settings
+from weirpool.leases import LeasePolicy
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -27,7 +27,7 @@ TIMEOUTS = pytest.mark.parametrize("lease_timeout", [0.0, 5.0])
 @asynccontextmanager
 async def leased(
     *policies: LeasePolicy | None, lease_timeout: float = 5.0, strategy: str = "round-robin"
-) -> AsyncIterator[tuple[penstock.Balancer, Counter[int]]]:
+) -> AsyncIterator[tuple[weirpool.Balancer, Counter[int]]]:
     """A balancer over a server for each policy, whose first leases have arrived; and the requests of each server."""
     asked: Counter[int] = Counter()
     servers = []
@@ -54,11 +54,11 @@ async def leased(
             return [b"%d" % number] * 3
 
         settings = Settings() if policy is None else Settings(lease=policy)
-        servers.append(await penstock.serve(service, f"rsocket+memory://leased{number}", settings=settings))
+        servers.append(await weirpool.serve(service, f"rsocket+memory://leased{number}", settings=settings))
     settings = Settings(lease=True, lease_timeout=lease_timeout)
     urls = [server.urls[0] for server in servers]
     try:
-        async with penstock.balance(urls, settings=settings, strategy=strategy) as balancer:
+        async with weirpool.balance(urls, settings=settings, strategy=strategy) as balancer:
             await all_up(balancer)
             nodes = balancer._balanced.nodes.values()
             await until(lambda: all(node.leased for node in nodes))

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.aio.serving import alone
+from tests.aio.test_balance import AT_ONCE, all_up, cluster, numbers, states
+from tests.waiting import turns, until
+from weirpool import (
     ApplicationError,
     ConnectError,
     LocalError,
@@ -19,9 +22,6 @@ from penstock import (
     SessionClosed,
     UrlError,
 )
-from tests.aio.serving import alone
-from tests.aio.test_balance import AT_ONCE, all_up, cluster, numbers, states
-from tests.waiting import turns, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 async def test_node_rests_after_too_many_rejections() -> None:
     policy = replace(AT_ONCE, first_delay=1000.0, longest_delay=1000.0)
-    async with cluster(2) as it, penstock.balance(it.urls, reconnect=policy, rejections=2) as balancer:
+    async with cluster(2) as it, weirpool.balance(it.urls, reconnect=policy, rejections=2) as balancer:
         await all_up(balancer)
         it.full = {0}
         refused = 0
@@ -51,7 +51,7 @@ async def test_node_rests_after_too_many_rejections() -> None:
 
 
 async def test_rested_node_gets_requests_again() -> None:
-    async with cluster(2) as it, penstock.balance(it.urls, reconnect=AT_ONCE, rejections=1) as balancer:
+    async with cluster(2) as it, weirpool.balance(it.urls, reconnect=AT_ONCE, rejections=1) as balancer:
         await all_up(balancer)
         it.full = {0}
         for _ in range(2):
@@ -65,7 +65,7 @@ async def test_rested_node_gets_requests_again() -> None:
 
 
 async def test_rejected_call_is_retried_on_another_node_when_enabled() -> None:
-    async with cluster(3) as it, penstock.balance(it.urls, retry_rejected=True) as balancer:
+    async with cluster(3) as it, weirpool.balance(it.urls, retry_rejected=True) as balancer:
         await all_up(balancer)
         it.full = {0, 1}
         assert await numbers(balancer, 3) == [2, 2, 2]
@@ -98,8 +98,8 @@ async def test_what_handlers_reject_is_retried_over_every_protocol(protocol: str
         return made
 
     urls = [f"{protocol}+memory://rejects-{name}" for name in "ab"]
-    async with penstock.serve(service("a"), urls[0]), penstock.serve(service("b"), urls[1]):
-        async with penstock.balance(urls, retry_rejected=True) as balancer:
+    async with weirpool.serve(service("a"), urls[0]), weirpool.serve(service("b"), urls[1]):
+        async with weirpool.balance(urls, retry_rejected=True) as balancer:
             await all_up(balancer)
             assert (await balancer.call("test.full")).data == b'"served"'
             assert sorted(asked) == ["a", "b"]
@@ -110,7 +110,7 @@ async def test_what_handlers_reject_is_retried_over_every_protocol(protocol: str
 
 
 async def test_failed_call_is_not_retried() -> None:
-    async with cluster(2) as it, penstock.balance(it.urls, retry_rejected=True, rejections=1) as balancer:
+    async with cluster(2) as it, weirpool.balance(it.urls, retry_rejected=True, rejections=1) as balancer:
         await all_up(balancer)
         with pytest.raises(ApplicationError, match="boom"):
             await balancer.call("number", b"fail")
@@ -119,7 +119,7 @@ async def test_failed_call_is_not_retried() -> None:
 
 
 async def test_unknown_route_does_not_make_nodes_unavailable() -> None:
-    async with cluster(2) as it, penstock.balance(it.urls, rejections=1) as balancer:
+    async with cluster(2) as it, weirpool.balance(it.urls, rejections=1) as balancer:
         await all_up(balancer)
         for _ in range(4):
             with pytest.raises(Rejected, match="nobody"):
@@ -132,7 +132,7 @@ async def test_unknown_route_does_not_make_nodes_unavailable() -> None:
 
 
 async def test_added_node_gets_requests() -> None:
-    async with cluster(2) as it, penstock.balance(it.urls[:1]) as balancer:
+    async with cluster(2) as it, weirpool.balance(it.urls[:1]) as balancer:
         balancer.add(it.urls[1])
         await all_up(balancer)
         assert sorted(await numbers(balancer, 2)) == [0, 1]
@@ -141,7 +141,7 @@ async def test_added_node_gets_requests() -> None:
 
 
 async def test_removed_node_finishes_its_requests_and_gets_no_more() -> None:
-    async with cluster(2) as it, penstock.balance(it.urls) as balancer:
+    async with cluster(2) as it, weirpool.balance(it.urls) as balancer:
         await all_up(balancer)
         async with balancer.stream("count", b"100", credit=4) as items:
             taken = [await anext(aiter(items))]
@@ -166,7 +166,7 @@ async def test_removed_node_finishes_its_requests_and_gets_no_more() -> None:
 async def test_balancer_opens_with_one_connected_node() -> None:
     async with cluster(2) as it:
         await it.kill(0)
-        async with penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
+        async with weirpool.balance(it.urls, reconnect=AT_ONCE) as balancer:
             assert await numbers(balancer, 2) == [1, 1]
             await it.start(0)
             await all_up(balancer)
@@ -174,7 +174,7 @@ async def test_balancer_opens_with_one_connected_node() -> None:
 
 async def test_balancer_does_not_open_without_a_node() -> None:
     with pytest.raises(ConnectError, match=r"none of 2 nodes can be reached: rsocket.*a: .*; rsocket.*b: "):
-        async with penstock.balance(["rsocket+memory://a", "rsocket+memory://b"]):
+        async with weirpool.balance(["rsocket+memory://a", "rsocket+memory://b"]):
             pass
     await alone()
 
@@ -183,7 +183,7 @@ async def test_first_connection_is_awaited_with_initial() -> None:
     async with cluster(1) as it:
         await it.kill(0)
         opening = asyncio.ensure_future(
-            penstock.balance(it.urls, reconnect=replace(AT_ONCE, initial=True)).__aenter__()
+            weirpool.balance(it.urls, reconnect=replace(AT_ONCE, initial=True)).__aenter__()
         )
         await turns(10)
         assert not opening.done()
@@ -195,7 +195,7 @@ async def test_first_connection_is_awaited_with_initial() -> None:
 
 async def test_opening_can_be_canceled() -> None:
     policy = replace(AT_ONCE, initial=True)
-    opening = asyncio.ensure_future(penstock.balance(["rsocket+memory://a"], reconnect=policy).__aenter__())
+    opening = asyncio.ensure_future(weirpool.balance(["rsocket+memory://a"], reconnect=policy).__aenter__())
     await turns(5)
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -205,7 +205,7 @@ async def test_opening_can_be_canceled() -> None:
 
 async def test_close_stops_retries_and_fails_waiting_calls() -> None:
     async with cluster(2) as it:
-        balancer = await penstock.balance(it.urls, reconnect=AT_ONCE)
+        balancer = await weirpool.balance(it.urls, reconnect=AT_ONCE)
         await all_up(balancer)
         await it.stop()
         await until(lambda: states(balancer) == ["away", "away"])
@@ -222,7 +222,7 @@ async def test_close_stops_retries_and_fails_waiting_calls() -> None:
 
 async def test_a_balancer_must_be_opened() -> None:
     with pytest.raises(LocalError, match="not open"):
-        await penstock.balance(["rsocket+memory://a"]).call("number")
+        await weirpool.balance(["rsocket+memory://a"]).call("number")
 
 
 @pytest.mark.parametrize(
@@ -240,11 +240,11 @@ def test_wrong_arguments_raise_at_once(
     urls: list[str], options: dict[str, Any], error: type[Exception], part: str
 ) -> None:
     with pytest.raises(error, match=part):
-        penstock.balance(urls, **options)
+        weirpool.balance(urls, **options)
 
 
 def test_connection_is_replaced_if_no_node_uses_it_any_more() -> None:
-    balanced: Any = penstock.balance(["rsocket+memory://a", "rsocket+memory://b"])._balanced
+    balanced: Any = weirpool.balance(["rsocket+memory://a", "rsocket+memory://b"])._balanced
     mine, other = (SimpleNamespace(exchanges=object()) for _ in range(2))
     balanced.nodes = {
         str(driver): SimpleNamespace(connector=SimpleNamespace(current=driver)) for driver in (None, mine, other)

@@ -28,26 +28,26 @@ class World:
     def __init__(self, build: Build, **settings: Any) -> None:
         self.build = build
         limits = {"max_identity_bytes": 10_000, "max_process_bytes": 20_000, "max_stream_bytes": 500, **settings}
-        made = build.module("penstock.settings").Settings(max_connection_bytes=1_000, **limits)
-        self.ledger = build.module("penstock.ledger").LEDGER
+        made = build.module("weirpool.settings").Settings(max_connection_bytes=1_000, **limits)
+        self.ledger = build.module("weirpool.ledger").LEDGER
         self.session = FakeSession(build)
-        self.account = self.session.account = build.module("penstock.account").Account(1_000)
-        self.flow = build.module("penstock.aio.flow").Flow(
+        self.account = self.session.account = build.module("weirpool.account").Account(1_000)
+        self.flow = build.module("weirpool.aio.flow").Flow(
             asyncio.get_running_loop(), self.session, made, fake_connection(build), self.settle
         )
         self.flow.link = self.link = FakeLink()
-        self.exchanges = build.module("penstock.aio.exchanges").Exchanges(self.flow)
-        self.budget = build.module("penstock.aio.budget").Budget(self.exchanges)
+        self.exchanges = build.module("weirpool.aio.exchanges").Exchanges(self.flow)
+        self.budget = build.module("weirpool.aio.budget").Budget(self.exchanges)
 
     def settle(self) -> None:
         self.budget.settle()
 
     def stream(self, stream_id: int, *sizes: int) -> Any:
         """Return the receive buffer of a stream with items of some sizes."""
-        module = self.build.module("penstock.aio.inbound")
+        module = self.build.module("weirpool.aio.inbound")
         self.exchanges.inbound[stream_id] = made = module.ReceiveBuffer(self.exchanges, stream_id, 100, 100, False)
         for size in sizes:
-            made.item(self.build.module("penstock.payload").Payload(bytes(size)))
+            made.item(self.build.module("weirpool.payload").Payload(bytes(size)))
         return made
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Admitted, Canceled, Items, LimitExceeded, Payload, Service, Settings, Setup
-from penstock.ledger import LEDGER
-from penstock.transports import memory
+import weirpool
 from tests.waiting import until
+from weirpool import Admitted, Canceled, Items, LimitExceeded, Payload, Service, Settings, Setup
+from weirpool.ledger import LEDGER
+from weirpool.transports import memory
 
 URL = "rsocket+memory://requests"
 SIZE = 50_000
@@ -61,7 +61,7 @@ def make_service() -> Service:
     return service
 
 
-def ask(peer: penstock.Peer, kind: str) -> Any:
+def ask(peer: weirpool.Peer, kind: str) -> Any:
     """Make a request whose handler does not end."""
     if kind in ("call", "fire"):
         return asyncio.ensure_future(getattr(peer, kind)(kind, bytes(SIZE)))
@@ -81,7 +81,7 @@ async def end(asked: Any) -> None:
 @pytest.mark.parametrize("kind", ["call", "plain", "async", "awaited", "channel"])
 async def test_request_is_counted_until_its_handler_has_ended(kind: str) -> None:
     # THREATS 85
-    async with penstock.serve(make_service(), URL, settings=QUICK) as server, penstock.connect(URL) as peer:
+    async with weirpool.serve(make_service(), URL, settings=QUICK) as server, weirpool.connect(URL) as peer:
         left = server.metrics().held_bytes
         asked = ask(peer, kind)
         if not isinstance(asked, asyncio.Future):
@@ -101,7 +101,7 @@ async def test_requests_of_streams_that_have_ended_are_not_counted() -> None:
     def short(request: Payload) -> list[bytes]:
         return [b"1", b"2"]
 
-    async with penstock.serve(service, URL) as server, penstock.connect(URL) as peer:
+    async with weirpool.serve(service, URL) as server, weirpool.connect(URL) as peer:
         left = server.metrics().held_bytes
         for _ in range(3):
             async with peer.stream("short", bytes(SIZE)) as items:
@@ -113,7 +113,7 @@ async def test_requests_of_streams_that_have_ended_are_not_counted() -> None:
 async def test_largest_request_pays(kind: str) -> None:
     # THREATS 85
     limits = Settings(close_grace=0.0, max_connection_bytes=SIZE, unread_timeout=0.001)
-    async with penstock.serve(make_service(), URL, settings=limits) as server, penstock.connect(URL) as peer:
+    async with weirpool.serve(make_service(), URL, settings=limits) as server, weirpool.connect(URL) as peer:
         before, left = LEDGER.payments, server.metrics().held_bytes
         by_limit = server.metrics().payments_by_limit
         asked = ask(peer, kind)
@@ -133,8 +133,8 @@ async def test_connection_counts_for_its_principal() -> None:
     async def accept(setup: Setup) -> Admitted:
         return Admitted(principal=setup.payload.data.decode())
 
-    async with penstock.serve(make_service(), URL, acceptor=accept):
-        async with penstock.connect(URL, setup="alice") as alice, penstock.connect(URL, setup="bob") as bob:
+    async with weirpool.serve(make_service(), URL, acceptor=accept):
+        async with weirpool.connect(URL, setup="alice") as alice, weirpool.connect(URL, setup="bob") as bob:
             asked = [ask(each, "call") for each in (alice, alice, bob)]
             identities = LEDGER.identities
             await until(lambda: {"principal alice", "principal bob"} <= identities.keys())
@@ -159,7 +159,7 @@ async def test_early_river_requests_begin_within_the_limit() -> None:
         return len(request)
 
     url, limits = "river+memory://early", Settings(max_connection_bytes=1_000_000)
-    async with penstock.serve(service, url, settings=limits) as server, penstock.connect(url) as peer:
+    async with weirpool.serve(service, url, settings=limits) as server, weirpool.connect(url) as peer:
         left = server.metrics().held_bytes
         calls = [asyncio.ensure_future(peer.call("test.keep", b"[%s[]]" % (b"[]," * 3_999))) for _ in range(60)]
         await begun.wait()
@@ -178,7 +178,7 @@ async def test_consumer_learns_why_its_stream_has_failed() -> None:
             yield bytes(10_000)
 
     limits = Settings(close_grace=0.0, max_connection_bytes=SIZE, unread_timeout=0.001)
-    async with penstock.serve(service, URL), penstock.connect(URL, settings=limits) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL, settings=limits) as peer:
         before = LEDGER.payments
         async with peer.stream("items") as stream:
             await until(lambda: LEDGER.payments > before)
@@ -191,8 +191,8 @@ def test_handlers_that_a_closed_loop_leaves_behind_hold_nothing() -> None:
     before = LEDGER.process.held
 
     async def begin() -> list[object]:
-        server = await penstock.serve(make_service(), URL, settings=QUICK)
-        peer = await penstock.connect(URL)
+        server = await weirpool.serve(make_service(), URL, settings=QUICK)
+        peer = await weirpool.connect(URL)
         asked = [ask(peer, "call"), ask(peer, "fire")]
         await until(lambda: server.metrics().held_bytes - before >= 2 * SIZE)
         return [server, peer, asked]
@@ -227,9 +227,9 @@ async def test_request_is_released_when_awaited_items_are_broken() -> None:
         return Broken()
 
     before = LEDGER.process.held
-    async with penstock.serve(service, URL, settings=QUICK), penstock.connect(URL) as peer:
+    async with weirpool.serve(service, URL, settings=QUICK), weirpool.connect(URL) as peer:
         for _ in range(3):
-            with pytest.raises(penstock.ApplicationError):
+            with pytest.raises(weirpool.ApplicationError):
                 async for _ in peer.stream("broken", bytes(SIZE)):
                     pass
         await until(lambda: LEDGER.process.held - before < SIZE)
@@ -239,8 +239,8 @@ def test_requests_of_a_loop_that_has_ended_are_not_counted() -> None:
     before = LEDGER.snapshot()
 
     async def leave() -> None:
-        server = await penstock.serve(make_service(), URL)
-        peer = await penstock.connect(URL)
+        server = await weirpool.serve(make_service(), URL)
+        peer = await weirpool.connect(URL)
         stream = await peer.stream("plain", bytes(SIZE), credit=1).__aenter__()
         await stream.arrival()
         assert LEDGER.snapshot().held_bytes >= before.held_bytes + SIZE

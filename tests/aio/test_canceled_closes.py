@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Connection, Payload, Reconnect, Service, Settings, transports
+import weirpool
 from tests.aio.serving import make_service
 from tests.waiting import turns, until
+from weirpool import Connection, Payload, Reconnect, Service, Settings, transports
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -42,12 +42,12 @@ def others() -> list[asyncio.Task[Any]]:
 async def test_close_that_is_canceled_twice_ends_all_sessions(kind: str, after: int, between: int) -> None:
     # The second one may arrive before the tasks of the first one have begun.
     reached = asyncio.Event()
-    async with penstock.serve(make_service([], reached), URL) as server:
+    async with weirpool.serve(make_service([], reached), URL) as server:
         if kind == "balanced":
-            peer: penstock.Peer = await penstock.balance([URL], settings=PATIENT)
+            peer: weirpool.Peer = await weirpool.balance([URL], settings=PATIENT)
         else:
             reconnect = Reconnect() if kind == "reconnecting" else None
-            peer = await penstock.connect(URL, settings=PATIENT, reconnect=reconnect)
+            peer = await weirpool.connect(URL, settings=PATIENT, reconnect=reconnect)
         call = asyncio.ensure_future(peer.call("never"))
         await reached.wait()
         closing = asyncio.ensure_future(peer.close())
@@ -55,7 +55,7 @@ async def test_close_that_is_canceled_twice_ends_all_sessions(kind: str, after: 
         closing.cancel()
         await turns(between)
         closing.cancel()
-        with pytest.raises(penstock.SessionError):
+        with pytest.raises(weirpool.SessionError):
             await call
         await until(lambda: server.connections == 0)
         with suppress(asyncio.CancelledError):
@@ -68,12 +68,12 @@ async def test_close_that_is_canceled_twice_ends_all_sessions(kind: str, after: 
 async def test_canceled_close_ends_a_session_at_once(reconnect: Reconnect | None) -> None:
     seen: list[object] = []
     reached = asyncio.Event()
-    async with penstock.serve(make_service(seen, reached), URL) as server:
-        peer = await penstock.connect(URL, settings=PATIENT, reconnect=reconnect)
+    async with weirpool.serve(make_service(seen, reached), URL) as server:
+        peer = await weirpool.connect(URL, settings=PATIENT, reconnect=reconnect)
         call = asyncio.ensure_future(peer.call("never"))
         await reached.wait()
         await canceled(peer.close())
-        with pytest.raises(penstock.SessionError):
+        with pytest.raises(weirpool.SessionError):
             await call
         # It would resume otherwise.
         await until(lambda: server.connections == 0)
@@ -82,12 +82,12 @@ async def test_canceled_close_ends_a_session_at_once(reconnect: Reconnect | None
 
 async def test_canceled_close_ends_a_balancer_at_once() -> None:
     reached = asyncio.Event()
-    async with penstock.serve(make_service([], reached), URL) as server:
-        balancer = await penstock.balance([URL], settings=PATIENT)
+    async with weirpool.serve(make_service([], reached), URL) as server:
+        balancer = await weirpool.balance([URL], settings=PATIENT)
         call = asyncio.ensure_future(balancer.call("never"))
         await reached.wait()
         await canceled(balancer.close())
-        with pytest.raises(penstock.SessionError):
+        with pytest.raises(weirpool.SessionError):
             await call
         await until(lambda: server.connections == 0)
     assert not others()
@@ -95,45 +95,45 @@ async def test_canceled_close_ends_a_balancer_at_once() -> None:
 
 async def test_canceled_close_of_a_server_ends_it_at_once() -> None:
     reached = asyncio.Event()
-    server = await penstock.serve(make_service([], reached), URL, "rsocket+memory://another", settings=PATIENT)
-    peer = await penstock.connect(URL)
+    server = await weirpool.serve(make_service([], reached), URL, "rsocket+memory://another", settings=PATIENT)
+    peer = await weirpool.connect(URL)
     call = asyncio.ensure_future(peer.call("never"))
     await reached.wait()
     await canceled(server.close())
-    with pytest.raises(penstock.SessionError):
+    with pytest.raises(weirpool.SessionError):
         await call
     await peer.close()
     assert server.connections == 0 and not others()
     # Both names are free.
-    async with penstock.serve(Service(), URL, "rsocket+memory://another"):
+    async with weirpool.serve(Service(), URL, "rsocket+memory://another"):
         pass
 
 
 async def test_second_close_leaves_a_successor_alone() -> None:
-    server = await penstock.serve(make_service([], asyncio.Event()), URL)
+    server = await weirpool.serve(make_service([], asyncio.Event()), URL)
     await server.close()
-    async with penstock.serve(make_service([], asyncio.Event()), URL):
+    async with weirpool.serve(make_service([], asyncio.Event()), URL):
         await server.close()
-        async with penstock.connect(URL) as peer:
+        async with weirpool.connect(URL) as peer:
             assert (await peer.call("echo", b"hi")).data == b"hi"
 
 
 async def test_two_tasks_may_close_and_one_be_canceled() -> None:
     reached = asyncio.Event()
-    async with penstock.serve(make_service([], reached), URL):
-        peer = await penstock.connect(URL, settings=PATIENT)
+    async with weirpool.serve(make_service([], reached), URL):
+        peer = await weirpool.connect(URL, settings=PATIENT)
         call = asyncio.ensure_future(peer.call("never"))
         await reached.wait()
         patient = asyncio.ensure_future(peer.close())
         await turns(3)
         await canceled(peer.close())
         await patient
-        with pytest.raises(penstock.SessionError):
+        with pytest.raises(weirpool.SessionError):
             await call
 
 
 @pytest.mark.parametrize("reconnect", [None, Reconnect()])
-@pytest.mark.parametrize("error", [asyncio.CancelledError(), penstock.ConnectError("no answer within 3 s")])
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), weirpool.ConnectError("no answer within 3 s")])
 async def test_link_made_too_late_is_not_resumed(
     error: BaseException, reconnect: Reconnect | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,10 +143,10 @@ async def test_link_made_too_late_is_not_resumed(
         await connect(*arguments)
         raise error
 
-    async with penstock.serve(make_service([], asyncio.Event()), URL) as server:
+    async with weirpool.serve(make_service([], asyncio.Event()), URL) as server:
         monkeypatch.setattr(transports, "connect", fail)
         with pytest.raises(type(error)):
-            await penstock.connect(URL, settings=PATIENT, reconnect=reconnect)
+            await weirpool.connect(URL, settings=PATIENT, reconnect=reconnect)
         monkeypatch.undo()
         await turns(10)
         assert server.connections == 0 and not others()
@@ -164,8 +164,8 @@ async def test_connect_is_canceled_while_its_hook_is_entered() -> None:
         finally:
             told.append("canceled")
 
-    async with penstock.serve(make_service([], asyncio.Event()), URL):
-        await canceled(penstock.connect(URL, on_connection=hook)._open())
+    async with weirpool.serve(make_service([], asyncio.Event()), URL):
+        await canceled(weirpool.connect(URL, on_connection=hook)._open())
     assert told == ["entering", "canceled"] and not others()
 
 
@@ -181,8 +181,8 @@ async def test_handler_of_a_fire_outlives_its_connection_but_not_its_server() ->
         finally:
             told.append("canceled")
 
-    async with penstock.serve(service, URL) as server:
-        async with penstock.connect(URL) as peer:
+    async with weirpool.serve(service, URL) as server:
+        async with weirpool.connect(URL) as peer:
             await peer.fire("work")
             await until(lambda: told == ["begun"])
         await until(lambda: server.connections == 0)

@@ -6,9 +6,9 @@ import ssl
 import pytest
 import trustme
 
-import penstock
-from penstock import ConnectError, Settings, UrlError
+import weirpool
 from tests.aio.serving import make_service
+from weirpool import ConnectError, Settings, UrlError
 
 
 class Proxy:
@@ -54,18 +54,18 @@ class Proxy:
 
 async def test_connect_raises_connect_error_without_server() -> None:
     with pytest.raises(ConnectError, match="refused"):
-        async with penstock.connect("rsocket+tcp://127.0.0.1:1"):
+        async with weirpool.connect("rsocket+tcp://127.0.0.1:1"):
             pass
 
 
 def test_a_typo_in_the_url_is_named() -> None:
     with pytest.raises(UrlError, match="did you mean 'rsocket'"):
-        penstock.connect("rsockt+tcp://127.0.0.1:1")
+        weirpool.connect("rsockt+tcp://127.0.0.1:1")
 
 
 async def test_connecting_can_be_awaited() -> None:
-    async with penstock.serve(make_service([], asyncio.Event()), "rsocket+memory://awaited"):
-        peer = await penstock.connect("rsocket+memory://awaited")
+    async with weirpool.serve(make_service([], asyncio.Event()), "rsocket+memory://awaited"):
+        peer = await weirpool.connect("rsocket+memory://awaited")
         assert (await peer.call("echo", b"x")).data == b"x"
         await peer.close()
 
@@ -78,19 +78,19 @@ async def test_tls_trusts_only_the_given_certificates() -> None:
     client_context = ssl.create_default_context()
     ca.configure_trust(client_context)
     service = make_service([], asyncio.Event())
-    async with penstock.serve(service, "rsocket+tls://localhost:0", ssl=server_context) as server:
-        async with penstock.connect(server.urls[0], ssl=client_context) as peer:
+    async with weirpool.serve(service, "rsocket+tls://localhost:0", ssl=server_context) as server:
+        async with weirpool.connect(server.urls[0], ssl=client_context) as peer:
             assert (await peer.call("echo", b"x")).data == b"x"
         with pytest.raises(ConnectError, match="not trusted"):
-            async with penstock.connect(server.urls[0]):
+            async with weirpool.connect(server.urls[0]):
                 pass
 
 
 async def test_resumable_session_survives_broken_links() -> None:
     service = make_service([], asyncio.Event())
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
         async with Proxy(int(server.urls[0].rpartition(":")[2])) as proxy:
-            async with penstock.connect(proxy.url, settings=Settings(resume=True)) as peer:
+            async with weirpool.connect(proxy.url, settings=Settings(resume=True)) as peer:
                 found = []
                 async with peer.stream("count", b"2000", credit=50) as items:
                     async for item in items:
@@ -102,11 +102,11 @@ async def test_resumable_session_survives_broken_links() -> None:
 
 async def test_broken_connection_fails_open_streams_without_resume() -> None:
     service = make_service([], asyncio.Event())
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
-        async with Proxy(int(server.urls[0].rpartition(":")[2])) as proxy, penstock.connect(proxy.url) as peer:
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+        async with Proxy(int(server.urls[0].rpartition(":")[2])) as proxy, weirpool.connect(proxy.url) as peer:
             await peer.call("echo")
             call = asyncio.create_task(peer.call("never"))
             await asyncio.sleep(0)
             proxy.cut()
-            with pytest.raises(penstock.LinkLost):
+            with pytest.raises(weirpool.LinkLost):
                 await call

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.aio.descriptors import UNLIMITED, limit, reserve, spare
+from weirpool.aio.descriptors import UNLIMITED, limit, reserve, spare
 
 
 @pytest.fixture

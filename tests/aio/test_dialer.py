@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from penstock import ConnectError, Payload, Settings
-from penstock.aio import dialer as module
-from penstock.aio.dialer import Dialer
-from penstock.aio.driver import Driver
-from penstock.aio.reconnect import Backoff
-from penstock.aio.service import Service
-from penstock.urls import parse_url
 from tests.aio.fakes import FakeLink
 from tests.aio.serving import alone
 from tests.waiting import turns, until
+from weirpool import ConnectError, Payload, Settings
+from weirpool.aio import dialer as module
+from weirpool.aio.dialer import Dialer
+from weirpool.aio.driver import Driver
+from weirpool.aio.reconnect import Backoff
+from weirpool.aio.service import Service
+from weirpool.urls import parse_url
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -34,7 +34,7 @@ async def test_response_to_an_ended_stream_is_dropped(build: Build) -> None:
     answered = []
     world.service.call("r")(lambda request: answered.append(request) or request)  # type: ignore[func-returns-value]
     world.session.closed.add(STREAM)
-    world.happen("Requested", STREAM, build.module("penstock.kinds").Kind.CALL, "r", world.payload(b"x"), 1, True)
+    world.happen("Requested", STREAM, build.module("weirpool.kinds").Kind.CALL, "r", world.payload(b"x"), 1, True)
     assert (len(answered), world.session.told) == (1, [])
 
 
@@ -57,7 +57,7 @@ async def test_call_completed_without_item_has_an_empty_response(build: Build) -
 async def test_items_and_runs_reach_their_stream_until_it_ends(build: Build) -> None:
     world = World(build)
     inbound = world.inbound()
-    run = build.module("penstock.payload").PayloadRun.of([world.payload(b"1"), world.payload(b"2")])
+    run = build.module("weirpool.payload").PayloadRun.of([world.payload(b"1"), world.payload(b"2")])
     world.happen("ItemReceived", STREAM, world.payload(b"0"), False)
     world.happen("RunReceived", STREAM, run)
     assert not inbound.over
@@ -109,7 +109,7 @@ async def test_credit_reaches_its_sending_half(build: Build) -> None:
 async def test_request_reaches_its_handler(build: Build) -> None:
     world = World(build)
     world.service.call("r")(lambda request: request)
-    kind = build.module("penstock.kinds").Kind.CALL
+    kind = build.module("weirpool.kinds").Kind.CALL
     world.happen("Requested", 2, kind, "r", world.payload(b"x"), 0, True)
     assert world.session.told == [("send", 2, [b"x"], True)]
 
@@ -123,7 +123,7 @@ async def test_request_that_ends_in_the_same_batch_is_not_begun(build: Build, ki
     for register in (world.service.call, world.service.stream):
         register("r")(lambda request: begun.append(request) or [])  # type: ignore[func-returns-value]
     world.service.channel("r")(lambda request, items: begun.append(request) or [])  # type: ignore[func-returns-value]
-    events, kinds = build.module("penstock.events"), build.module("penstock.kinds").Kind
+    events, kinds = build.module("weirpool.events"), build.module("weirpool.kinds").Kind
     requests = [events.Requested(each, kinds[kind], "r", world.payload(b"x"), 1, False) for each in (2, 4, 6)]
     item = events.ItemReceived(4, world.payload(b"y"), False)
     last = events.Canceled(4, True) if end == "Canceled" else events.Failed(4, ValueError())
@@ -136,7 +136,7 @@ async def test_request_whose_own_half_alone_is_canceled_is_begun(build: Build) -
     world = World(build)
     begun = []
     world.service.channel("r")(lambda request, items: begun.append(request) or [])  # type: ignore[func-returns-value]
-    events, kinds = build.module("penstock.events"), build.module("penstock.kinds").Kind
+    events, kinds = build.module("weirpool.events"), build.module("weirpool.kinds").Kind
     request = events.Requested(4, kinds.CHANNEL, "r", world.payload(b"x"), 1, False)
     world.dispatch.take([request, events.Canceled(4, False)])
     assert len(begun) == 1
@@ -163,10 +163,10 @@ async def test_pushed_metadata_reaches_the_service(build: Build, caplog: pytest.
 
 def brought(build: Build, *names: str) -> list[tuple[str, tuple[Any, ...]]]:
     """Return the fields of events beside their stream."""
-    payload = build.module("penstock.payload").Payload(b"x")
+    payload = build.module("weirpool.payload").Payload(b"x")
     everything: dict[str, tuple[Any, ...]] = {
         "ItemReceived": (payload, False),
-        "RunReceived": (build.module("penstock.payload").PayloadRun.of([payload]),),
+        "RunReceived": (build.module("weirpool.payload").PayloadRun.of([payload]),),
         "Completed": (),
         "Failed": (ValueError("boom"),),
     }
@@ -261,11 +261,11 @@ async def test_push_to_abandoned_stream_does_not_reach_the_service(build: Build)
 
 async def test_without_requests_keeps_only_events_of_open_streams(build: Build) -> None:
     world = World(build)
-    events = build.module("penstock.events")
-    kind = build.module("penstock.kinds").Kind.CHANNEL
+    events = build.module("weirpool.events")
+    kind = build.module("weirpool.kinds").Kind.CHANNEL
     payload = world.payload(b"x")
     request = events.Requested(2, kind, "r", payload, 1, False)
     owned = [events.ItemReceived(1, payload, True), events.Failed(4, ValueError()), events.Closed(None)]
     others = [events.Established(payload, "", ""), request, events.Completed(2), events.MetadataPushed(0, b"m")]
-    without_requests = build.module("penstock.aio.dispatch").without_requests
+    without_requests = build.module("weirpool.aio.dispatch").without_requests
     assert without_requests([others[0], owned[0], *others[1:], *owned[1:]]) == owned

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import uvloop
 
-import penstock
-from penstock import ApplicationError, Items, Payload, Service, current_connection
+import weirpool
 from tests.waiting import until
+from weirpool import ApplicationError, Items, Payload, Service, current_connection
 
 PLACES = [
     "rsocket+tcp://127.0.0.1:0",
@@ -94,7 +94,7 @@ def service_of(work: Work) -> Service:
     return service
 
 
-async def ask(peer: penstock.Peer, kind: str, route: str, items: int = 2) -> object:
+async def ask(peer: weirpool.Peer, kind: str, route: str, items: int = 2) -> object:
     """Send a request of any kind; return what it answers."""
     body = b"1"
     if kind == "call":
@@ -108,8 +108,8 @@ async def ask(peer: penstock.Peer, kind: str, route: str, items: int = 2) -> obj
 
 
 @asynccontextmanager
-async def serving(url: str, service: Service) -> AsyncIterator[penstock.Peer]:
-    async with penstock.serve(service, url) as server, penstock.connect(server.urls[0]) as peer:
+async def serving(url: str, service: Service) -> AsyncIterator[weirpool.Peer]:
+    async with weirpool.serve(service, url) as server, weirpool.connect(server.urls[0]) as peer:
         yield peer
 
 
@@ -193,10 +193,10 @@ async def test_acceptor_may_set_variables_for_the_connection(url: str) -> None:
     service = service_of(lambda name: None)
     service.call("owner")(lambda request: owner.get())
 
-    def accept(setup: penstock.Setup) -> None:
+    def accept(setup: weirpool.Setup) -> None:
         owner.set("an accepted client")
 
-    async with penstock.serve(service, url, acceptor=accept) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, url, acceptor=accept) as server, weirpool.connect(server.urls[0]) as peer:
         assert (await peer.call("owner")).data == b"an accepted client"
         assert (await peer.call("owner")).data == b"an accepted client"
     assert owner.get() == "nobody"

@@ -16,12 +16,12 @@ class World:
 
     def __init__(self, build: Build, **settings: Any) -> None:
         self.build = build
-        self.module = build.module("penstock.aio.driver")
-        self.events = build.module("penstock.events")
-        self.errors = build.module("penstock.errors")
+        self.module = build.module("weirpool.aio.driver")
+        self.events = build.module("weirpool.events")
+        self.errors = build.module("weirpool.errors")
         self.session = FakeSession(build)
-        self.settings = build.module("penstock.settings").Settings(**settings)
-        self.service = build.module("penstock.aio.service").Service()
+        self.settings = build.module("weirpool.settings").Settings(**settings)
+        self.service = build.module("weirpool.aio.service").Service()
         self.unlinked = 0
         connection = fake_connection(build)
         self.driver = self.module.Driver(self.session, self.settings, self.service, connection, self._unlinked)
@@ -38,8 +38,8 @@ class World:
         return link
 
     def request(self, route: str = "r", kind: str = "CALL") -> Any:
-        payload = self.build.module("penstock.payload").Payload(b"")
-        return self.events.Requested(2, self.build.module("penstock.kinds").Kind[kind], route, payload, 0, True)
+        payload = self.build.module("weirpool.payload").Payload(b"")
+        return self.events.Requested(2, self.build.module("weirpool.kinds").Kind[kind], route, payload, 0, True)
 
     def end_session(self, error: Exception | None = None) -> None:
         """Let the session report its end."""
@@ -136,7 +136,7 @@ async def test_abandoned_streams_are_removed_when_disk_is_busy(build: Build) -> 
 
 async def test_abandoned_streams_are_removed_after_all_events(build: Build) -> None:
     world = World(build)
-    payload = build.module("penstock.payload").Payload(b"x")
+    payload = build.module("weirpool.payload").Payload(b"x")
     left = world.driver.exchanges.abandoned
 
     class Kept:
@@ -353,7 +353,7 @@ async def test_session_gets_the_kind_of_a_route(build: Build) -> None:
     world = World(build)
     world.service.stream("s")(lambda request: [])
     assert world.session.kind_of("s").name == "STREAM"
-    other = build.module("penstock.aio.service").Service()
+    other = build.module("weirpool.aio.service").Service()
     world.driver.serve(other)
     assert world.session.kind_of("s") is None
 

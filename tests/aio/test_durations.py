@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Connection, Kind, Outcome
-from penstock.aio.durations import BOUNDS, Durations, Request
+from weirpool import Connection, Kind, Outcome
+from weirpool.aio.durations import BOUNDS, Durations, Request
 
 CALL = Request(Kind.CALL, False, "r", Outcome.COMPLETED)
 FAILED = CALL._replace(outcome=Outcome.FAILED)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import IntervalLease, LeaseMissing, SessionClosed, Settings
+import weirpool
 from tests.aio.fakes import FakeHalf, FakeSession, fake_connection
 from tests.aio.serving import world
 from tests.builds import Build
 from tests.waiting import until
+from weirpool import IntervalLease, LeaseMissing, SessionClosed, Settings
 
 STREAM, OTHER = 1, 3
 HOURLY = Settings(lease=IntervalLease(2, 3600.0))
@@ -24,21 +24,21 @@ class World:
     def __init__(self, build: Build) -> None:
         self.build = build
         self.session = FakeSession(build)
-        self.service = build.module("penstock.aio.service").Service()
-        self.errors = build.module("penstock.errors")
-        settings = build.module("penstock.settings").Settings()
+        self.service = build.module("weirpool.aio.service").Service()
+        self.errors = build.module("weirpool.errors")
+        settings = build.module("weirpool.settings").Settings()
         loop = asyncio.get_running_loop()
-        flow = build.module("penstock.aio.flow").Flow(loop, self.session, settings, fake_connection(build), list)
+        flow = build.module("weirpool.aio.flow").Flow(loop, self.session, settings, fake_connection(build), list)
         # However slow this machine is, the turn is not over.
         flow.turns.clock = lambda: 0.0
-        self.exchanges = build.module("penstock.aio.exchanges").Exchanges(flow)
-        self.dispatch = build.module("penstock.aio.dispatch").Dispatch(self.exchanges, self.service, list)
+        self.exchanges = build.module("weirpool.aio.exchanges").Exchanges(flow)
+        self.dispatch = build.module("weirpool.aio.dispatch").Dispatch(self.exchanges, self.service, list)
 
     def payload(self, data: bytes) -> Any:
-        return self.build.module("penstock.payload").Payload(data)
+        return self.build.module("weirpool.payload").Payload(data)
 
     def happen(self, name: str, stream_id: int, *arguments: Any) -> None:
-        event = getattr(self.build.module("penstock.events"), name)(stream_id, *arguments)
+        event = getattr(self.build.module("weirpool.events"), name)(stream_id, *arguments)
         self.dispatch.take([event])
 
     def call(self, stream_id: int = STREAM) -> Any:
@@ -46,7 +46,7 @@ class World:
         return reply
 
     def inbound(self, stream_id: int = STREAM) -> Any:
-        module = self.build.module("penstock.aio.inbound")
+        module = self.build.module("weirpool.aio.inbound")
         half = self.exchanges.inbound[stream_id] = module.ReceiveBuffer(self.exchanges, stream_id, 100, 100, True)
         return half
 
@@ -305,5 +305,5 @@ async def test_waiting_requests_fail_when_the_connection_closes() -> None:
         waiting = asyncio.ensure_future(w.peer.call("echo"))
         await asyncio.sleep(0)
         await w.peer.close(0)
-        with pytest.raises((SessionClosed, penstock.SessionError)):
+        with pytest.raises((SessionClosed, weirpool.SessionError)):
             await waiting

@@ -20,17 +20,17 @@ from websockets.asyncio.server import ServerConnection
 from websockets.asyncio.server import serve as serve_websocket
 from websockets.exceptions import ConnectionClosed
 
-import penstock
-from penstock import Kind, Payload, Service, SessionError, Settings
-from penstock.aio.server import Server
-from penstock.rsocket.dialect import DIALECTS
-from penstock.rsocket.session import RSocketSession
-from penstock.wire.reactivestreams.codec import Message, Type, encode
+import weirpool
 from tests.cli.conftest import INTEROP, SECONDS, serving
 from tests.transports.certificates import Certificates
 from tests.transports.raw_http2 import raw_client
 from tests.transports.raw_quic import Raw as RawQuic
 from tests.waiting import until
+from weirpool import Kind, Payload, Service, SessionError, Settings
+from weirpool.aio.server import Server
+from weirpool.rsocket.dialect import DIALECTS
+from weirpool.rsocket.session import RSocketSession
+from weirpool.wire.reactivestreams.codec import Message, Type, encode
 
 ENDED = b"the connection was closed; streams that were open after 0 s failed"
 DONE = b"all streams are done"
@@ -93,7 +93,7 @@ async def never(url: str) -> AsyncIterator[tuple[Server, asyncio.Event]]:
         await asyncio.Event().wait()
         return b""
 
-    async with penstock.serve(service, url) as server:
+    async with weirpool.serve(service, url) as server:
         yield server, begun
 
 
@@ -150,8 +150,8 @@ async def test_client_rejected_before_hello_gets_the_reason() -> None:
         writer.transport.abort()
 
     listener = await asyncio.start_server(refuse, "127.0.0.1", 0)
-    with pytest.raises(penstock.SetupRejected, match="the server rejected the connection: the server closes"):
-        await penstock.connect(f"reactive-streams+tcp://127.0.0.1:{listener.sockets[0].getsockname()[1]}", confirm=True)
+    with pytest.raises(weirpool.SetupRejected, match="the server rejected the connection: the server closes"):
+        await weirpool.connect(f"reactive-streams+tcp://127.0.0.1:{listener.sockets[0].getsockname()[1]}", confirm=True)
     listener.close()
 
 
@@ -172,7 +172,7 @@ async def test_client_announces_its_close(protocol: str, calls: bool) -> None:
         writer.transport.abort()
 
     listener = await asyncio.start_server(listen, "127.0.0.1", 0)
-    peer = await penstock.connect(f"{protocol}+tcp://127.0.0.1:{listener.sockets[0].getsockname()[1]}")
+    peer = await weirpool.connect(f"{protocol}+tcp://127.0.0.1:{listener.sockets[0].getsockname()[1]}")
     await came.wait()
     call = asyncio.create_task(peer.call("never")) if calls else None
     await until(lambda: call is None or peer.outstanding == 1)
@@ -187,7 +187,7 @@ async def test_client_announces_its_close(protocol: str, calls: bool) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2", "reactive-streams"])
-def test_penstock_serve_closes_in_order_on_sigterm(protocol: str) -> None:
+def test_weirpool_serve_closes_in_order_on_sigterm(protocol: str) -> None:
     with serving(f"{INTEROP}:service", f"{protocol}+tcp://127.0.0.1:0") as (process, urls):
         with socket.create_connection(("127.0.0.1", port_of(urls[0])), SECONDS) as client:
             # The answer shows that it was received.
@@ -231,7 +231,7 @@ async def test_client_closes_a_websocket_with_1000() -> None:
 
     async with serve_websocket(listen, "127.0.0.1", 0, subprotocols=["rsocket"]) as listener:  # type: ignore[list-item]
         port = next(iter(listener.sockets)).getsockname()[1]
-        peer = await penstock.connect(f"rsocket+ws://127.0.0.1:{port}")
+        peer = await weirpool.connect(f"rsocket+ws://127.0.0.1:{port}")
         await peer.close()
         assert await codes.get() == 1000
 

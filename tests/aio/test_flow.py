@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import uvloop
 
-import penstock
-from penstock.transports import Discard
+import weirpool
 from tests.aio.fakes import FakeHalf
 from tests.aio.serving import make_service, noted_drivers
 from tests.aio.test_driver import World
 from tests.builds import Build
 from tests.waiting import turns, until
+from weirpool.transports import Discard
 
 # A peer that does not read.
 
@@ -35,7 +35,7 @@ async def test_progress_of_output_is_reported_to_the_session(build: Build) -> No
     # THREATS 91
     world = World(build)
     told = world.session.told
-    least = build.module("penstock.aio.flow").BACKLOG_BYTES
+    least = build.module("weirpool.aio.flow").BACKLOG_BYTES
 
     def looked(waiting: int, taken: int) -> bool:
         told.clear()
@@ -68,7 +68,7 @@ async def test_full_link_is_checked_before_the_next_timer(build: Build) -> None:
 async def test_silence_is_no_evidence_while_the_link_is_not_read(build: Build, reason: str) -> None:
     # Without progress, a peer that does not read is taken for dead (THREATS 91).
     world = World(build)
-    world.driver.flow.stop_reading(getattr(build.module("penstock.aio.holds"), reason))
+    world.driver.flow.stop_reading(getattr(build.module("weirpool.aio.holds"), reason))
     world.driver._alarm_rang()
     told = world.session.verbs("progressed", "handle_timer")
     excused = [] if reason == "BACKLOG" else [("progressed",)]
@@ -110,7 +110,7 @@ async def test_reading_stops_when_peer_does_not_read(build: Build) -> None:
     # THREATS 40, 41
     world = World(build, output_high_bytes=1_000)
     world.driver.writing_paused()
-    world.link.waiting = build.module("penstock.aio.flow").READ_STOP * 1_000
+    world.link.waiting = build.module("weirpool.aio.flow").READ_STOP * 1_000
     world.driver.received(b"")
     assert world.link.told == []
     world.link.waiting += 1
@@ -143,11 +143,11 @@ async def test_session_ends_when_peer_never_reads(build: Build, caplog: pytest.L
 
 async def test_reading_resumes_after_all_reasons_are_removed(build: Build) -> None:
     world = World(build, output_high_bytes=1)
-    world.driver.flow.stop_reading(build.module("penstock.aio.holds").HOOK)
+    world.driver.flow.stop_reading(build.module("weirpool.aio.holds").HOOK)
     world.driver.writing_paused()
     world.link.waiting = 1_000
     world.driver.received(b"")
-    world.driver.flow.resume_reading(build.module("penstock.aio.holds").HOOK)
+    world.driver.flow.resume_reading(build.module("weirpool.aio.holds").HOOK)
     assert world.link.told == ["pause_reading"]
     world.driver.writing_resumed()
     assert world.link.told == ["pause_reading", "resume_reading"]
@@ -304,24 +304,24 @@ async def test_closed_transport_when_the_session_has_ended(build: Build) -> None
 @pytest.mark.parametrize("scheme", ["rsocket+tcp", "reactivesocket-0.2+tcp"])
 @pytest.mark.parametrize("how", ["call", "timer", "close"])
 def test_verbs_raise_link_lost_when_uvloop_has_closed_the_transport(scheme: str, how: str) -> None:
-    async def use(peer: penstock.Peer, driver: Any) -> None:
+    async def use(peer: weirpool.Peer, driver: Any) -> None:
         if how == "call":
-            with pytest.raises(penstock.LinkLost, match="the handler is closed"):
+            with pytest.raises(weirpool.LinkLost, match="the handler is closed"):
                 await peer.call("t.later", b"1")
         elif how == "timer":
             # The keepalive is written by a timer.
             await driver.over
-            assert isinstance(driver.error, penstock.LinkLost)
+            assert isinstance(driver.error, weirpool.LinkLost)
         else:
             await peer.close(0)
 
     async def main() -> None:
         service = make_service([], asyncio.Event())
         service.call("t.later")(lambda request: request)
-        settings = penstock.Settings(keepalive_interval=0.05)
+        settings = weirpool.Settings(keepalive_interval=0.05)
         with noted_drivers() as drivers:
-            async with penstock.serve(service, f"{scheme}://127.0.0.1:0") as server:
-                async with penstock.connect(server.urls[0], settings=settings) as peer:
+            async with weirpool.serve(service, f"{scheme}://127.0.0.1:0") as server:
+                async with weirpool.connect(server.urls[0], settings=settings) as peer:
                     await peer.call("t.later", b"1")
                     (driver,) = drivers
                     link = driver.link

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Items, LocalError, Payload, PayloadRun, PenstockError, Service, Settings, UnsupportedKind
+import weirpool
 from tests.waiting import turns, until
+from weirpool import Items, LocalError, Payload, PayloadRun, Service, Settings, UnsupportedKind, WeirpoolError
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -81,11 +81,11 @@ class World:
 
 
 @asynccontextmanager
-async def served(protocol: str) -> AsyncIterator[tuple[World, penstock.Peer]]:
+async def served(protocol: str) -> AsyncIterator[tuple[World, weirpool.Peer]]:
     """Return a world and its client. At the end, a call that has waited all the time is answered."""
     world = World()
-    async with penstock.serve(world.service, f"{protocol}+memory://oversized", settings=SMALL) as server:
-        async with penstock.connect(server.urls[0], settings=SMALL) as peer:
+    async with weirpool.serve(world.service, f"{protocol}+memory://oversized", settings=SMALL) as server:
+        async with weirpool.connect(server.urls[0], settings=SMALL) as peer:
             innocent = asyncio.ensure_future(peer.call("t.slow", b"1"))
             await until(lambda: world.waiting == 1)
             yield world, peer
@@ -106,7 +106,7 @@ async def test_oversized_response_costs_its_own_stream(protocol: str, caplog: py
             lambda: consumed(peer.stream("t.run", size)),
         ):
             caplog.clear()
-            with pytest.raises(PenstockError, match=r"the handler failed|max_output_bytes"):
+            with pytest.raises(WeirpoolError, match=r"the handler failed|max_output_bytes"):
                 await ask()
             (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
             assert f"max_output_bytes ({LIMIT})" in record.getMessage() and record.exc_info is None
@@ -159,8 +159,8 @@ async def test_largest_items_are_sent_one_after_the_other(protocol: str) -> None
 async def test_request_that_cannot_be_fragmented_is_limited_by_the_frame(protocol: str) -> None:
     settings = Settings(max_frame_bytes=50_000, fragment_bytes=20_000)
     world = World()
-    async with penstock.serve(world.service, f"{protocol}+memory://frame", settings=settings) as server:
-        async with penstock.connect(server.urls[0], settings=settings) as peer:
+    async with weirpool.serve(world.service, f"{protocol}+memory://frame", settings=settings) as server:
+        async with weirpool.connect(server.urls[0], settings=settings) as peer:
             with pytest.raises(LocalError, match="max_frame_bytes"):
                 await peer.call("t.size", b"x" * 50_000)
             assert (await peer.call("t.size", b"x" * 49_000)).data == b"49000"
@@ -168,10 +168,10 @@ async def test_request_that_cannot_be_fragmented_is_limited_by_the_frame(protoco
 
 async def test_oversized_request_uses_no_lease() -> None:
     world = World()
-    lease = penstock.FixedLease(1, 3600.0)
-    async with penstock.serve(world.service, "rsocket+memory://lease", settings=Settings(lease=lease)) as server:
+    lease = weirpool.FixedLease(1, 3600.0)
+    async with weirpool.serve(world.service, "rsocket+memory://lease", settings=Settings(lease=lease)) as server:
         settings = Settings(lease=True, max_output_bytes=LIMIT, lease_timeout=1.0)
-        async with penstock.connect(server.urls[0], settings=settings) as peer:
+        async with weirpool.connect(server.urls[0], settings=settings) as peer:
             with pytest.raises(LocalError, match="max_output_bytes"):
                 await peer.call("t.size", b"x" * (LIMIT + 1))
             assert (await peer.call("t.size", b"x")).data == b"1"

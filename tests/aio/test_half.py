@@ -15,7 +15,7 @@ __all__ = ["exchanges"]
 
 
 def test_empty_batches_are_skipped(build: Build, exchanges: Any) -> None:
-    empty = build.module("penstock.payload").PayloadRun.of([])
+    empty = build.module("weirpool.payload").PayloadRun.of([])
     begin(build, exchanges, [empty, b"0", empty], 5)
     assert sent(exchanges) == [b"0"]
     assert completed(exchanges)
@@ -32,7 +32,7 @@ def test_slow_moment_does_not_last(build: Build, exchanges: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["run", "push"])
 def test_what_needs_no_credit_is_sent_a_burst_at_a_time(build: Build, exchanges: Any, kind: str) -> None:
-    payload = build.module("penstock.payload")
+    payload = build.module("weirpool.payload")
     nothing = payload.PayloadRun.of([]) if kind == "run" else payload.MetadataPush(b"")
     taken = 0
 
@@ -85,7 +85,7 @@ async def test_async_source_that_computes_for_long_yields_to_others(build: Build
 
 
 def test_run_that_finds_no_credit_does_not_cost_later_turns(build: Build, exchanges: Any) -> None:
-    payload = build.module("penstock.payload")
+    payload = build.module("weirpool.payload")
     half = begin(build, exchanges, Source(1), 0)
     half.many, half.burst_left = payload.PayloadRun.of([payload.Payload(b"0")]), 100
     half.send_many()
@@ -94,7 +94,7 @@ def test_run_that_finds_no_credit_does_not_cost_later_turns(build: Build, exchan
 
 def test_item_without_credit_costs_no_part_of_the_burst(build: Build, exchanges: Any) -> None:
     """Another stream of a River session may have used the credit that they share."""
-    exceeded = build.module("penstock.errors").CreditExceeded("used")
+    exceeded = build.module("weirpool.errors").CreditExceeded("used")
 
     def put(stream_id: int, payload: object) -> int:
         raise exceeded
@@ -107,7 +107,7 @@ def test_item_without_credit_costs_no_part_of_the_burst(build: Build, exchanges:
 
 @pytest.mark.parametrize("kind", ["items", "run", "numbers", "record batch", "slow items"])
 def test_step_returns_the_bytes_that_it_has_sent(build: Build, exchanges: Any, kind: str) -> None:
-    payload = build.module("penstock.payload")
+    payload = build.module("weirpool.payload")
     data = numbers(0, 200, 1_000)
     source: Any = [*data, *data]
     if kind == "run":

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, Kind, LocalError, Next, Payload, Peer, Rejected, Request, SessionClosed
-from penstock.aio.streams import Stream
+import weirpool
 from tests.aio.serving import make_service
 from tests.waiting import until
+from weirpool import ApplicationError, Kind, LocalError, Next, Payload, Peer, Rejected, Request, SessionClosed
+from weirpool.aio.streams import Stream
 
 URL = "rsocket+memory://asked"
 
@@ -19,7 +19,7 @@ URL = "rsocket+memory://asked"
 @asynccontextmanager
 async def asking(*interceptors: Any, seen: list[object] | None = None) -> AsyncIterator[Peer]:
     service = make_service([] if seen is None else seen, asyncio.Event())
-    async with penstock.serve(service, URL), penstock.connect(URL, interceptors=interceptors) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL, interceptors=interceptors) as peer:
         yield peer
 
 
@@ -79,8 +79,8 @@ async def test_a_request_may_be_changed() -> None:
 
 
 async def test_routed_metadata_is_sent_unchanged() -> None:
-    from penstock.rsocket.extensions.metadata import composite, entries, routing
-    from penstock.rsocket.extensions.mimes import ROUTING
+    from weirpool.rsocket.extensions.metadata import composite, entries, routing
+    from weirpool.rsocket.extensions.mimes import ROUTING
 
     parts = [(ROUTING, routing("echo")), ("text/plain", b"beside")]
 
@@ -118,7 +118,7 @@ async def asked_twice(peer: Peer) -> AsyncIterator[Payload]:
         await after(request)
         return await after(request)
 
-    async with penstock.connect(URL, interceptors=[twice]) as other:
+    async with weirpool.connect(URL, interceptors=[twice]) as other:
         async for item in other.stream("count", b"3"):
             yield item
 
@@ -180,7 +180,7 @@ async def test_canceling_a_call_reaches_the_interceptor() -> None:
             ended.append("interceptor")
 
     service = make_service(ended, reached)  # type: ignore[arg-type]
-    async with penstock.serve(service, URL), penstock.connect(URL, interceptors=[watch]) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL, interceptors=[watch]) as peer:
         call = asyncio.create_task(peer.call("never"))
         await reached.wait()
         call.cancel()

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.aio.serving import noted_drivers
+from tests.waiting import until
+from weirpool import (
     Admitted,
     Connection,
     LocalError,
@@ -25,9 +27,7 @@ from penstock import (
     handshake,
     rehandshake,
 )
-from penstock.aio.admission import Acceptor
-from tests.aio.serving import noted_drivers
-from tests.waiting import until
+from weirpool.aio.admission import Acceptor
 
 RIVER = "river+ws://127.0.0.1:0/river"
 GOOD = b'{"token":"good"}'
@@ -71,7 +71,7 @@ def service() -> Service:
 
 @asynccontextmanager
 async def serving(acceptor: Acceptor, url: str = RIVER, **settings: Any) -> AsyncIterator[str]:
-    async with penstock.serve(service(), url, acceptor=acceptor, settings=Settings(**settings)) as server:
+    async with weirpool.serve(service(), url, acceptor=acceptor, settings=Settings(**settings)) as server:
         yield server.urls[0]
 
 
@@ -80,12 +80,12 @@ async def serving(acceptor: Acceptor, url: str = RIVER, **settings: Any) -> Asyn
 async def test_handlers_get_the_identity_from_the_validator(schema: Any, validate: Any) -> None:
     async with serving(handshake(schema, validate)) as url:
         for confirm in (True, False):
-            async with penstock.connect(url, setup=GOOD, confirm=confirm) as peer:
+            async with weirpool.connect(url, setup=GOOD, confirm=confirm) as peer:
                 assert (await peer.call("who.am")).data == b'"good"'
 
 
 async def test_handlers_get_the_value_without_a_validator() -> None:
-    async with serving(handshake(Token)) as url, penstock.connect(url, setup=GOOD) as peer:
+    async with serving(handshake(Token)) as url, weirpool.connect(url, setup=GOOD) as peer:
         assert (await peer.call("who.am")).data == GOOD
 
 
@@ -106,7 +106,7 @@ async def test_handlers_get_the_value_without_a_validator() -> None:
 async def test_rejected_client_gets_the_code(schema: Any, validate: Any, said: bytes, code: str, text: str) -> None:
     async with serving(handshake(schema, validate)) as url:
         with pytest.raises(SetupRejected, match=text) as refused:
-            await penstock.connect(url, setup=said, confirm=True)
+            await weirpool.connect(url, setup=said, confirm=True)
         assert refused.value.code == code and "secret" not in str(refused.value)
 
 
@@ -114,9 +114,9 @@ async def test_rejection_has_rsocket_codes() -> None:
     url = "rsocket+memory://handshakes"
     settings = Settings(data_mime="application/json")
     async with serving(handshake(Token, check), url):
-        async with penstock.connect(url, setup=GOOD, settings=settings, confirm=True) as peer:
+        async with weirpool.connect(url, setup=GOOD, settings=settings, confirm=True) as peer:
             assert (await peer.call("who.am")).data == b'"good"'
-            with pytest.raises(penstock.ApplicationError):
+            with pytest.raises(weirpool.ApplicationError):
                 await peer.call("who.again")
         for said, code, options in (
             (b"{}", 0x001, settings),
@@ -124,7 +124,7 @@ async def test_rejection_has_rsocket_codes() -> None:
             (GOOD, 0x001, Settings(data_mime="text/plain")),
         ):
             with pytest.raises(SetupRejected) as refused:
-                await penstock.connect(url, setup=said, settings=options, confirm=True)
+                await weirpool.connect(url, setup=said, settings=options, confirm=True)
             assert refused.value.code == code
 
 
@@ -143,8 +143,8 @@ async def test_requests_wait_for_the_validator() -> None:
     def note(request: Payload) -> None:
         seen.append(request.data)
 
-    async with penstock.serve(offered, RIVER, acceptor=handshake(Token, wait)) as server:
-        async with penstock.connect(server.urls[0], setup=GOOD, settings=Settings(handshake_timeout=30.0)) as peer:
+    async with weirpool.serve(offered, RIVER, acceptor=handshake(Token, wait)) as server:
+        async with weirpool.connect(server.urls[0], setup=GOOD, settings=Settings(handshake_timeout=30.0)) as peer:
             calls = [asyncio.ensure_future(peer.call("who.seen", b"%d" % number)) for number in range(3)]
             await asked.wait()
             assert seen == [] and not any(call.done() for call in calls)
@@ -164,10 +164,10 @@ async def test_validator_has_a_timeout() -> None:
 
     # There is no other timeout.
     patient = Settings(acceptor_timeout=0.02, heartbeat_interval=600.0)
-    async with penstock.serve(service(), RIVER, acceptor=handshake(Token, hang), settings=patient) as server:
+    async with weirpool.serve(service(), RIVER, acceptor=handshake(Token, hang), settings=patient) as server:
         settings = Settings(session_grace=0.1, handshake_timeout=600.0, heartbeat_interval=600.0)
         with pytest.raises(SessionError):
-            await penstock.connect(server.urls[0], setup=GOOD, confirm=True, settings=settings)
+            await weirpool.connect(server.urls[0], setup=GOOD, confirm=True, settings=settings)
         await canceled.wait()
         await until(lambda: server.connections == 0)
 
@@ -176,8 +176,8 @@ async def test_metadata_has_a_limit_of_bytes_and_of_depth() -> None:
     async with serving(handshake({}), max_setup_frame_bytes=1_000, max_refusals_per_address=0) as url:
         for said in (b'"%s"' % (b"x" * 1_000), b"[" * 127 + b"]" * 127):
             with pytest.raises((SessionError, LocalError)):
-                await penstock.connect(url, setup=said, confirm=True, settings=Settings(session_grace=0.05))
-        async with penstock.connect(url, setup=b'"short"', confirm=True):
+                await weirpool.connect(url, setup=said, confirm=True, settings=Settings(session_grace=0.05))
+        async with weirpool.connect(url, setup=b'"short"', confirm=True):
             pass
 
 
@@ -193,7 +193,7 @@ async def test_reconnecting_client_is_checked_again() -> None:
 
     async with serving(handshake(Token, fickle)) as url:
         with noted_drivers() as drivers:
-            async with penstock.connect(url, setup=GOOD) as peer:
+            async with weirpool.connect(url, setup=GOOD) as peer:
                 [driver] = drivers
                 assert (await peer.call("who.am")).data == b'"good 1"'
                 driver.link.abort()
@@ -201,7 +201,7 @@ async def test_reconnecting_client_is_checked_again() -> None:
                 assert asked == [None, "good 1"]
                 welcome = False
                 driver.link.abort()
-                with pytest.raises(penstock.ApplicationError) as failed:
+                with pytest.raises(weirpool.ApplicationError) as failed:
                     await peer.call("who.am")
                 assert failed.value.code == "UNEXPECTED_DISCONNECT"
                 assert isinstance(driver.error, SetupRejected)
@@ -210,7 +210,7 @@ async def test_reconnecting_client_is_checked_again() -> None:
 
 @pytest.mark.parametrize("validate", [check, check_later])
 async def test_rehandshake_checks_the_client_again(validate: Any) -> None:
-    async with serving(handshake(Token, validate)) as url, penstock.connect(url, setup=GOOD) as peer:
+    async with serving(handshake(Token, validate)) as url, weirpool.connect(url, setup=GOOD) as peer:
         calls = await asyncio.gather(peer.call("who.am"), peer.call("who.again"), peer.call("who.again"))
         assert [answer.data for answer in calls] == [b'"good"', b'"good, then good"', b'"good, then good"']
         assert (await peer.call("who.am")).data == b'"good, then good"'
@@ -222,8 +222,8 @@ async def test_client_rejected_by_rehandshake_loses_its_session() -> None:
             raise SetupRejected("the token has expired")
         return token.token
 
-    async with serving(handshake(Token, once)) as url, penstock.connect(url, setup=GOOD) as peer:
-        with pytest.raises(penstock.ApplicationError) as failed:
+    async with serving(handshake(Token, once)) as url, weirpool.connect(url, setup=GOOD) as peer:
+        with pytest.raises(weirpool.ApplicationError) as failed:
             await peer.call("who.again")
         assert failed.value.code == "UNEXPECTED_DISCONNECT"
 
@@ -237,7 +237,7 @@ async def test_rehandshake_needs_a_river_server() -> None:
         yield
 
     async with serving(handshake(Token)) as url:
-        async with penstock.connect(url, setup=GOOD, on_connection=hook):
+        async with weirpool.connect(url, setup=GOOD, on_connection=hook):
             with pytest.raises(UnsupportedKind):
                 await rehandshake(connections[0])
     with pytest.raises(UnsupportedKind):
@@ -256,13 +256,13 @@ async def test_rehandshake_of_an_ended_session_raises() -> None:
     def note(request: Payload) -> None:
         connections.append(current_connection())
 
-    class Quiet(penstock.Tap):
+    class Quiet(weirpool.Tap):
         """With a tap the session is another object."""
 
     settings = Settings(session_grace=0.01)
     acceptor = handshake(Token, remember)
-    async with penstock.serve(offered, RIVER, acceptor=acceptor, taps=[Quiet()], settings=settings) as server:
-        async with penstock.connect(server.urls[0], setup=GOOD) as peer:
+    async with weirpool.serve(offered, RIVER, acceptor=acceptor, taps=[Quiet()], settings=settings) as server:
+        async with weirpool.connect(server.urls[0], setup=GOOD) as peer:
             await peer.call("who.note")
             assert (await peer.call("who.again")).data == b"null"
         await until(lambda: connections[0].error is not None or server.connections == 0)
@@ -281,7 +281,7 @@ async def test_setup_function_is_called_for_each_session() -> None:
 
     async with serving(handshake(Token, keep)) as url:
         with noted_drivers() as drivers:
-            async with penstock.connect(url, setup=token) as peer:
+            async with weirpool.connect(url, setup=token) as peer:
                 [driver] = drivers
                 assert (await peer.call("who.am")).data == b'"1"'
                 driver.link.abort()
@@ -302,10 +302,10 @@ async def test_failing_setup_function_ends_the_session(wrong: Any) -> None:
 
     async with serving(handshake(Token)) as url:
         with noted_drivers() as drivers:
-            async with penstock.connect(url, setup=token) as peer:
+            async with weirpool.connect(url, setup=token) as peer:
                 await peer.call("who.am")
                 drivers[0].link.abort()
-                with pytest.raises(penstock.ApplicationError) as failed:
+                with pytest.raises(weirpool.ApplicationError) as failed:
                     await peer.call("who.am")
                 assert failed.value.code == "UNEXPECTED_DISCONNECT"
                 assert isinstance(drivers[0].error, LocalError)
@@ -315,10 +315,10 @@ async def test_other_protocols_send_metadata_for_each_session() -> None:
     url, said = "rsocket+memory://tokens", iter(range(1, 100))
     settings = Settings(data_mime="application/json")
     async with serving(handshake(int), url):
-        connecting = penstock.connect(url, setup=lambda: str(next(said)), settings=settings)
+        connecting = weirpool.connect(url, setup=lambda: str(next(said)), settings=settings)
         async with connecting as peer:
             assert (await peer.call("who.am")).data == b"1"
-        async with penstock.connect(url, setup=lambda: str(next(said)), settings=settings) as peer:
+        async with weirpool.connect(url, setup=lambda: str(next(said)), settings=settings) as peer:
             assert (await peer.call("who.am")).data == b"2"
 
 
@@ -344,8 +344,8 @@ async def test_validator_may_name_the_principal(later: bool) -> None:
         return msgspec.json.encode(await rehandshake(current_connection()))
 
     acceptor = handshake(Token, name_later if later else name)
-    async with penstock.serve(made, RIVER, acceptor=acceptor) as server:
-        async with penstock.connect(server.urls[0], setup=GOOD) as peer:
+    async with weirpool.serve(made, RIVER, acceptor=acceptor) as server:
+        async with weirpool.connect(server.urls[0], setup=GOOD) as peer:
             assert (await peer.call("who.counts", b"null")).data == b'["good","principal ann"]'
             await peer.call("who.again", b"null")
             # The new principal counts instead of the old one.

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from penstock.aio import holds
+from weirpool.aio import holds
 
 
 def test_each_reason_has_a_bit_of_its_own() -> None:

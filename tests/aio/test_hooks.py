@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 import trustme
 
-import penstock
-from penstock import (
+import weirpool
+from tests.aio.serving import make_service
+from tests.transports.recording import listening
+from tests.waiting import turns, until
+from weirpool import (
     Connection,
     Kind,
     Next,
@@ -25,12 +28,9 @@ from penstock import (
     SetupRejected,
     current_connection,
 )
-from penstock.aio.admission import Admission
-from penstock.events import ItemReceived
-from penstock.protocols import client_session, detectors
-from tests.aio.serving import make_service
-from tests.transports.recording import listening
-from tests.waiting import turns, until
+from weirpool.aio.admission import Admission
+from weirpool.events import ItemReceived
+from weirpool.protocols import client_session, detectors
 
 URL = "rsocket+memory://watched"
 
@@ -72,8 +72,8 @@ def service() -> Service:
 async def test_hook_is_entered_and_exited_with_the_connection() -> None:
     ours, theirs = Hook(), Hook()
     settings = Settings(data_mime="text/plain")
-    async with penstock.serve(service(), URL, on_connection=theirs) as server:
-        async with penstock.connect(URL, setup="me", settings=settings, on_connection=ours) as peer:
+    async with weirpool.serve(service(), URL, on_connection=theirs) as server:
+        async with weirpool.connect(URL, setup="me", settings=settings, on_connection=ours) as peer:
             assert ours.told == ["entering", "entered"]
             assert (await peer.call("echo", b"x")).data == b"x"
             assert theirs.told == ["entering", "entered"]
@@ -90,7 +90,7 @@ async def test_hook_is_entered_and_exited_with_the_connection() -> None:
 async def test_requests_wait_until_the_hook_is_entered() -> None:
     hook = Hook()
     hook.may_enter.clear()
-    async with penstock.serve(service(), URL, on_connection=hook), penstock.connect(URL) as peer:
+    async with weirpool.serve(service(), URL, on_connection=hook), weirpool.connect(URL) as peer:
         calls = [asyncio.create_task(peer.call("echo", b"%d" % number)) for number in range(3)]
         await until(lambda: hook.told == ["entering"])
         await turns(20)
@@ -108,7 +108,7 @@ async def test_requests_sent_with_the_set_up_are_held() -> None:
     session.open(Kind.FIRE, "log", Payload(b"fired"))
     session.open(Kind.CALL, "echo", Payload(b"x"))
     place = "rsocket+tcp://127.0.0.1:0"
-    async with penstock.serve(make_service(seen, reached), place, on_connection=hook) as server:
+    async with weirpool.serve(make_service(seen, reached), place, on_connection=hook) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(server.urls[0].rpartition(":")[2]))
         writer.write(b"".join(session.take_output()))
         await until(lambda: hook.told == ["entering"])
@@ -127,7 +127,7 @@ async def test_requests_sent_with_the_set_up_are_held() -> None:
 async def test_reading_stops_until_the_hook_is_entered() -> None:
     hook = Hook()
     hook.may_enter.clear()
-    async with penstock.serve(service(), URL, on_connection=hook) as server, penstock.connect(URL) as peer:
+    async with weirpool.serve(service(), URL, on_connection=hook) as server, weirpool.connect(URL) as peer:
         await until(lambda: hook.told == ["entering"])
         for _ in range(10):
             await peer.fire("log", b"x")
@@ -153,7 +153,7 @@ async def test_a_hook_that_raises_refuses_the_connection(
     hook, seen = Hook(), []
     hook.error = error
     offered = make_service(seen, asyncio.Event())
-    async with penstock.serve(offered, URL, on_connection=hook) as server, penstock.connect(URL) as peer:
+    async with weirpool.serve(offered, URL, on_connection=hook) as server, weirpool.connect(URL) as peer:
         await peer.fire("log", b"fired")
         with pytest.raises(PeerClosed, match=told):
             await peer.call("echo", b"x")
@@ -166,9 +166,9 @@ async def test_a_hook_that_raises_refuses_the_connection(
 async def test_connect_raises_the_error_of_its_hook(caplog: pytest.LogCaptureFixture) -> None:
     hook = Hook()
     hook.error = KeyError("mine")
-    async with penstock.serve(service(), URL) as server:
+    async with weirpool.serve(service(), URL) as server:
         with pytest.raises(KeyError, match="mine"):
-            await penstock.connect(URL, on_connection=hook)
+            await weirpool.connect(URL, on_connection=hook)
         await until(lambda: server.connections == 0)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
@@ -201,17 +201,17 @@ async def test_client_holds_limited_events_before_its_hook_is_entered() -> None:
         await peer.close(0)
 
 
-async def open_with(url: str, **options: Any) -> penstock.Peer:
-    return await penstock.connect(url, **options)
+async def open_with(url: str, **options: Any) -> weirpool.Peer:
+    return await weirpool.connect(url, **options)
 
 
 async def test_client_gets_the_reason_when_its_hook_refuses_it() -> None:
     ours, theirs = Hook(), Hook()
     ours.may_enter.clear()
     theirs.error = Rejected(message="not you")
-    async with penstock.serve(service(), URL, on_connection=theirs):
+    async with weirpool.serve(service(), URL, on_connection=theirs):
         with pytest.raises(PeerClosed, match="not you"):
-            await penstock.connect(URL, on_connection=ours)
+            await weirpool.connect(URL, on_connection=ours)
     assert ours.told == ["entering", "canceled"]
 
 
@@ -220,16 +220,16 @@ async def test_call_of_a_refusing_hook_fails() -> None:
     calls: list[asyncio.Task[Payload]] = []
 
     @asynccontextmanager
-    async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
+    async def hook(connection: weirpool.Connection) -> AsyncIterator[None]:
         calls.append(asyncio.create_task(connection.peer.call("nobody")))
         await turns(5)
         raise KeyError("mine")
         yield
 
-    async with penstock.serve(service(), URL):
+    async with weirpool.serve(service(), URL):
         with pytest.raises(KeyError, match="mine"):
-            await penstock.connect(URL, on_connection=hook)
-        with pytest.raises(penstock.PenstockError):
+            await weirpool.connect(URL, on_connection=hook)
+        with pytest.raises(weirpool.WeirpoolError):
             await calls[0]
 
 
@@ -238,9 +238,9 @@ async def test_connect_can_be_canceled_while_hook_is_entered() -> None:
     hook.may_enter.clear()
 
     async def connect() -> None:
-        await penstock.connect(URL, on_connection=hook)
+        await weirpool.connect(URL, on_connection=hook)
 
-    async with penstock.serve(service(), URL) as server:
+    async with weirpool.serve(service(), URL) as server:
         connecting = asyncio.create_task(connect())
         await until(lambda: hook.told == ["entering"])
         connecting.cancel()
@@ -253,8 +253,8 @@ async def test_connect_can_be_canceled_while_hook_is_entered() -> None:
 async def test_disconnecting_peer_cancels_its_hook() -> None:
     hook = Hook()
     hook.may_enter.clear()
-    async with penstock.serve(service(), URL, on_connection=hook) as server:
-        peer = await penstock.connect(URL)
+    async with weirpool.serve(service(), URL, on_connection=hook) as server:
+        peer = await weirpool.connect(URL)
         call = asyncio.create_task(peer.call("echo", b"x"))
         await until(lambda: hook.told == ["entering"])
         await peer.close(0)
@@ -273,11 +273,11 @@ async def test_close_waits_until_hooks_have_exited() -> None:
         await turns(5)
         told.append("left")
 
-    async with penstock.serve(service(), URL, on_connection=hook), penstock.connect(URL) as peer:
+    async with weirpool.serve(service(), URL, on_connection=hook), weirpool.connect(URL) as peer:
         await peer.call("echo")
     assert told == ["left"]
-    async with penstock.serve(service(), URL):
-        peer = await penstock.connect(URL, on_connection=hook)
+    async with weirpool.serve(service(), URL):
+        peer = await weirpool.connect(URL, on_connection=hook)
         await peer.close()
         assert told == ["left", "left"]
 
@@ -288,7 +288,7 @@ async def test_hook_error_on_exit_is_logged(caplog: pytest.LogCaptureFixture) ->
         yield
         raise KeyError("broken")
 
-    async with penstock.serve(service(), URL), penstock.connect(URL, on_connection=hook) as peer:
+    async with weirpool.serve(service(), URL), weirpool.connect(URL, on_connection=hook) as peer:
         await peer.call("echo")
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == [
         "<Connection to memory://watched by rsocket>: on_connection failed when it exited"
@@ -314,15 +314,15 @@ async def test_client_certificate_is_visible_to_the_server() -> None:
     offered = Service(interceptors=[only_alice])
     offered.call("echo")(lambda request: request)
     hook = Hook()
-    async with penstock.serve(offered, "rsocket+tls://localhost:0", ssl=server_context, on_connection=hook) as server:
+    async with weirpool.serve(offered, "rsocket+tls://localhost:0", ssl=server_context, on_connection=hook) as server:
         (url,) = server.urls
         ours = Hook()
-        async with penstock.connect(url, ssl=client_context, on_connection=ours) as peer:
+        async with weirpool.connect(url, ssl=client_context, on_connection=ours) as peer:
             assert (await peer.call("echo", b"x")).data == b"x"
         assert ours.connections[0].certificate is not None
         stranger = ssl.create_default_context()
         authority.configure_trust(stranger)
-        async with penstock.connect(url, ssl=stranger) as peer:
+        async with weirpool.connect(url, ssl=stranger) as peer:
             with pytest.raises(Rejected, match="not alice"):
                 await peer.call("echo", b"x")
     assert [connection.certificate is None for connection in hook.connections] == [False, True]

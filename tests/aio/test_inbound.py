@@ -28,10 +28,10 @@ class World:
 
     def __init__(self, build: Build, **settings: Any) -> None:
         self.loop = Clock()
-        flows, made = build.module("penstock.aio.flow"), build.module("penstock.settings").Settings(**settings)
+        flows, made = build.module("weirpool.aio.flow"), build.module("weirpool.settings").Settings(**settings)
         self.session = FakeSession(build)
         flow = flows.Flow(self.loop, self.session, made, fake_connection(build), list)
-        self.exchanges = build.module("penstock.aio.exchanges").Exchanges(flow)
+        self.exchanges = build.module("weirpool.aio.exchanges").Exchanges(flow)
 
     @property
     def requests(self) -> list[int]:
@@ -48,13 +48,13 @@ def world(build: Build) -> World:
 
 
 def half(build: Build, world: World, window: int, most: int = 0, manual: bool = False) -> Any:
-    module = build.module("penstock.aio.inbound")
+    module = build.module("weirpool.aio.inbound")
     world.exchanges.inbound[1] = made = module.ReceiveBuffer(world.exchanges, 1, window, most, manual)
     return made
 
 
 def run(build: Build, *items: bytes) -> Any:
-    payload = build.module("penstock.payload")
+    payload = build.module("weirpool.payload")
     return payload.PayloadRun.of([payload.Payload(item) for item in items])
 
 
@@ -132,7 +132,7 @@ def test_window_is_limited_by_bytes_and_shrinks(build: Build) -> None:
 
 def test_items_and_runs_become_ready_in_order(build: Build, world: World) -> None:
     inbound = half(build, world, 100)
-    payload = build.module("penstock.payload").Payload
+    payload = build.module("weirpool.payload").Payload
     inbound.item(payload(b"1"))
     inbound.run(run(build, b"2", b"3"))
     inbound.item(payload(b"4"))
@@ -143,7 +143,7 @@ def test_items_and_runs_become_ready_in_order(build: Build, world: World) -> Non
 
 def test_prepare_makes_at_most_half_a_window_ready(build: Build, world: World) -> None:
     inbound = half(build, world, 6)
-    payload = build.module("penstock.payload").Payload
+    payload = build.module("weirpool.payload").Payload
     inbound.item(payload(b"1"))
     inbound.run(run(build, b"2", b"3", b"4", b"5"))
     inbound.item(payload(b"6"))
@@ -158,7 +158,7 @@ def test_prepare_makes_at_most_half_a_window_ready(build: Build, world: World) -
 
 def test_rows_go_on_where_single_items_stopped(build: Build, world: World) -> None:
     inbound = half(build, world, 6)
-    builder = build.module("penstock.wire.columns").ColumnBuilder()
+    builder = build.module("weirpool.wire.columns").ColumnBuilder()
     inbound.run(run(build, b"1", b"2", b"3", b"4"))
     inbound.run(run(build, b"5"))
     assert inbound.prepare()
@@ -175,7 +175,7 @@ def rows(builder: Any) -> list[bytes]:
 
 def test_rows_are_filled_up_to_the_limit_and_consumed(build: Build, world: World) -> None:
     inbound = half(build, world, 2)
-    builder = build.module("penstock.wire.columns").ColumnBuilder()
+    builder = build.module("weirpool.wire.columns").ColumnBuilder()
     inbound.run(run(build, b"1", b"2", b"3"))
     inbound.run(run(build, b"4", b"5"))
     # A run is not split while the batch has rows.
@@ -188,7 +188,7 @@ def test_rows_are_filled_up_to_the_limit_and_consumed(build: Build, world: World
 
 def test_a_run_that_is_longer_than_a_batch_is_cut(build: Build, world: World) -> None:
     inbound = half(build, world, 2)
-    builder = build.module("penstock.wire.columns").ColumnBuilder()
+    builder = build.module("weirpool.wire.columns").ColumnBuilder()
     inbound.run(run(build, b"1", b"2", b"3"))
     assert inbound.fill(builder, 2, 100)
     assert rows(builder) == [b"1", b"2"]
@@ -198,7 +198,7 @@ def test_a_run_that_is_longer_than_a_batch_is_cut(build: Build, world: World) ->
 
 def test_bytes_make_a_batch_full(build: Build, world: World) -> None:
     inbound = half(build, world, 2)
-    builder = build.module("penstock.wire.columns").ColumnBuilder()
+    builder = build.module("weirpool.wire.columns").ColumnBuilder()
     inbound.run(run(build, b"12345", b"67890"))
     inbound.run(run(build, b"x"))
     assert inbound.fill(builder, 100, 10)
@@ -207,8 +207,8 @@ def test_bytes_make_a_batch_full(build: Build, world: World) -> None:
 
 def test_items_arriving_during_a_batch_are_added_to_it(build: Build, world: World) -> None:
     inbound = half(build, world, 4)
-    payload = build.module("penstock.payload").Payload
-    builder = build.module("penstock.wire.columns").ColumnBuilder()
+    payload = build.module("weirpool.payload").Payload
+    builder = build.module("weirpool.wire.columns").ColumnBuilder()
     inbound.item(payload(b"0"))
     assert not inbound.fill(builder, 5, 100)
     inbound.gather(builder, 5, 100)

@@ -35,7 +35,7 @@ def test_consumed_items_are_released(builds: dict[str, Build], steps: list[tuple
         world = World(build)
         inbound = half(build, world, 8, 8)
         inbound.on_push = lambda metadata: None
-        payload, columns = build.module("penstock.payload"), build.module("penstock.wire.columns")
+        payload, columns = build.module("weirpool.payload"), build.module("weirpool.wire.columns")
         for what, value in steps:
             if what == "item":
                 inbound.item(payload.Payload(bytes(value), b"m"))
@@ -58,12 +58,12 @@ def test_large_items_reduce_the_demand(build: Build) -> None:
     world = World(build, max_stream_bytes=10_000)
     inbound = half(build, world, 100, 100)
     for _ in range(10):
-        inbound.item(build.module("penstock.payload").Payload(bytes(2_000)))
+        inbound.item(build.module("weirpool.payload").Payload(bytes(2_000)))
     while inbound.prepare():
         list(inbound.ready)
     assert world.requests == []
     for _ in range(90):
-        inbound.item(build.module("penstock.payload").Payload(bytes(2_000)))
+        inbound.item(build.module("weirpool.payload").Payload(bytes(2_000)))
         while inbound.prepare():
             list(inbound.ready)
     # Four items fit. They are requested one by one, as the others are consumed.
@@ -75,7 +75,7 @@ def test_demand_goes_on_after_everything_was_deferred(build: Build) -> None:
     inbound = half(build, world, 4, 4)
     for _ in range(50):
         while inbound.expected > 0:
-            inbound.item(build.module("penstock.payload").Payload(bytes(5_000)))
+            inbound.item(build.module("weirpool.payload").Payload(bytes(5_000)))
         while inbound.prepare():
             list(inbound.ready)
         assert inbound.expected == 1
@@ -85,7 +85,7 @@ def test_discarded_items_are_released_and_not_delivered(build: Build) -> None:
     world = World(build)
     inbound = half(build, world, 8, 8)
     for _ in range(6):
-        inbound.item(build.module("penstock.payload").Payload(bytes(10)))
+        inbound.item(build.module("weirpool.payload").Payload(bytes(10)))
     inbound.prepare()
     assert len(next(inbound.ready).data) == 10
     error = ValueError("too much")
@@ -98,7 +98,7 @@ def test_small_run_does_not_keep_a_large_read(build: Build) -> None:
     # THREATS 84
     world = World(build)
     inbound = half(build, world, 100, 100)
-    payload = build.module("penstock.payload")
+    payload = build.module("weirpool.payload")
     read = bytes(100_000) + b"abcd" + bytes(100_000)
     offsets = array("i", [-1, 100_000, 100_002, -1, 100_002, 100_004])
     inbound.run(payload.PayloadRun(read, offsets, 4))
@@ -110,6 +110,6 @@ def test_small_run_does_not_keep_a_large_read(build: Build) -> None:
 def test_run_that_fills_its_read_is_not_copied(build: Build) -> None:
     world = World(build)
     inbound = half(build, world, 100, 100)
-    given = build.module("penstock.payload").PayloadRun(bytes(100_000), array("i", [-1, 0, 50_000]), 50_000)
+    given = build.module("weirpool.payload").PayloadRun(bytes(100_000), array("i", [-1, 0, 50_000]), 50_000)
     inbound.run(given)
     assert inbound.pending == [given]

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, Connection, Kind, LocalError, Next, Payload, Rejected, Request, Service
-from penstock.aio.intercept import bound, chain
+import weirpool
 from tests.aio.serving import make_service
 from tests.waiting import until
+from weirpool import ApplicationError, Connection, Kind, LocalError, Next, Payload, Rejected, Request, Service
+from weirpool.aio.intercept import bound, chain
 
 URL = "rsocket+memory://intercepted"
 
 
 @asynccontextmanager
-async def asking(service: Service, **options: Any) -> AsyncIterator[penstock.Peer]:
-    async with penstock.serve(service, URL), penstock.connect(URL, **options) as peer:
+async def asking(service: Service, **options: Any) -> AsyncIterator[weirpool.Peer]:
+    async with weirpool.serve(service, URL), weirpool.connect(URL, **options) as peer:
         yield peer
 
 
@@ -354,7 +354,7 @@ def test_interceptor_with_other_arguments_is_rejected() -> None:
     with pytest.raises(LocalError, match="must accept"):
         Service(interceptors=[wrong])  # type: ignore[list-item]
     with pytest.raises(LocalError, match="must accept"):
-        penstock.connect(URL, interceptors=[wrong])  # type: ignore[list-item]
+        weirpool.connect(URL, interceptors=[wrong])  # type: ignore[list-item]
 
 
 async def test_interceptor_cannot_be_added_while_serving() -> None:

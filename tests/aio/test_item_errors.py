@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock import ApplicationError, Payload, Service, UnsupportedKind
-from penstock.aio.item_errors import ReportedErrors
 from tests.aio.protocols import PROTOCOLS, RIVER, serving
+from weirpool import ApplicationError, Payload, Service, UnsupportedKind
+from weirpool.aio.item_errors import ReportedErrors
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

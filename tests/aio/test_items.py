@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Items, Payload, Service, Settings
-from penstock.wire.columns import ColumnBuilder
+import weirpool
 from tests.aio.serving import world
 from tests.waiting import turns, until
+from weirpool import Items, Payload, Service, Settings
+from weirpool.wire.columns import ColumnBuilder
 
 
 async def test_items_arrive_in_order_one_by_one() -> None:
@@ -94,7 +94,7 @@ async def test_tasks_that_wait_together_all_see_the_end() -> None:
         if request.data:
             raise ValueError("broken")
 
-    async with penstock.serve(service, "rsocket+memory://late") as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+memory://late") as server, weirpool.connect(server.urls[0]) as peer:
         for fails in (b"", b"fails"):
             go.clear()
             found: list[int] = []
@@ -104,7 +104,7 @@ async def test_tasks_that_wait_together_all_see_the_end() -> None:
                 go.set()
                 results = await asyncio.gather(*tasks, return_exceptions=True)
             assert found == [1]
-            assert [isinstance(result, penstock.ApplicationError) for result in results] == [bool(fails)] * 3
+            assert [isinstance(result, weirpool.ApplicationError) for result in results] == [bool(fails)] * 3
 
 
 async def test_a_task_that_stops_leaves_its_items_to_the_others() -> None:
@@ -147,7 +147,7 @@ async def test_tasks_may_share_the_items_of_a_handler() -> None:
         await asyncio.gather(*(one_by_one(items, found, 1) for _ in range(3)))
         return b"%d" % sum(found)
 
-    async with penstock.serve(service, "rsocket+memory://shared") as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+memory://shared") as server, weirpool.connect(server.urls[0]) as peer:
         assert (await peer.upload("sum", b"", [b"%d" % number for number in range(300)])).data == b"44850"
 
 
@@ -164,7 +164,7 @@ async def test_shared_iterator_raises_at_once() -> None:
 
 
 async def test_stream_that_two_tasks_begin_is_opened_once() -> None:
-    async with world(client=Settings(lease=True), server=Settings(lease=penstock.IntervalLease(5, 0.05))) as w:
+    async with world(client=Settings(lease=True), server=Settings(lease=weirpool.IntervalLease(5, 0.05))) as w:
         stream = w.peer.stream("count", b"50")
         found: list[int] = []
         await asyncio.gather(*(one_by_one(stream, found) for _ in range(3)))
@@ -205,7 +205,7 @@ async def test_canceled_batches_leave_their_rows_to_the_next_consumer(end: bool)
         for number in range(20, 200):
             yield Payload(b"%d" % number, None)
 
-    async with penstock.serve(service, "rsocket+memory://paced") as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+memory://paced") as server, weirpool.connect(server.urls[0]) as peer:
         async with peer.stream("paced", credit=10) as items:
             inbound = items._inbound
             assert inbound is not None
@@ -227,7 +227,7 @@ async def test_canceled_batches_leave_their_rows_to_the_next_consumer(end: bool)
 
 
 async def _before_error(items: Any) -> AsyncIterator[Payload]:
-    with suppress(penstock.StreamClosed):
+    with suppress(weirpool.StreamClosed):
         async for item in items:
             yield item
 
@@ -235,7 +235,7 @@ async def _before_error(items: Any) -> AsyncIterator[Payload]:
 async def test_a_waiter_is_done_at_the_next_item_and_at_the_end() -> None:
     async with world() as w:
         stream = w.peer.stream("acount", b"3", credit=8)
-        with pytest.raises(penstock.LocalError, match="enter its block first"):
+        with pytest.raises(weirpool.LocalError, match="enter its block first"):
             stream.waiter()
         async with stream as items:
             builder = ColumnBuilder()

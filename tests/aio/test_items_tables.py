@@ -10,13 +10,13 @@ import polars
 import pyarrow as pa
 import pytest
 
-import penstock
-from penstock import LimitExceeded, LocalError, Next, Payload, Request, Settings
+import weirpool
 from tests.aio.serving import world
 from tests.waiting import until
+from weirpool import LimitExceeded, LocalError, Next, Payload, Request, Settings
 
 SCHEMA = pa.schema([("value", pa.int64())])
-NUMBERS = penstock.Service()
+NUMBERS = weirpool.Service()
 
 
 @NUMBERS.stream("json")
@@ -50,16 +50,16 @@ async def test_next_items_of_an_interceptor_come_one_by_one() -> None:
     async def louder(request: Request, next: Next) -> object:
         return (Payload(item.data + b"!") async for item in await next(request))
 
-    async with penstock.serve(NUMBERS, "rsocket+memory://wrapped"):
-        async with penstock.connect("rsocket+memory://wrapped", interceptors=[louder]) as peer:
+    async with weirpool.serve(NUMBERS, "rsocket+memory://wrapped"):
+        async with weirpool.connect("rsocket+memory://wrapped", interceptors=[louder]) as peer:
             async with peer.stream("json", b"2") as items:
                 assert [len(await items.next_items()) for _ in range(3)] == [1, 1, 0]
 
 
 async def test_schema_makes_columns() -> None:
     settings = Settings(data_mime="application/json")
-    async with penstock.serve(NUMBERS, "rsocket+memory://columns"):
-        async with penstock.connect("rsocket+memory://columns", settings=settings) as peer:
+    async with weirpool.serve(NUMBERS, "rsocket+memory://columns"):
+        async with weirpool.connect("rsocket+memory://columns", settings=settings) as peer:
             batches = [batch async for batch in peer.stream("json", b"10").batches(4, schema=SCHEMA)]
             assert pa.Table.from_batches(batches).to_pydict() == {"value": list(range(10))}
             assert max(batch.num_rows for batch in batches) <= 4

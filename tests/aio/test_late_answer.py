@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
+import weirpool
 from tests.aio.fakes import fake_exchanges
 from tests.builds import Build
 from tests.waiting import until
+from weirpool import Payload, Service, Settings
 
 SIZE = 90_000
 SMALL = Settings(max_output_bytes=SIZE + 10_000, output_high_bytes=10_000, fragment_bytes=20_000)
@@ -35,8 +35,8 @@ class World:
 async def test_responses_wait_for_the_link_unless_they_are_canceled(canceled: int) -> None:
     # Together they are much larger than the output that may wait.
     world = World()
-    async with penstock.serve(world.service, "rsocket+memory://late", settings=SMALL) as server:
-        async with penstock.connect(server.urls[0], settings=SMALL) as peer:
+    async with weirpool.serve(world.service, "rsocket+memory://late", settings=SMALL) as server:
+        async with weirpool.connect(server.urls[0], settings=SMALL) as peer:
             calls = [asyncio.ensure_future(peer.call("large")) for _ in range(8)]
             await until(lambda: world.begun == 8)
             world.answer.set()
@@ -49,9 +49,9 @@ async def test_responses_wait_for_the_link_unless_they_are_canceled(canceled: in
 
 async def test_response_counts_until_it_is_canceled(build: Build) -> None:
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
-    handler = build.module("penstock.aio.handlers").Handler(bytes, build.module("penstock.kinds").Kind.CALL, "large")
-    payload = build.module("penstock.payload").Payload(bytes(SIZE))
-    answer = build.module("penstock.aio.late_answer").LateAnswer(exchanges, 1, payload, handler)
+    handler = build.module("weirpool.aio.handlers").Handler(bytes, build.module("weirpool.kinds").Kind.CALL, "large")
+    payload = build.module("weirpool.payload").Payload(bytes(SIZE))
+    answer = build.module("weirpool.aio.late_answer").LateAnswer(exchanges, 1, payload, handler)
     assert exchanges.flow.account.held == answer.held == SIZE
     answer.canceled()
     assert exchanges.flow.account.held == answer.held == 0

@@ -14,20 +14,20 @@ class World:
     """A connection whose handlers take a second of its own clock each."""
 
     def __init__(self, build: Build, address: str = "tcp://peer:1") -> None:
-        self.events = build.module("penstock.events")
-        self.payload = build.module("penstock.payload").Payload
-        self.kind = build.module("penstock.kinds").Kind.CALL
-        module = build.module("penstock.aio.flow")
-        settings = build.module("penstock.settings").Settings()
+        self.events = build.module("weirpool.events")
+        self.payload = build.module("weirpool.payload").Payload
+        self.kind = build.module("weirpool.kinds").Kind.CALL
+        module = build.module("weirpool.aio.flow")
+        settings = build.module("weirpool.settings").Settings()
         loop = asyncio.get_running_loop()
         self.flow = module.Flow(loop, FakeSession(build), settings, fake_connection(build, address), lambda: None)
-        self.exchanges = exchanges = build.module("penstock.aio.exchanges").Exchanges(self.flow)
+        self.exchanges = exchanges = build.module("weirpool.aio.exchanges").Exchanges(self.flow)
         self.now = 0.0
         self.flow.turns.clock = lambda: self.now
         self.flow.reader.step = self.step
         self.begun: list[list[Any]] = []
         self.turns = 0
-        self.late = build.module("penstock.aio.late_requests").LateRequests(exchanges, self.begin)
+        self.late = build.module("weirpool.aio.late_requests").LateRequests(exchanges, self.begin)
 
     def step(self) -> bool:
         self.turns += 1

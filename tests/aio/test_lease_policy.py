@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import FixedLease, Lease, LeaseUsage, Payload, Service, Settings
-from penstock.aio.lease_policy import NOTHING, contained_lease
+import weirpool
 from tests.sim.clockwork import run
+from weirpool import FixedLease, Lease, LeaseUsage, Payload, Service, Settings
+from weirpool.aio.lease_policy import NOTHING, contained_lease
 
 USED_UP = LeaseUsage(0, True, 0)
 
@@ -82,9 +82,9 @@ def test_server_serves_on_when_its_policy_fails(caplog: pytest.LogCaptureFixture
 
     async def main() -> None:
         settings = Settings(lease=Scripted(error, Lease(2, 3600.0), error, Lease(9, 3600.0)))
-        async with penstock.serve(service, "rsocket+memory://broken", settings=settings) as server:
+        async with weirpool.serve(service, "rsocket+memory://broken", settings=settings) as server:
             client = Settings(lease=True)
-            async with penstock.connect(server.urls[0], settings=client) as peer:
+            async with weirpool.connect(server.urls[0], settings=client) as peer:
                 async with peer.stream("count", credit=1, manual=True) as stream:
                     items = aiter(stream)
                     assert (await anext(items)).data == b"0"
@@ -105,8 +105,8 @@ def test_client_stays_connected_when_its_policy_fails(caplog: pytest.LogCaptureF
     async def main() -> None:
         mine = Settings(lease=Scripted(RuntimeError("the policy is broken"), Lease(9, 3600.0)))
         settings = Settings(lease=FixedLease())
-        async with penstock.serve(Service(), "rsocket+memory://back", settings=settings) as server:
-            async with penstock.connect(server.urls[0], service=service, settings=mine, confirm=True):
+        async with weirpool.serve(Service(), "rsocket+memory://back", settings=settings) as server:
+            async with weirpool.connect(server.urls[0], service=service, settings=mine, confirm=True):
                 assert (await server.peers[0].call("echo", b"hi")).data == b"hi"
 
     run(main())

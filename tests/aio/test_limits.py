@@ -6,17 +6,17 @@ from typing import Any, cast
 
 import pytest
 
-import penstock
-from penstock import Admitted, Connection, Service, SetupRejected
-from penstock.aio import descriptors
-from penstock.aio.limits import WINDOW, Limits, RefusalCounter
-from penstock.rsocket.dialect import RSOCKET_1_0
-from penstock.session import Session
-from penstock.settings import Settings
-from penstock.tap import Refusal, RefusalCause
-from penstock.transports.places import SPARED_SECONDS
-from penstock.wire.rsocket.frames import ResumeFrame
+import weirpool
 from tests.waiting import until
+from weirpool import Admitted, Connection, Service, SetupRejected
+from weirpool.aio import descriptors
+from weirpool.aio.limits import WINDOW, Limits, RefusalCounter
+from weirpool.rsocket.dialect import RSOCKET_1_0
+from weirpool.session import Session
+from weirpool.settings import Settings
+from weirpool.tap import Refusal, RefusalCause
+from weirpool.transports.places import SPARED_SECONDS
+from weirpool.wire.rsocket.frames import ResumeFrame
 
 
 def session(name: str) -> Session:
@@ -425,7 +425,7 @@ async def guess(port: int) -> bytes:
 async def test_address_guessing_tokens_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     # THREATS 28
     settings = Settings(max_refusals_per_address=3)
-    async with penstock.serve(Service(), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
+    async with weirpool.serve(Service(), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
         port = int(server.urls[0].rpartition(":")[2])
         answers = [await guess(port) for _ in range(5)]
         assert [b"there is no session with this token" in answer for answer in answers] == [True] * 3 + [False] * 2

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from penstock import LocalError
-from penstock.aio.loop import new_event_loop, run
+from weirpool import LocalError
+from weirpool.aio.loop import new_event_loop, run
 
 
 def test_run_returns_what_main_returns() -> None:
@@ -29,7 +29,7 @@ async def test_run_within_a_running_loop_names_the_alternatives() -> None:
         pass
 
     with pytest.raises(
-        LocalError, match=r"`peer = await penstock\.connect\(url\)`, or the blocking API, penstock\.sync"
+        LocalError, match=r"`peer = await weirpool\.connect\(url\)`, or the blocking API, weirpool\.sync"
     ):
         run(main())
 

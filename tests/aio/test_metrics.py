@@ -5,8 +5,10 @@ from contextlib import suppress
 
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.aio.serving import make_service
+from tests.waiting import until
+from weirpool import (
     Admitted,
     ApplicationError,
     Connection,
@@ -26,11 +28,9 @@ from penstock import (
     Setup,
     SetupRejected,
 )
-from penstock.rsocket.dialect import RSOCKET_1_0
-from penstock.tap import Refusal
-from penstock.wire.rsocket.frames import ResumeFrame
-from tests.aio.serving import make_service
-from tests.waiting import until
+from weirpool.rsocket.dialect import RSOCKET_1_0
+from weirpool.tap import Refusal
+from weirpool.wire.rsocket.frames import ResumeFrame
 
 URL = "rsocket+memory://metrics"
 
@@ -38,8 +38,8 @@ URL = "rsocket+memory://metrics"
 async def test_known_traffic_is_counted_exactly() -> None:
     ours, theirs = Metrics(), Metrics()
     reached = asyncio.Event()
-    async with penstock.serve(make_service([], reached), URL, taps=[theirs]) as server:
-        async with penstock.connect(URL, taps=[ours]) as peer:
+    async with weirpool.serve(make_service([], reached), URL, taps=[theirs]) as server:
+        async with weirpool.connect(URL, taps=[ours]) as peer:
             for _ in range(3):
                 await peer.call("echo", b"x")
             for route, error in (("fail", ApplicationError), ("nobody", Rejected)):
@@ -117,10 +117,10 @@ async def test_metrics_show_what_is_not_consumed() -> None:
     # THREATS 84
     metrics = Metrics()
     reached = asyncio.Event()
-    async with penstock.serve(make_service([], reached), URL, taps=[metrics]) as server:
+    async with weirpool.serve(make_service([], reached), URL, taps=[metrics]) as server:
         # Other tests may have left items that are not collected yet.
         before = server.metrics()
-        async with penstock.connect(URL) as peer:
+        async with weirpool.connect(URL) as peer:
             # The handler waits, and the request with it.
             call = asyncio.create_task(peer.call("never", bytes(100_000)))
             await reached.wait()
@@ -152,8 +152,8 @@ async def test_durations_are_by_route_of_handlers_only(intercepted: bool) -> Non
     service = make_service([], asyncio.Event())
     if intercepted:
         service.intercept(passes)
-    async with penstock.serve(service, URL, taps=[theirs]) as server:
-        async with penstock.connect(URL, taps=[ours]) as peer:
+    async with weirpool.serve(service, URL, taps=[theirs]) as server:
+        async with weirpool.connect(URL, taps=[ours]) as peer:
             await peer.call("echo")
             await peer.fire("log", b"x")
             with pytest.raises(ApplicationError):
@@ -184,8 +184,8 @@ async def test_durations_are_those_of_the_service_that_the_acceptor_chose() -> N
     def answer(request: Payload) -> Payload:
         return request
 
-    async with penstock.serve(Service(), URL, taps=[metrics], acceptor=lambda setup: mine) as server:
-        async with penstock.connect(URL) as peer:
+    async with weirpool.serve(Service(), URL, taps=[metrics], acceptor=lambda setup: mine) as server:
+        async with weirpool.connect(URL) as peer:
             await peer.call("mine")
         await until(lambda: server.connections == 0)
     assert shown(metrics) == {("CALL", False, "mine", "completed"): 1}
@@ -212,17 +212,17 @@ async def test_refusals_are_counted_by_cause() -> None:
     settings = Settings(max_connections_per_address=1, max_refusals_per_address=1, first_frame_timeout=0.2)
     service = make_service([], asyncio.Event())
     where = "rsocket+tcp://127.0.0.1:0"
-    async with penstock.serve(service, where, taps=[metrics], settings=settings, acceptor=named) as server:
+    async with weirpool.serve(service, where, taps=[metrics], settings=settings, acceptor=named) as server:
         port = int(server.urls[0].rpartition(":")[2])
         await send(port, b"GET / HTTP/1.1\r\n\r\n")
         for _ in range(2):
             await send(port, RSOCKET_1_0.codec().frame(ResumeFrame(b"guessed it")))
         await send(port, b"\0")
-        async with penstock.connect(server.urls[0], setup="alice") as peer:
+        async with weirpool.connect(server.urls[0], setup="alice") as peer:
             await peer.call("echo")
             for setup in ("alice", "mallory"):
                 with pytest.raises(SetupRejected):
-                    async with penstock.connect(server.urls[0], setup=setup, confirm=True):
+                    async with weirpool.connect(server.urls[0], setup=setup, confirm=True):
                         pass
         await until(lambda: server.connections == 0)
     assert {cause.value: count for cause, count in metrics.snapshot().refusals.items() if count} == {
@@ -240,10 +240,10 @@ async def test_links_over_a_limit_are_counted_by_cause() -> None:
     service = make_service([], asyncio.Event())
     settings = Settings(max_connections_per_address=1)
     where = "rsocket+tcp://127.0.0.1:0"
-    async with penstock.serve(service, where, taps=[metrics], settings=settings) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, where, taps=[metrics], settings=settings) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             await peer.call("echo")
             with pytest.raises(SetupRejected):
-                async with penstock.connect(server.urls[0], confirm=True):
+                async with weirpool.connect(server.urls[0], confirm=True):
                     pass
     assert {cause.value: count for cause, count in metrics.snapshot().refusals.items() if count} == {"client_limit": 1}

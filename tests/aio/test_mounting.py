@@ -19,10 +19,10 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.routing import Mount, WebSocketRoute
 from starlette.testclient import TestClient
 
-import penstock
-from penstock import Admitted, ConnectError, LocalError, Payload, Service, Settings, Setup, SetupRejected, UrlError
+import weirpool
 from tests.aio.serving import make_service
 from tests.waiting import until
+from weirpool import Admitted, ConnectError, LocalError, Payload, Service, Settings, Setup, SetupRejected, UrlError
 
 WEBSOCKETS = ["websockets-sansio", "wsproto"]
 """The implementations of WebSocket that uvicorn has."""
@@ -65,7 +65,7 @@ async def test_one_port_has_rest_and_rsocket_and_river(websockets: str) -> None:
     def hello(name: str) -> str:
         return f"hello {name}"
 
-    rsocket, river = penstock.asgi(service), penstock.asgi(service, "river", codec="msgpack")
+    rsocket, river = weirpool.asgi(service), weirpool.asgi(service, "river", codec="msgpack")
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -86,26 +86,26 @@ async def test_one_port_has_rest_and_rsocket_and_river(websockets: str) -> None:
     async with running(app, websockets) as (place, _):
         async with httpx2.AsyncClient() as browser:
             assert (await browser.get(f"http://{place}/rest")).json() == "rest"
-        async with penstock.connect(f"rsocket+ws://{place}/rsocket") as peer:
+        async with weirpool.connect(f"rsocket+ws://{place}/rsocket") as peer:
             large = bytes(3_000_000)
             assert (await peer.call("echo", large)).data == large
             assert rsocket.connections == 1 and len(rsocket.peers) == 1
             async with peer.stream("count", "1000", credit=8) as items:
                 assert [int(item.data) async for item in items] == list(range(1_000))
-        async with penstock.connect(f"river+ws://{place}/river/?codec=msgpack") as peer:
-            assert await penstock.typed(peer).call("greet.hello", "you") == "hello you"
+        async with weirpool.connect(f"river+ws://{place}/river/?codec=msgpack") as peer:
+            assert await weirpool.typed(peer).call("greet.hello", "you") == "hello you"
             assert river.connections == 1
 
 
 @pytest.mark.parametrize("websockets", WEBSOCKETS)
 async def test_client_that_does_not_read_stops_the_handler(websockets: str) -> None:
     service, taken = counting()
-    mounted = penstock.asgi(service)
+    mounted = weirpool.asgi(service)
     async with running(Starlette(routes=[WebSocketRoute("/", mounted)]), websockets) as (place, _):
-        async with penstock.connect(f"rsocket+ws://{place}/") as peer, peer.stream("count", credit=16) as items:
+        async with weirpool.connect(f"rsocket+ws://{place}/") as peer, peer.stream("count", credit=16) as items:
             first = [int(item.data) async for item in _first(items, 5)]
             # A call afterwards shows that the server has handled all demand.
-            with pytest.raises(penstock.ApplicationError):
+            with pytest.raises(weirpool.ApplicationError):
                 await peer.call("nothing")
             assert first == [0, 1, 2, 3, 4] and len(taken) <= 5 + 2 * 16
     await mounted.close()
@@ -130,12 +130,12 @@ async def test_dependencies_decide_and_the_acceptor_sees_the_user() -> None:
 
     @service.call("who")
     def who(request: Payload) -> str:
-        return str(penstock.current_connection().identity)
+        return str(weirpool.current_connection().identity)
 
     def admit(setup: Setup) -> Admitted:
         return Admitted(setup.scope["state"]["user"], principal=setup.scope["state"]["user"])
 
-    mounted = penstock.asgi(service, acceptor=admit)
+    mounted = weirpool.asgi(service, acceptor=admit)
     app = FastAPI()
 
     @app.websocket("/rsocket")
@@ -145,10 +145,10 @@ async def test_dependencies_decide_and_the_acceptor_sees_the_user() -> None:
 
     async with running(app) as (place, _):
         headers = (("Authorization", "Bearer open sesame"),)
-        async with penstock.connect(f"rsocket+ws://{place}/rsocket", settings=Settings(headers=headers)) as peer:
+        async with weirpool.connect(f"rsocket+ws://{place}/rsocket", settings=Settings(headers=headers)) as peer:
             assert (await peer.call("who")).data == b"ali"
         with pytest.raises(ConnectError, match="403"):
-            await penstock.connect(f"rsocket+ws://{place}/rsocket")
+            await weirpool.connect(f"rsocket+ws://{place}/rsocket")
 
 
 async def test_middleware_holds() -> None:
@@ -175,14 +175,14 @@ async def test_middleware_holds() -> None:
         if setup.scope["user"].display_name == "eve":
             raise SetupRejected("not you")
 
-    mounted = penstock.asgi(service, acceptor=admit)
+    mounted = weirpool.asgi(service, acceptor=admit)
     middleware = [Middleware(Tenants), Middleware(AuthenticationMiddleware, backend=Backend())]
     app = Starlette(routes=[Mount("/streams", mounted)], middleware=middleware)
     async with running(app) as (place, _):
-        async with penstock.connect(f"rsocket+ws://{place}/streams/") as peer:
+        async with weirpool.connect(f"rsocket+ws://{place}/streams/") as peer:
             assert (await peer.call("tenant")).data == b"acme"
         with pytest.raises(SetupRejected, match="not you"):
-            async with penstock.connect(
+            async with weirpool.connect(
                 f"rsocket+ws://{place}/streams/", settings=Settings(headers=(("X-Who", "evil"),))
             ) as peer:
                 await peer.call("tenant")
@@ -190,7 +190,7 @@ async def test_middleware_holds() -> None:
 
 async def test_lifespan_closes_connections_in_order() -> None:
     service, _ = counting()
-    mounted = penstock.asgi(service)
+    mounted = weirpool.asgi(service)
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
@@ -199,17 +199,17 @@ async def test_lifespan_closes_connections_in_order() -> None:
 
     app = Starlette(routes=[WebSocketRoute("/", mounted)], lifespan=lifespan)
     async with running(app) as (place, server):
-        async with penstock.connect(f"rsocket+ws://{place}/") as peer, peer.stream("count", credit=4) as items:
+        async with weirpool.connect(f"rsocket+ws://{place}/") as peer, peer.stream("count", credit=4) as items:
             await anext(aiter(items))
             server.should_exit = True
-            with pytest.raises(penstock.PenstockError):
+            with pytest.raises(weirpool.WeirpoolError):
                 async for _item in items:
                     pass
     assert mounted.connections == 0
 
 
 async def test_application_can_start_again() -> None:
-    mounted = penstock.asgi(make_service([], asyncio.Event()))
+    mounted = weirpool.asgi(make_service([], asyncio.Event()))
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
@@ -218,12 +218,12 @@ async def test_application_can_start_again() -> None:
 
     app = Starlette(routes=[WebSocketRoute("/", mounted)], lifespan=lifespan)
     for _ in range(2):
-        async with running(app) as (place, _server), penstock.connect(f"rsocket+ws://{place}/") as peer:
+        async with running(app) as (place, _server), weirpool.connect(f"rsocket+ws://{place}/") as peer:
             assert (await peer.call("echo", "again")).data == b"again"
 
 
 def test_each_event_loop_has_its_own_server() -> None:
-    mounted = penstock.asgi(make_service([], asyncio.Event()))
+    mounted = weirpool.asgi(make_service([], asyncio.Event()))
     app = Starlette(routes=[WebSocketRoute("/", mounted)])
     for _ in range(2):
         with TestClient(app) as client, client.websocket_connect("/", subprotocols=["rsocket"]) as websocket:
@@ -231,9 +231,9 @@ def test_each_event_loop_has_its_own_server() -> None:
 
 
 async def test_application_of_its_own_follows_the_lifespan() -> None:
-    mounted = penstock.asgi(make_service([], asyncio.Event()))
+    mounted = weirpool.asgi(make_service([], asyncio.Event()))
     async with running(mounted) as (place, _):
-        async with penstock.connect(f"rsocket+ws://{place}/") as peer:
+        async with weirpool.connect(f"rsocket+ws://{place}/") as peer:
             assert (await peer.call("echo", "root")).data == b"root"
         async with httpx2.AsyncClient() as browser:
             response = await browser.get(f"http://{place}/")
@@ -242,7 +242,7 @@ async def test_application_of_its_own_follows_the_lifespan() -> None:
 
 
 async def test_hypercorn_serves_it_too() -> None:
-    mounted = penstock.asgi(make_service([], asyncio.Event()))
+    mounted = weirpool.asgi(make_service([], asyncio.Event()))
     config = hypercorn.config.Config()
     config.bind = ["127.0.0.1:0"]
     config.errorlog = config.accesslog = None
@@ -256,7 +256,7 @@ async def test_hypercorn_serves_it_too() -> None:
     app = Starlette(routes=[WebSocketRoute("/", mounted)])
     task = asyncio.create_task(hypercorn.asyncio.serve(app, config, shutdown_trigger=done.wait))  # type: ignore[arg-type]
     try:
-        async with penstock.connect(f"rsocket+ws://127.0.0.1:{port}/") as peer:
+        async with weirpool.connect(f"rsocket+ws://127.0.0.1:{port}/") as peer:
             assert (await peer.call("echo", "hypercorn")).data == b"hypercorn"
             async with peer.stream("count", "1000", credit=8) as items:
                 assert [int(item.data) async for item in items] == list(range(1_000))
@@ -267,20 +267,20 @@ async def test_hypercorn_serves_it_too() -> None:
 
 
 async def test_limits_hold() -> None:
-    mounted = penstock.asgi(make_service([], asyncio.Event()), settings=Settings(max_connections=1))
+    mounted = weirpool.asgi(make_service([], asyncio.Event()), settings=Settings(max_connections=1))
     async with running(Starlette(routes=[WebSocketRoute("/", mounted)])) as (place, _):
-        async with penstock.connect(f"rsocket+ws://{place}/") as peer:
+        async with weirpool.connect(f"rsocket+ws://{place}/") as peer:
             await peer.call("echo", "first")
             with pytest.raises(SetupRejected, match="max_connections"):
-                async with penstock.connect(f"rsocket+ws://{place}/") as other:
+                async with weirpool.connect(f"rsocket+ws://{place}/") as other:
                     await other.call("echo", "second")
     await mounted.close()
 
 
 def test_what_is_unknown_is_refused() -> None:
     with pytest.raises(UrlError, match="unknown protocol 'http'"):
-        penstock.asgi(Service(), "http")
+        weirpool.asgi(Service(), "http")
     with pytest.raises(LocalError, match="asgi\\(\\) has no option 'codec' for rsocket; known are: none"):
-        penstock.asgi(Service(), codec="json")
+        weirpool.asgi(Service(), codec="json")
     with pytest.raises(LocalError, match="proxy_protocol"):
-        penstock.asgi(Service(), settings=Settings(proxy_protocol=True))
+        weirpool.asgi(Service(), settings=Settings(proxy_protocol=True))

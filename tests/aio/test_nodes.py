@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Payload, Reconnect, Settings
-from penstock.aio.dialer import Dialer
-from penstock.aio.nodes import Node
-from penstock.aio.service import Service
-from penstock.aio.strategies import Failures, PeakEwma
-from penstock.urls import parse_url
+import weirpool
 from tests.aio.serving import alone, make_service
 from tests.waiting import until
+from weirpool import Payload, Reconnect, Settings
+from weirpool.aio.dialer import Dialer
+from weirpool.aio.nodes import Node
+from weirpool.aio.service import Service
+from weirpool.aio.strategies import Failures, PeakEwma
+from weirpool.urls import parse_url
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -36,7 +36,7 @@ async def test_node_state_follows_its_connection() -> None:
     status = node.status(0.0)
     assert (status.url, status.state, status.outstanding) == (URL, "away", 0)
     assert "listens on" in str(status.error)
-    async with penstock.serve(make_service([], asyncio.Event()), URL):
+    async with weirpool.serve(make_service([], asyncio.Event()), URL):
         await until(lambda: node.connector.connected)
         assert (node.status(0.0).state, node.status(0.0).error) == ("up", None)
         call = asyncio.create_task(node.connector.peer.call("never"))
@@ -61,7 +61,7 @@ async def test_node_is_gone_after_the_last_attempt() -> None:
 async def test_node_rests_after_consecutive_rejections() -> None:
     changes: list[int] = []
     node = node_of(changes)
-    async with penstock.serve(make_service([], asyncio.Event()), URL):
+    async with weirpool.serve(make_service([], asyncio.Event()), URL):
         await node.connector.open()
         node.rejected(0.0, 0.0)
         node.answered(0.0, 0.0)

@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.aio.taps import Notes
+from tests.aio.test_client import Proxy
+from tests.aio.test_hooks import URL, Hook, service
+from tests.waiting import until
+from weirpool import (
     Connection,
     Metrics,
     Next,
@@ -15,13 +19,9 @@ from penstock import (
     SessionError,
     Settings,
 )
-from penstock.aio.driver import Driver
-from penstock.aio.observers import Observers
-from penstock.protocols import client_session
-from tests.aio.taps import Notes
-from tests.aio.test_client import Proxy
-from tests.aio.test_hooks import URL, Hook, service
-from tests.waiting import until
+from weirpool.aio.driver import Driver
+from weirpool.aio.observers import Observers
+from weirpool.protocols import client_session
 
 # The driver.
 
@@ -51,7 +51,7 @@ async def test_observers_add_only_what_is_installed() -> None:
 
 
 async def test_admission_is_removed_after_the_client_is_admitted() -> None:
-    async with penstock.serve(service(), URL) as server, penstock.connect(URL) as peer:
+    async with weirpool.serve(service(), URL) as server, weirpool.connect(URL) as peer:
         await peer.call("echo", b"x")
         (driver,) = server._drivers.values()
         assert (driver.sink, driver.admission) == (driver.dispatch, None)
@@ -63,8 +63,8 @@ async def test_admission_is_removed_after_the_client_is_admitted() -> None:
 
 async def test_taps_of_both_sides_see_the_same_bytes() -> None:
     ours, theirs = Notes(), Notes()
-    async with penstock.serve(service(), "rsocket+tcp://127.0.0.1:0", taps=[theirs]) as server:
-        async with penstock.connect(server.urls[0], taps=[ours]) as peer:
+    async with weirpool.serve(service(), "rsocket+tcp://127.0.0.1:0", taps=[theirs]) as server:
+        async with weirpool.connect(server.urls[0], taps=[ours]) as peer:
             await peer.call("echo", bytes(100_000))
             async with peer.stream("count", b"100") as items:
                 assert len([item async for item in items]) == 100
@@ -77,11 +77,11 @@ async def test_taps_of_both_sides_see_the_same_bytes() -> None:
 async def test_resumption_is_reported_once_on_each_side() -> None:
     ours, theirs, hook = Notes(), Notes(), Hook()
     settings = Settings(resume=True)
-    async with penstock.serve(
+    async with weirpool.serve(
         service(), "rsocket+tcp://127.0.0.1:0", taps=[theirs], on_connection=hook, settings=settings
     ) as server:
         async with Proxy(int(server.urls[0].rpartition(":")[2])) as proxy:
-            async with penstock.connect(proxy.url, settings=settings, taps=[ours]) as peer:
+            async with weirpool.connect(proxy.url, settings=settings, taps=[ours]) as peer:
                 await peer.call("echo", b"x")
                 proxy.cut()
                 assert (await peer.call("echo", b"y")).data == b"y"
@@ -94,15 +94,15 @@ async def test_resumption_is_reported_once_on_each_side() -> None:
 async def test_refused_links_are_reported_to_taps(caplog: pytest.LogCaptureFixture) -> None:
     notes = Notes()
     settings = Settings(max_connections=1)
-    async with penstock.serve(service(), "rsocket+tcp://127.0.0.1:0", taps=[notes], settings=settings) as server:
+    async with weirpool.serve(service(), "rsocket+tcp://127.0.0.1:0", taps=[notes], settings=settings) as server:
         port = int(server.urls[0].rpartition(":")[2])
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
         await until(lambda: len(notes.told) == 1)
         writer.close()
-        async with penstock.connect(server.urls[0]) as peer:
+        async with weirpool.connect(server.urls[0]) as peer:
             await peer.call("echo")
-            async with penstock.connect(server.urls[0]) as other:
+            async with weirpool.connect(server.urls[0]) as other:
                 with pytest.raises(SessionError, match="max_connections"):
                     await other.call("echo")
     refused = notes.of("refused")
@@ -112,8 +112,8 @@ async def test_refused_links_are_reported_to_taps(caplog: pytest.LogCaptureFixtu
 
 async def test_detach_closes_the_connection_for_taps_and_hook() -> None:
     notes, hook = Notes(), Hook()
-    async with penstock.serve(service(), URL, settings=Settings(resume_timeout=0.0)):
-        peer = await penstock.connect(URL, taps=[notes], on_connection=hook)
+    async with weirpool.serve(service(), URL, settings=Settings(resume_timeout=0.0)):
+        peer = await weirpool.connect(URL, taps=[notes], on_connection=hook)
         await peer.call("echo")
         peer.detach()
         await until(lambda: hook.told == ["entering", "entered", "left"])
@@ -122,7 +122,7 @@ async def test_detach_closes_the_connection_for_taps_and_hook() -> None:
 
 async def test_one_metrics_serves_both_sides() -> None:
     metrics = Metrics()
-    async with penstock.serve(service(), URL, taps=[metrics]), penstock.connect(URL, taps=[metrics]) as peer:
+    async with weirpool.serve(service(), URL, taps=[metrics]), weirpool.connect(URL, taps=[metrics]) as peer:
         await peer.call("echo")
         assert metrics.snapshot().connections == 2
     assert metrics.snapshot().connections == 0

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Items, Payload, Reconnect, Rejected, Service, Settings
-from penstock.aio.outgoing import DEMAND
+import weirpool
 from tests.waiting import until
+from weirpool import Items, Payload, Reconnect, Rejected, Service, Settings
+from weirpool.aio.outgoing import DEMAND
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -72,23 +72,23 @@ class Closing:
 
         return service
 
-    async def send(self, peer: penstock.Peer, kind: str, source: Any) -> bytes:
+    async def send(self, peer: weirpool.Peer, kind: str, source: Any) -> bytes:
         if kind == "upload":
             return (await peer.upload("one.upload", b"0", source)).data
         return b"".join([item.data async for item in peer.channel("one.channel", b"0", source)])
 
 
 @asynccontextmanager
-async def closing(url: str, **options: Any) -> AsyncIterator[tuple[Closing, penstock.Peer]]:
+async def closing(url: str, **options: Any) -> AsyncIterator[tuple[Closing, weirpool.Peer]]:
     """A client of a server that has begun to close. Its successor takes over as soon as the client may leave."""
     it = Closing(url)
-    old = await penstock.serve(it.service(), url)
-    async with penstock.connect(url, **options) as peer:
+    old = await weirpool.serve(it.service(), url)
+    async with weirpool.connect(url, **options) as peer:
         held = asyncio.ensure_future(peer.call("one.hold", b"0"))
         await it.held.wait()
         ending = asyncio.ensure_future(old.close())
         await until(lambda: old._closing)
-        new = await penstock.serve(it.service(), url)
+        new = await weirpool.serve(it.service(), url)
         try:
             yield it, peer
         finally:
@@ -141,7 +141,7 @@ async def test_source_runs_in_the_context_of_its_request(kind: str) -> None:
         seen.append(HINT.get())
         yield from ITEMS
 
-    async def ask(it: Closing, peer: penstock.Peer) -> None:
+    async def ask(it: Closing, peer: weirpool.Peer) -> None:
         HINT.set("mine")
         assert await it.send(peer, kind, noting()) == b"123"
 
@@ -152,8 +152,8 @@ async def test_source_runs_in_the_context_of_its_request(kind: str) -> None:
 
 async def test_upload_that_is_one_too_many_is_sent_later() -> None:
     it = Closing("rsocket+memory://many")
-    async with penstock.serve(it.service(), it.url, settings=Settings(max_streams=1)):
-        async with penstock.connect(it.url) as peer:
+    async with weirpool.serve(it.service(), it.url, settings=Settings(max_streams=1)):
+        async with weirpool.connect(it.url) as peer:
             found = await asyncio.gather(*(it.send(peer, "upload", generated()) for _ in range(5)))
     assert found == [b"123"] * 5
     assert it.started == 5
@@ -165,7 +165,7 @@ async def test_coroutine_that_returns_items_is_awaited() -> None:
     async def later() -> list[bytes]:
         return ITEMS
 
-    async with penstock.serve(it.service(), it.url), penstock.connect(it.url) as peer:
+    async with weirpool.serve(it.service(), it.url), weirpool.connect(it.url) as peer:
         assert await it.send(peer, "upload", later()) == b"123"
 
 
@@ -180,7 +180,7 @@ async def test_source_can_ask_what_the_peer_has_requested() -> None:
             asked.append(demand())
             yield item
 
-    async with penstock.serve(it.service(), it.url), penstock.connect(it.url) as peer:
+    async with weirpool.serve(it.service(), it.url), weirpool.connect(it.url) as peer:
         assert await it.send(peer, "upload", curious()) == b"123"
     assert len(asked) == len(ITEMS) and asked[0] - asked[-1] == len(ITEMS) - 1
     assert DEMAND.get() is None

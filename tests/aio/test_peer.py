@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.aio.serving import world
+from tests.waiting import until
+from weirpool import (
     ApplicationError,
     Balancer,
     Bearer,
@@ -22,10 +24,8 @@ from penstock import (
     Settings,
     connect,
 )
-from penstock.aio.connectors import Connector
-from penstock.aio.streams import Stream, StreamRequest
-from tests.aio.serving import world
-from tests.waiting import until
+from weirpool.aio.connectors import Connector
+from weirpool.aio.streams import Stream, StreamRequest
 
 
 async def test_call_returns_data_and_metadata() -> None:
@@ -195,7 +195,7 @@ def test_balancer_has_the_methods_of_a_peer() -> None:
 
 
 async def test_a_balancer_has_no_session_of_its_own() -> None:
-    balancer = penstock.balance(["rsocket+memory://nowhere"])
+    balancer = weirpool.balance(["rsocket+memory://nowhere"])
     assert (balancer.outstanding, repr(balancer)) == (0, "<Balancer of 0 nodes>")
     for use in (lambda: balancer.secret, balancer.commit, balancer.adopt, balancer.detach):
         with pytest.raises(LocalError, match="no session of its own"):

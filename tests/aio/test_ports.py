@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.aio.admission import Admission
-from penstock.aio.dispatch import Dispatch, TaskAnswer
-from penstock.aio.inbound import ReceiveBuffer
-from penstock.aio.late_answer import LateAnswer
-from penstock.aio.ports import Gatekeeper, ReceivingHalf, SendingHalf, Sink
-from penstock.aio.pump import Pump, TaskPump
+from weirpool.aio.admission import Admission
+from weirpool.aio.dispatch import Dispatch, TaskAnswer
+from weirpool.aio.inbound import ReceiveBuffer
+from weirpool.aio.late_answer import LateAnswer
+from weirpool.aio.ports import Gatekeeper, ReceivingHalf, SendingHalf, Sink
+from weirpool.aio.pump import Pump, TaskPump
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
+import weirpool
 from tests.aio.fakes import FakeLoop, Source, fake_exchanges
 from tests.builds import Build
+from weirpool import Payload, Service, Settings
 
 STREAM = 1
 
@@ -28,7 +28,7 @@ def numbers(start: int, end: int, width: int = 0) -> list[bytes]:
 
 def begin(build: Build, exchanges: Any, source: Any, credit: int = 0, name: str = "a handler") -> Any:
     exchanges.session.left[STREAM] = credit
-    build.module("penstock.aio.pump").pump(exchanges, STREAM, credit, source, name)
+    build.module("weirpool.aio.pump").pump(exchanges, STREAM, credit, source, name)
     return exchanges.outbound[STREAM]
 
 
@@ -113,13 +113,13 @@ def test_a_link_that_fills_stops_the_source_at_once(build: Build, exchanges: Any
 
 
 def quantum(build: Build) -> int:
-    return int(build.module("penstock.aio.scheduler").QUANTUM)
+    return int(build.module("weirpool.aio.scheduler").QUANTUM)
 
 
 def test_turn_ends_when_its_time_is_used(build: Build, exchanges: Any) -> None:
     width, count = 1_000, 2_000
     source = Source(count, width)
-    module = build.module("penstock.aio.scheduler")
+    module = build.module("weirpool.aio.scheduler")
     # An item takes 10 µs.
     exchanges.flow.lane.scheduler.clock = lambda: source.taken * 1e-5
     begin(build, exchanges, source, count)
@@ -144,7 +144,7 @@ def test_response_of_one_item_does_not_wait_for_its_turn(build: Build, exchanges
 
 
 def test_all_kinds_of_items_go_out_in_order(build: Build, exchanges: Any) -> None:
-    payload = build.module("penstock.payload")
+    payload = build.module("weirpool.payload")
     run = payload.PayloadRun.of([payload.Payload(b"%d" % number) for number in range(3, 6)])
     items = [b"0", "1", payload.Payload(b"2"), run, memoryview(b"6"), bytearray(b"7")]
     begin(build, exchanges, items, 100)
@@ -153,7 +153,7 @@ def test_all_kinds_of_items_go_out_in_order(build: Build, exchanges: Any) -> Non
 
 @pytest.mark.parametrize("kind", ["run", "record batch"])
 def test_batches_are_split_by_credit(build: Build, exchanges: Any, kind: str) -> None:
-    payload = build.module("penstock.payload")
+    payload = build.module("weirpool.payload")
     if kind == "run":
         many = payload.PayloadRun.of([payload.Payload(data) for data in numbers(1, 6)])
     else:
@@ -183,7 +183,7 @@ def test_a_source_that_fails_fails_the_stream_after_its_items(build: Build, exch
 def test_invalid_item_fails_the_stream(build: Build, exchanges: Any) -> None:
     begin(build, exchanges, [b"0", 1], 5)
     ((error, _),) = exchanges.failed
-    assert isinstance(error, build.module("penstock.errors").LocalError)
+    assert isinstance(error, build.module("weirpool.errors").LocalError)
     assert "int" in str(error)
 
 
@@ -238,7 +238,7 @@ def test_a_source_that_fails_while_it_is_closed_is_logged(
 
 @pytest.mark.parametrize("source", [None, 5, b"bytes", "text"])
 def test_source_without_items_raises(build: Build, exchanges: Any, source: object) -> None:
-    with pytest.raises(build.module("penstock.errors").LocalError, match=rf"not {type(source).__name__}"):
+    with pytest.raises(build.module("weirpool.errors").LocalError, match=rf"not {type(source).__name__}"):
         begin(build, exchanges, source)
 
 
@@ -291,8 +291,8 @@ async def test_streams_that_share_their_credit_wait_for_each_other(route: str) -
             yield number
 
     few = Settings(max_unacked=20)
-    async with penstock.serve(service, "river+memory://shared", settings=few) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "river+memory://shared", settings=few) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
 
             async def read() -> list[bytes]:
                 async with peer.stream(route, b"0") as items:

@@ -5,13 +5,13 @@ from contextvars import ContextVar
 
 import pytest
 
-import penstock
-from penstock import Service, Settings, current_connection
-from penstock.aio.holds import UNREAD
+import weirpool
 from tests.aio.serving import noted_drivers
 from tests.aio.test_exchanges import World
 from tests.builds import Build
 from tests.waiting import turns, until
+from weirpool import Service, Settings, current_connection
+from weirpool.aio.holds import UNREAD
 
 owner: ContextVar[str] = ContextVar("owner", default="nobody")
 MANY = 30_000
@@ -104,8 +104,8 @@ async def test_each_push_has_its_context_and_its_connection() -> None:
         await asyncio.sleep(0)
         seen.append((current_connection().is_client, owner.get()))
 
-    async with penstock.serve(service, "rsocket+memory://pushes") as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+memory://pushes") as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             await peer.push(b"1")
             await peer.push(b"2")
             await until(lambda: len(seen) == 4)
@@ -116,9 +116,9 @@ async def test_flood_of_pushes_stops_reading_and_piles_up_nothing() -> None:
     slow, service = Slow(), Service()
     service.push(slow)
     settings = Settings(max_connection_bytes=1 << 20, unread_timeout=60.0)
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
         with noted_drivers() as drivers:
-            peer = await penstock.connect(server.urls[0])
+            peer = await weirpool.connect(server.urls[0])
             before = len(asyncio.all_tasks())
             session = drivers[0].session
             for number in range(MANY):
@@ -139,8 +139,8 @@ async def test_flood_of_pushes_stops_reading_and_piles_up_nothing() -> None:
 async def test_pushes_of_a_client_that_has_left_are_handled() -> None:
     slow, service = Slow(), Service()
     service.push(slow)
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             for number in range(3):
                 await peer.push(b"%d" % number)
         await until(lambda: slow.running == 1 and server.connections == 0)
@@ -151,8 +151,8 @@ async def test_pushes_of_a_client_that_has_left_are_handled() -> None:
 async def test_closing_server_waits_for_the_push_handler() -> None:
     slow, service = Slow(), Service()
     service.push(slow)
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
-        peer = await penstock.connect(server.urls[0])
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+        peer = await weirpool.connect(server.urls[0])
         for number in range(3):
             await peer.push(b"%d" % number)
         await until(lambda: slow.running == 1)
@@ -167,8 +167,8 @@ async def test_closing_server_waits_for_the_push_handler() -> None:
 async def test_pushes_that_are_not_handled_before_the_end_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     slow, service = Slow(), Service()
     service.push(slow)
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
-        peer = await penstock.connect(server.urls[0])
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+        peer = await weirpool.connect(server.urls[0])
         for number in range(3):
             await peer.push(b"%d" % number)
         await until(lambda: slow.running == 1)

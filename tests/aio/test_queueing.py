@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import FixedLease, Metrics, Payload, Rejected, Service, SessionClosed, SessionError, Settings
-from penstock.aio.queueing import MAX_FRUITLESS, MAX_LEASES, REST_SECONDS
+import weirpool
 from tests.aio.serving import world
 from tests.builds import Build
 from tests.sim.clockwork import run
 from tests.waiting import turns, until
+from weirpool import FixedLease, Metrics, Payload, Rejected, Service, SessionClosed, SessionError, Settings
+from weirpool.aio.queueing import MAX_FRUITLESS, MAX_LEASES, REST_SECONDS
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -50,20 +50,20 @@ class Held:
 @asynccontextmanager
 async def service_of(
     protocol: str, server: Settings | None = None, client: Settings | None = None
-) -> AsyncIterator[tuple[Held, penstock.Peer]]:
+) -> AsyncIterator[tuple[Held, weirpool.Peer]]:
     held = Held()
-    async with penstock.serve(held.service, f"{protocol}+memory://queue", settings=server) as serving:
-        async with penstock.connect(serving.urls[0], settings=client) as peer:
+    async with weirpool.serve(held.service, f"{protocol}+memory://queue", settings=server) as serving:
+        async with weirpool.connect(serving.urls[0], settings=client) as peer:
             yield held, peer
 
 
-def queue_of(peer: penstock.Peer) -> Any:
+def queue_of(peer: weirpool.Peer) -> Any:
     driver = peer._connector.current
     assert driver is not None
     return driver.exchanges.queue
 
 
-def link_of(peer: penstock.Peer) -> Any:
+def link_of(peer: weirpool.Peer) -> Any:
     driver = peer._connector.current
     assert driver is not None
     return driver.link
@@ -73,7 +73,7 @@ def pending_futures() -> int:
     return sum(type(each) is asyncio.Future and not each.done() for each in gc.get_objects())
 
 
-async def gathered(peer: penstock.Peer, route: str, count: int) -> list[Any]:
+async def gathered(peer: weirpool.Peer, route: str, count: int) -> list[Any]:
     calls = (peer.call(route, b"%d" % number) for number in range(count))
     return await asyncio.gather(*calls, return_exceptions=True)
 
@@ -140,8 +140,8 @@ async def test_limit_is_learned_from_one_burst() -> None:
 
 async def test_waiting_and_repeated_requests_are_counted() -> None:
     held, metrics = Held(), Metrics()
-    async with penstock.serve(held.service, "rsocket+memory://counted", settings=Settings(max_streams=10)) as server:
-        async with penstock.connect(server.urls[0], settings=Settings(max_calls=20), taps=[metrics]) as peer:
+    async with weirpool.serve(held.service, "rsocket+memory://counted", settings=Settings(max_streams=10)) as server:
+        async with weirpool.connect(server.urls[0], settings=Settings(max_calls=20), taps=[metrics]) as peer:
             calls = [asyncio.ensure_future(peer.call("demo.held", b"%d" % each)) for each in range(50)]
             await until(lambda: len(queue_of(peer)) == 40)
             snapshot = metrics.snapshot()
@@ -232,14 +232,14 @@ async def test_waiting_calls_fail_when_the_connection_closes() -> None:
 async def test_waiting_calls_use_the_next_connection() -> None:
     held = Held()
     settings = Settings(max_calls=1)
-    policy = penstock.Reconnect(first_delay=0.0, longest_delay=0.0)
-    async with penstock.serve(held.service, "rsocket+memory://next") as server:
-        async with penstock.connect(server.urls[0], settings=settings, reconnect=policy) as peer:
+    policy = weirpool.Reconnect(first_delay=0.0, longest_delay=0.0)
+    async with weirpool.serve(held.service, "rsocket+memory://next") as server:
+        async with weirpool.connect(server.urls[0], settings=settings, reconnect=policy) as peer:
             calls = [asyncio.ensure_future(peer.call("demo.held", b"%d" % each)) for each in range(4)]
             await until(lambda: held.begun == [0])
             link_of(peer).abort()
             held.released.set()
-            with pytest.raises(penstock.LinkError):
+            with pytest.raises(weirpool.LinkError):
                 await calls[0]
             # They were not sent, so it is safe to send them now.
             assert [(await call).data for call in calls[1:]] == [b"1", b"2", b"3"]
@@ -303,7 +303,7 @@ async def test_rejection_by_a_handler_is_not_repeated() -> None:
         asked.append(request.data)
         raise Rejected(message="come back tomorrow")
 
-    async with penstock.serve(service, "rsocket+memory://busy") as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+memory://busy") as server, weirpool.connect(server.urls[0]) as peer:
         for route, message in (("busy", "tomorrow"), ("nothing", "no call handler")):
             with pytest.raises(Rejected, match=message):
                 await peer.call(route)
@@ -323,7 +323,7 @@ async def test_call_whose_lease_expired_on_the_way_is_repeated() -> None:
             raise Rejected(message="there is no lease for this request")
         return b"done"
 
-    async with penstock.serve(service, "rsocket+memory://late") as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+memory://late") as server, weirpool.connect(server.urls[0]) as peer:
         assert (await peer.call("late")).data == b"done"
         assert len(asked) == 2 and queue_of(peer).limit.value == 4_096
         with pytest.raises(Rejected, match="no lease"):
@@ -343,7 +343,7 @@ def test_peer_that_admits_no_call_is_asked_a_few_times() -> None:
             asked += 1
             raise Rejected(message="more than max_streams (4) streams are open")
 
-        async with penstock.serve(service, "rsocket+memory://full") as server, penstock.connect(server.urls[0]) as peer:
+        async with weirpool.serve(service, "rsocket+memory://full") as server, weirpool.connect(server.urls[0]) as peer:
             began = asyncio.get_running_loop().time()
             answers = await gathered(peer, "full", 100)
             assert [str(answer) for answer in answers] == ["[0x202] more than max_streams (4) streams are open"] * 100
@@ -357,7 +357,7 @@ def test_peer_that_admits_no_call_is_asked_a_few_times() -> None:
 
 
 def test_limit_falls_to_what_the_peer_holds(build: Build) -> None:
-    limit = build.module("penstock.aio.queueing").CallLimit(4_096)
+    limit = build.module("weirpool.aio.queueing").CallLimit(4_096)
     for still_open in range(4_095, 99, -1):
         limit.refused(still_open)
     assert limit.value == 90
@@ -369,7 +369,7 @@ def test_limit_falls_to_what_the_peer_holds(build: Build) -> None:
 
 
 def test_limit_grows_by_one_for_each_window_up_to_its_cap(build: Build) -> None:
-    limit = build.module("penstock.aio.queueing").CallLimit(20)
+    limit = build.module("weirpool.aio.queueing").CallLimit(20)
     limit.sent()
     limit.refused(2)
     seen = []

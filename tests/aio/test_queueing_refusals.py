@@ -6,16 +6,16 @@ import asyncio
 
 import pytest
 
-import penstock
-from penstock import Rejected, Settings
+import weirpool
 from tests.aio.test_queueing import PROTOCOLS, SMALL, Held, gathered, queue_of, service_of
 from tests.sim.clockwork import run
 from tests.waiting import turns, until
+from weirpool import Rejected, Settings
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
 
-async def consumed(stream: penstock.Stream) -> list[bytes]:
+async def consumed(stream: weirpool.Stream) -> list[bytes]:
     return [item.data async for item in stream]
 
 
@@ -64,8 +64,8 @@ def test_calls_keep_to_the_rate_at_which_the_peer_opens_streams(protocol: str) -
         held = Held()
         held.released.set()
         settings = Settings(max_open_rate=50)
-        async with penstock.serve(held.service, f"{protocol}+memory://rated", settings=settings) as server:
-            async with penstock.connect(server.urls[0]) as peer:
+        async with weirpool.serve(held.service, f"{protocol}+memory://rated", settings=settings) as server:
+            async with weirpool.connect(server.urls[0]) as peer:
                 loop = asyncio.get_running_loop()
                 began = loop.time()
                 answers = await gathered(peer, "demo.held", 400)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, ConnectError, LinkLost, LocalError, Reconnect, SetupRejected
-from penstock.aio import reconnect as module
-from penstock.aio.reconnect import MAX_RESUME_DELAY, Backoff, BudgetedReconnect, RetryBudget, resuming
-from penstock.aio.reconnecting import Reconnecting
+import weirpool
 from tests.aio.serving import alone
 from tests.waiting import turns, until
+from weirpool import ApplicationError, ConnectError, LinkLost, LocalError, Reconnect, SetupRejected
+from weirpool.aio import reconnect as module
+from weirpool.aio.reconnect import MAX_RESUME_DELAY, Backoff, BudgetedReconnect, RetryBudget, resuming
+from weirpool.aio.reconnecting import Reconnecting
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -196,15 +196,15 @@ def test_all_that_connects_shares_one_budget() -> None:
 # Peers.
 
 
-def make_service() -> penstock.Service:
-    service = penstock.Service()
+def make_service() -> weirpool.Service:
+    service = weirpool.Service()
 
     @service.call("demo.echo")
-    def echo(request: penstock.Payload) -> penstock.Payload:
+    def echo(request: weirpool.Payload) -> weirpool.Payload:
         return request
 
     @service.call("demo.never")
-    async def never(request: penstock.Payload) -> None:
+    async def never(request: weirpool.Payload) -> None:
         await asyncio.get_running_loop().create_future()
 
     return service
@@ -216,9 +216,9 @@ async def test_restart_fails_open_streams_and_next_call_works(
 ) -> None:
     # Without delays, the attempts would be used up while the server starts.
     monkeypatch.setattr(module, "MAX_ATTEMPTS", 1_000_000)
-    server = await penstock.serve(make_service(), url)
+    server = await weirpool.serve(make_service(), url)
     url = server.urls[0]
-    async with penstock.connect(url) as peer:
+    async with weirpool.connect(url) as peer:
         connector = peer._connector
         assert isinstance(connector, Reconnecting)
         assert (await peer.call("demo.echo", b"1")).data == b"1"
@@ -226,7 +226,7 @@ async def test_restart_fails_open_streams_and_next_call_works(
         await until(lambda: peer.outstanding == 1)
         await peer.call("demo.echo", b"2")
         await server.close(0)
-        server = await penstock.serve(make_service(), url)
+        server = await weirpool.serve(make_service(), url)
         with pytest.raises(ApplicationError) as failed:
             await open_call
         assert failed.value.code == "UNEXPECTED_DISCONNECT"
@@ -237,9 +237,9 @@ async def test_restart_fails_open_streams_and_next_call_works(
 
 
 async def test_used_up_budget_fails_calls_until_it_is_refilled(hasty: None) -> None:
-    server = await penstock.serve(make_service(), URL)
-    settings = penstock.Settings(session_grace=0.0)
-    async with penstock.connect(URL, settings=settings) as peer:
+    server = await weirpool.serve(make_service(), URL)
+    settings = weirpool.Settings(session_grace=0.0)
+    async with weirpool.connect(URL, settings=settings) as peer:
         connector = peer._connector
         assert isinstance(connector, Reconnecting)
         await peer.call("demo.echo", b"1")
@@ -248,7 +248,7 @@ async def test_used_up_budget_fails_calls_until_it_is_refilled(hasty: None) -> N
         with pytest.raises((ConnectError, ApplicationError), match=r"reset_budget|disconnected"):
             await waiting
         await until(lambda: connector._backoff.used_up)
-        async with penstock.serve(make_service(), URL):
+        async with weirpool.serve(make_service(), URL):
             await turns(50)
             with pytest.raises(ConnectError, match=r"retry budget is used up .*reset_budget\(\)"):
                 await peer.call("demo.echo", b"3")
@@ -278,30 +278,30 @@ async def test_budget_is_exhausted_while_an_attempt_is_awaited(hasty: None) -> N
 
 
 async def test_peer_without_reconnect_is_closed(hasty: None) -> None:
-    server = await penstock.serve(make_service(), URL)
-    async with penstock.connect(URL, reconnect=False, settings=penstock.Settings(session_grace=0.0)) as peer:
+    server = await weirpool.serve(make_service(), URL)
+    async with weirpool.connect(URL, reconnect=False, settings=weirpool.Settings(session_grace=0.0)) as peer:
         await peer.call("demo.echo", b"1")
         peer.reset_budget()
         await server.close(0)
         await until(lambda: peer.closed)
-        with suppress(penstock.PenstockError):
+        with suppress(weirpool.WeirpoolError):
             await peer.call("demo.echo", b"2")
     await alone()
 
 
 async def test_interceptors_and_taps_work_together(hasty: None) -> None:
-    async def through(request: penstock.Request, proceed: penstock.Next) -> object:
+    async def through(request: weirpool.Request, proceed: weirpool.Next) -> object:
         return await proceed(request)
 
-    server = await penstock.serve(make_service(), URL)
-    settings = penstock.Settings(session_grace=0.0)
-    async with penstock.connect(URL, interceptors=[through], taps=[penstock.Tap()], settings=settings) as peer:
+    server = await weirpool.serve(make_service(), URL)
+    settings = weirpool.Settings(session_grace=0.0)
+    async with weirpool.connect(URL, interceptors=[through], taps=[weirpool.Tap()], settings=settings) as peer:
         await peer.call("demo.echo", b"1")
         await server.close(0)
         connector = peer._connector
         assert isinstance(connector, Reconnecting)
         await until(lambda: connector._backoff.used_up)
-        async with penstock.serve(make_service(), URL):
+        async with weirpool.serve(make_service(), URL):
             peer.reset_budget()
             # The budget is also informed of handshakes when taps are installed.
             assert connector.latest.session.linked_at is None
@@ -314,7 +314,7 @@ async def test_interceptors_and_taps_work_together(hasty: None) -> None:
 async def test_live_links_restore_attempts(hasty: None, monkeypatch: pytest.MonkeyPatch, holds: bool) -> None:
     if holds:
         monkeypatch.setattr(module, "RESTORE_SECONDS", 1e-9)
-    async with penstock.serve(make_service(), URL), penstock.connect(URL) as peer:
+    async with weirpool.serve(make_service(), URL), weirpool.connect(URL) as peer:
         connector = peer._connector
         assert isinstance(connector, Reconnecting)
         for turn in range(12):

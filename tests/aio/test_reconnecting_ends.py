@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.aio.serving import noted_drivers
+from tests.aio.test_reconnecting_served import AT_ONCE, CONNECTION_CLOSE, host
+from tests.waiting import until
+from weirpool import (
     ResumeRejected,
     SessionError,
     Settings,
 )
-from penstock.aio.reconnecting import Reconnecting
-from tests.aio.serving import noted_drivers
-from tests.aio.test_reconnecting_served import AT_ONCE, CONNECTION_CLOSE, host
-from tests.waiting import until
+from weirpool.aio.reconnecting import Reconnecting
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 async def test_resumable_session_is_resumed() -> None:
     async with host("rsocket+tcp://127.0.0.1:0") as it:
-        async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
+        async with weirpool.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
             connector = peer._connector
             assert isinstance(connector, Reconnecting)
             await peer.call("echo")
@@ -42,7 +42,7 @@ async def test_resumable_session_is_resumed() -> None:
 
 async def test_a_session_that_cannot_be_resumed_is_followed_by_another() -> None:
     async with host() as it:
-        async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
+        async with weirpool.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
             connector = peer._connector
             assert isinstance(connector, Reconnecting)
             await peer.call("echo")
@@ -67,7 +67,7 @@ async def test_a_session_that_cannot_be_resumed_is_followed_by_another() -> None
 async def test_streams_of_a_draining_server_may_end() -> None:
     hooked: list[str] = []
 
-    async def hook(peer: penstock.Peer) -> None:
+    async def hook(peer: weirpool.Peer) -> None:
         hooked.append("begun")
         try:
             await asyncio.get_running_loop().create_future()
@@ -76,7 +76,7 @@ async def test_streams_of_a_draining_server_may_end() -> None:
 
     policy = replace(AT_ONCE, on_connect=hook, first_delay=1000.0, longest_delay=1000.0)
     with noted_drivers() as drivers:
-        async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
+        async with host() as it, weirpool.connect(it.url, reconnect=policy) as peer:
             connector = peer._connector
             assert isinstance(connector, Reconnecting)
             stream = peer.stream("acount", b"10", credit=2, manual=True)
@@ -99,7 +99,7 @@ async def test_streams_of_a_draining_server_may_end() -> None:
 
 async def test_close_ends_streams_on_a_draining_server() -> None:
     with noted_drivers() as drivers:
-        async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
+        async with host() as it, weirpool.connect(it.url, reconnect=AT_ONCE) as peer:
             never = asyncio.create_task(peer.call("never"))
             await it.reached.wait()
             drivers[0].received(CONNECTION_CLOSE)

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.aio.serving import alone, make_service
+from tests.waiting import turns, until
+from weirpool import (
     ConnectError,
     PeerClosed,
     Reconnect,
@@ -18,9 +20,7 @@ from penstock import (
     SetupRejected,
     UrlError,
 )
-from penstock.aio.reconnecting import Reconnecting
-from tests.aio.serving import alone, make_service
-from tests.waiting import turns, until
+from weirpool.aio.reconnecting import Reconnecting
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -39,10 +39,10 @@ class Host:
         self.reached = asyncio.Event()
         self.service = make_service(self.seen, self.reached)
         self._settings = settings
-        self._server: penstock.Server | None = None
+        self._server: weirpool.Server | None = None
 
     async def start(self) -> None:
-        self._server = await penstock.serve(self.service, self.url, settings=self._settings)
+        self._server = await weirpool.serve(self.service, self.url, settings=self._settings)
         self.url = self._server.urls[0]
 
     async def kill(self) -> None:
@@ -62,7 +62,7 @@ async def host(url: str = URL, settings: Settings | None = None) -> AsyncIterato
     await alone()
 
 
-async def lose(it: Host, peer: penstock.Peer) -> None:
+async def lose(it: Host, peer: weirpool.Peer) -> None:
     """Kill the server, and wait until the peer has noticed."""
     connector = peer._connector
     assert isinstance(connector, Reconnecting)
@@ -75,7 +75,7 @@ async def lose(it: Host, peer: penstock.Peer) -> None:
 
 @pytest.mark.parametrize("url", [URL, "rsocket+tcp://127.0.0.1:0"])
 async def test_a_server_that_was_restarted_is_found_again(url: str) -> None:
-    async with host(url) as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
+    async with host(url) as it, weirpool.connect(it.url, reconnect=AT_ONCE) as peer:
         for number in range(3):
             assert (await peer.call("echo", b"%d" % number)).data == b"%d" % number
             await lose(it, peer)
@@ -88,7 +88,7 @@ async def test_a_server_that_was_restarted_is_found_again(url: str) -> None:
 
 
 async def test_all_requests_use_the_new_connection() -> None:
-    async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
+    async with host() as it, weirpool.connect(it.url, reconnect=AT_ONCE) as peer:
         stream = peer.stream("count", b"3")
         await lose(it, peer)
         pushed: list[bytes] = []
@@ -110,7 +110,7 @@ async def test_all_requests_use_the_new_connection() -> None:
 
 
 async def test_open_streams_fail_with_the_reason() -> None:
-    async with host("rsocket+tcp://127.0.0.1:0") as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
+    async with host("rsocket+tcp://127.0.0.1:0") as it, weirpool.connect(it.url, reconnect=AT_ONCE) as peer:
         call = asyncio.create_task(peer.call("never"))
         stream = peer.stream("count", b"1000000", credit=4)
         taken = 0
@@ -130,7 +130,7 @@ async def test_open_streams_fail_with_the_reason() -> None:
 
 
 async def test_without_a_policy_the_peer_is_closed() -> None:
-    async with host() as it, penstock.connect(it.url) as peer:
+    async with host() as it, weirpool.connect(it.url) as peer:
         await peer.call("echo")
         await it.kill()
         await until(lambda: peer.closed)
@@ -143,9 +143,9 @@ async def test_without_a_policy_the_peer_is_closed() -> None:
 
 async def test_calls_fail_at_once_with_new_calls_fail() -> None:
     policy = replace(AT_ONCE, new_calls="fail")
-    async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
+    async with host() as it, weirpool.connect(it.url, reconnect=policy) as peer:
         await lose(it, peer)
-        with pytest.raises(ConnectError, match=r"no connection at the moment .*Penstock is reconnecting"):
+        with pytest.raises(ConnectError, match=r"no connection at the moment .*Weirpool is reconnecting"):
             await peer.call("echo")
         with pytest.raises(ConnectError):
             async for _ in peer.stream("count", b"1"):
@@ -157,14 +157,14 @@ async def test_calls_fail_at_once_with_new_calls_fail() -> None:
 
 async def test_calls_wait_up_to_the_timeout() -> None:
     policy = replace(AT_ONCE, wait_timeout=0.01)
-    async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
+    async with host() as it, weirpool.connect(it.url, reconnect=policy) as peer:
         await lose(it, peer)
         with pytest.raises(ConnectError, match=r"wait_timeout \(0.01 s\)"):
             await peer.call("echo")
 
 
 async def test_a_call_that_waits_can_be_canceled() -> None:
-    async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
+    async with host() as it, weirpool.connect(it.url, reconnect=AT_ONCE) as peer:
         await lose(it, peer)
         tasks = [asyncio.create_task(peer.call("echo")) for _ in range(2)]
         await turns(3)
@@ -180,7 +180,7 @@ async def test_a_call_that_waits_can_be_canceled() -> None:
 
 async def test_close_stops_retries_and_fails_waiting_calls() -> None:
     async with host() as it:
-        peer = await penstock.connect(it.url, reconnect=AT_ONCE)
+        peer = await weirpool.connect(it.url, reconnect=AT_ONCE)
         await lose(it, peer)
         waiting = asyncio.create_task(peer.call("echo"))
         await turns(3)
@@ -197,7 +197,7 @@ async def test_close_stops_retries_and_fails_waiting_calls() -> None:
 
 async def test_last_error_does_not_accumulate_frames() -> None:
     async with host() as it:
-        peer = await penstock.connect(it.url, reconnect=AT_ONCE)
+        peer = await weirpool.connect(it.url, reconnect=AT_ONCE)
         await peer.close()
         lengths = []
         for _ in range(3):
@@ -209,7 +209,7 @@ async def test_last_error_does_not_accumulate_frames() -> None:
 
 async def test_close_lets_calls_end_and_accepts_no_more() -> None:
     async with host() as it:
-        peer = await penstock.connect(it.url, reconnect=AT_ONCE)
+        peer = await weirpool.connect(it.url, reconnect=AT_ONCE)
         call = asyncio.create_task(peer.call("later", b"x"))
         await turns(1)
         closing = asyncio.create_task(peer.close())
@@ -222,7 +222,7 @@ async def test_close_lets_calls_end_and_accepts_no_more() -> None:
 
 async def test_detach_fails_later_calls() -> None:
     async with host() as it:
-        peer = await penstock.connect(it.url, reconnect=AT_ONCE)
+        peer = await weirpool.connect(it.url, reconnect=AT_ONCE)
         await peer.call("echo")
         peer.detach()
         with pytest.raises(SessionClosed, match="detached"):
@@ -238,7 +238,7 @@ async def test_failed_attempts_are_counted() -> None:
 
     async with host() as it:
         policy = replace(AT_ONCE, attempts=3, retry=retry)
-        async with penstock.connect(it.url, reconnect=policy) as peer:
+        async with weirpool.connect(it.url, reconnect=policy) as peer:
             await peer.call("echo")
             await it.kill()
             await until(lambda: peer.closed)
@@ -251,7 +251,7 @@ async def test_failed_attempts_are_counted() -> None:
 async def test_retry_function_decides_about_attempts() -> None:
     async with host() as it:
         policy = replace(AT_ONCE, retry=lambda error: not isinstance(error, PeerClosed))
-        async with penstock.connect(it.url, reconnect=policy) as peer:
+        async with weirpool.connect(it.url, reconnect=policy) as peer:
             await peer.call("echo")
             await it.kill()
             await until(lambda: peer.closed)
@@ -263,7 +263,7 @@ async def test_a_hook_that_fails_ends_the_tries_and_is_logged(caplog: pytest.Log
     def retry(error: Exception) -> bool:
         raise KeyError("a bug")
 
-    async with host() as it, penstock.connect(it.url, reconnect=replace(AT_ONCE, retry=retry)) as peer:
+    async with host() as it, weirpool.connect(it.url, reconnect=replace(AT_ONCE, retry=retry)) as peer:
         await peer.call("echo")
         await it.kill()
         await until(lambda: peer.closed)
@@ -275,7 +275,7 @@ async def test_a_hook_that_fails_ends_the_tries_and_is_logged(caplog: pytest.Log
 async def test_a_refused_set_up_ends_the_tries() -> None:
     # A server without resumption rejects clients that request it.
     async with host(settings=Settings(resume_timeout=0)) as it:
-        async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
+        async with weirpool.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
             await until(lambda: peer.closed)
             with pytest.raises(SetupRejected):
                 await peer.call("echo")
@@ -286,7 +286,7 @@ async def test_a_refused_set_up_ends_the_tries() -> None:
 
 async def test_first_connection_raises_without_initial() -> None:
     with pytest.raises(ConnectError, match="nothing in this event loop"):
-        async with penstock.connect(URL, reconnect=AT_ONCE):
+        async with weirpool.connect(URL, reconnect=AT_ONCE):
             pass
     await alone()
 
@@ -294,7 +294,7 @@ async def test_first_connection_raises_without_initial() -> None:
 async def test_the_first_connection_is_tried_again_where_the_policy_says_so() -> None:
     async with host() as it:
         await it.kill()
-        connecting = penstock.connect(it.url, reconnect=replace(AT_ONCE, initial=True))
+        connecting = weirpool.connect(it.url, reconnect=replace(AT_ONCE, initial=True))
         opening = asyncio.ensure_future(connecting.__aenter__())
         await turns(10)
         assert not opening.done()
@@ -306,12 +306,12 @@ async def test_the_first_connection_is_tried_again_where_the_policy_says_so() ->
 
 async def test_the_first_connection_is_tried_as_often_as_the_policy_says() -> None:
     with pytest.raises(ConnectError, match="nothing in this event loop"):
-        await penstock.connect(URL, reconnect=replace(AT_ONCE, initial=True, attempts=3))
+        await weirpool.connect(URL, reconnect=replace(AT_ONCE, initial=True, attempts=3))
     await alone()
 
 
 async def test_connecting_can_be_canceled() -> None:
-    task = asyncio.ensure_future(penstock.connect(URL, reconnect=replace(AT_ONCE, initial=True)).__aenter__())
+    task = asyncio.ensure_future(weirpool.connect(URL, reconnect=replace(AT_ONCE, initial=True)).__aenter__())
     await turns(5)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -321,7 +321,7 @@ async def test_connecting_can_be_canceled() -> None:
 
 async def test_errors_that_retries_cannot_fix_are_raised() -> None:
     with pytest.raises(UrlError, match="unknown option"):
-        await penstock.connect(f"{URL}?what=1", reconnect=replace(AT_ONCE, initial=True))
+        await weirpool.connect(f"{URL}?what=1", reconnect=replace(AT_ONCE, initial=True))
     await alone()
 
 
@@ -331,10 +331,10 @@ async def test_errors_that_retries_cannot_fix_are_raised() -> None:
 async def test_on_connect_runs_for_each_connection() -> None:
     found: list[bytes] = []
 
-    async def subscribe(peer: penstock.Peer) -> None:
+    async def subscribe(peer: weirpool.Peer) -> None:
         found.extend([item.data async for item in peer.stream("count", b"2")])
 
-    async with host() as it, penstock.connect(it.url, reconnect=replace(AT_ONCE, on_connect=subscribe)) as peer:
+    async with host() as it, weirpool.connect(it.url, reconnect=replace(AT_ONCE, on_connect=subscribe)) as peer:
         await until(lambda: len(found) == 2)
         await lose(it, peer)
         await it.start()
@@ -344,7 +344,7 @@ async def test_on_connect_runs_for_each_connection() -> None:
 async def test_the_hook_ends_with_its_connection_and_its_errors_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     told: list[str] = []
 
-    async def subscribe(peer: penstock.Peer) -> None:
+    async def subscribe(peer: weirpool.Peer) -> None:
         told.append("begun")
         try:
             if len(told) == 1:
@@ -353,7 +353,7 @@ async def test_the_hook_ends_with_its_connection_and_its_errors_are_logged(caplo
         finally:
             told.append("ended")
 
-    async with host() as it, penstock.connect(it.url, reconnect=replace(AT_ONCE, on_connect=subscribe)) as peer:
+    async with host() as it, weirpool.connect(it.url, reconnect=replace(AT_ONCE, on_connect=subscribe)) as peer:
         await until(lambda: told == ["begun"])
         await lose(it, peer)
         await it.start()
@@ -365,12 +365,12 @@ async def test_the_hook_ends_with_its_connection_and_its_errors_are_logged(caplo
 async def test_the_hook_may_close_the_peer() -> None:
     told: list[str] = []
 
-    async def close(peer: penstock.Peer) -> None:
+    async def close(peer: weirpool.Peer) -> None:
         await peer.close()
         told.append("closed")
 
     async with host() as it:
-        peer = await penstock.connect(it.url, reconnect=replace(AT_ONCE, on_connect=close))
+        peer = await weirpool.connect(it.url, reconnect=replace(AT_ONCE, on_connect=close))
         await until(lambda: peer.closed)
         await alone()
         assert told == ["closed"]

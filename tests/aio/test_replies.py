@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from penstock.settings import Settings
 from tests.aio.fakes import FakeSession, fake_connection
 from tests.builds import Build
+from weirpool.settings import Settings
 
 
 class World:
@@ -21,9 +21,9 @@ class World:
         self.flushes = 0
         loop = asyncio.get_running_loop()
         session = FakeSession(build)
-        flow = build.module("penstock.aio.flow").Flow(loop, session, Settings(), fake_connection(build), self._flush)
+        flow = build.module("weirpool.aio.flow").Flow(loop, session, Settings(), fake_connection(build), self._flush)
         self.flow = flow
-        self.replies = build.module("penstock.aio.replies").Replies(flow)
+        self.replies = build.module("weirpool.aio.replies").Replies(flow)
 
     def _flush(self) -> None:
         self.flow.batching = False

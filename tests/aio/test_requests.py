@@ -25,11 +25,11 @@ def running(build: Build) -> Any:
 
 def ask(build: Build, exchanges: Any, kind: str, route: str = "r", credit: int = 0, done: bool = True) -> None:
     """Dispatch a request."""
-    payload = build.module("penstock.payload").Payload(b"request")
-    kinds = build.module("penstock.kinds").Kind
-    event = build.module("penstock.events").Requested(STREAM, kinds[kind], route, payload, credit, done)
+    payload = build.module("weirpool.payload").Payload(b"request")
+    kinds = build.module("weirpool.kinds").Kind
+    event = build.module("weirpool.events").Requested(STREAM, kinds[kind], route, payload, credit, done)
     exchanges.session.left[STREAM] = credit
-    dispatch = build.module("penstock.aio.dispatch").Dispatch(exchanges, exchanges.service, print)
+    dispatch = build.module("weirpool.aio.dispatch").Dispatch(exchanges, exchanges.service, print)
     dispatch.take([event])
 
 
@@ -126,7 +126,7 @@ def test_unknown_route_rejects_the_request(build: Build, exchanges: Any, kind: s
     ask(build, exchanges, kind, "nobody" + "x" * 500)
     ((_, stream_id, error),) = exchanges.session.verbs("fail")
     assert stream_id == STREAM
-    assert isinstance(error, build.module("penstock.errors").Rejected)
+    assert isinstance(error, build.module("weirpool.errors").Rejected)
     assert kind.lower() in str(error) and "'nobodyxxx" in str(error)
     # Only a limited part of the peer's text is repeated.
     assert len(str(error)) < 200
@@ -318,7 +318,7 @@ async def test_an_upload_reads_its_items_to_the_end(build: Build) -> None:
 
     ask(build, exchanges, "CHANNEL", credit=1, done=False)
     inbound = exchanges.inbound[STREAM]
-    payload = build.module("penstock.payload").Payload
+    payload = build.module("weirpool.payload").Payload
     inbound.item(payload(b"a"))
     inbound.item(payload(b"b"))
     inbound.ended(None)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Payload, Reconnect, Service
+import weirpool
 from tests.transports.every import PLACES, Place, make_place
 from tests.waiting import until
+from weirpool import Payload, Reconnect, Service
 
 CALLERS = 20
 STREAMS = 5
@@ -44,7 +44,7 @@ class Rolling:
     def __init__(self, places: list[Place]) -> None:
         self.places = places
         self.urls = [place.url for place in places]
-        self.servers: list[penstock.Server] = []
+        self.servers: list[weirpool.Server] = []
         self.started: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.failures: list[str] = []
@@ -69,24 +69,24 @@ class Rolling:
         return service
 
     async def start(self, number: int) -> None:
-        server = await penstock.serve(self.service(), self.urls[number], ssl=self.places[0].server)
+        server = await weirpool.serve(self.service(), self.urls[number], ssl=self.places[0].server)
         self.urls[number] = server.urls[0]
         self.servers[number : number + 1] = [server]
 
-    async def ask(self, balancer: penstock.Balancer) -> None:
+    async def ask(self, balancer: weirpool.Balancer) -> None:
         while not self.over:
             try:
                 await balancer.call("one.call", b"0")
                 self.answered["call"] += 1
-            except penstock.PenstockError as error:
+            except weirpool.WeirpoolError as error:
                 self.failures.append(f"call: {error!r}")
 
-    async def stream(self, balancer: penstock.Balancer) -> None:
+    async def stream(self, balancer: weirpool.Balancer) -> None:
         while not self.over:
             try:
                 assert len([item async for item in balancer.stream("one.stream", b"0")]) == 10
                 self.answered["stream"] += 1
-            except penstock.PenstockError as error:
+            except weirpool.WeirpoolError as error:
                 self.failures.append(f"stream: {error!r}")
 
     async def more(self) -> None:
@@ -94,7 +94,7 @@ class Rolling:
         wanted = self.answered["call"] + PER_STEP
         await until(lambda: self.answered["call"] >= wanted)
 
-    async def roll(self, balancer: penstock.Balancer) -> None:
+    async def roll(self, balancer: weirpool.Balancer) -> None:
         """Restart each server while the other one serves."""
         for _ in range(ROUNDS):
             for number in range(len(self.servers)):
@@ -123,7 +123,7 @@ async def test_rolling_restart_fails_no_call_and_no_stream(
         await it.start(number)
     urls = [place.for_client(url) for place, url in zip(it.places, it.urls, strict=True)]
     options = {"reconnect": QUICK, "strategy": strategy, "ssl": places[0].client}
-    async with penstock.balance(urls, **options) as balancer:  # type: ignore[arg-type]
+    async with weirpool.balance(urls, **options) as balancer:  # type: ignore[arg-type]
         work = [asyncio.ensure_future(it.ask(balancer)) for _ in range(CALLERS)]
         work += [asyncio.ensure_future(it.stream(balancer)) for _ in range(STREAMS)]
         await it.roll(balancer)

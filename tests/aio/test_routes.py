@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-import penstock
-from penstock import Invalid, Kind, LocalError, Next, Payload, Rejected, Request, Service, Settings
-from penstock.aio.handlers import Handler
-from penstock.aio.intercept import bound
-from penstock.aio.routes import Patterns
+import weirpool
+from weirpool import Invalid, Kind, LocalError, Next, Payload, Rejected, Request, Service, Settings
+from weirpool.aio.handlers import Handler
+from weirpool.aio.intercept import bound
+from weirpool.aio.routes import Patterns
 
 URL = "rsocket+memory://routes"
 JSON = Settings(data_mime="application/json")
@@ -53,33 +53,33 @@ def make_service() -> Service:
 
 
 async def test_calls_receive_the_variables_of_their_route() -> None:
-    async with penstock.serve(make_service(), URL), penstock.connect(URL, settings=JSON) as peer:
+    async with weirpool.serve(make_service(), URL), weirpool.connect(URL, settings=JSON) as peer:
         assert (await peer.call("quotes.ACME")).data == b"latest ACME"
         assert (await peer.call("quotes.{other}")).data == b"latest {other}"
         assert (await peer.call("quotes.all")).data == b"all"
         # As Spring's clients write BRK.B.
         assert (await peer.call("quotes.BRK%2EB")).data == b"latest BRK.B"
-        typed = penstock.typed(peer)
+        typed = weirpool.typed(peer)
         assert await typed.call(f"orders.{ID}.buy.7", {"a": 1}) == [{"a": 1}, str(ID), "buy", 8]
 
 
 async def test_streams_and_channels_receive_variables() -> None:
-    async with penstock.serve(make_service(), URL), penstock.connect(URL, settings=JSON) as peer:
+    async with weirpool.serve(make_service(), URL), weirpool.connect(URL, settings=JSON) as peer:
         async with peer.stream("quotes.ACME.live") as stream:
             assert [item.data async for item in stream] == [b"ACME 0", b"ACME 1", b"ACME 2"]
-        async with penstock.typed(peer).channel("sums.100", 1, [2, 3]) as sums:
+        async with weirpool.typed(peer).channel("sums.100", 1, [2, 3]) as sums:
             assert [number async for number in sums] == [101, 102, 103]
 
 
 @pytest.mark.parametrize("route", ["orders.1.buy.7", f"orders.{ID}.hold.7", f"orders.{ID}.buy.x"])
 async def test_values_of_another_type_are_invalid(route: str) -> None:
-    async with penstock.serve(make_service(), URL), penstock.connect(URL, settings=JSON) as peer:
+    async with weirpool.serve(make_service(), URL), weirpool.connect(URL, settings=JSON) as peer:
         with pytest.raises(Invalid, match="in the route is not valid"):
-            await penstock.typed(peer).call(route, {})
+            await weirpool.typed(peer).call(route, {})
 
 
 async def test_times_in_a_route_lose_digits_beyond_the_microsecond() -> None:
-    service = penstock.Service()
+    service = weirpool.Service()
 
     @service.call("events.{since}.{name}")
     async def events(_: Payload, since: datetime, name: str) -> bytes:
@@ -87,13 +87,13 @@ async def test_times_in_a_route_lose_digits_beyond_the_microsecond() -> None:
 
     # Dots separate the parts of a route.
     time = "2024-12-31T23:59:59%2E9999999Z"
-    async with penstock.serve(service, URL), penstock.connect(URL) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL) as peer:
         answer = await peer.call(f"events.{time}.{time}")
         assert answer.data == b"2024-12-31T23:59:59.999999+00:00 2024-12-31T23:59:59.9999999Z"
 
 
 async def test_variable_that_was_not_filled_in_is_invalid() -> None:
-    async with penstock.serve(make_service(), URL), penstock.connect(URL) as peer:
+    async with weirpool.serve(make_service(), URL), weirpool.connect(URL) as peer:
         with pytest.raises(Invalid, match=r"the variable \{symbol\} in the route has no value"):
             await peer.call("quotes.{symbol}")
 
@@ -112,7 +112,7 @@ async def test_interceptors_see_the_route_of_the_request() -> None:
         seen.append((request.route, request.pattern, request.handled))
         return await next(request)
 
-    async with penstock.serve(service, URL), penstock.connect(URL) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL) as peer:
         assert (await peer.call("quotes.ACME")).data == b"latest ACME"
         with pytest.raises(Rejected):
             await peer.call("nothing.here.at.all")
@@ -124,7 +124,7 @@ async def test_interceptors_see_the_route_of_the_request() -> None:
 def test_handlers_of_values_are_not_kept() -> None:
     # THREATS 103: strangers choose them.
     service = make_service()
-    connection = penstock.Connection("rsocket", "memory", data_mime="application/json", is_client=False)
+    connection = weirpool.Connection("rsocket", "memory", data_mime="application/json", is_client=False)
     once = bound(service, connection)
     for number in range(100):
         handler = once.find(Kind.CALL, f"quotes.{number}")

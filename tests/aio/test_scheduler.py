@@ -42,7 +42,7 @@ class World:
     def __init__(self, build: Build) -> None:
         self.build = build
         self.loop = FakeLoop()
-        self.module = build.module("penstock.aio.scheduler")
+        self.module = build.module("weirpool.aio.scheduler")
         self.scheduler = self.module.scheduler_of(self.loop)
         self.now: float = 0.0
         self.scheduler.clock = lambda: self.now

@@ -8,26 +8,26 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-import penstock
-from penstock import LocalError, Service, SessionError, SessionStoreError, Settings
+import weirpool
 from tests.aio.serving import make_service, world
 from tests.aio.taps import Notes
 from tests.waiting import turns, until
+from weirpool import LocalError, Service, SessionError, SessionStoreError, Settings
 
 
 async def test_one_service_listens_in_several_places(tmp_path) -> None:
     service = make_service([], asyncio.Event())
     urls = ("rsocket+tcp://127.0.0.1:0", f"rsocket+unix://{tmp_path}/s", "rsocket+memory://place")
-    async with penstock.serve(service, *urls) as server:
+    async with weirpool.serve(service, *urls) as server:
         for url in server.urls:
-            async with penstock.connect(url) as peer:
+            async with weirpool.connect(url) as peer:
                 assert (await peer.call("echo", b"x")).data == b"x"
     assert server.connections == 0
 
 
 async def test_serve_without_url_raises() -> None:
     with pytest.raises(LocalError):
-        penstock.serve(Service())
+        weirpool.serve(Service())
 
 
 async def test_closing_lets_calls_in_flight_end() -> None:
@@ -36,13 +36,13 @@ async def test_closing_lets_calls_in_flight_end() -> None:
     service = Service()
 
     @service.call("slow")
-    async def slow(request: penstock.Payload) -> bytes:
+    async def slow(request: weirpool.Payload) -> bytes:
         begun.set()
         await release.wait()
         return b"done"
 
-    server = await penstock.serve(service, "rsocket+memory://grace")
-    async with penstock.connect("rsocket+memory://grace") as peer:
+    server = await weirpool.serve(service, "rsocket+memory://grace")
+    async with weirpool.connect("rsocket+memory://grace") as peer:
         call = asyncio.create_task(peer.call("slow"))
         await begun.wait()
         closing = asyncio.create_task(server.close())
@@ -63,19 +63,19 @@ async def test_close_fails_streams_after_the_grace() -> None:
 
 async def test_too_many_connections_from_one_address_are_refused() -> None:
     settings = Settings(max_connections_per_address=1)
-    async with penstock.serve(
+    async with weirpool.serve(
         make_service([], asyncio.Event()), "rsocket+tcp://127.0.0.1:0", settings=settings
     ) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+        async with weirpool.connect(server.urls[0]) as peer:
             assert (await peer.call("echo", b"x")).data == b"x"
             with pytest.raises(SessionError):
-                async with penstock.connect(server.urls[0]) as other:
+                async with weirpool.connect(server.urls[0]) as other:
                     await other.call("echo", b"x")
 
 
 async def test_junk_is_closed_without_an_answer(caplog) -> None:
     # THREATS 10
-    async with penstock.serve(Service(), "rsocket+tcp://127.0.0.1:0") as server:
+    async with weirpool.serve(Service(), "rsocket+tcp://127.0.0.1:0") as server:
         port = int(server.urls[0].rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
@@ -88,7 +88,7 @@ async def test_junk_is_closed_without_an_answer(caplog) -> None:
 async def test_link_without_first_message_is_dropped() -> None:
     # THREATS 1
     settings = Settings(first_frame_timeout=0.05)
-    async with penstock.serve(Service(), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
+    async with weirpool.serve(Service(), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
         port = int(server.urls[0].rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"\0")
@@ -101,8 +101,8 @@ async def test_close_does_not_wait_for_sessions_without_link() -> None:
     service = make_service([], asyncio.Event())
     settings = Settings(close_grace=3600)
     # A close that waits for the grace ends by this timeout.
-    async with asyncio.timeout(60), penstock.serve(service, "rsocket+memory://left", settings=settings) as server:
-        async with penstock.connect(server.urls[0], settings=Settings(resume=True)) as peer:
+    async with asyncio.timeout(60), weirpool.serve(service, "rsocket+memory://left", settings=settings) as server:
+        async with weirpool.connect(server.urls[0], settings=Settings(resume=True)) as peer:
             await peer.call("echo", b"x")
             (driver,) = server._drivers.values()
             peer.detach()
@@ -114,21 +114,21 @@ async def test_server_sends_requests_to_its_clients() -> None:
     ours = Service()
 
     @ours.call("who")
-    def who(request: penstock.Payload) -> bytes:
+    def who(request: weirpool.Payload) -> bytes:
         return b"a client"
 
     hooked: list[bytes] = []
 
     @asynccontextmanager
-    async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
+    async def hook(connection: weirpool.Connection) -> AsyncIterator[None]:
         # Nothing is read before the hook is entered, so the response arrives later.
         asking = asyncio.ensure_future(connection.peer.call("who"))
         yield
         hooked.append((await asking).data)
 
     place = "rsocket+memory://asks"
-    async with penstock.serve(make_service([], asyncio.Event()), place, on_connection=hook) as server:
-        async with penstock.connect(place, service=ours) as peer:
+    async with weirpool.serve(make_service([], asyncio.Event()), place, on_connection=hook) as server:
+        async with weirpool.connect(place, service=ours) as peer:
             await peer.call("echo", b"x")
             (client,) = server.peers
             assert (await client.call("who")).data == b"a client"
@@ -144,19 +144,19 @@ async def test_closing_server_keeps_stored_sessions_for_the_next(tmp_path) -> No
     service = make_service(seen, reached)
 
     @service.call("slow")
-    async def slow(request: penstock.Payload) -> bytes:
+    async def slow(request: weirpool.Payload) -> bytes:
         reached.set()
         await release.wait()
         return b"done"
 
-    server = await penstock.serve(service, url, settings=settings)
-    async with penstock.connect(url, settings=Settings(resume=True)) as peer:
+    server = await weirpool.serve(service, url, settings=settings)
+    async with weirpool.connect(url, settings=Settings(resume=True)) as peer:
         slowly = asyncio.create_task(peer.call("slow"))
         await reached.wait()
         closing = asyncio.create_task(server.close())
         release.set()
         await closing
-        async with penstock.serve(service, url, settings=settings) as after:
+        async with weirpool.serve(service, url, settings=settings) as after:
             # Open streams may end.
             assert (await slowly).data == b"done"
             assert (await peer.call("echo", b"x")).data == b"x"
@@ -165,8 +165,8 @@ async def test_closing_server_keeps_stored_sessions_for_the_next(tmp_path) -> No
             await reached.wait()
             await after.close(0)
             assert seen == ["never ended"]
-            async with penstock.serve(service, url, settings=settings) as third:
-                with pytest.raises(penstock.Canceled, match="restarted"):
+            async with weirpool.serve(service, url, settings=settings) as third:
+                with pytest.raises(weirpool.Canceled, match="restarted"):
                     await never
                 assert third.connections == 1
                 await peer.close()
@@ -182,21 +182,21 @@ async def test_acceptor_checks_clients_again_after_a_restart(tmp_path) -> None:
     notes = Notes()
 
     @asynccontextmanager
-    async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
+    async def hook(connection: weirpool.Connection) -> AsyncIterator[None]:
         entered.append(connection.setup.data)
         yield
 
-    async def accept(setup: penstock.Setup) -> Service:
+    async def accept(setup: weirpool.Setup) -> Service:
         accepted.append(setup.payload.data)
         if len(accepted) == 3:
-            raise penstock.SetupRejected("no more of you")
+            raise weirpool.SetupRejected("no more of you")
         return make_service([], asyncio.Event())
 
-    def serve() -> penstock.Server:
-        return penstock.serve(Service(), url, settings=settings, acceptor=accept, on_connection=hook, taps=[notes])
+    def serve() -> weirpool.Server:
+        return weirpool.serve(Service(), url, settings=settings, acceptor=accept, on_connection=hook, taps=[notes])
 
     server = await serve()
-    async with penstock.connect(url, settings=Settings(resume=True), setup=b"ada") as peer:
+    async with weirpool.connect(url, settings=Settings(resume=True), setup=b"ada") as peer:
         for _ in range(2):
             assert (await peer.call("echo", b"x")).data == b"x"
             await server.close(0)
@@ -220,12 +220,12 @@ async def test_only_stored_sessions_wait_for_the_disk(tmp_path, monkeypatch) -> 
 
     monkeypatch.setattr(os, "fsync", slowly)
     url = "rsocket+memory://disk"
-    async with penstock.serve(
+    async with weirpool.serve(
         make_service([], asyncio.Event()), url, settings=Settings(resume_store=str(tmp_path))
     ) as server:
         async with (
-            penstock.connect(url, settings=Settings(resume=True)) as kept,
-            penstock.connect(url) as other,
+            weirpool.connect(url, settings=Settings(resume=True)) as kept,
+            weirpool.connect(url) as other,
         ):
             waiting = asyncio.create_task(kept.call("echo", b"kept"))
             await until(begun.is_set)
@@ -251,15 +251,15 @@ async def test_fast_sender_waits_for_backlogged_storage(tmp_path, monkeypatch) -
     service = make_service([], asyncio.Event())
 
     @service.stream("many")
-    def many(request: penstock.Payload) -> Iterator[bytes]:
+    def many(request: weirpool.Payload) -> Iterator[bytes]:
         for number in range(1_000):
             taken.append(number)
             yield b"x" * 10_000
 
     url = "rsocket+memory://behind"
     settings = Settings(resume_store=str(tmp_path), output_high_bytes=50_000)
-    async with penstock.serve(service, url, settings=settings):
-        async with penstock.connect(url, settings=Settings(resume=True)) as peer:
+    async with weirpool.serve(service, url, settings=settings):
+        async with weirpool.connect(url, settings=Settings(resume=True)) as peer:
             await peer.call("echo", b"begun")
             monkeypatch.setattr(os, "fdatasync", slowly)
             async with peer.stream("many", credit=1_000) as items:
@@ -272,10 +272,10 @@ async def test_fast_sender_waits_for_backlogged_storage(tmp_path, monkeypatch) -
 
 async def test_two_servers_do_not_share_a_store(tmp_path) -> None:
     settings = Settings(resume_store=str(tmp_path))
-    async with penstock.serve(Service(), "rsocket+memory://first", settings=settings):
+    async with weirpool.serve(Service(), "rsocket+memory://first", settings=settings):
         with pytest.raises(SessionStoreError, match="another server"):
-            await penstock.serve(Service(), "rsocket+memory://second", settings=settings)
-    async with penstock.serve(Service(), "rsocket+memory://second", settings=settings):
+            await weirpool.serve(Service(), "rsocket+memory://second", settings=settings)
+    async with weirpool.serve(Service(), "rsocket+memory://second", settings=settings):
         pass
 
 
@@ -283,7 +283,7 @@ async def test_stored_sessions_expire(tmp_path) -> None:
     left = tmp_path / ("0" * 64 + ".session")
     left.write_bytes(b"")
     settings = Settings(resume_store=str(tmp_path), resume_timeout=0.01)
-    async with penstock.serve(Service(), "rsocket+memory://expiry", settings=settings):
+    async with weirpool.serve(Service(), "rsocket+memory://expiry", settings=settings):
         await until(lambda: not left.exists())
 
 
@@ -293,25 +293,25 @@ async def test_calls_end_at_once_when_a_river_server_closes(url: str) -> None:
     service = Service()
 
     @service.call("demo.never")
-    async def never(request: penstock.Payload) -> bytes:
+    async def never(request: weirpool.Payload) -> bytes:
         reached.set()
         await asyncio.get_running_loop().create_future()
         return b"1"
 
     @service.call("demo.echo")
-    def echo(request: penstock.Payload) -> bytes:
+    def echo(request: weirpool.Payload) -> bytes:
         return request.data
 
     # A close that waits for the client's grace ends by this timeout.
     client = Settings(session_grace=3600.0, heartbeat_interval=20.0, handshake_timeout=20.0)
-    server = await penstock.serve(service, url, settings=client)
+    server = await weirpool.serve(service, url, settings=client)
     place = server.urls[0]
-    patience = penstock.Reconnect(first_delay=0.01, longest_delay=0.01)
-    async with asyncio.timeout(60), penstock.connect(place, settings=client, reconnect=patience) as peer:
+    patience = weirpool.Reconnect(first_delay=0.01, longest_delay=0.01)
+    async with asyncio.timeout(60), weirpool.connect(place, settings=client, reconnect=patience) as peer:
         call = asyncio.create_task(peer.call("demo.never", b"1"))
         await reached.wait()
         await server.close(0)
-        with pytest.raises(penstock.ApplicationError, match=r"UNEXPECTED_DISCONNECT.*closed the session"):
+        with pytest.raises(weirpool.ApplicationError, match=r"UNEXPECTED_DISCONNECT.*closed the session"):
             await call
-        async with penstock.serve(service, place, settings=client):
+        async with weirpool.serve(service, place, settings=client):
             assert (await peer.call("demo.echo", b"1")).data == b"1"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Payload, Reconnect, Service, Settings, SetupRejected
-from penstock.kinds import Kind
-from penstock.rsocket.session import RSocketSession
+import weirpool
 from tests.waiting import turns, until
+from weirpool import Payload, Reconnect, Service, Settings, SetupRejected
+from weirpool.kinds import Kind
+from weirpool.rsocket.session import RSocketSession
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -65,7 +65,7 @@ async def read_all(client: socket.socket) -> bytes:
 @pytest.mark.parametrize("scheme", ["tcp", "unix"])
 async def test_queued_client_is_rejected_by_a_closing_server(scheme: str, tmp_path: Path) -> None:
     seen: list[bytes] = []
-    server = await penstock.serve(service_of(b"old", seen), place_of(scheme, tmp_path))
+    server = await weirpool.serve(service_of(b"old", seen), place_of(scheme, tmp_path))
     client = connected(server.urls[0])
     client.sendall(opening())
     await server.close()
@@ -75,7 +75,7 @@ async def test_queued_client_is_rejected_by_a_closing_server(scheme: str, tmp_pa
 
 async def test_client_that_is_late_with_its_set_up_is_rejected(tmp_path: Path) -> None:
     seen: list[bytes] = []
-    server = await penstock.serve(service_of(b"old", seen), place_of("tcp", tmp_path))
+    server = await weirpool.serve(service_of(b"old", seen), place_of("tcp", tmp_path))
     client = connected(server.urls[0])
     await until(lambda: any(arrival._link is not None for arrival in server._arrivals))
     closing = asyncio.create_task(server.close())
@@ -87,7 +87,7 @@ async def test_client_that_is_late_with_its_set_up_is_rejected(tmp_path: Path) -
 
 
 async def test_silent_client_does_not_delay_a_close_without_grace(tmp_path: Path) -> None:
-    server = await penstock.serve(service_of(b"old", []), place_of("tcp", tmp_path))
+    server = await weirpool.serve(service_of(b"old", []), place_of("tcp", tmp_path))
     with connected(server.urls[0]):
         await until(lambda: any(arrival._link is not None for arrival in server._arrivals))
         await server.close(0)
@@ -96,14 +96,14 @@ async def test_silent_client_does_not_delay_a_close_without_grace(tmp_path: Path
 async def test_call_that_a_closing_server_did_not_accept_reaches_its_successor(tmp_path: Path) -> None:
     seen: list[bytes] = []
     url = place_of("unix", tmp_path)
-    server = await penstock.serve(service_of(b"old", seen), url)
+    server = await weirpool.serve(service_of(b"old", seen), url)
     policy = Reconnect(first_delay=0.0, longest_delay=0.0)
     closing = asyncio.create_task(server.close())
-    peer = await penstock.connect(url, reconnect=policy)
+    peer = await weirpool.connect(url, reconnect=policy)
     try:
         call = asyncio.create_task(peer.call("name"))
         await closing
-        async with penstock.serve(service_of(b"new", seen), url):
+        async with weirpool.serve(service_of(b"new", seen), url):
             assert (await call).data == b"new"
             assert seen == [b"new"]
     finally:
@@ -111,7 +111,7 @@ async def test_call_that_a_closing_server_did_not_accept_reaches_its_successor(t
 
 
 async def test_call_of_a_plain_peer_gets_the_rejection(tmp_path: Path) -> None:
-    server = await penstock.serve(service_of(b"old", []), place_of("unix", tmp_path))
+    server = await weirpool.serve(service_of(b"old", []), place_of("unix", tmp_path))
     peer_task = asyncio.create_task(_connect(server.urls[0]))
     closing = asyncio.create_task(server.close())
     peer = await peer_task
@@ -122,8 +122,8 @@ async def test_call_of_a_plain_peer_gets_the_rejection(tmp_path: Path) -> None:
     await peer.close()
 
 
-async def _connect(url: str) -> penstock.Peer:
-    return await penstock.connect(url)
+async def _connect(url: str) -> weirpool.Peer:
+    return await weirpool.connect(url)
 
 
 async def test_closing_server_serves_fires_and_waits_for_their_handlers() -> None:
@@ -145,8 +145,8 @@ async def test_closing_server_serves_fires_and_waits_for_their_handlers() -> Non
         await turns(5)
         ended.append(request.data)
 
-    server = await penstock.serve(service, "rsocket+memory://fires")
-    async with penstock.connect("rsocket+memory://fires") as peer:
+    server = await weirpool.serve(service, "rsocket+memory://fires")
+    async with weirpool.connect("rsocket+memory://fires") as peer:
         call = asyncio.ensure_future(peer.call("hold"))
         await held.wait()
         closing = asyncio.ensure_future(server.close())
@@ -169,9 +169,9 @@ async def test_requests_that_have_arrived_are_begun_before_a_server_closes(leave
         time.sleep(0.005)
         seen.append(request.data)
 
-    server = penstock.serve(service, "rsocket+tcp://127.0.0.1:0")
+    server = weirpool.serve(service, "rsocket+tcp://127.0.0.1:0")
     async with server:
-        async with penstock.connect(server.urls[0]) as peer:
+        async with weirpool.connect(server.urls[0]) as peer:
             for number in range(100):
                 await peer.fire("log", b"%d" % number)
             if not leaves:
@@ -188,8 +188,8 @@ async def test_requests_that_are_not_decoded_in_time_are_reported(caplog: pytest
         time.sleep(0.005)
         seen.append(request)
 
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0", settings=Settings(close_grace=0.05)) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0", settings=Settings(close_grace=0.05)) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             for _ in range(200):
                 await peer.fire("log")
             await until(lambda: bool(seen))

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Service, Settings, Setup, SetupRejected
-from penstock import transports as links
-from penstock.transports import Link
-from penstock.urls import parse_url
-from penstock.wire.rsocket.dump import read_frames
+import weirpool
 from tests.rsocket.first_frames import EARLIEST, FOREIGN, LATER, LIMIT, First
 from tests.transports.every import PLACES, Place, make_place
+from weirpool import Service, Settings, Setup, SetupRejected
+from weirpool import transports as links
+from weirpool.transports import Link
+from weirpool.urls import parse_url
+from weirpool.wire.rsocket.dump import read_frames
 
 SHARED = ("tcp", "tls", "unix")
-RECONNECT = penstock.Reconnect()
+RECONNECT = weirpool.Reconnect()
 SETTINGS = Settings(max_setup_frame_bytes=LIMIT, max_refusals_per_address=0)
 
 
@@ -69,7 +69,7 @@ async def test_each_first_frame_is_answered(tmp_path: Path, protocol: str, trans
     place = make_place(transport, protocol, tmp_path)
     dialect, frames = (protocol, EARLIEST) if protocol.endswith("0.0") else ("rsocket-1.0", LATER)
     width = 4 if protocol.endswith("0.0") and transport not in ("ws", "wss") else 3
-    async with penstock.serve(Service(), place.url, settings=SETTINGS, ssl=place.server) as server:
+    async with weirpool.serve(Service(), place.url, settings=SETTINGS, ssl=place.server) as server:
         wrong: dict[str, object] = {}
 
         async def check(first: First) -> None:
@@ -92,7 +92,7 @@ async def test_each_first_frame_is_answered(tmp_path: Path, protocol: str, trans
 @pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams"])
 async def test_other_protocols_are_not_answered(tmp_path: Path, protocol: str, transport: str) -> None:
     place = make_place(transport, protocol, tmp_path)
-    async with penstock.serve(
+    async with weirpool.serve(
         Service(), place.url, settings=Settings(max_refusals_per_address=0), ssl=place.server
     ) as server:
         assert [await answer(place, server.urls[0], data) for data in FOREIGN] == [b""] * len(FOREIGN)
@@ -105,8 +105,8 @@ async def test_acceptor_that_is_late_rejects_the_set_up(protocol: str) -> None:
         await asyncio.get_running_loop().create_future()
 
     settings = Settings(acceptor_timeout=0.01)
-    async with penstock.serve(Service(), f"{protocol}+tcp://127.0.0.1:0", acceptor=hang, settings=settings) as server:
-        peer = penstock.connect(server.urls[0], reconnect=False)
+    async with weirpool.serve(Service(), f"{protocol}+tcp://127.0.0.1:0", acceptor=hang, settings=settings) as server:
+        peer = weirpool.connect(server.urls[0], reconnect=False)
         with pytest.raises(SetupRejected, match=r"the acceptor took longer than acceptor_timeout \(0.01 s\)") as caught:
             async with peer as connected:
                 await connected.call("x", b"")
@@ -125,8 +125,8 @@ async def test_client_tries_again_after_a_late_acceptor() -> None:
             await asyncio.get_running_loop().create_future()
 
     settings = Settings(acceptor_timeout=0.01)
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0", acceptor=late_once, settings=settings) as server:
-        async with penstock.connect(server.urls[0], reconnect=RECONNECT) as peer:
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0", acceptor=late_once, settings=settings) as server:
+        async with weirpool.connect(server.urls[0], reconnect=RECONNECT) as peer:
             with pytest.raises(SetupRejected, match="acceptor_timeout"):
                 await peer.call("echo", b"hi")
             assert (await peer.call("echo", b"hi")).data == b"hi"

@@ -25,13 +25,13 @@ PROGRAM = """
         assert child.exitcode == 0
 
     async def main(forking):
-        async with penstock.serve(service_of(Watch()), {url!r}) as server:
-            async with penstock.connect(server.urls[0]) as peer:
+        async with weirpool.serve(service_of(Watch()), {url!r}) as server:
+            async with weirpool.connect(server.urls[0]) as peer:
                 assert (await peer.call("echo", b"before")).data == b"before"
                 await forking()
                 async with asyncio.timeout(30):
                     print((await peer.call("echo", b"the same connection")).data.decode())
-                    async with penstock.connect(server.urls[0]) as another:
+                    async with weirpool.connect(server.urls[0]) as another:
                         print((await another.call("echo", b"another one")).data.decode())
 
     async def within():

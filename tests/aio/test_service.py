@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Kind, LocalError, Payload, Service
+from weirpool import Kind, LocalError, Payload, Service
 
 
 def test_routes_are_listed_by_kind() -> None:

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-import penstock
-from penstock import Items, LocalError, Payload, Service, Settings, current_connection
-from penstock.urls import fitting
+import weirpool
+from weirpool import Items, LocalError, Payload, Service, Settings, current_connection
+from weirpool.urls import fitting
 
 PLACES = ("rsocket+memory://current", "river+memory://current")
 
@@ -45,22 +45,22 @@ def service() -> Service:
     return made
 
 
-async def said(peer: penstock.Peer, route: str) -> set[bytes]:
+async def said(peer: weirpool.Peer, route: str) -> set[bytes]:
     async with peer.stream(route) as items:
         return {item.data async for item in items}
 
 
 @pytest.mark.parametrize("url", PLACES)
 async def test_handlers_of_all_kinds_know_their_connection(url: str) -> None:
-    def accept(setup: penstock.Setup) -> penstock.Admitted:
-        return penstock.Admitted(setup.payload.data.decode().strip('"'))
+    def accept(setup: weirpool.Setup) -> weirpool.Admitted:
+        return weirpool.Admitted(setup.payload.data.decode().strip('"'))
 
     offered = service()
     settings = fitting(Settings(credit=16, max_credit=16, max_unacked=64), url)
-    async with penstock.serve(offered, url, acceptor=accept, settings=settings):
+    async with weirpool.serve(offered, url, acceptor=accept, settings=settings):
         async with (
-            penstock.connect(url, setup=b'"ann"', settings=settings) as ann,
-            penstock.connect(url, setup=b'"bob"', settings=settings) as bob,
+            weirpool.connect(url, setup=b'"ann"', settings=settings) as ann,
+            weirpool.connect(url, setup=b'"bob"', settings=settings) as bob,
         ):
             for peer, name in ((ann, b'"ann"'), (bob, b'"bob"')):
                 assert (await peer.call("who.plain")).data == name
@@ -90,8 +90,8 @@ async def test_current_connection_needs_nothing_installed(url: str) -> None:
             yield b'"%d"' % current_connection().is_client
 
     settings = fitting(Settings(credit=16, max_credit=16, max_unacked=64), url)
-    async with penstock.serve(made, url, settings=settings) as server:
-        async with penstock.connect(url, setup=b'"me"', settings=settings) as peer:
+    async with weirpool.serve(made, url, settings=settings) as server:
+        async with weirpool.connect(url, setup=b'"me"', settings=settings) as peer:
             protocol = url.partition("+")[0].encode()
             assert (await peer.call("where.plain")).data == b'"%s"' % protocol
             assert (await peer.call("where.later")).data == b'"4"'

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from penstock import Connection
-from penstock.aio.shares import Shares, client_of
-from penstock.errors import Rejected
 from tests.waiting import turns
+from weirpool import Connection
+from weirpool.aio.shares import Shares, client_of
+from weirpool.errors import Rejected
 
 
 def test_clients_are_those_that_limits_count() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.aio.loop import new_event_loop
-from penstock.aio.signals import STOPPING, handled, stop_signal
 from tests.waiting import until
+from weirpool.aio.loop import new_event_loop
+from weirpool.aio.signals import STOPPING, handled, stop_signal
 
 LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, new_event_loop])
 Loop = Callable[[], asyncio.AbstractEventLoop]

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pyarrow as pa
 import pytest
 
-from penstock import LocalError, Payload, PayloadRun
-from penstock.aio.sources import check_source, many_of
+from weirpool import LocalError, Payload, PayloadRun
+from weirpool.aio.sources import check_source, many_of
 
 
 async def numbers() -> AsyncIterator[bytes]:

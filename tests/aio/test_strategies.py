@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from penstock import LocalError
-from penstock.aio.strategies import Failures, LeastLoaded, PeakEwma, RoundRobin, Strategy, strategy_named
+from weirpool import LocalError
+from weirpool.aio.strategies import Failures, LeastLoaded, PeakEwma, RoundRobin, Strategy, strategy_named
 
 
 @dataclass

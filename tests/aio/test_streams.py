@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-import penstock
-from penstock import ConnectError, Kind, LocalError, MetadataPush, Payload, Settings, UnsupportedKind
-from penstock.aio.connectors import Connector
-from penstock.aio.driver import Driver
-from penstock.aio.holds import GATHER
-from penstock.aio.streams import Stream, StreamRequest
+import weirpool
 from tests.aio.serving import world
 from tests.waiting import turns
+from weirpool import ConnectError, Kind, LocalError, MetadataPush, Payload, Settings, UnsupportedKind
+from weirpool.aio.connectors import Connector
+from weirpool.aio.driver import Driver
+from weirpool.aio.holds import GATHER
+from weirpool.aio.streams import Stream, StreamRequest
 
 
 async def test_the_producer_is_never_ahead_of_credit() -> None:
@@ -47,15 +47,15 @@ async def test_manual_stream_waits_for_grant() -> None:
 
 
 async def test_manual_channel_waits_for_grant() -> None:
-    service, made = penstock.Service(), [0]
+    service, made = weirpool.Service(), [0]
 
     @service.channel("numbers")
-    def numbers(request: Payload, items: penstock.Items) -> Iterator[bytes]:
+    def numbers(request: Payload, items: weirpool.Items) -> Iterator[bytes]:
         while True:
             made[0] += 1
             yield b"%d" % made[0]
 
-    async with penstock.serve(service, "rsocket+memory://manual"), penstock.connect("rsocket+memory://manual") as peer:
+    async with weirpool.serve(service, "rsocket+memory://manual"), weirpool.connect("rsocket+memory://manual") as peer:
         async with peer.channel("numbers", b"", [], credit=3, manual=True) as stream:
             items = aiter(stream)
             for expected in (3, 5):
@@ -70,14 +70,14 @@ async def test_manual_channel_waits_for_grant() -> None:
 @pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2", "river"])
 async def test_a_window_of_one_item_carries_an_upload(protocol: str) -> None:
     """The request, which is the first item in some protocols, must not use it up."""
-    service = penstock.Service()
+    service = weirpool.Service()
 
     @service.upload("t.count")
-    async def count(request: Payload, items: penstock.Items) -> bytes:
+    async def count(request: Payload, items: weirpool.Items) -> bytes:
         return b"%d" % len([item async for item in items])
 
     url = f"{protocol}+memory://one"
-    async with penstock.serve(service, url, settings=Settings(credit=1)), penstock.connect(url) as peer:
+    async with weirpool.serve(service, url, settings=Settings(credit=1)), weirpool.connect(url) as peer:
         assert (await peer.upload("t.count", b"0", [b"1", b"2", b"3"])).data == b"3"
 
 
@@ -114,7 +114,7 @@ async def test_failing_stream_yields_its_items_first() -> None:
 class Late(Connector):
     """A connector that has no driver before it is awaited."""
 
-    def __init__(self, peer: penstock.Peer, *errors: Exception) -> None:
+    def __init__(self, peer: weirpool.Peer, *errors: Exception) -> None:
         super().__init__(Settings())
         self.peer = peer
         self.errors = list(errors)
@@ -153,9 +153,9 @@ def test_a_stream_checks_its_credit_at_once() -> None:
         Stream(Connector(Settings()), StreamRequest(Kind.STREAM, "count", Payload(), credit=0))
 
 
-def old_service(told: list[object], reached: asyncio.Event) -> penstock.Service:
+def old_service(told: list[object], reached: asyncio.Event) -> weirpool.Service:
     """Features of ReactiveSocket 0.0 and 0.2 only."""
-    service = penstock.Service()
+    service = weirpool.Service()
 
     @service.stream("pushes")
     def pushes(request: Payload) -> Iterator[bytes | MetadataPush]:
@@ -193,7 +193,7 @@ def old_service(told: list[object], reached: asyncio.Event) -> penstock.Service:
 @pytest.mark.parametrize("credit", [1, 2, 100])
 async def test_pushed_metadata_is_delivered_in_order(route: str, credit: int) -> None:
     place = "reactivesocket-0.0+memory://old"
-    async with penstock.serve(old_service([], asyncio.Event()), place), penstock.connect(place) as peer:
+    async with weirpool.serve(old_service([], asyncio.Event()), place), weirpool.connect(place) as peer:
         seen: list[bytes] = []
 
         def pushed(metadata: bytes) -> None:
@@ -208,7 +208,7 @@ async def test_pushed_metadata_is_delivered_in_order(route: str, credit: int) ->
 
 async def test_batches_end_where_metadata_was_pushed() -> None:
     place = "reactivesocket-0.0+memory://old"
-    async with penstock.serve(old_service([], asyncio.Event()), place), penstock.connect(place) as peer:
+    async with weirpool.serve(old_service([], asyncio.Event()), place), weirpool.connect(place) as peer:
         seen: list[object] = []
         async with peer.stream("pushes", on_push=seen.append) as items:
             async for batch in items.batches():
@@ -220,7 +220,7 @@ async def test_stream_receives_pushed_metadata_when_supported() -> None:
     told: list[object] = []
     reached = asyncio.Event()
     place = "reactivesocket-0.0+memory://old"
-    async with penstock.serve(old_service(told, reached), place), penstock.connect(place) as peer:
+    async with weirpool.serve(old_service(told, reached), place), weirpool.connect(place) as peer:
         async with peer.stream("endless", credit=1) as items:
             items.push(b"for this stream")
             await reached.wait()
@@ -238,7 +238,7 @@ async def test_cancel_carries_metadata_when_supported(protocol: str) -> None:
     told: list[object] = []
     reached = asyncio.Event()
     place = f"{protocol}+memory://old"
-    async with penstock.serve(old_service(told, reached), place), penstock.connect(place) as peer:
+    async with weirpool.serve(old_service(told, reached), place), weirpool.connect(place) as peer:
         async with peer.stream("endless", credit=2) as items:
             assert (await anext(aiter(items))).data == b"x"
             items.cancel(b"enough")

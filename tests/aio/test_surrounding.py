@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-import penstock
-from penstock import Payload, Service
-from penstock.aio.surrounding import surround, surrounding_of
+import weirpool
+from weirpool import Payload, Service
+from weirpool.aio.surrounding import surround, surrounding_of
 
 
 class Order(msgspec.Struct):
@@ -43,13 +43,13 @@ async def test_typed_handlers_are_surrounded_by_what_sees_payloads() -> None:
     assert made.__name__ == "handle"
     service.call("typed")(made)
     service.call("raw")(surround(raw, around))
-    settings = penstock.Settings(data_mime="application/json")
+    settings = weirpool.Settings(data_mime="application/json")
     skip = [("application/octet-stream", b"skip")]
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
-        async with penstock.connect(server.urls[0], settings=settings) as peer:
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+        async with weirpool.connect(server.urls[0], settings=settings) as peer:
             assert (await peer.call("typed", b'{"id": 1}')).data == b'{"id":5}'
             assert (await peer.call("raw", b"some ")).data == b"some more"
-            metadata = penstock.Metadata("typed", entries=skip).encode()
+            metadata = weirpool.Metadata("typed", entries=skip).encode()
             assert (await peer.call("", b'{"id": 1}', metadata=metadata)).data == b"null"
-            metadata = penstock.Metadata("raw", entries=skip).encode()
+            metadata = weirpool.Metadata("raw", entries=skip).encode()
             assert (await peer.call("", b"some", metadata=metadata)).data == b""

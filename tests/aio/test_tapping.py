@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock import (
+from tests.aio.taps import Notes
+from weirpool import (
     Canceled,
     Connection,
     Kind,
@@ -20,12 +21,11 @@ from penstock import (
     Tap,
     events,
 )
-from penstock.aio import tapping
-from penstock.aio.tapping import OBSERVED, TappedSession, cause_of, outcome_of
-from penstock.events import Closed, Completed, Established, Failed, ItemReceived, Requested, RunReceived
-from penstock.rsocket.session import RSocketSession
-from penstock.session import Session
-from tests.aio.taps import Notes
+from weirpool.aio import tapping
+from weirpool.aio.tapping import OBSERVED, TappedSession, cause_of, outcome_of
+from weirpool.events import Closed, Completed, Established, Failed, ItemReceived, Requested, RunReceived
+from weirpool.rsocket.session import RSocketSession
+from weirpool.session import Session
 
 
 class Scripted:

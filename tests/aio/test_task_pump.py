@@ -68,7 +68,7 @@ async def test_source_is_told_the_demand(build: Build) -> None:
 
 
 async def test_async_batches_are_split_by_credit(build: Build) -> None:
-    payload = build.module("penstock.payload")
+    payload = build.module("weirpool.payload")
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     run = payload.PayloadRun.of([payload.Payload(data) for data in numbers(1, 6)])
     half = begin(build, exchanges, AsyncSource(b"0", run, b"6"), 2)
@@ -94,7 +94,7 @@ async def test_source_that_never_waits_yields_to_others(build: Build) -> None:
         before = source.taken
         await turns(1)
         waits += 1
-        assert source.taken - before <= build.module("penstock.aio.scheduler").QUANTUM // width + 1
+        assert source.taken - before <= build.module("weirpool.aio.scheduler").QUANTUM // width + 1
     assert waits >= 10
 
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from penstock.aio.threads import in_thread
+from weirpool.aio.threads import in_thread
 
 
 async def test_result_and_errors_are_those_of_the_function() -> None:

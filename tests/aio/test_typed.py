@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.waiting import until
+from weirpool import (
     ApplicationError,
     Connection,
     Invalid,
@@ -25,9 +26,8 @@ from penstock import (
     Settings,
     TypedError,
 )  # fmt: skip
-from penstock.aio.intercept import bound
-from penstock.aio.service import Handler
-from tests.waiting import until
+from weirpool.aio.intercept import bound
+from weirpool.aio.service import Handler
 
 URL = "rsocket+memory://typed"
 
@@ -124,8 +124,8 @@ def make_service(seen: list[object]) -> Service:
 
 
 @asynccontextmanager
-async def asking(service: Service, mime: str = "application/json") -> AsyncIterator[penstock.Peer]:
-    async with penstock.serve(service, URL), penstock.connect(URL, settings=Settings(data_mime=mime)) as peer:
+async def asking(service: Service, mime: str = "application/json") -> AsyncIterator[weirpool.Peer]:
+    async with weirpool.serve(service, URL), weirpool.connect(URL, settings=Settings(data_mime=mime)) as peer:
         yield peer
 
 

@@ -11,8 +11,8 @@ import msgspec
 import pydantic
 import pytest
 
-from penstock import ApplicationError, Canceled, Invalid, Peer, Rejected, Service, TypedError, typed
 from tests.aio.protocols import PROTOCOLS, RIVER, serving
+from weirpool import ApplicationError, Canceled, Invalid, Peer, Rejected, Service, TypedError, typed
 
 
 class Symbol(msgspec.Struct):

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 from examples import interop
 
-import penstock
-from penstock import (
+import weirpool
+from tests.aio.test_typed import Quote, Symbol, Unknown, make_service
+from weirpool import (
     ApplicationError,
     Balancer,
     Invalid,
@@ -24,7 +25,6 @@ from penstock import (
     TypedError,
     typed,
 )
-from tests.aio.test_typed import Quote, Symbol, Unknown, make_service
 
 URL = "rsocket+memory://typed-peer"
 JSON = Settings(data_mime="application/json")
@@ -34,18 +34,18 @@ ACME = Symbol("ACME")
 @asynccontextmanager
 async def asking(seen: list[object] | None = None, mime: str = "application/json") -> AsyncIterator[Peer]:
     settings = Settings(data_mime=mime)
-    async with penstock.serve(make_service([] if seen is None else seen), URL):
-        async with penstock.connect(URL, settings=settings) as peer:
+    async with weirpool.serve(make_service([] if seen is None else seen), URL):
+        async with weirpool.connect(URL, settings=settings) as peer:
             yield peer
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 async def test_river_codec_selects_the_format(codec: str) -> None:
     url = f"river+memory://typed-peer?codec={codec}"
-    async with penstock.serve(interop.service, url), penstock.connect(url) as peer:
+    async with weirpool.serve(interop.service, url), weirpool.connect(url) as peer:
         asked, three = typed(peer), interop.Number(3)
         assert peer.data_mime == f"application/vnd.river+{codec}"
-        async with penstock.balance([url]) as balancer:
+        async with weirpool.balance([url]) as balancer:
             assert balancer.data_mime == peer.data_mime
         assert await asked.call("interop.echo", interop.Echo(b"\xff"), returns=interop.Echo) == interop.Echo(b"\xff")
         assert await asked.upload("interop.sum", three, [three, three], returns=interop.Number) == interop.Number(9)
@@ -122,7 +122,7 @@ async def test_errors_are_raised_as_their_class() -> None:
 
 
 async def test_errors_of_other_kinds_are_raised_as_their_class() -> None:
-    service = penstock.Service()
+    service = weirpool.Service()
 
     @service.stream("s", init=int)
     async def stream(number: int) -> AsyncIterator[int]:
@@ -133,7 +133,7 @@ async def test_errors_of_other_kinds_are_raised_as_their_class() -> None:
     async def upload(number: int, items: Any) -> int:
         raise Unknown("early", Symbol("x"))
 
-    async with penstock.serve(service, URL), penstock.connect(URL, settings=JSON) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL, settings=JSON) as peer:
         asked = typed(peer)
         async with asked.stream("s", 1, returns=int, errors=[Unknown]) as stream:
             items = aiter(stream)
@@ -166,12 +166,12 @@ async def test_every_peer_has_a_data_mime() -> None:
     async def through(request: Any, after: Any) -> Any:
         return await after(request)
 
-    async with penstock.serve(make_service([]), URL):
+    async with weirpool.serve(make_service([]), URL):
         for options in ({}, {"interceptors": [through]}, {"reconnect": Reconnect()}):
-            async with penstock.connect(URL, settings=JSON, **options) as peer:
+            async with weirpool.connect(URL, settings=JSON, **options) as peer:
                 assert await typed(peer).call("latest", ACME, returns=Quote) == Quote("ACME")
         balanced: Balancer
-        async with penstock.balance([URL], settings=JSON) as balanced:
+        async with weirpool.balance([URL], settings=JSON) as balanced:
             assert await typed(balanced).call("latest", ACME, returns=Quote) == Quote("ACME")
 
 
@@ -201,7 +201,7 @@ FOREIGN = {
     "application/json": b'\xef\xbb\xbf{"ts":1795810805447,"at":null,"more":"\\ud800"}',
 }
 """A tick as clients in other languages write it."""
-foreign = penstock.Service()
+foreign = weirpool.Service()
 
 
 @foreign.call("ticks.same")
@@ -227,7 +227,7 @@ async def test_handlers_and_clients_read_what_other_languages_write(mime: str) -
     url = "river+memory://foreign?codec=msgpack" if river else "rsocket+memory://foreign"
     settings = Settings() if river else Settings(data_mime=mime)
     item, tick = Payload(FOREIGN[mime]), Tick(1795810805447)
-    async with penstock.serve(foreign, url), penstock.connect(url, settings=settings) as peer:
+    async with weirpool.serve(foreign, url), weirpool.connect(url, settings=settings) as peer:
         assert await typed(peer).call("ticks.same", item, returns=Tick) == tick
         assert await typed(peer).call("ticks.last", item, returns=Tick) == tick
         async with typed(peer).channel("ticks.live", item, [item, item], returns=Tick) as ticks:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock import Items, Kind, LocalError, Payload, Service, typed
 from tests.aio.protocols import PROTOCOLS, WITH_ITEMS, serving
+from weirpool import Items, Kind, LocalError, Payload, Service, typed
 
 VALUE = {"a": [1, None, "x"]}
 

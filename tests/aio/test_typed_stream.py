@@ -9,8 +9,8 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-import penstock
-from penstock import LocalError, Mismatch, Service, Settings, TypedError, TypedPeer, typed
+import weirpool
+from weirpool import LocalError, Mismatch, Service, Settings, TypedError, TypedPeer, typed
 
 
 class Point(msgspec.Struct):
@@ -36,7 +36,7 @@ async def asking() -> AsyncIterator[TypedPeer]:
         raise Wrong("it is wrong")
 
     url, settings = "rsocket+memory://tables", Settings(data_mime="application/json")
-    async with penstock.serve(service, url), penstock.connect(url, settings=settings) as peer:
+    async with weirpool.serve(service, url), weirpool.connect(url, settings=settings) as peer:
         yield typed(peer)
 
 

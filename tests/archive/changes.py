@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.archive.parquet import footer_bytes
+from weirpool.archive.parquet import footer_bytes
 
 __all__ = ["OTHER_FILES", "Change", "changed_dictionaries", "changed_headers", "changed_rows"]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.archive import SealOptions, seal
-from penstock.archive.catalog import Catalog
-from penstock.archive.stores import journal_store
-from penstock.errors import JournalError
-from penstock.journal import Journal, JournalWriter, LogReader
-from penstock.journal.layout import log_folder
-from penstock.objects import Store, open_store
 from tests.journal.logs import SOURCE, append
+from weirpool.archive import SealOptions, seal
+from weirpool.archive.catalog import Catalog
+from weirpool.archive.stores import journal_store
+from weirpool.errors import JournalError
+from weirpool.journal import Journal, JournalWriter, LogReader
+from weirpool.journal.layout import log_folder
+from weirpool.objects import Store, open_store
 
 __all__ = ["SMALL", "broken", "catalog", "fill", "glob_positions", "positions", "seal_all"]
 

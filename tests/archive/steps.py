@@ -8,8 +8,8 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 from unittest import mock
 
-from penstock.archive import sealing
-from penstock.objects import Store
+from weirpool.archive import sealing
+from weirpool.objects import Store
 
 __all__ = ["Crash", "Steps", "StoppingStore"]
 

@@ -7,15 +7,15 @@ from threading import Barrier
 
 import pytest
 
-from penstock.archive import catalog as catalogs
-from penstock.archive import manifest as manifests
-from penstock.archive.catalog import Catalog
-from penstock.archive.manifest import Manifest
-from penstock.errors import JournalCorrupt
-from penstock.journal.gaps import Gap
-from penstock.objects import Store, open_store
 from tests.archive.test_manifest import UUID, entry
 from tests.objects.stores import numbers
+from weirpool.archive import catalog as catalogs
+from weirpool.archive import manifest as manifests
+from weirpool.archive.catalog import Catalog
+from weirpool.archive.manifest import Manifest
+from weirpool.errors import JournalCorrupt
+from weirpool.journal.gaps import Gap
+from weirpool.objects import Store, open_store
 
 
 @pytest.fixture

@@ -7,17 +7,17 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from penstock.archive import SealOptions, parquet
-from penstock.archive.catalog import Catalog
-from penstock.archive.cold import ColdFiles
-from penstock.archive.footer import RowGroup, row_groups
-from penstock.archive.manifest import Segment
-from penstock.errors import JournalCorrupt
-from penstock.journal import Journal
-from penstock.objects import Store, open_store
 from tests.archive.logs import catalog, fill, positions, seal_all
 from tests.journal.logs import SOURCE, flip
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions, parquet
+from weirpool.archive.catalog import Catalog
+from weirpool.archive.cold import ColdFiles
+from weirpool.archive.footer import RowGroup, row_groups
+from weirpool.archive.manifest import Segment
+from weirpool.errors import JournalCorrupt
+from weirpool.journal import Journal
+from weirpool.objects import Store, open_store
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +119,7 @@ def test_rows_of_other_segments_are_not_taken_for_these(tmp_path: Path) -> None:
 
 
 def test_files_that_are_open_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.archive.cold.MAX_OPEN", 2)
+    monkeypatch.setattr("weirpool.archive.cold.MAX_OPEN", 2)
     fill(tmp_path, *[5] * 6)
     seal_all(tmp_path)
     reader = Journal(tmp_path).reader(SOURCE)
@@ -152,6 +152,6 @@ def test_columns_outside_of_the_file_are_damage(tmp_path: Path, monkeypatch: pyt
     found, segment = sealed(tmp_path)
     # As if the file ended before its columns do.
     for limit in (0, 4, segment.size // 4):
-        monkeypatch.setattr("penstock.archive.file.row_groups", partial(_until, limit))
+        monkeypatch.setattr("weirpool.archive.file.row_groups", partial(_until, limit))
         with pytest.raises(JournalCorrupt, match="a column is outside of the file"):
             read(found, segment, 0, 1)

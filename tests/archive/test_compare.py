@@ -3,11 +3,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from penstock.archive import SealOptions
-from penstock.archive.compare import compare_sealed
 from tests.archive.logs import fill, seal_all
 from tests.journal.logs import SOURCE
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions
+from weirpool.archive.compare import compare_sealed
 
 
 def copies(path: Path) -> tuple[Path, Path]:

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import SealOptions
-from penstock.archive.retire import retire
-from penstock.errors import JournalCorrupt, JournalMismatch
-from penstock.journal import Journal, JournalWriter
-from penstock.journal.layout import SEALED, log_folder
 from tests.archive.logs import SMALL, broken, fill, positions, seal_all
 from tests.archive.steps import Crash
 from tests.journal.logs import SOURCE, append, flip
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions
+from weirpool.archive.retire import retire
+from weirpool.errors import JournalCorrupt, JournalMismatch
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal.layout import SEALED, log_folder
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_a_copy_that_was_sealed_at_other_positions_is_refused(tmp_path: Path) ->
 
 
 def test_a_kill_at_every_step_is_made_up_for(one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.objects.folder import FolderStore
+    from weirpool.objects.folder import FolderStore
 
     for step in range(1, 20):
         two = tmp_path / f"two-{step}"

@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.archive.file import SealedFile
-from penstock.archive.manifest import Segment
-from penstock.errors import JournalCorrupt
 from tests.archive.logs import catalog, fill, seal_all
+from weirpool.archive.file import SealedFile
+from weirpool.archive.manifest import Segment
+from weirpool.errors import JournalCorrupt
 
 
 def sealed(path: Path) -> tuple[str, Segment]:

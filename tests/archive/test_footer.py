@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.archive import SealOptions, footer, seal, verify_sealed
-from penstock.archive.file import SealedFile
-from penstock.archive.footer import check_pages, row_groups
-from penstock.archive.manifest import Segment, checksum
-from penstock.archive.parquet import TAIL_BYTES, Origin, footer_bytes, origin_of, segment_of, write
-from penstock.errors import JournalCorrupt, JournalError, JournalMismatch
-from penstock.journal.format import SCHEMA
-from penstock.objects import open_store
 from tests.archive.logs import SMALL, catalog, fill, seal_all
 from tests.journal.logs import SOURCE
+from weirpool.archive import SealOptions, footer, seal, verify_sealed
+from weirpool.archive.file import SealedFile
+from weirpool.archive.footer import check_pages, row_groups
+from weirpool.archive.manifest import Segment, checksum
+from weirpool.archive.parquet import TAIL_BYTES, Origin, footer_bytes, origin_of, segment_of, write
+from weirpool.errors import JournalCorrupt, JournalError, JournalMismatch
+from weirpool.journal.format import SCHEMA
+from weirpool.objects import open_store
 
 COLUMNS = SCHEMA.names
 ORIGIN = Origin(log="log", first=0, end=3, head="0" * 64)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.archive import manifest as manifests
-from penstock.archive.manifest import GapFile, Manifest, Segment, decode, decode_page, encode, encode_page, folded
-from penstock.errors import JournalCorrupt
+from weirpool.archive import manifest as manifests
+from weirpool.archive.manifest import GapFile, Manifest, Segment, decode, decode_page, encode, encode_page, folded
+from weirpool.errors import JournalCorrupt
 
 UUID = "6a2f1a7e-0000-4000-8000-000000000000"
 
@@ -111,12 +111,12 @@ def test_values_out_of_range_are_refused(changes: dict[str, Any]) -> None:
     content = msgspec.to_builtins(made(entry(0, 10)))
     content["segments"][0] |= changes
     with pytest.raises(JournalCorrupt, match="is not a manifest"):
-        decode(json.dumps({"penstock": 1, **content, "checksum": "0" * 16}).encode(), "m")
+        decode(json.dumps({"weirpool": 1, **content, "checksum": "0" * 16}).encode(), "m")
 
 
 def test_a_newer_format_is_named() -> None:
-    with pytest.raises(JournalCorrupt, match=r"format 2.*update Penstock"):
-        decode(b'{"penstock": 2, "checksum": ""}', "m")
+    with pytest.raises(JournalCorrupt, match=r"format 2.*update Weirpool"):
+        decode(b'{"weirpool": 2, "checksum": ""}', "m")
 
 
 def test_what_is_too_long_is_not_parsed() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.archive import SealOptions
-from penstock.errors import LocalError
+from weirpool.archive import SealOptions
+from weirpool.errors import LocalError
 
 
 def test_the_defaults_keep_everything_in_the_folder() -> None:

@@ -7,9 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.archive.footer import row_groups
-from penstock.archive.manifest import checksum
-from penstock.archive.parquet import (
+from tests.archive.logs import fill
+from tests.journal.logs import SOURCE
+from weirpool.archive.footer import row_groups
+from weirpool.archive.manifest import checksum
+from weirpool.archive.parquet import (
     ROW_GROUP_ROWS,
     TAIL_BYTES,
     Origin,
@@ -21,12 +23,10 @@ from penstock.archive.parquet import (
     segment_of,
     write,
 )
-from penstock.errors import JournalCorrupt
-from penstock.journal import JournalReader
-from penstock.journal.format import SCHEMA
-from penstock.journal.gaps import Gap, decode
-from tests.archive.logs import fill
-from tests.journal.logs import SOURCE
+from weirpool.errors import JournalCorrupt
+from weirpool.journal import JournalReader
+from weirpool.journal.format import SCHEMA
+from weirpool.journal.gaps import Gap, decode
 
 ORIGIN = Origin(
     log="log", first=0, end=12, head="a" * 64, gaps=gap_text([Gap(3, datetime(2026, 1, 1, tzinfo=UTC), "x")])

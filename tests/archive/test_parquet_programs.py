@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from penstock.journal.format import SCHEMA
 from tests.archive.logs import fill, seal_all
 from tests.journal.logs import SOURCE
+from weirpool.journal.format import SCHEMA
 
 FILES = "source=*/*.parquet"
 ROWS = 40

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from penstock.archive import ranges
-from penstock.archive.ranges import RangeFile
-from penstock.errors import JournalCorrupt
-from penstock.objects import open_store
 from tests.objects.stores import numbers
+from weirpool.archive import ranges
+from weirpool.archive.ranges import RangeFile
+from weirpool.errors import JournalCorrupt
+from weirpool.objects import open_store
 
 CONTENT = bytes(range(100))
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import ArchiveReader, SealOptions, parquet, seal, sealedlog
-from penstock.errors import DataLost, JournalCorrupt, JournalMismatch, JournalMissing, LocalError
-from penstock.journal import Journal, JournalReader
-from penstock.journal.layout import bytes_between
-from penstock.objects import open_store
 from tests.archive.logs import SMALL, fill, positions, seal_all
 from tests.journal.logs import SOURCE
 from tests.objects.stores import CREDENTIALS, new_uri, numbers, s3_server
+from weirpool.archive import ArchiveReader, SealOptions, parquet, seal, sealedlog
+from weirpool.errors import DataLost, JournalCorrupt, JournalMismatch, JournalMissing, LocalError
+from weirpool.journal import Journal, JournalReader
+from weirpool.journal.layout import bytes_between
+from weirpool.objects import open_store
 
 
 def both(path: Path, *, files: int = 2) -> ArchiveReader:
@@ -103,7 +103,7 @@ def test_refreshing_costs_no_look_into_the_store(tmp_path: Path, monkeypatch: py
     def fail(*arguments: object) -> None:
         raise AssertionError("the manifest was read")
 
-    monkeypatch.setattr("penstock.archive.catalog.Catalog.newest", fail)
+    monkeypatch.setattr("weirpool.archive.catalog.Catalog.newest", fail)
     fill(tmp_path, 10)
     reader.refresh()
     assert reader.end == 60 and positions(reader, 0, 60) == [*range(60)]

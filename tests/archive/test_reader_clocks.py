@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.archive import SealOptions, manifest, seal
-from penstock.journal import Journal
-from penstock.journal.since import first_since
 from tests.archive.logs import SMALL
 from tests.journal.clocks import NOON, STEPS, Step, times, write_at, wrong_starts
 from tests.journal.logs import SOURCE
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions, manifest, seal
+from weirpool.journal import Journal
+from weirpool.journal.since import first_since
 
 
 @settings(max_examples=60, deadline=None)

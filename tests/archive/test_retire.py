@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import SealOptions
-from penstock.archive.retire import retire
-from penstock.errors import DataLost
-from penstock.journal import Journal, JournalWriter
-from penstock.journal.layout import log_folder
-from penstock.journal.sealed import load_sealed
-from penstock.objects import open_store
 from tests.archive.logs import broken, catalog, fill, glob_positions, positions, seal_all
 from tests.archive.steps import Crash
 from tests.journal.logs import SOURCE, append
+from weirpool.archive import SealOptions
+from weirpool.archive.retire import retire
+from weirpool.errors import DataLost
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal.layout import log_folder
+from weirpool.journal.sealed import load_sealed
+from weirpool.objects import open_store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -103,7 +103,7 @@ def test_a_kill_between_manifest_and_files_leaves_nothing(tmp_path: Path, monkey
         raise Crash
 
     with monkeypatch.context() as patched:
-        patched.setattr("penstock.archive.retire._sweep", crash)
+        patched.setattr("weirpool.archive.retire._sweep", crash)
         with pytest.raises(Crash):
             retired(tmp_path, 3.5 * DAY, keep=0)
     assert positions(Journal(tmp_path).reader(SOURCE)) == [*range(12, 18)]
@@ -120,10 +120,10 @@ def test_a_log_that_is_not_sealed_has_no_history(tmp_path: Path) -> None:
 def test_pages_that_are_removed_meanwhile_are_rows_that_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.archive.manifest.MAX_SEGMENTS", 2)
-    monkeypatch.setattr("penstock.archive.manifest.PAGE_SEGMENTS", 2)
-    monkeypatch.setattr("penstock.archive.catalog.KEPT_VERSIONS", 1)
-    monkeypatch.setattr("penstock.archive.catalog._TIDY_EVERY", 1)
+    monkeypatch.setattr("weirpool.archive.manifest.MAX_SEGMENTS", 2)
+    monkeypatch.setattr("weirpool.archive.manifest.PAGE_SEGMENTS", 2)
+    monkeypatch.setattr("weirpool.archive.catalog.KEPT_VERSIONS", 1)
+    monkeypatch.setattr("weirpool.archive.catalog._TIDY_EVERY", 1)
     with JournalWriter.open(tmp_path, SOURCE, segment_bytes=1, fsync=False) as writer:
         for count in range(8):
             writer.append_gap(f"gap {count}")
@@ -155,7 +155,7 @@ def test_a_kill_before_the_record_is_made_up_for(tmp_path: Path, monkeypatch: py
         raise Crash
 
     with monkeypatch.context() as patched:
-        patched.setattr("penstock.archive.retire.record_sealed", crash)
+        patched.setattr("weirpool.archive.retire.record_sealed", crash)
         with pytest.raises(Crash):
             retired(tmp_path, 3.5 * DAY, keep=0)
     retired(tmp_path, 3.5 * DAY, keep=0)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive.sealedlog import SealedLog
-from penstock.archive.stores import journal_store
-from penstock.errors import JournalMissing
-from penstock.journal.layout import log_folder
-from penstock.journal.sealed import load_sealed
 from tests.archive.logs import fill, seal_all
 from tests.journal.logs import SOURCE
+from weirpool.archive.sealedlog import SealedLog
+from weirpool.archive.stores import journal_store
+from weirpool.errors import JournalMissing
+from weirpool.journal.layout import log_folder
+from weirpool.journal.sealed import load_sealed
 
 
 def sealed_log(path: Path) -> SealedLog:

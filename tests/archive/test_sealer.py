@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import Sealer, SealingThread, SealOptions
-from penstock.archive import sealer as sealers
-from penstock.archive.options import DEFAULT_MAX_AGE
-from penstock.journal import Journal, JournalWriter
 from tests.archive.logs import SMALL, fill, glob_positions, positions
 from tests.journal.logs import SOURCE, append, flip, segment
+from weirpool.archive import Sealer, SealingThread, SealOptions
+from weirpool.archive import sealer as sealers
+from weirpool.archive.options import DEFAULT_MAX_AGE
+from weirpool.journal import Journal, JournalWriter
 
 
 def second(path: Path, *counts: int) -> None:
@@ -97,7 +97,7 @@ def test_it_runs_beside_a_writer_until_it_is_stopped(tmp_path: Path) -> None:
         finally:
             thread.stop()
             thread.join(60)
-    assert "penstock-sealer" not in {each.name for each in threading.enumerate()} and sealer.failures == {}
+    assert "weirpool-sealer" not in {each.name for each in threading.enumerate()} and sealer.failures == {}
     sealer.step()
     assert len(list((tmp_path / "source=s").glob("*.arrows"))) == 1
 

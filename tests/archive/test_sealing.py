@@ -7,18 +7,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.archive import SealOptions, seal
-from penstock.archive.catalog import Catalog
-from penstock.archive.parquet import Origin, write
-from penstock.archive.sealing import due
-from penstock.errors import JournalCorrupt, JournalMismatch, JournalMissing, StoreError
-from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.layout import log_folder
-from penstock.journal.sealed import load_sealed, store_uri
-from penstock.objects import open_store
 from tests.archive.logs import SMALL, broken, catalog, fill, glob_positions, positions, seal_all
 from tests.journal.logs import SOURCE, append, flip, segment
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions, seal
+from weirpool.archive.catalog import Catalog
+from weirpool.archive.parquet import Origin, write
+from weirpool.archive.sealing import due
+from weirpool.errors import JournalCorrupt, JournalMismatch, JournalMissing, StoreError
+from weirpool.journal import Journal, JournalReader, JournalWriter
+from weirpool.journal.layout import log_folder
+from weirpool.journal.sealed import load_sealed, store_uri
+from weirpool.objects import open_store
 
 
 def memory() -> str:
@@ -208,7 +208,7 @@ def test_rows_that_were_accepted_as_lost_are_not_missed(tmp_path: Path) -> None:
 
 def test_a_file_that_differs_from_its_rows_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = fill(tmp_path, 3, 4)
-    monkeypatch.setattr("penstock.archive.sealing.same_rows", lambda file, groups: False)
+    monkeypatch.setattr("weirpool.archive.sealing.same_rows", lambda file, groups: False)
     with pytest.raises(JournalCorrupt, match="positions 0 to 2 differ"):
         seal_all(tmp_path)
     assert len(list(folder.glob("*.arrows"))) == 2 and not list(folder.glob("*.parquet"))
@@ -290,8 +290,8 @@ def test_a_store_without_conditional_writes_is_refused(tmp_path: Path) -> None:
 
 
 def test_large_rows_are_written_in_small_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.archive.parquet.ROW_GROUP_BYTES", 2_000)
-    monkeypatch.setattr("penstock.archive.parquet.ROW_GROUP_ROWS", 7)
+    monkeypatch.setattr("weirpool.archive.parquet.ROW_GROUP_BYTES", 2_000)
+    monkeypatch.setattr("weirpool.archive.parquet.ROW_GROUP_ROWS", 7)
     fill(tmp_path, 50, 10)
     seal_all(tmp_path)
     manifest = catalog(tmp_path).newest()

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import SealOptions, seal
-from penstock.errors import JournalError, StoreError
-from penstock.journal import Journal, JournalWriter
-from penstock.journal.layout import log_folder
-from penstock.journal.sealed import load_sealed
-from penstock.objects import open_store
 from tests.archive.logs import SMALL, broken, fill, glob_positions, positions, seal_all
 from tests.archive.steps import Crash, Steps
 from tests.disk.lying import LyingDisk, PowerCut
 from tests.journal.logs import SOURCE, append
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions, seal
+from weirpool.errors import JournalError, StoreError
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal.layout import log_folder
+from weirpool.journal.sealed import load_sealed
+from weirpool.objects import open_store
 
 END = 12
 COUNTS = (3, 4, 5)

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import SealOptions, seal
-from penstock.archive.retire import retire
-from penstock.errors import JournalMismatch, JournalMissing
-from penstock.journal import Journal, JournalReader
-from penstock.journal.sealed import load_sealed, store_uri
-from penstock.objects import open_store
-from penstock.objects import probe as probing
-from penstock.objects.ports import Data
-from penstock.objects.probe import ConditionIgnored
-from penstock.objects.remote import RemoteStore
 from tests.archive.logs import SMALL, broken, fill, positions, seal_all
 from tests.journal.logs import SOURCE
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions, seal
+from weirpool.archive.retire import retire
+from weirpool.errors import JournalMismatch, JournalMissing
+from weirpool.journal import Journal, JournalReader
+from weirpool.journal.sealed import load_sealed, store_uri
+from weirpool.objects import open_store
+from weirpool.objects import probe as probing
+from weirpool.objects.ports import Data
+from weirpool.objects.probe import ConditionIgnored
+from weirpool.objects.remote import RemoteStore
 
 
 def memory() -> SealOptions:

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import SealOptions
-from penstock.archive.snapshot import snapshot
-from penstock.errors import JournalCorrupt
-from penstock.objects import open_store
 from tests.archive.changes import OTHER_FILES, changed_rows
 from tests.archive.logs import fill, seal_all
 from tests.journal.logs import SOURCE
 from tests.objects.stores import CREDENTIALS, new_uri, numbers, s3_server
 from tests.serving.served import serving
+from weirpool.archive import SealOptions
+from weirpool.archive.snapshot import snapshot
+from weirpool.errors import JournalCorrupt
+from weirpool.objects import open_store
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.archive import SealOptions
-from penstock.archive.stores import is_elsewhere, journal_store
-from penstock.journal import Journal
 from tests.archive.logs import fill, seal_all
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions
+from weirpool.archive.stores import is_elsewhere, journal_store
+from weirpool.journal import Journal
 
 
 def test_sealed_segments_are_in_the_folder_unless_a_store_is_named(tmp_path: Path) -> None:
@@ -26,5 +26,5 @@ def test_a_store_is_elsewhere_unless_it_is_the_journal(tmp_path: Path) -> None:
 
 
 def test_a_log_in_a_store_has_rows_already() -> None:
-    # `penstock journal ls` asks every log, also those of a store whose URI only an object store understands.
+    # `weirpool journal ls` asks every log, also those of a store whose URI only an object store understands.
     assert not Journal("s3://lake/quotes?endpoint=http://127.0.0.1:1&region=eu").is_awaited("quotes")

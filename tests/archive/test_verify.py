@@ -5,14 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.archive import SealOptions, verify_sealed
-from penstock.archive.verify import add_sealed
-from penstock.errors import JournalMissing
-from penstock.journal.storage import LogFolder
-from penstock.journal.verify import verify
 from tests.archive.logs import catalog, fill, seal_all
 from tests.journal.logs import SOURCE, flip
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions, verify_sealed
+from weirpool.archive.verify import add_sealed
+from weirpool.errors import JournalMissing
+from weirpool.journal.storage import LogFolder
+from weirpool.journal.verify import verify
 
 
 def test_sound_files_have_no_problems(tmp_path: Path) -> None:

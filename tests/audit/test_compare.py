@@ -6,13 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.audit import compare as compare_module
-from penstock.audit import digest as digest_module
-from penstock.audit.compare import Audit, compare
-from penstock.audit.digest import Digests
-from penstock.audit.sent import Sent, State
-from penstock.journal import Journal, JournalReader, JournalWriter
 from tests.journal.logs import SOURCE, append, items
+from weirpool.audit import compare as compare_module
+from weirpool.audit import digest as digest_module
+from weirpool.audit.compare import Audit, compare
+from weirpool.audit.digest import Digests
+from weirpool.audit.sent import Sent, State
+from weirpool.journal import Journal, JournalReader, JournalWriter
 
 BLOCK = 4
 

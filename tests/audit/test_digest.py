@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.audit import digest as digest_module
-from penstock.audit.digest import BLOCK_ITEMS, Digests, digest_of
+from weirpool.audit import digest as digest_module
+from weirpool.audit.digest import BLOCK_ITEMS, Digests, digest_of
 
 Items = list[tuple[bytes, bytes | None]]
 

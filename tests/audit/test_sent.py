@@ -8,12 +8,12 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-import penstock
-from penstock import ApplicationError, LocalError, MetadataPush, Payload, PayloadRun, Service
-from penstock.audit import sent as sent_module
-from penstock.audit.digest import digest_of
-from penstock.audit.sent import ROUTE, Query, Sent, State, audited
-from penstock.schema.formats import format_of
+import weirpool
+from weirpool import ApplicationError, LocalError, MetadataPush, Payload, PayloadRun, Service
+from weirpool.audit import sent as sent_module
+from weirpool.audit.digest import digest_of
+from weirpool.audit.sent import ROUTE, Query, Sent, State, audited
+from weirpool.schema.formats import format_of
 
 COUNT = 5_000
 EXPECTED = [b"%d" % number for number in range(COUNT)]
@@ -38,13 +38,13 @@ def batches() -> Iterator[pa.RecordBatch]:
     yield pa.record_batch([pa.array(EXPECTED[10:], pa.binary())], ["data"])
 
 
-async def ask(peer: penstock.Peer, **query: str) -> list[Sent]:
+async def ask(peer: weirpool.Peer, **query: str) -> list[Sent]:
     mime = "" if format_of(peer.data_mime) else "application/json"
-    return await penstock.typed(peer, mime).call(ROUTE, Query(**query), returns=list[Sent])
+    return await weirpool.typed(peer, mime).call(ROUTE, Query(**query), returns=list[Sent])
 
 
-async def by_name(setup: penstock.Setup) -> penstock.Admitted:
-    return penstock.Admitted(principal=setup.payload.data.decode())
+async def by_name(setup: weirpool.Setup) -> weirpool.Admitted:
+    return weirpool.Admitted(principal=setup.payload.data.decode())
 
 
 def digests(values: list[bytes]) -> tuple[list[str], str]:
@@ -59,8 +59,8 @@ async def test_whatever_is_sent_has_the_same_digests(handler: Callable[[], Any])
     service = Service()
     service.stream("numbers")(lambda request: handler())
     async with (
-        penstock.serve(audited(service), "rsocket+tcp://127.0.0.1:0") as server,
-        penstock.connect(server.urls[0]) as peer,
+        weirpool.serve(audited(service), "rsocket+tcp://127.0.0.1:0") as server,
+        weirpool.connect(server.urls[0]) as peer,
     ):
         assert [item.data async for item in peer.stream("numbers")] == EXPECTED
         (found,) = await ask(peer, route="numbers")
@@ -78,7 +78,7 @@ async def test_other_protocols_are_audited(url: str) -> None:
     def numbers(request: Payload) -> list[bytes]:
         return [b"1"] * 10
 
-    async with penstock.serve(audited(service), url) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(audited(service), url) as server, weirpool.connect(server.urls[0]) as peer:
         sent = [item.data async for item in peer.stream("test.numbers", b"1")]
         (found,) = await ask(peer, route="test.numbers")
     assert (found.items, found.rest) == (10, digests(sent)[1])
@@ -89,8 +89,8 @@ async def test_items_are_digested_as_river_sends_them(item: bytes) -> None:
     service = Service()
     service.stream("test.items")(lambda request: [Payload(item), Payload(item)])
     async with (
-        penstock.serve(audited(service), "river+ws://127.0.0.1:0") as server,
-        penstock.connect(server.urls[0]) as peer,
+        weirpool.serve(audited(service), "river+ws://127.0.0.1:0") as server,
+        weirpool.connect(server.urls[0]) as peer,
     ):
         sent = [each.data async for each in peer.stream("test.items")]
         (found,) = await ask(peer, route="test.items")
@@ -101,8 +101,8 @@ async def test_only_what_the_peer_asked_for_counts() -> None:
     service = Service()
     service.stream("numbers")(lambda request: texts())
     async with (
-        penstock.serve(audited(service), "rsocket+tcp://127.0.0.1:0") as server,
-        penstock.connect(server.urls[0]) as peer,
+        weirpool.serve(audited(service), "rsocket+tcp://127.0.0.1:0") as server,
+        weirpool.connect(server.urls[0]) as peer,
     ):
         async with peer.stream("numbers", credit=10, manual=True) as stream:
             items = aiter(stream)
@@ -121,8 +121,8 @@ async def test_streams_are_told_apart_by_their_request() -> None:
     service.stream("numbers")(lambda request: [request.data])
     salted = hashlib.sha256(b"salt\0two").hexdigest()
     async with (
-        penstock.serve(audited(service), "rsocket+tcp://127.0.0.1:0") as server,
-        penstock.connect(server.urls[0]) as peer,
+        weirpool.serve(audited(service), "rsocket+tcp://127.0.0.1:0") as server,
+        weirpool.connect(server.urls[0]) as peer,
     ):
         for data in (b"one", b"two"):
             assert [item.data async for item in peer.stream("numbers", data)] == [data]
@@ -138,8 +138,8 @@ async def test_old_streams_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> Non
     for name in "ab":
         service.stream(name)(lambda request: [b"item"])
     async with (
-        penstock.serve(audited(service), "rsocket+tcp://127.0.0.1:0") as server,
-        penstock.connect(server.urls[0]) as peer,
+        weirpool.serve(audited(service), "rsocket+tcp://127.0.0.1:0") as server,
+        weirpool.connect(server.urls[0]) as peer,
     ):
         for route in ("a", "b", "b"):
             assert [item.data async for item in peer.stream(route)] == [b"item"]
@@ -153,10 +153,10 @@ async def test_a_client_makes_the_service_forget_no_streams_of_others(monkeypatc
     service = Service()
     service.stream("mine")(lambda request: [b"item"])
     service.stream("theirs")(lambda request: [b"item"])
-    async with penstock.serve(audited(service), "rsocket+tcp://127.0.0.1:0", acceptor=by_name) as server:
-        async with penstock.connect(server.urls[0], setup=b"honest") as honest:
+    async with weirpool.serve(audited(service), "rsocket+tcp://127.0.0.1:0", acceptor=by_name) as server:
+        async with weirpool.connect(server.urls[0], setup=b"honest") as honest:
             assert [item.data async for item in honest.stream("mine")] == [b"item"]
-            async with penstock.connect(server.urls[0], setup=b"greedy") as greedy:
+            async with weirpool.connect(server.urls[0], setup=b"greedy") as greedy:
                 for _ in range(10):
                     assert [item.data async for item in greedy.stream("theirs")] == [b"item"]
             assert len(await ask(honest, route="mine")) == 1
@@ -178,8 +178,8 @@ async def test_typed_streams_are_audited_as_they_travel() -> None:
         yield from range(request)
 
     async with (
-        penstock.serve(audited(service), "river+ws://127.0.0.1:0") as server,
-        penstock.connect(server.urls[0]) as peer,
+        weirpool.serve(audited(service), "river+ws://127.0.0.1:0") as server,
+        weirpool.connect(server.urls[0]) as peer,
     ):
         sent = [item.data async for item in peer.stream("test.numbers", msgspec.json.encode(5))]
         (found,) = await ask(peer, route="test.numbers")
@@ -188,8 +188,8 @@ async def test_typed_streams_are_audited_as_they_travel() -> None:
 
 async def test_other_requests_are_refused() -> None:
     async with (
-        penstock.serve(audited(Service()), "rsocket+tcp://127.0.0.1:0") as server,
-        penstock.connect(server.urls[0]) as peer,
+        weirpool.serve(audited(Service()), "rsocket+tcp://127.0.0.1:0") as server,
+        weirpool.connect(server.urls[0]) as peer,
     ):
         for data in (b"", b"{}", b"[" * 10_000, b'{"route": "a", "more": 1}'):
             with pytest.raises(ApplicationError, match="not a query"):

@@ -30,7 +30,7 @@ def measured(name: str, source: float, log: float, spark: float, seconds: float 
 
 
 def test_costs_are_medians_per_million_rows() -> None:
-    costs = Costs([measured("Penstock", 1.0, 0.5, 2.0), measured("Kafka", 6.0, 4.0, 2.0)], {"Kafka": "3"})
+    costs = Costs([measured("Weirpool", 1.0, 0.5, 2.0), measured("Kafka", 6.0, 4.0, 2.0)], {"Kafka": "3"})
     lines = costs.lines()
     assert lines["publisher or producer"] == [0.5, 3.0]
     assert lines["collector or broker"] == [0.25, 2.0]
@@ -41,14 +41,14 @@ def test_costs_are_medians_per_million_rows() -> None:
 
 
 def test_each_way_of_ours_is_compared_with_the_last_chain() -> None:
-    ours = [measured("Penstock", 1.0, 0.5, 2.0), measured("Penstock-columns", 0.2, 0.25, 2.0)]
+    ours = [measured("Weirpool", 1.0, 0.5, 2.0), measured("Weirpool-columns", 0.2, 0.25, 2.0)]
     shown = str(Costs([*ours, measured("Kafka", 6.0, 4.0, 2.0)], {})).splitlines()
-    assert shown[2].split() == ["Penstock", "Penstock-columns", "Kafka", "ratio"]
+    assert shown[2].split() == ["Weirpool", "Weirpool-columns", "Kafka", "ratio"]
     assert shown[3].split()[-7:] == ["0.50", "0.10", "3.00", "6.00", "x", "30.00", "x"]
 
 
 def test_table_of_each_step_shows_rates_and_processes() -> None:
-    costs = Costs([measured("Penstock", 1.0, 0.5, 2.0, 1.0), measured("Kafka", 6.0, 4.0, 2.0, 4.0)], {})
+    costs = Costs([measured("Weirpool", 1.0, 0.5, 2.0, 1.0), measured("Kafka", 6.0, 4.0, 2.0, 4.0)], {})
     publish, batch, _, live = costs.tables()
     assert live.rows[1].rate == 5e5
     assert (publish.rows[0].rate, publish.ratio(publish.rows[1])) == (2e6, 4.0)
@@ -92,9 +92,9 @@ def test_delays_are_from_events_to_their_commits(tmp_path: Path) -> None:
 
 
 def test_delays_are_shown_in_milliseconds() -> None:
-    table = Delays([Delay("Penstock", [0.3, 0.1, 0.2])])
-    assert str(table).splitlines()[-1].split() == ["Penstock", "200", "300", "300", "3"]
-    assert table.as_object()["rows"] == [{"name": "Penstock", "seconds": [0.3, 0.1, 0.2]}]
+    table = Delays([Delay("Weirpool", [0.3, 0.1, 0.2])])
+    assert str(table).splitlines()[-1].split() == ["Weirpool", "200", "300", "300", "3"]
+    assert table.as_object()["rows"] == [{"name": "Weirpool", "seconds": [0.3, 0.1, 0.2]}]
 
 
 def test_broker_listens_where_it_is_told() -> None:
@@ -125,7 +125,7 @@ def test_command_that_fails_ends_the_comparison(tmp_path: Path) -> None:
 
 
 def test_cold_commands_show_medians() -> None:
-    command = Command("penstock collect", [Start(2.0, cpu) for cpu in (1.0, 1.5, 9.0)], [0.25, 0.5, 9.0])
+    command = Command("weirpool collect", [Start(2.0, cpu) for cpu in (1.0, 1.5, 9.0)], [0.25, 0.5, 9.0])
     shown = str(Cold([command]))
-    assert shown.splitlines()[-1].split() == ["penstock", "collect", "1.50", "0.50", "2.00"]
+    assert shown.splitlines()[-1].split() == ["weirpool", "collect", "1.50", "0.50", "2.00"]
     assert json.loads(json.dumps(Cold([command]).as_object()))["rows"][0]["starts"][2]["cpu"] == 9.0

@@ -20,7 +20,7 @@ def git(repository: Path, *arguments: str) -> None:
 def repository(tmp_path: Path) -> Path:
     """A repository with two commits."""
     folder = tmp_path / "repository"
-    package = folder / "src" / "penstock"
+    package = folder / "src" / "weirpool"
     package.mkdir(parents=True)
     git(folder, "init")
     for text in ("ACCELERATED = False\n", "ACCELERATED = False  # newer\n"):
@@ -34,7 +34,7 @@ def test_revision_is_taken_out_as_it_was(repository: Path, tmp_path: Path) -> No
     cache = tmp_path / "cache"
     cache.mkdir()
     tree = revision("HEAD~1", cache, repository)
-    assert (tree.source / "penstock" / "__init__.py").read_text() == "ACCELERATED = False\n"
+    assert (tree.source / "weirpool" / "__init__.py").read_text() == "ACCELERATED = False\n"
     assert [path.name[:10] for path in cache.iterdir()] == [tree.name]
 
 
@@ -50,12 +50,12 @@ def test_revision_that_is_none_is_refused(repository: Path, tmp_path: Path) -> N
 
 
 def test_working_tree_is_copied_with_its_changes_and_times(repository: Path, tmp_path: Path) -> None:
-    init = repository / "src" / "penstock" / "__init__.py"
+    init = repository / "src" / "weirpool" / "__init__.py"
     assert " with changes" not in working(tmp_path / "clean", repository).name
     init.write_text("ACCELERATED = True\n")
     os.utime(init, (1, 1))
     tree = working(tmp_path / "changed", repository)
-    copy = tree.source / "penstock" / "__init__.py"
+    copy = tree.source / "weirpool" / "__init__.py"
     assert tree.name.endswith(" with changes")
     assert (copy.read_text(), copy.stat().st_mtime) == ("ACCELERATED = True\n", 1)
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import penstock
-from penstock import Payload
-from penstock.aio.handlers import Next, Request
-from penstock.bridging.anyroute import AnyRoute
-from penstock.kinds import ANY, Kind
+import weirpool
+from weirpool import Payload
+from weirpool.aio.handlers import Next, Request
+from weirpool.bridging.anyroute import AnyRoute
+from weirpool.kinds import ANY, Kind
 
 
 async def test_every_route_and_kind_is_answered() -> None:
@@ -21,13 +21,13 @@ async def test_every_route_and_kind_is_answered() -> None:
 
     service = AnyRoute(lambda route: Kind.CALL if route == "a.call" else ANY, answer)
     # River does not tell a call from a stream: an unknown route is a stream, or a channel if items may follow.
-    async with penstock.serve(service, "river+memory://any"), penstock.connect("river+memory://any") as peer:
+    async with weirpool.serve(service, "river+memory://any"), weirpool.connect("river+memory://any") as peer:
         expected = {"a.call": "CALL a.call", "a.b": "STREAM a.b"}
         for route, text in expected.items():
-            assert (await penstock.typed(peer).call(route)) == text
-        stream = penstock.typed(peer).channel("a.c", {}, [])
+            assert (await weirpool.typed(peer).call(route)) == text
+        stream = weirpool.typed(peer).channel("a.c", {}, [])
         assert [item async for item in stream] == ["CHANNEL a.c"]
-    async with penstock.serve(service, "rsocket+memory://any"), penstock.connect("rsocket+memory://any") as peer:
+    async with weirpool.serve(service, "rsocket+memory://any"), weirpool.connect("rsocket+memory://any") as peer:
         assert (await peer.call("x")).data == b"CALL x"
         assert [item.data async for item in peer.stream("y")] == [b"STREAM y"]
         assert [item.data async for item in peer.channel("z", b"", [])] == [b"CHANNEL z"]

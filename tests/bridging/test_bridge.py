@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.bridging.worlds import KINDS, PAIRS, World, bridged
+from tests.waiting import turns, until
+from weirpool import (
     ApplicationError,
     LocalError,
     Metadata,
@@ -18,11 +20,9 @@ from penstock import (
     TypedError,
     typed,
 )
-from penstock.bridging.bridge import bridge
-from penstock.bridging.counters import Counters
-from penstock.kinds import Kind
-from tests.bridging.worlds import KINDS, PAIRS, World, bridged
-from tests.waiting import turns, until
+from weirpool.bridging.bridge import bridge
+from weirpool.bridging.counters import Counters
+from weirpool.kinds import Kind
 
 pairs = pytest.mark.parametrize(("source", "target"), PAIRS)
 
@@ -100,9 +100,9 @@ async def test_typed_error_of_the_upstream_keeps_its_class_and_extras(source: st
     service = Service()
     service.call("t.find")(find)
     async with (
-        penstock.serve(service, f"{target}+memory://typed", settings=as_json(target)) as server,
+        weirpool.serve(service, f"{target}+memory://typed", settings=as_json(target)) as server,
         bridge(server.urls[0], f"{source}+memory://between", settings=as_json(source)) as between,
-        penstock.connect(between.urls[0], settings=as_json(source)) as peer,
+        weirpool.connect(between.urls[0], settings=as_json(source)) as peer,
     ):
         with pytest.raises(Missing, match="there is no such number") as caught:
             await typed(peer).call("t.find", 7, returns=int, errors=[Missing])
@@ -127,7 +127,7 @@ async def test_credit_of_the_client_is_the_credit_at_the_upstream(source: str, t
 
 @pairs
 async def test_slow_consumer_bounds_what_is_on_the_way(source: str, target: str) -> None:
-    settings = penstock.Settings(resume_bytes=200_000, max_held_bytes=100_000)
+    settings = weirpool.Settings(resume_bytes=200_000, max_held_bytes=100_000)
     # Without credit, a client and a bridge hold what was not requested, up to a limit.
     there, client = (settings if each == "river" else None for each in (target, source))
     async with bridged(source, target, client, to_settings=there) as world:
@@ -169,12 +169,12 @@ async def test_requests_of_a_lost_client_end_at_the_upstream(source: str, target
 @pairs
 async def test_upstream_that_is_down_is_an_error_and_found_again(source: str, target: str) -> None:
     to = f"{target}+memory://later"
-    async with bridge(to, f"{source}+memory://bridge") as between, penstock.connect(between.urls[0]) as peer:
+    async with bridge(to, f"{source}+memory://bridge") as between, weirpool.connect(between.urls[0]) as peer:
         with pytest.raises(ApplicationError, match="cannot be reached"):
             await peer.call("t.echo", b"1")
         service = Service()
         service.call("t.echo")(lambda request: request.data)
-        async with penstock.serve(service, to):
+        async with weirpool.serve(service, to):
             while True:
                 try:
                     assert (await peer.call("t.echo", b"2")).data == b"2"
@@ -204,7 +204,7 @@ async def test_lost_upstream_ends_open_requests_only(source: str, target: str) -
 
 
 async def test_composite_metadata_passes_unchanged() -> None:
-    sent = Metadata("t.echo", auth=penstock.Bearer("t0ken"), entries=[("x/shop", b"main")]).encode()
+    sent = Metadata("t.echo", auth=weirpool.Bearer("t0ken"), entries=[("x/shop", b"main")]).encode()
     async with bridged("rsocket", "rsocket") as world:
         await world.peer.call("", Payload(b"1", sent))
         assert world.upstream.seen[0].metadata == sent
@@ -212,7 +212,7 @@ async def test_composite_metadata_passes_unchanged() -> None:
 
 
 async def test_trace_is_translated() -> None:
-    trace = penstock.TraceContext(0x1234, 0x56, sampled=True, wide=True)
+    trace = weirpool.TraceContext(0x1234, 0x56, sampled=True, wide=True)
     async with bridged("rsocket", "river") as world:
         await world.peer.call("t.echo", b"1", metadata=Metadata(trace=trace))
         assert b"00000000000000000000000000001234-0000000000000056-01" in (world.upstream.seen[0].metadata or b"")
@@ -234,21 +234,21 @@ async def test_metadata_without_a_place_is_counted() -> None:
 async def test_setup_of_the_client_is_the_setup_of_its_upstream_connection() -> None:
     service, seen = Service(), []
 
-    def accept(setup: penstock.Setup) -> None:
+    def accept(setup: weirpool.Setup) -> None:
         seen.append((setup.payload.data, setup.data_mime))
         if setup.payload.data == b"mallory":
-            raise penstock.SetupRejected("go away")
+            raise weirpool.SetupRejected("go away")
 
     @service.call("x")
     def x(request: Payload) -> bytes:
         return b"y"
 
-    async with penstock.serve(service, "rsocket+memory://up", acceptor=accept):
+    async with weirpool.serve(service, "rsocket+memory://up", acceptor=accept):
         async with bridge("rsocket+memory://up", "rsocket+memory://bridge"):
-            settings = penstock.Settings(data_mime="application/json")
-            async with penstock.connect("rsocket+memory://bridge", setup=b"ann", settings=settings) as peer:
+            settings = weirpool.Settings(data_mime="application/json")
+            async with weirpool.connect("rsocket+memory://bridge", setup=b"ann", settings=settings) as peer:
                 assert (await peer.call("x")).data == b"y"
-            async with penstock.connect("rsocket+memory://bridge", setup=b"mallory") as peer:
+            async with weirpool.connect("rsocket+memory://bridge", setup=b"mallory") as peer:
                 with pytest.raises((ApplicationError, SessionError), match="go away"):
                     await peer.call("x")
     assert seen[0] == (b"ann", "application/json")
@@ -260,11 +260,11 @@ async def test_upstream_may_call_its_client() -> None:
 
     @theirs.call("ask")
     async def ask(request: Payload) -> bytes:
-        return (await penstock.current_connection().peer.call("who")).data  # type: ignore[no-any-return]
+        return (await weirpool.current_connection().peer.call("who")).data  # type: ignore[no-any-return]
 
-    async with penstock.serve(theirs, "rsocket+memory://up"):
+    async with weirpool.serve(theirs, "rsocket+memory://up"):
         async with bridge("rsocket+memory://up", "reactivesocket-0.2+memory://bridge"):
-            async with penstock.connect("reactivesocket-0.2+memory://bridge", service=mine) as peer:
+            async with weirpool.connect("reactivesocket-0.2+memory://bridge", service=mine) as peer:
                 assert (await peer.call("ask")).data == b"ann"
 
 
@@ -281,10 +281,10 @@ async def test_push_reaches_the_upstream() -> None:
 async def test_codecs_of_river_are_converted() -> None:
     service = Service()
     service.call("t.echo")(lambda request: request.data)
-    async with penstock.serve(service, "rsocket+memory://up"):
+    async with weirpool.serve(service, "rsocket+memory://up"):
         async with bridge("rsocket+memory://up", "river+memory://bridge?codec=msgpack") as between:
-            async with penstock.connect(between.urls[0]) as peer:
-                assert await penstock.typed(peer).call("t.echo", {"a": [1, None]}) == {"a": [1, None]}
+            async with weirpool.connect(between.urls[0]) as peer:
+                assert await weirpool.typed(peer).call("t.echo", {"a": [1, None]}) == {"a": [1, None]}
 
 
 async def test_declared_kind_is_used() -> None:
@@ -300,10 +300,10 @@ async def test_declared_kind_is_used() -> None:
         seen.append(Kind.STREAM)
         return iter([b"1"])
 
-    async with penstock.serve(service, "rsocket+memory://up"):
+    async with weirpool.serve(service, "rsocket+memory://up"):
         for kinds, expected in (({}, Kind.STREAM), ({"t.both": Kind.CALL}, Kind.CALL)):
             async with bridge("rsocket+memory://up", "river+memory://bridge", kinds=kinds):
-                async with penstock.connect("river+memory://bridge") as peer:
+                async with weirpool.connect("river+memory://bridge") as peer:
                     assert (await peer.call("t.both", b"0")).data == b"1"
             assert seen.pop() is expected
 
@@ -312,9 +312,9 @@ async def test_each_client_has_its_own_upstream_connection() -> None:
     counters = Counters()
     service = Service()
     service.call("x")(lambda request: b"")
-    async with penstock.serve(service, "rsocket+memory://up") as server:
+    async with weirpool.serve(service, "rsocket+memory://up") as server:
         async with bridge("rsocket+memory://up", "rsocket+memory://bridge", counters=counters):
-            peers = [await penstock.connect("rsocket+memory://bridge") for _ in range(5)]
+            peers = [await weirpool.connect("rsocket+memory://bridge") for _ in range(5)]
             for peer in peers:
                 await peer.call("x")
             assert (server.connections, counters.clients, counters.upstream_connects) == (5, 5, 5)
@@ -332,9 +332,9 @@ async def test_requests_in_flight_finish_when_the_bridge_closes() -> None:
         await turns(100)
         return b"done"
 
-    async with penstock.serve(service, "rsocket+memory://up"):
+    async with weirpool.serve(service, "rsocket+memory://up"):
         async with bridge("rsocket+memory://up", "rsocket+memory://bridge"):
-            peer = await penstock.connect("rsocket+memory://bridge")
+            peer = await weirpool.connect("rsocket+memory://bridge")
             call = asyncio.ensure_future(peer.call("wait"))
             await go.wait()
         assert (await call).data == b"done"
@@ -350,7 +350,7 @@ def test_wrong_urls_are_local_errors(urls: tuple[str, ...]) -> None:
 def test_invalid_data_for_the_upstream_is_the_fault_of_the_client() -> None:
     async def run() -> None:
         async with bridged("rsocket", "river") as world:
-            with pytest.raises(penstock.Invalid, match="river"):
+            with pytest.raises(weirpool.Invalid, match="river"):
                 await world.peer.call("t.echo", b"not json")
             with pytest.raises(Rejected):
                 await world.peer.call("t.nothing", b"1")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 
-from penstock.bridging.counters import MAX_CODES, Counters, code_of
-from penstock.errors import ApplicationError, LinkLost, Rejected
+from weirpool.bridging.counters import MAX_CODES, Counters, code_of
+from weirpool.errors import ApplicationError, LinkLost, Rejected
 
 
 def test_errors_are_counted_by_code_up_to_a_limit() -> None:

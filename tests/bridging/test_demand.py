@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-import penstock
-from penstock import Items, Payload, Service
-from penstock.bridging.demand import Demand
-from penstock.settings import Settings
+import weirpool
 from tests.waiting import turns
+from weirpool import Items, Payload, Service
+from weirpool.bridging.demand import Demand
+from weirpool.settings import Settings
 
 
 class Noted:
@@ -84,9 +84,9 @@ class Uploading:
         """Open the channel, and yield the items that the upstream receives."""
         service = ByHand()
         async with (
-            penstock.serve(service, self._to, settings=Settings(close_grace=0)),
-            penstock.bridge(self._to, self._place, settings=self._settings),
-            penstock.connect(self._place) as peer,
+            weirpool.serve(service, self._to, settings=Settings(close_grace=0)),
+            weirpool.bridge(self._to, self._place, settings=self._settings),
+            weirpool.connect(self._place) as peer,
             peer.channel("t.take", b"0", self._endless()) as stream,
         ):
             receiving = asyncio.ensure_future(anext(aiter(stream)))
@@ -127,8 +127,8 @@ async def test_items_after_a_request_are_requested_as_the_upstream_requests_them
 @pytest.mark.parametrize("protocol", [*WITH_DEMAND, "river"])
 async def test_no_item_is_received_before_it_is_allowed(protocol: str) -> None:
     service = ByHand()
-    async with penstock.serve(service, f"{protocol}+memory://by-hand"):
-        async with penstock.connect(f"{protocol}+memory://by-hand") as peer:
+    async with weirpool.serve(service, f"{protocol}+memory://by-hand"):
+        async with weirpool.connect(f"{protocol}+memory://by-hand") as peer:
             async with peer.channel("t.take", b"0", [b"1", b"2", b"3"]):
                 items = await service.items
                 await turns(100)
@@ -155,9 +155,9 @@ async def test_the_window_of_uploads_grows_while_items_are_taken_fast() -> None:
         return b"%d" % total
 
     async with (
-        penstock.serve(service, "rsocket+memory://grown"),
-        penstock.bridge("rsocket+memory://grown", "rsocket+memory://growing") as bridge,
-        penstock.connect("rsocket+memory://growing") as peer,
+        weirpool.serve(service, "rsocket+memory://grown"),
+        weirpool.bridge("rsocket+memory://grown", "rsocket+memory://growing") as bridge,
+        weirpool.connect("rsocket+memory://growing") as peer,
     ):
         answer = await peer.upload("t.count", b"", (b"%d" % number for number in range(50_000)))
     assert answer.data == b"50000"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from penstock.bridging.kinds import MAX_LEARNED, RouteKinds
-from penstock.kinds import ANY, Kind
+from weirpool.bridging.kinds import MAX_LEARNED, RouteKinds
+from weirpool.kinds import ANY, Kind
 
 
 def test_declared_kinds_are_not_guessed() -> None:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.bridging.counters import Counters
-from penstock.bridging.translation import Side, Translation
-from penstock.connection import Connection
-from penstock.errors import (
+from weirpool.bridging.counters import Counters
+from weirpool.bridging.translation import Side, Translation
+from weirpool.connection import Connection
+from weirpool.errors import (
     ApplicationError,
     Canceled,
     ConnectError,
@@ -16,9 +16,9 @@ from penstock.errors import (
     Rejected,
     UnsupportedKind,
 )
-from penstock.payload import Payload
-from penstock.protocols import text_form
-from penstock.wire.river.values import decode_value, encode_value
+from weirpool.payload import Payload
+from weirpool.protocols import text_form
+from weirpool.wire.river.values import decode_value, encode_value
 
 
 def side(protocol: str, metadata_mime: str = "") -> Side:

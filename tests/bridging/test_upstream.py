@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-import penstock
-from penstock import Rejected, Service
-from penstock.bridging.counters import Counters
-from penstock.bridging.upstream import Destination, Upstream
-from penstock.connection import Connection
-from penstock.payload import Payload
-from penstock.settings import Settings
+import weirpool
+from weirpool import Rejected, Service
+from weirpool.bridging.counters import Counters
+from weirpool.bridging.upstream import Destination, Upstream
+from weirpool.connection import Connection
+from weirpool.payload import Payload
+from weirpool.settings import Settings
 
 
 def client(protocol: str) -> Connection:
@@ -52,7 +52,7 @@ async def test_failures_are_not_repeated_at_once() -> None:
 async def test_one_connection_is_used_until_it_is_lost() -> None:
     counters = Counters()
     upstream = Upstream(Destination("rsocket+memory://up"), Service(), counters, "")
-    async with penstock.serve(Service(), "rsocket+memory://up"):
+    async with weirpool.serve(Service(), "rsocket+memory://up"):
         first = await upstream.peer()
         assert await upstream.peer() is first
         await first.close()

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import penstock
-from penstock import Payload, Service
-from penstock.bridging.watching import Unwatched
+import weirpool
+from weirpool import Payload, Service
+from weirpool.bridging.watching import Unwatched
 
 
 class Notes:
@@ -21,13 +21,13 @@ async def test_watcher_sees_both_directions_and_the_end() -> None:
     service, notes = Service(), []  # type: ignore[var-annotated]
 
     @service.channel("t.back")
-    async def back(request: Payload, items: penstock.Items) -> Any:
+    async def back(request: Payload, items: weirpool.Items) -> Any:
         async for item in items:
             yield item
 
-    async with penstock.serve(service, "rsocket+memory://up"):
-        between = penstock.bridge("rsocket+memory://up", "rsocket+memory://between", watch=lambda _: Notes(notes))
-        async with between, penstock.connect("rsocket+memory://between") as peer:
+    async with weirpool.serve(service, "rsocket+memory://up"):
+        between = weirpool.bridge("rsocket+memory://up", "rsocket+memory://between", watch=lambda _: Notes(notes))
+        async with between, weirpool.connect("rsocket+memory://between") as peer:
             async for _ in peer.channel("t.back", b"", [b"1"], credit=7):
                 pass
     assert [note for note in notes if note[0] != "demanded"] == [

@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import penstock
-from penstock import ApplicationError, Items, Payload, Service
-from penstock.aio.peer import Peer
-from penstock.aio.server import Server
-from penstock.bridging.bridge import bridge
-from penstock.bridging.counters import Counters
-from penstock.kinds import Kind
-from penstock.protocols import PROTOCOLS
+import weirpool
+from weirpool import ApplicationError, Items, Payload, Service
+from weirpool.aio.peer import Peer
+from weirpool.aio.server import Server
+from weirpool.bridging.bridge import bridge
+from weirpool.bridging.counters import Counters
+from weirpool.kinds import Kind
+from weirpool.protocols import PROTOCOLS
 
 PAIRS = [(source, target) for source in PROTOCOLS for target in PROTOCOLS]
 KINDS = {
@@ -109,15 +109,15 @@ class World:
 
 @asynccontextmanager
 async def bridged(
-    source: str, target: str, client_settings: penstock.Settings | None = None, **options: Any
+    source: str, target: str, client_settings: weirpool.Settings | None = None, **options: Any
 ) -> AsyncIterator[World]:
     """Serve an upstream with one protocol, and connect to it through a bridge with another."""
     upstream, counters = Upstream(), Counters()
     to, place = f"{target}+memory://upstream", f"{source}+memory://bridge"
-    settings = penstock.Settings(close_grace=0)
+    settings = weirpool.Settings(close_grace=0)
     async with (
-        penstock.serve(upstream.service(), to, settings=settings) as server,
+        weirpool.serve(upstream.service(), to, settings=settings) as server,
         bridge(to, place, counters=counters, settings=settings, **options) as between,
-        penstock.connect(between.urls[0], settings=client_settings) as peer,
+        weirpool.connect(between.urls[0], settings=client_settings) as peer,
     ):
         yield World(peer, server, upstream, counters)

@@ -1,6 +1,6 @@
 """A collector in a process of its own, to be killed: ``python -m tests.chaos.collecting URL ROUTE JOURNAL [LATE]``.
 
-It runs on the loop that ``penstock collect`` uses. With LATE, its connection is made only after so many items have come
+It runs on the loop that ``weirpool collect`` uses. With LATE, its connection is made only after so many items have come
 over it.
 """
 
@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
-import penstock
-from penstock.journal.collect import Collector
+import weirpool
 from tests.chaos.lateness import be_late
+from weirpool.journal.collect import Collector
 
 if __name__ == "__main__":
     url, route, journal, *late = sys.argv[1:]
     if late:
         be_late(pytest.MonkeyPatch(), int(late[0]))
-    penstock.run(Collector(url, route, journal).run())
+    weirpool.run(Collector(url, route, journal).run())

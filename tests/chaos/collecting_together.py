@@ -6,9 +6,9 @@ import asyncio
 import sys
 from pathlib import Path
 
-import penstock
-from penstock.journal.collect import Collector
-from penstock.journal.committer import Committer
+import weirpool
+from weirpool.journal.collect import Collector
+from weirpool.journal.committer import Committer
 
 
 async def main(url: str, journal: Path, sources: list[str]) -> None:
@@ -23,4 +23,4 @@ async def main(url: str, journal: Path, sources: list[str]) -> None:
 
 if __name__ == "__main__":
     url, journal, *sources = sys.argv[1:]
-    penstock.run(main(url, Path(journal), sources))
+    weirpool.run(main(url, Path(journal), sources))

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from penstock.aio import dialer
-from penstock.aio.driver import Driver
-from penstock.aio.ports import Sink
-from penstock.events import ItemReceived, RunReceived
 from tests.waiting import until
+from weirpool.aio import dialer
+from weirpool.aio.driver import Driver
+from weirpool.aio.ports import Sink
+from weirpool.events import ItemReceived, RunReceived
 
 __all__ = ["be_late"]
 

@@ -11,8 +11,8 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
-from penstock import Items, Payload, Service, Settings, serve
-from penstock.urls import fitting
+from weirpool import Items, Payload, Service, Settings, serve
+from weirpool.urls import fitting
 
 TOTAL = 200_000
 # No heartbeat is missed because this machine is slow.

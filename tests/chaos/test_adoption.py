@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import uvloop
 
-import penstock
-from penstock.journal import Journal
-from penstock.journal.collect import Collector
-from penstock.urls import fitting
+import weirpool
 from tests.chaos.lateness import be_late
 from tests.chaos.test_collector import HEARTBEATS, ROUTE, Publisher, Victim
 from tests.waiting import until
+from weirpool.journal import Journal
+from weirpool.journal.collect import Collector
+from weirpool.urls import fitting
 
 PLACES = [
     "rsocket+tcp://127.0.0.1:0",
@@ -42,7 +42,7 @@ async def stopped_and_late(journal: Path, place: str) -> None:
     """Stop a collector, use up all of its credit, and let the next one be late."""
     publisher = Publisher()
     publisher.limit = 2 * CREDIT
-    async with penstock.serve(publisher.service, place, settings=fitting(HEARTBEATS, place, serving=True)) as server:
+    async with weirpool.serve(publisher.service, place, settings=fitting(HEARTBEATS, place, serving=True)) as server:
 
         def collector() -> Collector:
             return Collector(server.urls[0], ROUTE, journal, credit=CREDIT)
@@ -77,7 +77,7 @@ async def test_a_collector_that_is_killed_loses_nothing_to_a_late_one(tmp_path: 
     # THREATS 96
     publisher = Publisher(TOTAL)
     publisher.limit = KILLED_AT + 2 * LATE
-    async with penstock.serve(publisher.service, place, settings=fitting(HEARTBEATS, place, serving=True)) as server:
+    async with weirpool.serve(publisher.service, place, settings=fitting(HEARTBEATS, place, serving=True)) as server:
         victim = Victim(server.urls[0], tmp_path)
         try:
             await victim.start()

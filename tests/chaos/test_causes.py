@@ -12,7 +12,7 @@ from chaos.children import End
 from chaos.items import RUN_STEP
 from chaos.sources import Source
 
-from penstock.journal import Gap
+from weirpool.journal import Gap
 
 LASTING = Source("a", "rsocket")
 FORGETFUL = Source("a", "reactivesocket-0.0", resumes=False)

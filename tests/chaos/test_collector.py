@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
-from penstock.errors import JournalError
-from penstock.journal import Journal
-from penstock.urls import fitting
+import weirpool
 from tests.waiting import until
+from weirpool import Payload, Service, Settings
+from weirpool.errors import JournalError
+from weirpool.journal import Journal
+from weirpool.urls import fitting
 
 ROOT = Path(__file__).parent.parent.parent
 ROUTE = "demo.numbers"
@@ -90,7 +90,7 @@ class Victim:
 @pytest.mark.parametrize("place", ["rsocket+tcp://127.0.0.1:0", "river+tcp://127.0.0.1:0"])
 async def test_every_item_is_kept_once_whenever_the_collector_is_killed(tmp_path: Path, place: str) -> None:
     publisher = Publisher()
-    async with penstock.serve(publisher.service, place, settings=fitting(HEARTBEATS, place, serving=True)) as server:
+    async with weirpool.serve(publisher.service, place, settings=fitting(HEARTBEATS, place, serving=True)) as server:
         victim = Victim(server.urls[0], tmp_path)
         try:
             for kill in range(KILLS):
@@ -114,7 +114,7 @@ async def test_every_item_is_kept_once_whenever_the_collector_is_killed(tmp_path
     assert publisher.began == 1
 
 
-async def silence(server: penstock.Server) -> None:
+async def silence(server: weirpool.Server) -> None:
     """Wait until the collector has answered some heartbeats, where the protocol counts them."""
     [session] = server._drivers
     sequence = getattr(session, "sequence", None)

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
-from penstock.errors import JournalError
-from penstock.journal import Journal, LogReader
-from penstock.replica.vault import new_key
+import weirpool
 from tests.objects.stores import CREDENTIALS, new_uri, s3_server
+from weirpool import Payload, Service, Settings
+from weirpool.errors import JournalError
+from weirpool.journal import Journal, LogReader
+from weirpool.replica.vault import new_key
 
 SOURCES = ("a", "b", "c")
 PLACE = "rsocket+tcp://127.0.0.1:0"
@@ -82,7 +82,7 @@ class Host:
     async def start(self) -> None:
         with self.log.open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "penstock", "collect", "--config", str(self.path), "--log", "json",
+                sys.executable, "-m", "weirpool", "collect", "--config", str(self.path), "--log", "json",
                 stdout=log, stderr=log,
             )  # fmt: skip
 
@@ -151,7 +151,7 @@ async def reached(condition: Callable[[], bool]) -> None:
 async def hosts(folder: Path, publisher: Publisher, store: str, patience: str) -> AsyncIterator[tuple[Host, Host]]:
     (folder / "key").write_text(new_key())
     pair = Host(folder, "one"), Host(folder, "two")
-    async with penstock.serve(publisher.service, PLACE, settings=Settings(resume_timeout=120.0)) as server:
+    async with weirpool.serve(publisher.service, PLACE, settings=Settings(resume_timeout=120.0)) as server:
         try:
             for host in pair:
                 host.write(server.urls[0], store, patience)

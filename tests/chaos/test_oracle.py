@@ -13,7 +13,7 @@ from chaos.items import RUN_STEP, item
 from chaos.oracle import Verdict, judge_source
 from chaos.sources import Source
 
-from penstock.journal import Gap
+from weirpool.journal import Gap
 
 SOURCE = Source("a", "rsocket")
 NEXT = RUN_STEP

@@ -37,7 +37,7 @@ class Crowd:
     """
 
     def __init__(self, build: Build, protocol: str, seed: int) -> None:
-        self.penstock = build.module("penstock")
+        self.weirpool = build.module("weirpool")
         self.kinds = sorted(PLACES[protocol])
         self.rng = random.Random(seed)
         self.failures: list[BaseException] = []
@@ -50,18 +50,18 @@ class Crowd:
             await self.pause()
             yield ITEM
         if self.rng.random() < 0.2:
-            raise self.penstock.ApplicationError(0x301, "the source is dry")
+            raise self.weirpool.ApplicationError(0x301, "the source is dry")
 
     def source(self) -> Any:
         return self.items() if self.rng.random() < 0.5 else [ITEM] * self.rng.randrange(12)
 
     def service(self) -> Any:
-        service = self.penstock.Service()
+        service = self.weirpool.Service()
 
         async def answer(request, items=()):
             await self.pause()
             if self.rng.random() < 0.2:
-                raise self.penstock.ApplicationError(0x301, "no")
+                raise self.weirpool.ApplicationError(0x301, "no")
             return request
 
         async def take(request, items):
@@ -121,7 +121,7 @@ class Crowd:
         task.cancel()
         [result] = await asyncio.gather(task, return_exceptions=True)
         # What a handler raised, or an end that came first.
-        harmless = (asyncio.CancelledError, self.penstock.ApplicationError)
+        harmless = (asyncio.CancelledError, self.weirpool.ApplicationError)
         if isinstance(result, BaseException) and not isinstance(result, harmless):
             self.failures.append(result)
 
@@ -137,12 +137,12 @@ class Crowd:
 
 def options(build: Build, watched: str, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a server, and what a client, is made with."""
-    penstock = build.module("penstock")
-    server: dict[str, Any] = {"settings": penstock.Settings()}
+    weirpool = build.module("weirpool")
+    server: dict[str, Any] = {"settings": weirpool.Settings()}
     client: dict[str, Any] = {}
     if watched == "watched":
 
-        class Tap(penstock.Tap):  # type: ignore[misc, name-defined]
+        class Tap(weirpool.Tap):  # type: ignore[misc, name-defined]
             """Takes note of nothing."""
 
         @asynccontextmanager
@@ -160,8 +160,8 @@ def options(build: Build, watched: str, folder: Path) -> tuple[dict[str, Any], d
 
         server["acceptor"] = acceptor
     elif watched == "stored":
-        server["settings"] = penstock.Settings(resume_store=str(folder))
-        client["settings"] = penstock.Settings(resume=True)
+        server["settings"] = weirpool.Settings(resume_store=str(folder))
+        client["settings"] = weirpool.Settings(resume=True)
     return server, client
 
 
@@ -170,13 +170,13 @@ async def test_giving_up_at_any_moment_ends_no_session(
     build: Build, protocol: str, watched: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # THREATS 96
-    penstock = build.module("penstock")
+    weirpool = build.module("weirpool")
     for seed in range(SEEDS):
         crowd = Crowd(build, protocol, seed)
         for_server, for_client = options(build, watched, tmp_path)
         url = f"{protocol}+memory://ownership"
-        async with penstock.serve(crowd.service(), url, **for_server) as server:
-            connecting = penstock.connect(url, reconnect=False, **for_client)
+        async with weirpool.serve(crowd.service(), url, **for_server) as server:
+            connecting = weirpool.connect(url, reconnect=False, **for_client)
             async with connecting as peer:
 
                 def cut(server: Any = server) -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Canceled, Reconnect, Rejected
-from penstock.journal import Journal
-from penstock.journal.collect import Collector
-from penstock.urls import fitting
+import weirpool
 from tests.chaos.serving import PATIENT, TOTAL
 from tests.waiting import until
+from weirpool import Canceled, Reconnect, Rejected
+from weirpool.journal import Journal
+from weirpool.journal.collect import Collector
+from weirpool.urls import fitting
 
 ROOT = Path(__file__).parent.parent.parent
 KILLS = 4
@@ -57,9 +57,9 @@ class Victim:
 
 
 @asynccontextmanager
-async def connected(server: Victim) -> AsyncIterator[penstock.Peer]:
+async def connected(server: Victim) -> AsyncIterator[weirpool.Peer]:
     """Yield a peer that is closed when its session is lost."""
-    async with penstock.connect(server.url, settings=fitting(CLIENT, server.url), reconnect=TRIES) as peer:
+    async with weirpool.connect(server.url, settings=fitting(CLIENT, server.url), reconnect=TRIES) as peer:
         yield peer
 
 

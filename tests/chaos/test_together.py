@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
-from penstock.errors import JournalError
-from penstock.journal import Journal
-from penstock.journal.replay import REDO
+import weirpool
 from tests.waiting import until
+from weirpool import Payload, Service, Settings
+from weirpool.errors import JournalError
+from weirpool.journal import Journal
+from weirpool.journal.replay import REDO
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = ("a", "b", "c")
@@ -62,7 +62,7 @@ async def test_every_item_of_every_feed_is_kept_once(tmp_path: Path) -> None:
     publisher = Publisher()
     relied = False
     command = [sys.executable, "-m", "tests.chaos.collecting_together"]
-    async with penstock.serve(publisher.service, PLACE, settings=Settings(resume_timeout=60.0)) as server:
+    async with weirpool.serve(publisher.service, PLACE, settings=Settings(resume_timeout=60.0)) as server:
         for kill in range(KILLS + 1):
             process = await asyncio.create_subprocess_exec(*command, server.urls[0], str(tmp_path), *SOURCES, cwd=ROOT)
             try:

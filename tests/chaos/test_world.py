@@ -4,8 +4,8 @@ import pytest
 from chaos.sources import SOURCES, Source
 from chaos.world import settings_for
 
-from penstock import Settings
-from penstock.urls import parse_urls
+from weirpool import Settings
+from weirpool.urls import parse_urls
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)

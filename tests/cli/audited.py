@@ -7,19 +7,19 @@ from collections.abc import Iterator
 
 import msgspec
 
-import penstock
+import weirpool
 
-service = penstock.audited(penstock.Service())
+service = weirpool.audited(weirpool.Service())
 
 
 @service.stream("numbers")
-def numbers(request: penstock.Payload) -> Iterator[bytes]:
+def numbers(request: weirpool.Payload) -> Iterator[bytes]:
     for number in range(int(request.data)):
         yield b"%d" % number
 
 
 @service.stream("test.objects")
-def objects(request: penstock.Payload) -> Iterator[bytes]:
+def objects(request: weirpool.Payload) -> Iterator[bytes]:
     # With white space, which River does not send.
     return (b'{"n": %d, "s": "a b"}' % number for number in range(10))
 
@@ -28,12 +28,12 @@ opened = itertools.count()
 
 
 @service.stream("test.counted")
-def counted(request: penstock.Payload) -> Iterator[bytes]:
+def counted(request: weirpool.Payload) -> Iterator[bytes]:
     """Yield items that differ from those of every other stream, whoever asked for them."""
     stream = next(opened)
     encode = msgspec.msgpack.encode if request.data[:1] == b"\x81" else msgspec.json.encode
     return (encode({"stream": stream, "n": number}) for number in range(100))
 
 
-packed = penstock.audited(penstock.Service())
+packed = weirpool.audited(weirpool.Service())
 packed.stream("test.objects")(lambda request: [msgspec.msgpack.encode({"n": number}) for number in range(10)])

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.main import run
 from tests.logs import kept_logging
+from weirpool.cli.main import run
 
 INTEROP = Path(__file__).parents[2] / "examples" / "interop.py"
 SEEN = f"{Path(__file__).parent / 'seen.py'}:service"
@@ -39,17 +39,17 @@ class Result:
         return [json.loads(line) for line in self.lines]
 
 
-Penstock = Callable[..., Result]
+Weirpool = Callable[..., Result]
 
 
 def command(*arguments: str) -> list[str]:
     """Return the command that runs the command line in a separate process."""
-    return [sys.executable, "-m", "penstock", *arguments]
+    return [sys.executable, "-m", "weirpool", *arguments]
 
 
 @contextmanager
 def serving(*arguments: str, options: Sequence[str] = ()) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """Run `penstock serve` with one or more URLs; yield the process and the URLs on which it listens."""
+    """Run `weirpool serve` with one or more URLs; yield the process and the URLs on which it listens."""
     process = subprocess.Popen(
         command("serve", *arguments, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
     )
@@ -87,9 +87,9 @@ def no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.T
 
 
 @pytest.fixture
-def penstock(
+def weirpool(
     capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[Penstock]:
+) -> Iterator[Weirpool]:
     """Run the command line in this process; standard input is a file."""
     given = tmp_path / "stdin"
     with open(given, "w+b") as binary:
@@ -113,5 +113,5 @@ def penstock(
 
 def assert_one_line(result: Result) -> None:
     """Check that standard error is one line of ours."""
-    assert result.err.startswith("penstock: ")
+    assert result.err.startswith("weirpool: ")
     assert result.err.count("\n") == 1

@@ -64,7 +64,7 @@ class Reference:
         """Return how a verb is called, according to the page."""
         blocks = re.findall(r"^```text\n(.*?)^```", self._section(verb).body, re.MULTILINE | re.DOTALL)
         lines = [" ".join(line.split()) for block in blocks for line in block.splitlines()]
-        return [line for line in lines if f"{line} ".startswith(f"penstock {' '.join(verb)} ")]
+        return [line for line in lines if f"{line} ".startswith(f"weirpool {' '.join(verb)} ")]
 
     def _section(self, verb: Verb) -> Section:
         return next(each for level, each in self._sections if level == "##" and verb[0] in each.heading.split(", "))

@@ -1,4 +1,4 @@
-"""A service that returns what it received in a request and in the set-up, for `penstock serve`."""
+"""A service that returns what it received in a request and in the set-up, for `weirpool serve`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from penstock import Items, Metadata, Payload, Request, Service, Simple
-from penstock.aio.handlers import Next
+from weirpool import Items, Metadata, Payload, Request, Service, Simple
+from weirpool.aio.handlers import Next
 
 service = Service()
 

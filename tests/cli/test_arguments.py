@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from penstock.cli.parser import command
+from weirpool.cli.parser import command
 
 
 def test_verbs_with_a_server_share_its_arguments() -> None:

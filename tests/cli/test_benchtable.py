@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.cli.benchtable import duration, progress, size, table
-from penstock.load.measured import Measured
+from weirpool.cli.benchtable import duration, progress, size, table
+from weirpool.load.measured import Measured
 
 
 def round_of(in_flight: int, latency: int) -> Measured:

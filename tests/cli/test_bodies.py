@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.cli.bodies import bodies_of
-from penstock.errors import LocalError
-from penstock.payload import Payload
-from penstock.wire.river.values import encode_value
+from weirpool.cli.bodies import bodies_of
+from weirpool.errors import LocalError
+from weirpool.payload import Payload
+from weirpool.wire.river.values import encode_value
 
 
 def test_msgpack_is_written_and_read_as_json() -> None:

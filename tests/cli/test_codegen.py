@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import INTEROP, Penstock, assert_one_line, serving
+from tests.cli.conftest import INTEROP, Weirpool, assert_one_line, serving
 
 PROGRAM = """
-from penstock import Service
+from weirpool import Service
 
 service = Service()
 
@@ -19,33 +19,33 @@ service.call("quotes.raw")(lambda request: request)
 """
 
 
-def test_a_service_makes_clients(penstock: Penstock, tmp_path: Path) -> None:
+def test_a_service_makes_clients(weirpool: Weirpool, tmp_path: Path) -> None:
     program, client = tmp_path / "quotes_for_codegen.py", tmp_path / "client.ts"
     program.write_text(PROGRAM)
-    assert b"class Quotes:" in penstock("codegen", f"{program}:service").out
-    assert penstock("codegen", f"{program}:service", "--ts", "rsocket", "-o", str(client)).code == 0
+    assert b"class Quotes:" in weirpool("codegen", f"{program}:service").out
+    assert weirpool("codegen", f"{program}:service", "--ts", "rsocket", "-o", str(client)).code == 0
     assert "latest(init: string" in client.read_text()
 
 
-def test_what_is_lost_is_said_and_strict_refuses(penstock: Penstock, tmp_path: Path) -> None:
+def test_what_is_lost_is_said_and_strict_refuses(weirpool: Weirpool, tmp_path: Path) -> None:
     program = tmp_path / "raw_for_codegen.py"
     program.write_text(PROGRAM)
-    result = penstock("codegen", f"{program}:service")
+    result = weirpool("codegen", f"{program}:service")
     assert (result.code, "Any: quotes.raw Init: any value" in result.err) == (0, True)
-    strict = penstock("codegen", f"{program}:service", "--strict")
+    strict = weirpool("codegen", f"{program}:service", "--strict")
     assert (strict.code, strict.out) == (2, b"")
     assert_one_line(strict)
 
 
-def test_a_file_that_cannot_be_written_is_wrong_use(penstock: Penstock, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_wrong_use(weirpool: Weirpool, tmp_path: Path) -> None:
     program = tmp_path / "quotes_for_codegen.py"
     program.write_text(PROGRAM)
-    result = penstock("codegen", f"{program}:service", "-o", str(tmp_path / "none" / "client.py"))
+    result = weirpool("codegen", f"{program}:service", "-o", str(tmp_path / "none" / "client.py"))
     assert result.code == 2
     assert "cannot write" in result.err.splitlines()[-1]
 
 
-def test_wrong_sources_and_options_are_one_line(penstock: Penstock, tmp_path: Path) -> None:
+def test_wrong_sources_and_options_are_one_line(weirpool: Weirpool, tmp_path: Path) -> None:
     (tmp_path / "wrong.json").write_text("[]")
     for arguments in (
         (str(tmp_path / "wrong.json"),),
@@ -54,23 +54,23 @@ def test_wrong_sources_and_options_are_one_line(penstock: Penstock, tmp_path: Pa
         (f"{INTEROP}:service", "--ts", "grpc"),
         (f"{INTEROP}:service", "--ts", "rsocket", "--py"),
     ):
-        result = penstock("codegen", *arguments)
+        result = weirpool("codegen", *arguments)
         assert result.code == 2
         assert_one_line(result)
 
 
 def test_a_server_that_describes_itself_makes_clients(
-    penstock: Penstock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    weirpool: Weirpool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     program = tmp_path / "described_for_codegen.py"
     program.write_text(PROGRAM)
     with serving(f"{program}:service", "rsocket+tcp://127.0.0.1:0", options=["--reflection"]) as (_, [url]):
-        made = penstock("codegen", url)
+        made = weirpool("codegen", url)
         assert (made.code, b"class Quotes:" in made.out) == (0, True)
-        assert penstock("context", "add", "dev", url).code == 0
-        assert penstock("codegen", "@dev").out == made.out
+        assert weirpool("context", "add", "dev", url).code == 0
+        assert weirpool("codegen", "@dev").out == made.out
     with serving(f"{program}:service", "rsocket+tcp://127.0.0.1:0") as (_, [url]):
-        silent = penstock("codegen", url)
+        silent = weirpool("codegen", url)
         assert (silent.code, silent.out) == (1, b"")
         assert_one_line(silent)

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from msgspec import msgpack
 
-from penstock.cli.collect import size_of
-from penstock.errors import LocalError
-from penstock.journal import Journal
-from penstock.journal.writer import JournalWriter
-from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
+from tests.cli.conftest import INTEROP, SECONDS, Weirpool, assert_one_line, command, serving
+from weirpool.cli.collect import size_of
+from weirpool.errors import LocalError
+from weirpool.journal import Journal
+from weirpool.journal.writer import JournalWriter
 
 URL = "rsocket+tcp://127.0.0.1:0"
 ENDLESS = """\
 import asyncio
-from penstock import Payload, Service
+from weirpool import Payload, Service
 
 service = Service()
 
@@ -35,33 +35,33 @@ def rows(journal: Path, source: str) -> list[bytes]:
     return [value for batch in reader.read(reader.first, reader.end) for value in batch["data"].to_pylist()]
 
 
-def test_stream_is_collected_once(penstock: Penstock, server: str, tmp_path: Path) -> None:
+def test_stream_is_collected_once(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
     arguments = ("collect", server, "count", "-d", "1000", "--journal", str(tmp_path), "--quiet")
-    result = penstock(*arguments)
+    result = weirpool(*arguments)
     assert (result.code, result.err) == (0, "")
     assert result.out == b"collected 1,000 items; the journal ends at 1,000\n"
     assert rows(tmp_path, "count") == [b"%d" % number for number in range(1000)]
     # The stream is complete, so there is nothing to do without --again.
-    assert penstock(*arguments).out == b"the stream is already complete, at 1,000; use --again to collect it again\n"
-    assert penstock(*arguments, "--again").out == b"collected 1,000 items; the journal ends at 2,000\n"
+    assert weirpool(*arguments).out == b"the stream is already complete, at 1,000; use --again to collect it again\n"
+    assert weirpool(*arguments, "--again").out == b"collected 1,000 items; the journal ends at 2,000\n"
 
 
-def test_credit_metadata_and_an_end_for_programs(penstock: Penstock, server: str, tmp_path: Path) -> None:
-    result = penstock("collect", server, "count", "-d", "9", "-m", "m", "--credit", "2", "-j", str(tmp_path), "--json")
+def test_credit_metadata_and_an_end_for_programs(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
+    result = weirpool("collect", server, "count", "-d", "9", "-m", "m", "--credit", "2", "-j", str(tmp_path), "--json")
     assert result.code == 0
     assert json.loads(result.out) == {"items": 9, "bytes": 9, "gaps": 0, "position": 9, "complete": True}
-    assert penstock("collect", server, "count", "-j", str(tmp_path), "--credit", "0").code == 2
+    assert weirpool("collect", server, "count", "-j", str(tmp_path), "--credit", "0").code == 2
 
 
-def test_river_request_is_written_as_json_with_any_codec(penstock: Penstock, tmp_path: Path) -> None:
+def test_river_request_is_written_as_json_with_any_codec(weirpool: Weirpool, tmp_path: Path) -> None:
     with serving(f"{INTEROP}:service", "river+tcp://127.0.0.1:0?codec=msgpack") as (_, urls):
-        result = penstock("collect", urls[0], "interop.count", "-d", '{"n":3}', "-j", str(tmp_path), "-q")
+        result = weirpool("collect", urls[0], "interop.count", "-d", '{"n":3}', "-j", str(tmp_path), "-q")
     assert (result.code, result.err) == (0, "")
     assert rows(tmp_path, "interop.count") == [msgpack.encode({"n": number}) for number in range(3)]
 
 
-def test_source_names_the_log(penstock: Penstock, server: str, tmp_path: Path) -> None:
-    result = penstock("collect", server, "count", "-d", "2", "-j", str(tmp_path), "--source", "mine", "-q")
+def test_source_names_the_log(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
+    result = weirpool("collect", server, "count", "-d", "2", "-j", str(tmp_path), "--source", "mine", "-q")
     assert result.code == 0
     assert Journal(tmp_path).sources() == ["mine"]
 
@@ -83,49 +83,49 @@ def test_signal_stops_collecting_in_order(number: signal.Signals, code: int, tmp
     assert out.startswith("collected ")
 
 
-def test_failing_publisher_is_exit_code_1(penstock: Penstock, server: str, tmp_path: Path) -> None:
-    result = penstock("collect", server, "nowhere", "-j", str(tmp_path), "-q")
+def test_failing_publisher_is_exit_code_1(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
+    result = weirpool("collect", server, "nowhere", "-j", str(tmp_path), "-q")
     assert result.code == 1
     assert "nowhere" in result.err
     # A mistyped route creates no log.
     assert list(tmp_path.glob("source=*")) == []
 
 
-def test_another_request_is_exit_code_2(penstock: Penstock, server: str, tmp_path: Path) -> None:
+def test_another_request_is_exit_code_2(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
     # THREATS 99
     place = ("--journal", str(tmp_path), "--source", "s", "-q")
-    assert penstock("collect", server, "count", "-d", "5", *place).code == 0
+    assert weirpool("collect", server, "count", "-d", "5", *place).code == 0
     for other in (("count", "-d", "6"), ("echo", "-d", "5"), ("count", "-d", "5", "-m", "x"), ("count", "--again")):
-        result = penstock("collect", server, *other, *place)
+        result = weirpool("collect", server, *other, *place)
         assert result.code == 2
         assert_one_line(result)
         assert "choose another source name" in result.err
     assert rows(tmp_path, "s") == [b"%d" % number for number in range(5)]
 
 
-def test_credentials_and_traces_do_not_make_another_request(penstock: Penstock, server: str, tmp_path: Path) -> None:
+def test_credentials_and_traces_do_not_make_another_request(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
     arguments = ("collect", server, "count", "-d", "5", "-m", "m", "-j", str(tmp_path), "-q", "--again")
     for changing in ((), ("--auth", "bearer:one"), ("--auth", "bearer:two"), ("--trace", "sampled")):
-        result = penstock(*arguments, *changing)
+        result = weirpool(*arguments, *changing)
         assert (changing, result.code) == (changing, 0)
     assert len(rows(tmp_path, "count")) == 20
-    assert penstock(*arguments, "--entry", "text/plain=x").code == 2
+    assert weirpool(*arguments, "--entry", "text/plain=x").code == 2
 
 
-def test_failed_connection_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
-    result = penstock("collect", f"rsocket+unix://{tmp_path}/nobody", "count", "-j", str(tmp_path / "journal"))
+def test_failed_connection_is_exit_code_3(weirpool: Weirpool, tmp_path: Path) -> None:
+    result = weirpool("collect", f"rsocket+unix://{tmp_path}/nobody", "count", "-j", str(tmp_path / "journal"))
     assert result.code == 3
 
 
-def test_journal_of_another_collector_is_exit_code_1(penstock: Penstock, server: str, tmp_path: Path) -> None:
+def test_journal_of_another_collector_is_exit_code_1(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
     with JournalWriter.open(tmp_path, "count", fsync=False):
-        result = penstock("collect", server, "count", "-d", "1", "-j", str(tmp_path))
+        result = weirpool("collect", server, "count", "-d", "1", "-j", str(tmp_path))
     assert result.code == 1
     assert_one_line(result)
 
 
-def test_uri_is_not_the_folder_of_a_journal(penstock: Penstock) -> None:
-    result = penstock("collect", "rsocket+tcp://127.0.0.1:1", "items", "--journal", "s3://bucket/quotes")
+def test_uri_is_not_the_folder_of_a_journal(weirpool: Weirpool) -> None:
+    result = weirpool("collect", "rsocket+tcp://127.0.0.1:1", "items", "--journal", "s3://bucket/quotes")
     assert result.code == 2
     assert "a journal is written to a disk of this machine" in result.err
     assert_one_line(result)
@@ -143,16 +143,16 @@ def test_uri_is_not_the_folder_of_a_journal(penstock: Penstock) -> None:
     ],
 )
 def test_options_that_a_form_would_ignore_are_refused(
-    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], refused: str
+    weirpool: Weirpool, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], refused: str
 ) -> None:
     # A variable is often set for several commands.
-    monkeypatch.setenv("PENSTOCK_SETUP_AUTH", "bearer:t0ken")
-    result = penstock("collect", *arguments)
-    assert (result.code, result.err) == (2, f"penstock: not used {refused}\n")
+    monkeypatch.setenv("WEIRPOOL_SETUP_AUTH", "bearer:t0ken")
+    result = weirpool("collect", *arguments)
+    assert (result.code, result.err) == (2, f"weirpool: not used {refused}\n")
 
 
-def test_wrong_budget_is_exit_code_2(penstock: Penstock, server: str, tmp_path: Path) -> None:
-    result = penstock("collect", server, "count", "-j", str(tmp_path), "--budget", "lots")
+def test_wrong_budget_is_exit_code_2(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
+    result = weirpool("collect", server, "count", "-j", str(tmp_path), "--budget", "lots")
     assert result.code == 2
     assert_one_line(result)
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.journal import Journal
-from tests.cli.conftest import SECONDS, Penstock, command
+from tests.cli.conftest import SECONDS, Weirpool, command
+from weirpool.journal import Journal
 
 
 def test_the_journal_is_read_through_the_collector(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PENSTOCK_SERVE_TOKEN", "s3cret")
-    monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "s3cret")
+    monkeypatch.setenv("WEIRPOOL_SERVE_TOKEN", "s3cret")
+    monkeypatch.setenv("WEIRPOOL_JOURNAL_TOKEN", "s3cret")
     arguments = command(
         "collect", server, "count", "-d", "1000", "-j", str(tmp_path), "-q", "--serve", "rsocket+tcp://127.0.0.1:0"
     )
@@ -33,7 +33,7 @@ def test_the_journal_is_read_through_the_collector(
     assert out == "collected 1,000 items; the journal ends at 1,000\n"
 
 
-def test_other_machines_need_a_token(penstock: Penstock, server: str, tmp_path: Path) -> None:
-    result = penstock("collect", server, "count", "-j", str(tmp_path), "--serve", "rsocket+tcp://0.0.0.0:0")
+def test_other_machines_need_a_token(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
+    result = weirpool("collect", server, "count", "-j", str(tmp_path), "--serve", "rsocket+tcp://0.0.0.0:0")
     assert result.code != 0
-    assert "clients need no credentials" in result.err and "the variable PENSTOCK_SERVE_TOKEN" in result.err
+    assert "clients need no credentials" in result.err and "the variable WEIRPOOL_SERVE_TOKEN" in result.err

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from penstock.cli.colors import colored
-from penstock.payload import Payload
+from weirpool.cli.colors import colored
+from weirpool.payload import Payload
 
 
 class Terminal(io.StringIO):

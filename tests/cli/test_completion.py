@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.completion import SHELLS, rejoined
-from penstock.cli.parser import VERBS
-from penstock.protocols import VERSIONS
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line
+from tests.cli.conftest import SECONDS, Weirpool, assert_one_line
+from weirpool.cli.completion import SHELLS, rejoined
+from weirpool.cli.parser import VERBS
+from weirpool.protocols import VERSIONS
 
-PROGRAM = f'#!/bin/sh\nexec "{sys.executable}" -m penstock "$@"\n'
+PROGRAM = f'#!/bin/sh\nexec "{sys.executable}" -m weirpool "$@"\n'
 
 
 def candidates(line: str) -> list[str]:
     """Return what fish would offer, without the help."""
-    asked = {"_PENSTOCK_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    environment = os.environ | asked | {"_TYPER_COMPLETE_ARGS": f"penstock {line}"}
-    command = [sys.executable, "-m", "penstock"]
+    asked = {"_WEIRPOOL_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    environment = os.environ | asked | {"_TYPER_COMPLETE_ARGS": f"weirpool {line}"}
+    command = [sys.executable, "-m", "weirpool"]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS)
     assert result.stderr == ""
     return [found.partition("\t")[0] for found in result.stdout.splitlines() if found]
@@ -51,14 +51,14 @@ def test_all_verbs_are_offered() -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_scripts_call_the_program(penstock: Penstock, shell: str) -> None:
-    result = penstock("completion", shell)
+def test_scripts_call_the_program(weirpool: Weirpool, shell: str) -> None:
+    result = weirpool("completion", shell)
     assert (result.code, result.err) == (0, "")
-    assert "_PENSTOCK_COMPLETE" in result.out.decode()
+    assert "_WEIRPOOL_COMPLETE" in result.out.decode()
 
 
-def test_unknown_shell_is_wrong_use(penstock: Penstock) -> None:
-    result = penstock("completion", "tcsh")
+def test_unknown_shell_is_wrong_use(weirpool: Weirpool) -> None:
+    result = weirpool("completion", "tcsh")
     assert result.code == 2
     assert "bash, zsh, fish" in result.err
     assert_one_line(result)
@@ -67,17 +67,17 @@ def test_unknown_shell_is_wrong_use(penstock: Penstock) -> None:
 @pytest.mark.parametrize(
     ("words", "current", "expected"),
     [
-        (["penstock", "ca"], 1, (["penstock", "ca"], 1)),
+        (["weirpool", "ca"], 1, (["weirpool", "ca"], 1)),
         (
-            ["penstock", "call", "rsocket+tcp", ":", "//a", ":", "1", "ec"],
+            ["weirpool", "call", "rsocket+tcp", ":", "//a", ":", "1", "ec"],
             7,
-            (["penstock", "call", "rsocket+tcp://a:1", "ec"], 3),
+            (["weirpool", "call", "rsocket+tcp://a:1", "ec"], 3),
         ),
-        (["penstock", "call", "x", "--format", "=", "j"], 5, (["penstock", "call", "x", "--format=j"], 3)),
-        (["penstock", "call", "x", "--format", "="], 4, (["penstock", "call", "x", "--format="], 3)),
-        (["penstock", "call", ""], 2, (["penstock", "call", ""], 2)),
-        (["penstock", "call", "@", "d"], 3, (["penstock", "call", "@d"], 2)),
-        (["penstock", "call", "@", "d", "q"], 4, (["penstock", "call", "@d", "q"], 3)),
+        (["weirpool", "call", "x", "--format", "=", "j"], 5, (["weirpool", "call", "x", "--format=j"], 3)),
+        (["weirpool", "call", "x", "--format", "="], 4, (["weirpool", "call", "x", "--format="], 3)),
+        (["weirpool", "call", ""], 2, (["weirpool", "call", ""], 2)),
+        (["weirpool", "call", "@", "d"], 3, (["weirpool", "call", "@d"], 2)),
+        (["weirpool", "call", "@", "d", "q"], 4, (["weirpool", "call", "@d", "q"], 3)),
     ],
 )
 def test_words_that_bash_divides_are_rejoined(words: list[str], current: int, expected: tuple[list[str], int]) -> None:
@@ -85,10 +85,10 @@ def test_words_that_bash_divides_are_rejoined(words: list[str], current: int, ex
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_shell_understands_its_script(penstock: Penstock, shell: str, tmp_path: Path) -> None:
+def test_shell_understands_its_script(weirpool: Weirpool, shell: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
-    (tmp_path / "script").write_bytes(penstock("completion", shell).out)
+    (tmp_path / "script").write_bytes(weirpool("completion", shell).out)
     arguments = [shell, "-n", str(tmp_path / "script")]
     result = subprocess.run(arguments, capture_output=True, text=True, timeout=SECONDS)
     assert (result.returncode, result.stderr) == (0, "")
@@ -96,25 +96,25 @@ def test_shell_understands_its_script(penstock: Penstock, shell: str, tmp_path: 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_completes_words(tmp_path: Path) -> None:
-    program = tmp_path / "penstock"
+    program = tmp_path / "weirpool"
     program.write_text(PROGRAM)
     program.chmod(0o755)
     # When the user presses the key, bash sets these variables and calls the registered function.
     script = """
-        PATH="$1:$PATH"; eval "$(penstock completion bash)"; complete -p penstock
+        PATH="$1:$PATH"; eval "$(weirpool completion bash)"; complete -p weirpool
         press() {
             COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=()
-            _penstock_completion penstock; echo "${COMPREPLY[*]}"
+            _weirpool_completion weirpool; echo "${COMPREPLY[*]}"
         }
-        press penstock ca
-        press penstock call rsocket+tcp : //here : 1 "'a route'" --set
-        press penstock call rsocket+tcp : //here : 1 "'a route'" --format = j
+        press weirpool ca
+        press weirpool call rsocket+tcp : //here : 1 "'a route'" --set
+        press weirpool call rsocket+tcp : //here : 1 "'a route'" --format = j
     """
     arguments = ["bash", "--norc", "-c", script, "bash", str(tmp_path)]
     result = subprocess.run(arguments, capture_output=True, text=True, timeout=SECONDS)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [
-        "complete -o default -F _penstock_completion penstock",
+        "complete -o default -F _weirpool_completion weirpool",
         "call",
         "--setup --setup-metadata --setup-auth --set",
         "json",
@@ -123,9 +123,9 @@ def test_bash_completes_words(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
 def test_fish_completes_words(tmp_path: Path) -> None:
-    (tmp_path / "penstock").write_text(PROGRAM)
-    (tmp_path / "penstock").chmod(0o755)
-    script = "penstock completion fish | source; complete --do-complete 'penstock call rsocket+tcp://a:1 x --format h'"
+    (tmp_path / "weirpool").write_text(PROGRAM)
+    (tmp_path / "weirpool").chmod(0o755)
+    script = "weirpool completion fish | source; complete --do-complete 'weirpool call rsocket+tcp://a:1 x --format h'"
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     result = subprocess.run(
         ["fish", "--command", script], env=environment, capture_output=True, text=True, timeout=SECONDS
@@ -133,9 +133,9 @@ def test_fish_completes_words(tmp_path: Path) -> None:
     assert (result.stdout.split(), result.stderr) == (["hex"], "")
 
 
-def test_contexts_are_offered_while_one_is_current(penstock: Penstock) -> None:
+def test_contexts_are_offered_while_one_is_current(weirpool: Weirpool) -> None:
     for name in ("dev", "prod"):
-        penstock("context", "add", name, "rsocket+tcp://127.0.0.1:1")
+        weirpool("context", "add", name, "rsocket+tcp://127.0.0.1:1")
     assert candidates("call @") == ["@dev", "@prod"]
     assert candidates("call @p") == ["@prod"]
     assert candidates("context use ") == ["dev", "prod"]

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import confirm
-from penstock.journal import Journal
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import commit
-from tests.cli.conftest import Penstock
+from tests.cli.conftest import Weirpool
 from tests.journal.logs import SOURCE, write
+from weirpool.cli import confirm
+from weirpool.journal import Journal
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import commit
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ VERBS = [("trim", "--to", "20"), ("forget", "export"), ("seek", "export", "--to"
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
 @pytest.mark.parametrize("json", [(), ("--json",)], ids=["text", "json"])
 def test_a_dry_run_says_what_would_be_done_and_changes_no_byte(
-    penstock: Penstock, journal: Path, terminal: None, verb: tuple[str, ...], json: tuple[str, ...]
+    weirpool: Weirpool, journal: Path, terminal: None, verb: tuple[str, ...], json: tuple[str, ...]
 ) -> None:
     before = files(journal)
-    result = penstock("journal", verb[0], str(journal), *verb[1:], "--dry-run", *json)
+    result = weirpool("journal", verb[0], str(journal), *verb[1:], "--dry-run", *json)
     assert (result.code, result.err) == (0, "")
     assert files(journal) == before
     if json:
@@ -58,12 +58,12 @@ def test_a_dry_run_says_what_would_be_done_and_changes_no_byte(
         assert result.out.startswith(f"{SOURCE}: ".encode()) and b" would " in result.out
 
 
-def test_a_trim_of_several_logs_is_planned_for_each(penstock: Penstock, tmp_path: Path) -> None:
+def test_a_trim_of_several_logs_is_planned_for_each(weirpool: Weirpool, tmp_path: Path) -> None:
     for source in ("a", "b"):
         with Journal(tmp_path).writer(source, segment_bytes=1, fsync=False) as writer:
             writer.append(_rows(5), "x")
             writer.append(_rows(5), "x")
-    result = penstock("journal", "trim", str(tmp_path), "--to", "latest", "--dry-run")
+    result = weirpool("journal", "trim", str(tmp_path), "--to", "latest", "--dry-run")
     assert [line.split(b" (")[0] for line in result.lines] == [b"a: would delete 5 rows", b"b: would delete 5 rows"]
     assert all(line.endswith(b"positions 0 to 4; the first row would be at 5") for line in result.lines)
     assert [Journal(tmp_path).reader(source).first for source in ("a", "b")] == [0, 0]
@@ -72,7 +72,7 @@ def test_a_trim_of_several_logs_is_planned_for_each(penstock: Penstock, tmp_path
 def _rows(count: int) -> object:
     import pyarrow as pa
 
-    from penstock.journal import ITEMS
+    from weirpool.journal import ITEMS
 
     return pa.record_batch([pa.array([b"x"] * count, pa.binary()), pa.nulls(count, pa.binary())], schema=ITEMS)
 
@@ -83,12 +83,12 @@ def gone(journal: Path) -> tuple[int, bool]:
 
 
 @pytest.mark.parametrize("answer", [b"", b"\n", b"n\n", b"no\n", b"maybe\n"])
-def test_without_a_yes_nothing_is_changed(penstock: Penstock, journal: Path, terminal: None, answer: bytes) -> None:
+def test_without_a_yes_nothing_is_changed(weirpool: Weirpool, journal: Path, terminal: None, answer: bytes) -> None:
     for verb, question in (
         (("trim", "--to", "20"), "Delete 20 rows of 1 log? [y/N] "),
         (("forget", "export"), "Remove the reader export? [y/N] "),
     ):
-        result = penstock("journal", verb[0], str(journal), *verb[1:], stdin=answer)
+        result = weirpool("journal", verb[0], str(journal), *verb[1:], stdin=answer)
         assert (result.code, result.out) == (1, b"")
         assert question in result.err and "nothing was changed" in result.err
         assert gone(journal) == (0, True)
@@ -96,28 +96,28 @@ def test_without_a_yes_nothing_is_changed(penstock: Penstock, journal: Path, ter
 
 @pytest.mark.parametrize(("options", "answer"), [((), b"y\n"), ((), b"YES\n"), (("--yes",), b""), (("-y",), b"")])
 def test_with_a_yes_it_is_done(
-    penstock: Penstock, journal: Path, terminal: None, options: tuple[str, ...], answer: bytes
+    weirpool: Weirpool, journal: Path, terminal: None, options: tuple[str, ...], answer: bytes
 ) -> None:
     for verb in (("trim", "--to", "20"), ("forget", "export")):
-        result = penstock("journal", verb[0], str(journal), *verb[1:], *options, stdin=answer)
+        result = weirpool("journal", verb[0], str(journal), *verb[1:], *options, stdin=answer)
         assert result.code == 0 and ("[y/N]" in result.err) == (not options)
     assert gone(journal) == (20, False)
 
 
-def test_without_a_terminal_a_verb_does_what_it_is_told(penstock: Penstock, journal: Path) -> None:
+def test_without_a_terminal_a_verb_does_what_it_is_told(weirpool: Weirpool, journal: Path) -> None:
     for verb in (("trim", "--to", "20"), ("forget", "export")):
-        assert penstock("journal", verb[0], str(journal), *verb[1:]).err == ""
+        assert weirpool("journal", verb[0], str(journal), *verb[1:]).err == ""
     assert gone(journal) == (20, False)
 
 
-def test_nothing_to_delete_needs_no_question(penstock: Penstock, journal: Path, terminal: None) -> None:
-    result = penstock("journal", "trim", str(journal), "--to", "5")
+def test_nothing_to_delete_needs_no_question(weirpool: Weirpool, journal: Path, terminal: None) -> None:
+    result = weirpool("journal", "trim", str(journal), "--to", "5")
     assert (result.code, result.err) == (0, "")
     assert result.out == b"s: nothing to delete; the first row is at 0\n"
 
 
 def test_a_terminal_is_asked_and_a_pipe_is_not(journal: Path) -> None:
-    command = [sys.executable, "-m", "penstock", "journal", "trim", str(journal), "--to", "20"]
+    command = [sys.executable, "-m", "weirpool", "journal", "trim", str(journal), "--to", "20"]
     here, there = pty.openpty()
     process = subprocess.Popen(command, stdin=there, stdout=subprocess.DEVNULL, stderr=there)
     os.close(there)
@@ -157,11 +157,11 @@ WRITERS: list[Callable[[Path, Path], list[str]]] = [dump, codegen, record, bench
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_file_that_exists_is_not_replaced(
-    penstock: Penstock, journal: Path, tmp_path: Path, writer: Callable[[Path, Path], list[str]]
+    weirpool: Weirpool, journal: Path, tmp_path: Path, writer: Callable[[Path, Path], list[str]]
 ) -> None:
     out = tmp_path / "out"
     out.write_text("precious")
-    result = penstock(*writer(journal, out))
+    result = weirpool(*writer(journal, out))
     assert (result.code, result.out) == (2, b"")
     assert f"'{out}' exists; choose another name, or replace it with --yes" in result.err
     assert out.read_text() == "precious"
@@ -169,37 +169,37 @@ def test_a_file_that_exists_is_not_replaced(
 
 @pytest.mark.parametrize("writer", [dump, codegen])
 def test_a_file_is_replaced_if_somebody_agrees(
-    penstock: Penstock, journal: Path, tmp_path: Path, terminal: None, writer: Callable[[Path, Path], list[str]]
+    weirpool: Weirpool, journal: Path, tmp_path: Path, terminal: None, writer: Callable[[Path, Path], list[str]]
 ) -> None:
     out = tmp_path / "out"
     out.write_text("precious")
-    result = penstock(*writer(journal, out), stdin=b"n\n")
+    result = weirpool(*writer(journal, out), stdin=b"n\n")
     assert result.code == 1 and f"{out} exists. Replace it? [y/N]" in result.err
     assert out.read_text() == "precious"
     for options, answer in (((), b"y\n"), (("--yes",), b"")):
         out.write_text("precious")
-        assert penstock(*writer(journal, out), *options, stdin=answer).code == 0
+        assert weirpool(*writer(journal, out), *options, stdin=answer).code == 0
         assert out.read_bytes() != b"precious"
 
 
 def test_generated_code_is_generated_again_without_a_question(
-    penstock: Penstock, journal: Path, tmp_path: Path
+    weirpool: Weirpool, journal: Path, tmp_path: Path
 ) -> None:
     for language in ((), ("--ts", "rsocket")):
         out = tmp_path / f"client{len(language)}"
         for _ in range(2):
-            assert penstock(*codegen(journal, out), *language).code == 0
+            assert weirpool(*codegen(journal, out), *language).code == 0
 
 
-def test_devices_are_written_to(penstock: Penstock, journal: Path, tmp_path: Path) -> None:
+def test_devices_are_written_to(weirpool: Weirpool, journal: Path, tmp_path: Path) -> None:
     command = codegen(journal, tmp_path / "out")
-    assert penstock(*command[:-1], os.devnull).code == 0
+    assert weirpool(*command[:-1], os.devnull).code == 0
 
 
-def test_a_context_is_removed_after_a_question(penstock: Penstock, terminal: None) -> None:
-    assert penstock("context", "add", "dev", "rsocket+tcp://localhost:7878").code == 0
-    result = penstock("context", "rm", "dev", stdin=b"n\n")
+def test_a_context_is_removed_after_a_question(weirpool: Weirpool, terminal: None) -> None:
+    assert weirpool("context", "add", "dev", "rsocket+tcp://localhost:7878").code == 0
+    result = weirpool("context", "rm", "dev", stdin=b"n\n")
     assert result.code == 1 and "Remove the context dev, rsocket+tcp://localhost:7878? [y/N]" in result.err
-    assert penstock("context", "show", "dev").code == 0
-    assert penstock("context", "rm", "dev", "-y").code == 0
-    assert penstock("context", "show", "dev").code == 2
+    assert weirpool("context", "show", "dev").code == 0
+    assert weirpool("context", "rm", "dev", "-y").code == 0
+    assert weirpool("context", "show", "dev").code == 2

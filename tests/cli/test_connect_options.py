@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.connect_options import ConnectOptions
-from penstock.settings import Settings
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line
+from tests.cli.conftest import SECONDS, Weirpool, assert_one_line
+from weirpool.cli.connect_options import ConnectOptions
+from weirpool.settings import Settings
 
 
 def test_resuming_is_a_setting() -> None:
@@ -18,38 +18,38 @@ def test_resuming_is_a_setting() -> None:
     assert settings == Settings(resume=True, resume_timeout=5)
 
 
-def test_set_up_contains_the_given_data(penstock: Penstock, seen: str, tmp_path: Path) -> None:
+def test_set_up_contains_the_given_data(weirpool: Weirpool, seen: str, tmp_path: Path) -> None:
     file = tmp_path / "metadata"
     file.write_bytes(b"beside")
     options = ("--setup", "who I am", "--setup-metadata", f"@{file}", "--setup-auth", "simple:ada:lovelace")
-    (said,) = penstock("call", seen, "setup", *options).objects
+    (said,) = weirpool("call", seen, "setup", *options).objects
     assert (said["data"], said["auth"]) == ("who I am", ["Simple", "ada", "lovelace"])
     assert said["entries"]["application/octet-stream"] == "beside"
 
 
 def test_credentials_of_the_set_up_may_be_in_the_environment(
-    penstock: Penstock, seen: str, monkeypatch: pytest.MonkeyPatch
+    weirpool: Weirpool, seen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PENSTOCK_SETUP_AUTH", "bearer:abc")
-    (said,) = penstock("call", seen, "setup").objects
+    monkeypatch.setenv("WEIRPOOL_SETUP_AUTH", "bearer:abc")
+    (said,) = weirpool("call", seen, "setup").objects
     assert said["auth"] == ["Bearer", "", "abc"]
 
 
-def test_credentials_need_composite_metadata(penstock: Penstock, seen: str) -> None:
-    result = penstock("call", seen, "setup", "--setup-auth", "bearer:geheim", "--metadata-mime", "text/plain")
+def test_credentials_need_composite_metadata(weirpool: Weirpool, seen: str) -> None:
+    result = weirpool("call", seen, "setup", "--setup-auth", "bearer:geheim", "--metadata-mime", "text/plain")
     assert result.code == 2
     assert "composite" in result.err and "geheim" not in result.err
     assert_one_line(result)
 
 
-def test_resumable_session_works(penstock: Penstock, seen: str) -> None:
-    result = penstock("call", seen, "seen", "--resume", "60", "--debug")
+def test_resumable_session_works(weirpool: Weirpool, seen: str) -> None:
+    result = weirpool("call", seen, "seen", "--resume", "60", "--debug")
     assert result.code == 0
     assert "token=hidden(16)" in result.err
 
 
-def test_draft_cannot_resume(penstock: Penstock, seen: str) -> None:
-    result = penstock("call", seen.replace("rsocket+", "reactivesocket-0.0+"), "seen", "--resume", "60")
+def test_draft_cannot_resume(weirpool: Weirpool, seen: str) -> None:
+    result = weirpool("call", seen.replace("rsocket+", "reactivesocket-0.0+"), "seen", "--resume", "60")
     assert result.code == 2
     assert_one_line(result)
 
@@ -66,7 +66,7 @@ def test_draft_cannot_resume(penstock: Penstock, seen: str) -> None:
     ],
 )
 def test_setting_without_effect_is_wrong_use(
-    penstock: Penstock, tmp_path: Path, url: str, options: tuple[str, str], why: str
+    weirpool: Weirpool, tmp_path: Path, url: str, options: tuple[str, str], why: str
 ) -> None:
     place = f"{url}://127.0.0.1:1"
     option, value = options
@@ -74,7 +74,7 @@ def test_setting_without_effect_is_wrong_use(
     file = tmp_path / "options.toml"
     file.write_text(f'{name} = ["{value}"]\n' if name == "set" else f'{name} = "{value}"\n')
     for given in (options, ("--options", str(file))):
-        result = penstock("call", place, "echo", "-d", "{}", *given)
+        result = weirpool("call", place, "echo", "-d", "{}", *given)
         assert result.code == 2
         assert why in result.err
         assert_one_line(result)
@@ -102,13 +102,13 @@ def carry(source: socket.socket, sink: socket.socket, most: int | None) -> None:
             carried += len(data)
 
 
-def test_stream_resumes_after_a_broken_connection(penstock: Penstock, server: str) -> None:
+def test_stream_resumes_after_a_broken_connection(weirpool: Weirpool, server: str) -> None:
     host, port = server.rpartition("//")[2].split(":")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=cutting, args=(listening, (host, int(port))), daemon=True)
         thread.start()
         url = f"rsocket+tcp://127.0.0.1:{listening.getsockname()[1]}"
-        result = penstock("stream", url, "count", "-d", "20000", "--resume", "60", "--debug")
+        result = weirpool("stream", url, "count", "-d", "20000", "--resume", "60", "--debug")
         thread.join(SECONDS)
     assert (result.code, result.lines) == (0, [b"%d" % number for number in range(20_000)])
     # The frames of the second link are also shown, from its start.

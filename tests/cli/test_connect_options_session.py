@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from penstock.cli.connect_options import SessionOptions, check_composite
-from penstock.errors import LocalError
-from penstock.settings import Settings
-from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, serving
+from tests.cli.conftest import INTEROP, SECONDS, Weirpool, assert_one_line, serving
+from weirpool.cli.connect_options import SessionOptions, check_composite
+from weirpool.errors import LocalError
+from weirpool.settings import Settings
 
 URL = "rsocket+tcp://127.0.0.1:7878"
 
@@ -53,19 +53,19 @@ def test_composite_metadata_depends_on_protocol_and_mime(url: str, mime: str, co
             check_composite(url, Settings(metadata_mime=mime), "--auth needs")
 
 
-def test_mime_types_and_leases_arrive(penstock: Penstock, seen: str) -> None:
-    (said,) = penstock("call", seen, "setup", "--data-mime", "text/csv", "--lease").objects
+def test_mime_types_and_leases_arrive(weirpool: Weirpool, seen: str) -> None:
+    (said,) = weirpool("call", seen, "setup", "--data-mime", "text/csv", "--lease").objects
     assert (said["data_mime"], said["metadata_mime"]) == ("text/csv", "message/x.rsocket.composite-metadata.v0")
 
 
-def test_missing_lease_is_exit_code_1(penstock: Penstock, server: str) -> None:
-    result = penstock("call", server, "echo", "--lease")
+def test_missing_lease_is_exit_code_1(weirpool: Weirpool, server: str) -> None:
+    result = weirpool("call", server, "echo", "--lease")
     assert result.code == 1
     assert "leases" in result.err
     assert_one_line(result)
 
 
-def test_headers_are_sent(penstock: Penstock) -> None:
+def test_headers_are_sent(weirpool: Weirpool) -> None:
     heads: list[bytes] = []
 
     def answer(listening: socket.socket) -> None:
@@ -78,7 +78,7 @@ def test_headers_are_sent(penstock: Penstock) -> None:
         thread = threading.Thread(target=answer, args=(listening,))
         thread.start()
         url = f"rsocket+ws://127.0.0.1:{listening.getsockname()[1]}/"
-        result = penstock("call", url, "echo", "--header", "Authorization: Bearer geheim", "--debug")
+        result = weirpool("call", url, "echo", "--header", "Authorization: Bearer geheim", "--debug")
         thread.join(SECONDS)
     assert b"Authorization: Bearer geheim\r\n" in heads[0]
     assert result.code == 3
@@ -87,16 +87,16 @@ def test_headers_are_sent(penstock: Penstock) -> None:
 
 @pytest.mark.parametrize("transport", ["tcp", "ws", "h2c"])
 @pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2", "reactivesocket-0.0"])
-def test_every_protocol(penstock: Penstock, protocol: str, transport: str) -> None:
+def test_every_protocol(weirpool: Weirpool, protocol: str, transport: str) -> None:
     with serving(f"{INTEROP}:service", f"rsocket+{transport}://127.0.0.1:0/here") as (_, urls):
         url = urls[0].replace("rsocket+", f"{protocol}+", 1)
-        call = penstock("call", url, "echo", "-d", "hi")
+        call = weirpool("call", url, "echo", "-d", "hi")
         assert (call.code, call.out, call.err) == (0, b"hi\n", "")
-        endless = penstock("stream", url, "count", "-d", "9", "--take", "2", "--endless")
+        endless = weirpool("stream", url, "count", "-d", "9", "--take", "2", "--endless")
         assert (endless.code, endless.lines, endless.err) == (0, [b"0", b"1"], "")
 
 
-def test_wrong_setting_is_wrong_use(penstock: Penstock, server: str) -> None:
-    result = penstock("call", server, "echo", "--set", "credit=0")
+def test_wrong_setting_is_wrong_use(weirpool: Weirpool, server: str) -> None:
+    result = weirpool("call", server, "echo", "--set", "credit=0")
     assert result.code == 2
     assert_one_line(result)

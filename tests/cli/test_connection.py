@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 import trustme
 
-from penstock import Peer, Settings, transports
-from penstock.aio.metrics import Metrics
-from penstock.aio.reconnect import Backoff
-from penstock.cli.connect_options import ConnectOptions
-from penstock.cli.connection import summary, with_peer
-from penstock.connection import Connection
-from penstock.errors import ConnectError
-from penstock.reactivestreams.handshake import hello, ours
-from penstock.transports import Receiver
-from penstock.urls import Url, parse_url
-from penstock.wire.reactivestreams.codec import encode
 from tests.aio.fakes import FakeLink
-from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
+from tests.cli.conftest import INTEROP, SECONDS, Weirpool, assert_one_line, command, serving
+from weirpool import Peer, Settings, transports
+from weirpool.aio.metrics import Metrics
+from weirpool.aio.reconnect import Backoff
+from weirpool.cli.connect_options import ConnectOptions
+from weirpool.cli.connection import summary, with_peer
+from weirpool.connection import Connection
+from weirpool.errors import ConnectError
+from weirpool.reactivestreams.handshake import hello, ours
+from weirpool.transports import Receiver
+from weirpool.urls import Url, parse_url
+from weirpool.wire.reactivestreams.codec import encode
 
 
-def test_trust(penstock: Penstock, tmp_path: Path) -> None:
+def test_trust(weirpool: Weirpool, tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     certificate = authority.issue_cert("127.0.0.1")
@@ -31,11 +31,11 @@ def test_trust(penstock: Penstock, tmp_path: Path) -> None:
     with serving(f"{INTEROP}:service", f"rsocket+tls://127.0.0.1:0?cert={tmp_path}/server.pem") as (_, urls):
         url = urls[0].partition("?")[0]
         call = ("call", url, "echo", "-d", "hi")
-        assert penstock(*call, "--cafile", str(tmp_path / "ca.pem")).out == b"hi\n"
-        assert penstock(*call, "--insecure").out == b"hi\n"
+        assert weirpool(*call, "--cafile", str(tmp_path / "ca.pem")).out == b"hi\n"
+        assert weirpool(*call, "--insecure").out == b"hi\n"
         collect = ("collect", url, "count", "-d", "3", "-q", "-j", str(tmp_path / "journal"))
-        assert penstock(*collect, "--cafile", str(tmp_path / "ca.pem")).code == 0
-        refused = penstock(*call)
+        assert weirpool(*collect, "--cafile", str(tmp_path / "ca.pem")).code == 0
+        refused = weirpool(*call)
     assert refused.code == 3
     assert "certificate" in refused.err
     assert_one_line(refused)
@@ -53,7 +53,7 @@ def test_retry_waits_for_a_late_server(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["call", "fire", "stream", "channel", "upload"])
 def test_retry_gives_up_in_the_end(
-    penstock: Penstock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+    weirpool: Weirpool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     tries: list[Url] = []
 
@@ -65,8 +65,8 @@ def test_retry_gives_up_in_the_end(
     monkeypatch.setattr(Backoff, "next", lambda self: 0.0)
     items = ("a line",) if verb in ("channel", "upload") else ()
     nobody = f"rsocket+unix://{tmp_path}/nobody"
-    result = penstock(verb, nobody, "echo", *items, "--retry", "2")
-    assert (result.code, result.out, result.err) == (3, b"", "penstock: cannot connect to nobody\n")
+    result = weirpool(verb, nobody, "echo", *items, "--retry", "2")
+    assert (result.code, result.out, result.err) == (3, b"", "weirpool: cannot connect to nobody\n")
     assert tries == [parse_url(nobody)] * 3
 
 
@@ -92,20 +92,20 @@ def test_summary_shows_the_counters() -> None:
     assert summary(metrics.snapshot(), 2.0) == expected
 
 
-def test_stats_are_printed_after_success_and_failure(penstock: Penstock, server: str) -> None:
-    result = penstock("stream", server, "count", "-d", "3", "--stats")
+def test_stats_are_printed_after_success_and_failure(weirpool: Weirpool, server: str) -> None:
+    result = weirpool("stream", server, "count", "-d", "3", "--stats")
     assert result.lines == [b"0", b"1", b"2"]
     assert result.err.startswith("1 requests; items: 3 received, 0 sent; bytes: ")
-    failed = penstock("call", server, "fail", "--stats")
+    failed = weirpool("call", server, "fail", "--stats")
     assert failed.code == 1
     stats, error = failed.err.splitlines()
-    assert stats.startswith("1 requests; items: 0 received") and error == "penstock: [0x301] boom"
+    assert stats.startswith("1 requests; items: 0 received") and error == "weirpool: [0x301] boom"
 
 
-def test_request_has_metadata_over_reactive_streams(penstock: Penstock) -> None:
+def test_request_has_metadata_over_reactive_streams(weirpool: Weirpool) -> None:
     offered = ["--set", "extensions=metadata"]
     with serving(f"{INTEROP}:service", "reactive-streams+tcp://127.0.0.1:0", options=offered) as (_, urls):
-        result = penstock("call", urls[0], "echo", "-d", "hi", "-m", "meta", "--json", *offered)
+        result = weirpool("call", urls[0], "echo", "-d", "hi", "-m", "meta", "--json", *offered)
     assert (result.code, result.err) == (0, "")
     assert result.objects == [{"metadata": "meta", "data": "hi"}]
 

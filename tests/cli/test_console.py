@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.console import COLLECTING, complain, note, say, say_json, start_logging
-from penstock.errors import LocalError
 from tests.logs import kept_logging
+from weirpool.cli.console import COLLECTING, complain, note, say, say_json, start_logging
+from weirpool.errors import LocalError
 
-SOURCES = sorted((Path(__file__).parents[2] / "src" / "penstock" / "cli").rglob("*.py"))
+SOURCES = sorted((Path(__file__).parents[2] / "src" / "weirpool" / "cli").rglob("*.py"))
 HOSTILE = "it says\nno\x1b[31m\t\x7f\x9b\u202e"
 
 
@@ -21,7 +21,7 @@ def test_complaint_is_one_safe_line(capsys: pytest.CaptureFixture[str]) -> None:
     complain("it says\nno\x1b[31m")
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "penstock: it says no\\x1b[31m\n"
+    assert err == "weirpool: it says no\\x1b[31m\n"
 
 
 def test_what_is_said_is_one_safe_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,7 +43,7 @@ def test_a_record_is_one_safe_line(form: str, capsys: pytest.CaptureFixture[str]
     with kept_logging():
         logging.getLogger().handlers.clear()
         start_logging(COLLECTING, form)
-        logging.getLogger("penstock.x").warning("%s", HOSTILE)
+        logging.getLogger("weirpool.x").warning("%s", HOSTILE)
     _, err = capsys.readouterr()
     assert err.removesuffix("\n").isprintable() and "it says" in err
 
@@ -53,10 +53,10 @@ def test_an_unknown_form_of_logs_is_refused() -> None:
         start_logging(COLLECTING, "xml")
 
 
-@pytest.mark.parametrize("end", ["raise RuntimeError(text)", "logging.getLogger('penstock.x').warning(text)"])
+@pytest.mark.parametrize("end", ["raise RuntimeError(text)", "logging.getLogger('weirpool.x').warning(text)"])
 def test_what_python_prints_is_escaped_too(end: str) -> None:
     program = (
-        "import logging\nfrom penstock.cli import console\nconsole.escape_everything()\n"
+        "import logging\nfrom weirpool.cli import console\nconsole.escape_everything()\n"
         f"text = {HOSTILE.encode('ascii', 'backslashreplace').decode()!r}.encode().decode('unicode_escape')\n{end}"
     )
     err = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import LocalError
-from penstock.cli.contexts import Contexts, Saved, load, offered, save, with_context
-from penstock.cli.parser import command
-from tests.cli.conftest import Penstock
+from tests.cli.conftest import Weirpool
+from weirpool import LocalError
+from weirpool.cli.contexts import Contexts, Saved, load, offered, save, with_context
+from weirpool.cli.parser import command
 
 DEV = "rsocket+tcp://127.0.0.1:7878"
 
@@ -16,8 +16,8 @@ DEV = "rsocket+tcp://127.0.0.1:7878"
 def configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The folder of the user's configuration."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.delenv("PENSTOCK_CONTEXT", raising=False)
-    return tmp_path / "penstock"
+    monkeypatch.delenv("WEIRPOOL_CONTEXT", raising=False)
+    return tmp_path / "weirpool"
 
 
 def arguments(line: str) -> list[str]:
@@ -78,14 +78,14 @@ def test_context_replaces_a_url_that_is_left_out(line: str, expected: str) -> No
 
 def test_environment_names_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
     assert arguments("call echo") == ["call", "echo"]
-    monkeypatch.setenv("PENSTOCK_CONTEXT", "prod")
+    monkeypatch.setenv("WEIRPOOL_CONTEXT", "prod")
     assert arguments("call echo") == ["call", "@prod", "echo"]
 
 
-def test_missing_url_says_what_may_stand_for_it(penstock: Penstock) -> None:
-    hint = "; begin with a URL, or choose a server with `penstock context use NAME`; see penstock call --help\n"
-    assert penstock("call", "echo").err.endswith(hint)
-    assert penstock("call", DEV).err == "penstock: Missing argument 'ROUTE'; see penstock call --help\n"
+def test_missing_url_says_what_may_stand_for_it(weirpool: Weirpool) -> None:
+    hint = "; begin with a URL, or choose a server with `weirpool context use NAME`; see weirpool call --help\n"
+    assert weirpool("call", "echo").err.endswith(hint)
+    assert weirpool("call", DEV).err == "weirpool: Missing argument 'ROUTE'; see weirpool call --help\n"
 
 
 def test_context_and_url_together_are_refused() -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Bearer, Simple
-from penstock.cli.credentials import credentials
-from penstock.errors import LocalError
+from weirpool import Bearer, Simple
+from weirpool.cli.credentials import credentials
+from weirpool.errors import LocalError
 
 
 @pytest.mark.parametrize(

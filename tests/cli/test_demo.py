@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from penstock.aio import loop
-from penstock.cli import demo
-from penstock.cli.main import run
-from penstock.demo.flights import FLIGHTS_COUNT
-from penstock.demo.processes import DemoFailed
 from tests.spark.drivers import FRUGAL
+from weirpool.aio import loop
+from weirpool.cli import demo
+from weirpool.cli.main import run
+from weirpool.demo.flights import FLIGHTS_COUNT
+from weirpool.demo.processes import DemoFailed
 
 
 class Frame:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.durable import KEY
-from penstock.journal import Journal
-from tests.cli.conftest import Penstock, assert_one_line
+from tests.cli.conftest import Weirpool, assert_one_line
+from weirpool.cli.durable import KEY
+from weirpool.journal import Journal
 
 SECRET = base64.b64encode(bytes(32)).decode()
 
@@ -19,16 +19,16 @@ def options(folder: Path, journal: str) -> list[str]:
 
 @pytest.mark.slow
 def test_a_stream_is_collected_into_a_store(
-    penstock: Penstock, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    weirpool: Weirpool, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY, SECRET)
     arguments = ["collect", server, "count", "--data", "500", "--json", "-q"]
-    result = penstock(*arguments, *options(tmp_path, "one"))
+    result = weirpool(*arguments, *options(tmp_path, "one"))
     assert (result.code, json.loads(result.out)) == (
         0, {"items": 500, "bytes": 1390, "gaps": 0, "position": 500, "complete": True},
     )  # fmt: skip
     # Another machine has the rows, and knows that the stream is complete.
-    result = penstock(*arguments[:-2], *options(tmp_path, "two"))
+    result = weirpool(*arguments[:-2], *options(tmp_path, "two"))
     assert result.code == 0
     assert "already complete, at 500" in result.out.decode()
     assert Journal(tmp_path / "two").reader("count").end == 500
@@ -47,10 +47,10 @@ def test_a_stream_is_collected_into_a_store(
     ],
 )
 def test_wrong_use_is_exit_code_2(
-    penstock: Penstock, tmp_path: Path, arguments: list[str], key: str, part: str, monkeypatch: pytest.MonkeyPatch
+    weirpool: Weirpool, tmp_path: Path, arguments: list[str], key: str, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY, key)
-    result = penstock("collect", "rsocket+tcp://127.0.0.1:1", "r", "-j", str(tmp_path), *arguments)
+    result = weirpool("collect", "rsocket+tcp://127.0.0.1:1", "r", "-j", str(tmp_path), *arguments)
     assert result.code != 0
     assert_one_line(result)
     assert part in result.err

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.entrance import entrance
-from penstock.errors import LocalError, SetupRejected
-from penstock.recording.format import Event, Head, encode
-from tests.cli.conftest import SEEN, Penstock
+from tests.cli.conftest import SEEN, Weirpool
+from weirpool.cli.entrance import entrance
+from weirpool.errors import LocalError, SetupRejected
+from weirpool.recording.format import Event, Head, encode
 
-CLI = Path(__file__).parents[2] / "src/penstock/cli"
+CLI = Path(__file__).parents[2] / "src/weirpool/cli"
 CERTIFICATES = "?cert={0}/cert.pem&key={0}/key.pem&ca={0}/ca.pem"
 UPSTREAM = "rsocket+tcp://127.0.0.1:1"
 
@@ -61,22 +61,22 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def begins(
-    penstock: Penstock, folder: Path, monkeypatch: pytest.MonkeyPatch
+    weirpool: Weirpool, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Sequence[str], str, Sequence[str]], str]:
     """Return why a verb refuses to listen at a URL with more options; empty if it begins."""
-    monkeypatch.delenv("PENSTOCK_SERVE_TOKEN", raising=False)
-    monkeypatch.delenv("PENSTOCK_AUTH", raising=False)
+    monkeypatch.delenv("WEIRPOOL_SERVE_TOKEN", raising=False)
+    monkeypatch.delenv("WEIRPOOL_AUTH", raising=False)
 
     def run(work: Any) -> None:
         work.close()
         raise Began
 
-    monkeypatch.setattr("penstock.aio.loop.run", run)
+    monkeypatch.setattr("weirpool.aio.loop.run", run)
 
     def tried(words: Sequence[str], url: str, more: Sequence[str] = ()) -> str:
         arguments = [url if word == "URL" else word for word in (*words, *more)]
         try:
-            result = penstock(*(word.format(folder) for word in arguments))
+            result = weirpool(*(word.format(folder) for word in arguments))
         except Began:
             return ""
         if "--check" in words and result.code == 0:
@@ -107,7 +107,7 @@ def test_clients_of_other_machines_need_credentials(begins: Begins, verb: str) -
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_token_is_enough(begins: Begins, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if verb in BY_VARIABLE:
-        monkeypatch.setenv("PENSTOCK_SERVE_TOKEN", "t0ken")
+        monkeypatch.setenv("WEIRPOOL_SERVE_TOKEN", "t0ken")
         more = []
     else:
         more = ["--auth", "bearer:t0ken"]

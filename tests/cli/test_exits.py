@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import errors
-from penstock.cli.exits import FAILED, NO_CONNECTION, WRONG_USE, exit_code
+from weirpool import errors
+from weirpool.cli.exits import FAILED, NO_CONNECTION, WRONG_USE, exit_code
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from penstock.cli.exits import FAILED, NO_CONNECTION, WRONG_USE, exit_code
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_code_of_an_error(error: errors.PenstockError, code: int) -> None:
+def test_code_of_an_error(error: errors.WeirpoolError, code: int) -> None:
     assert exit_code(error) == code
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.extras import ExtraState, explained, extra_of, extras, missing_text, need
-from penstock.errors import LocalError
-from tests.installations import EXTRAS, REQUIRED, ROOT, fitting, install, install_penstock, without_metadata
+from tests.installations import EXTRAS, REQUIRED, ROOT, fitting, install, install_weirpool, without_metadata
 from tests.layers import RULES
+from weirpool.cli.extras import ExtraState, explained, extra_of, extras, missing_text, need
+from weirpool.errors import LocalError
 
-HINT = re.compile(r"penstock\[([\w,]+)\]")
+HINT = re.compile(r"(?:weirpool\[|pip_command\(')([\w,]+)(?:\]|'\))")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modules: list[str]) -> Path:
     """The only folder with the metadata of packages; it has that of this project."""
     monkeypatch.setattr(sys, "path", [str(tmp_path), *modules])
-    install_penstock(tmp_path, {name: fitting(name) for name in REQUIRED})
+    install_weirpool(tmp_path, {name: fitting(name) for name in REQUIRED})
     return tmp_path
 
 
@@ -62,7 +62,7 @@ def test_every_package_that_the_sources_import_has_an_extra() -> None:
 def test_hints_in_sources_and_docs_name_extras_that_exist() -> None:
     pages = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
     named = {extra for page in pages for names in HINT.findall(page.read_text()) for extra in names.split(",")}
-    assert named - set(EXTRAS) - {"NAME", "EXTRA", "cli"} == set()
+    assert named - set(EXTRAS) - {"EXTRA"} == set()
     assert len(named) > 5
 
 
@@ -86,18 +86,18 @@ def test_hint_beside_an_import_names_its_extra() -> None:
 
 
 def test_missing_package_is_reported_with_its_extra() -> None:
-    expected = "the package websockets is missing; run: pip install 'penstock[websocket]'"
+    expected = "the package websockets is missing; run: pip install 'weirpool[websocket]'"
     assert missing_text(missing("websockets.asyncio")) == expected
-    assert missing_text(missing("grpc")) == "the package grpcio is missing; run: pip install 'penstock[connect]'"
+    assert missing_text(missing("grpc")) == "the package grpcio is missing; run: pip install 'weirpool[connect]'"
 
 
 def test_missing_requirement_is_reported_with_the_package() -> None:
-    assert missing_text(missing("typer")) == "the package typer is missing; run: pip install penstock"
+    assert missing_text(missing("typer")) == "the package typer is missing; run: pip install weirpool"
 
 
 def test_missing_package_of_others_is_not_blamed_on_an_extra() -> None:
     text = missing_text(missing("flights.bookings"))
-    assert text == "No module named 'flights.bookings'; neither penstock nor one of its extras installs it"
+    assert text == "No module named 'flights.bookings'; neither weirpool nor one of its extras installs it"
 
 
 def test_missing_module_of_the_system_is_not_blamed_on_an_extra() -> None:
@@ -106,7 +106,7 @@ def test_missing_module_of_the_system_is_not_blamed_on_an_extra() -> None:
 
 
 def test_hint_is_not_repeated() -> None:
-    error = ModuleNotFoundError("Prometheus needs more; install penstock[metrics]", name="prometheus_client")
+    error = ModuleNotFoundError("Prometheus needs more; install weirpool[metrics]", name="prometheus_client")
     assert missing_text(error) == str(error)
 
 
@@ -120,8 +120,8 @@ def test_need_names_what_is_missing(site: Path) -> None:
     for name in EXTRAS["arrow"]:
         install(site, name, fitting(name))
     need("arrow", "this")
-    with pytest.raises(LocalError, match=r"penstock demo needs more .*, pyspark are missing; .*'penstock\[demo\]'"):
-        need("demo", "penstock demo")
+    with pytest.raises(LocalError, match=r"weirpool demo needs more .*, pyspark are missing; .*'weirpool\[demo\]'"):
+        need("demo", "weirpool demo")
 
 
 def test_package_of_a_complete_extra_is_explained(site: Path) -> None:

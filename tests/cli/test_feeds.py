@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.feeds import address_of
-from penstock.errors import LocalError
-from penstock.journal import Journal
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
+from tests.cli.conftest import SECONDS, Weirpool, assert_one_line, command
+from weirpool.cli.feeds import address_of
+from weirpool.errors import LocalError
+from weirpool.journal import Journal
 
 
 def write(path: Path, server: str, text: str) -> Path:
@@ -24,7 +24,7 @@ def write(path: Path, server: str, text: str) -> Path:
 
 @contextmanager
 def collecting(path: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run `penstock collect --config`; yield the process and the URL of its status."""
+    """Run `weirpool collect --config`; yield the process and the URL of its status."""
     arguments = command("collect", "--config", str(path), "--http", "0", *options)
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -75,21 +75,21 @@ def test_workers_stop_with_their_parent(server: str, tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-def test_check_shows_what_would_run(penstock: Penstock, tmp_path: Path) -> None:
+def test_check_shows_what_would_run(weirpool: Weirpool, tmp_path: Path) -> None:
     path = write(
         tmp_path / "f.toml", "rsocket+tcp://h:1", '[feed.a]\nroute = "r"\n[feed.b]\nroute = "r"\nenabled = false\n'
     )
-    result = penstock("collect", "--config", str(path), "--check")
+    result = weirpool("collect", "--config", str(path), "--check")
     assert (result.code, result.err) == (0, "")
     journal = tmp_path / "journal"
     assert result.out.decode() == f"a: r from rsocket+tcp://h:1 into {journal}, log a\nb: not enabled\n"
     assert not journal.exists()
 
 
-def test_check_names_every_problem(penstock: Penstock, tmp_path: Path) -> None:
+def test_check_names_every_problem(weirpool: Weirpool, tmp_path: Path) -> None:
     text = '[feed.a]\nroute = "r"\nauth = {env = "NOT_SET_ANYWHERE"}\n[feed.b]\nrotue = "r"\n'
     path = write(tmp_path / "f.toml", "rsocket+tcp://h:1", text)
-    result = penstock("collect", "--config", str(path), "--check")
+    result = weirpool("collect", "--config", str(path), "--check")
     assert result.code == 2
     assert "feed 'b': rotue is not known; did you mean 'route'?" in result.err
     assert "feed 'a': auth: the environment variable 'NOT_SET_ANYWHERE' is not set" in result.err
@@ -109,9 +109,9 @@ def test_check_names_every_problem(penstock: Penstock, tmp_path: Path) -> None:
         ((), "--config FILE for many"),
     ],
 )
-def test_wrong_use_is_exit_code_2(penstock: Penstock, tmp_path: Path, arguments: tuple[str, ...], part: str) -> None:
+def test_wrong_use_is_exit_code_2(weirpool: Weirpool, tmp_path: Path, arguments: tuple[str, ...], part: str) -> None:
     path = write(tmp_path / "f.toml", "rsocket+tcp://h:1", '[feed.a]\nrotue = "r"\n')
-    result = penstock("collect", *(str(path) if each == "F" else each for each in arguments))
+    result = weirpool("collect", *(str(path) if each == "F" else each for each in arguments))
     assert result.code == 2
     assert_one_line(result)
     assert part in result.err

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalError, JournalMissing
-from penstock.journal import Journal
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line
+from tests.cli.conftest import SECONDS, Weirpool, assert_one_line
 from tests.cli.test_feeds import collecting, logged, write
 from tests.serving.served import until
+from weirpool.errors import JournalError, JournalMissing
+from weirpool.journal import Journal
 
-TOKENS = ("PENSTOCK_SERVE_TOKEN", "PENSTOCK_JOURNAL_TOKEN")
+TOKENS = ("WEIRPOOL_SERVE_TOKEN", "WEIRPOOL_JOURNAL_TOKEN")
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,7 @@ def test_names_that_a_reload_makes_unclear_change_nothing(
         url = served_on(process)
         with pytest.raises(JournalError, match="missing or wrong"):
             Journal(url).sources()
-        monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "s3cret")
+        monkeypatch.setenv("WEIRPOOL_JOURNAL_TOKEN", "s3cret")
         until(reads(f"{url}?journal=market", "a", 5), SECONDS)
         write(path, server, table + feed("a", 5, "x/market") + feed("b", 6, "y/market"))
         os.kill(process.pid, signal.SIGHUP)
@@ -104,26 +104,26 @@ def test_names_that_a_reload_makes_unclear_change_nothing(
     ("text", "options", "part"),
     [
         (feed("a", 1, "x/m") + feed("b", 1, "y/m"), ("--serve", "rsocket+tcp://127.0.0.1:0"), "served as 'm'"),
-        (feed("a", 1), ("--serve", "rsocket+tcp://0.0.0.0:0"), "require a token in the variable PENSTOCK_SERVE_TOKEN"),
+        (feed("a", 1), ("--serve", "rsocket+tcp://0.0.0.0:0"), "require a token in the variable WEIRPOOL_SERVE_TOKEN"),
         ('[serve]\nurl = "rsocket+tcp://127.0.0.1:0"\n' + feed("a", 1), ("--serve", "rsocket+tcp://:1"), "not both"),
         ('[serve]\nurl = "rsocket+tcp://127.0.0.1:0"\nkey = "k"\n' + feed("a", 1), (), "a key needs its certificate"),
         (feed("a", 1), ("--serve", "river+tcp://127.0.0.1:0"), "carries values"),
     ],
 )
 def test_what_is_not_clear_or_not_safe_is_refused(
-    penstock: Penstock, tmp_path: Path, text: str, options: tuple[str, ...], part: str
+    weirpool: Weirpool, tmp_path: Path, text: str, options: tuple[str, ...], part: str
 ) -> None:
     path = write(tmp_path / "feeds.toml", "rsocket+tcp://127.0.0.1:1", text)
     for check in (("--check",), ()):
-        result = penstock("collect", "--config", str(path), *options, *check)
+        result = weirpool("collect", "--config", str(path), *options, *check)
         assert result.code == 2
         assert_one_line(result)
         assert part in result.err
     assert not [*tmp_path.glob("*/_served*")]
 
 
-def test_check_names_what_would_be_served(penstock: Penstock, tmp_path: Path) -> None:
+def test_check_names_what_would_be_served(weirpool: Weirpool, tmp_path: Path) -> None:
     path = write(tmp_path / "feeds.toml", "rsocket+tcp://h:1", feed("a", 1, "x/market"))
-    result = penstock("collect", "--config", str(path), "--check", "--serve", "rsocket+tcp://127.0.0.1:0")
+    result = weirpool("collect", "--config", str(path), "--check", "--serve", "rsocket+tcp://127.0.0.1:0")
     assert (result.code, result.err) == (0, "")
     assert result.lines[-1].decode() == f"{tmp_path}/x/market: served as market"

@@ -6,11 +6,11 @@ from datetime import datetime
 
 import pytest
 
-from penstock import Kind, Metadata, Payload, Settings, Simple
-from penstock.cli.framedump import FrameDump
-from penstock.connection import Connection
-from penstock.protocols import client_session
-from tests.cli.conftest import INTEROP, SEEN, Penstock, serving
+from tests.cli.conftest import INTEROP, SEEN, Weirpool, serving
+from weirpool import Kind, Metadata, Payload, Settings, Simple
+from weirpool.cli.framedump import FrameDump
+from weirpool.connection import Connection
+from weirpool.protocols import client_session
 
 FAMILY = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")
 NOON = datetime(2026, 1, 1, 12, 0, 0, 5_000)
@@ -103,10 +103,10 @@ def test_refused_links_are_shown() -> None:
 
 
 @pytest.mark.parametrize("url", ["rsocket+tcp", "rsocket+ws", "reactivesocket-0.0+tcp", "reactivesocket-0.0+ws"])
-def test_both_sides_of_a_real_connection(penstock: Penstock, url: str) -> None:
+def test_both_sides_of_a_real_connection(weirpool: Weirpool, url: str) -> None:
     transport = url.partition("+")[2]
     with serving(f"{INTEROP}:service", f"rsocket+{transport}://127.0.0.1:0", options=["--debug"]) as (process, urls):
-        result = penstock("stream", urls[0].replace("rsocket", url.partition("+")[0], 1), "count", "-d", "2", "--debug")
+        result = weirpool("stream", urls[0].replace("rsocket", url.partition("+")[0], 1), "count", "-d", "2", "--debug")
         process.terminate()
         served = process.communicate()[1]
     assert result.lines == [b"0", b"1"]
@@ -117,10 +117,10 @@ def test_both_sides_of_a_real_connection(penstock: Penstock, url: str) -> None:
     assert frames and [frame for frame in re.findall(r" sent ([A-Z_]+)", served) if frame in frames] == frames
 
 
-def test_credentials_stay_hidden_on_both_sides(penstock: Penstock) -> None:
+def test_credentials_stay_hidden_on_both_sides(weirpool: Weirpool) -> None:
     with serving(SEEN, "rsocket+tcp://127.0.0.1:0", options=["--debug"]) as (process, urls):
         options = ("--auth", "bearer:geheim", "--setup", "geheim", "--setup-auth", "simple:ada:geheim")
-        result = penstock("fire", urls[0], "log", *options, "--debug")
+        result = weirpool("fire", urls[0], "log", *options, "--debug")
         process.terminate()
         served = process.communicate()[1]
     assert "authentication=hidden(" in result.err and "authentication=hidden(" in served
@@ -128,10 +128,10 @@ def test_credentials_stay_hidden_on_both_sides(penstock: Penstock) -> None:
 
 
 @pytest.mark.parametrize("url", ["river+tcp://127.0.0.1:0", "river+ws://127.0.0.1:0/?codec=msgpack"])
-def test_messages_of_river_on_both_sides(penstock: Penstock, url: str) -> None:
+def test_messages_of_river_on_both_sides(weirpool: Weirpool, url: str) -> None:
     with serving(f"{INTEROP}:service", url, options=["--debug"]) as (process, urls):
         request = ("interop.count", "-d", '{"n":2}', "--setup", '{"token":"geheim"}', "--debug")
-        result = penstock("stream", urls[0], *request)
+        result = weirpool("stream", urls[0], *request)
         process.terminate()
         served = process.communicate()[1]
     assert result.lines == [b'{"n":0}', b'{"n":1}']
@@ -144,9 +144,9 @@ def test_messages_of_river_on_both_sides(penstock: Penstock, url: str) -> None:
     assert "geheim" not in result.err + served
 
 
-def test_messages_of_reactive_streams(penstock: Penstock) -> None:
+def test_messages_of_reactive_streams(weirpool: Weirpool) -> None:
     with serving(f"{INTEROP}:service", "reactive-streams+tcp://127.0.0.1:0") as (_, urls):
-        result = penstock("stream", urls[0], "count", "-d", "2", "--debug")
+        result = weirpool("stream", urls[0], "count", "-d", "2", "--debug")
     found = re.findall(r" (?:sent|rcvd) ([a-zA-Z]+)", result.err)
     assert {"clientHello", "serverHello", "subscribe"} <= set(found) and found.count("onNext") == 2
 

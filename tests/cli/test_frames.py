@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.frames import check_codec, prefix_bytes
-from penstock.errors import LocalError
-from penstock.protocols import dump_of
-from tests.cli.conftest import Penstock, assert_one_line
+from tests.cli.conftest import Weirpool, assert_one_line
 from tests.wire import drafts, vectors
+from weirpool.cli.frames import check_codec, prefix_bytes
+from weirpool.errors import LocalError
+from weirpool.protocols import dump_of
 
 CANCEL = "000000012400"
 REQUEST_N = "000000022000000000ff"
 
 
-def test_fields_and_flags_have_the_names_of_the_reference(penstock: Penstock) -> None:
-    (frame,) = penstock("decode", "0000000129600000016d64").objects
+def test_fields_and_flags_have_the_names_of_the_reference(weirpool: Weirpool) -> None:
+    (frame,) = weirpool("decode", "0000000129600000016d64").objects
     assert frame == {
         "type": "PAYLOAD",
         "stream_id": 1,
@@ -26,9 +26,9 @@ def test_fields_and_flags_have_the_names_of_the_reference(penstock: Penstock) ->
 
 
 @pytest.mark.parametrize("vector", vectors.load(), ids=lambda vector: vector.meaning[:40])
-def test_vectors(penstock: Penstock, vector: vectors.Vector) -> None:
+def test_vectors(weirpool: Weirpool, vector: vectors.Vector) -> None:
     framing = {0: "none", 3: "u24"}[vector.prefix]
-    result = penstock("decode", "--framing", framing, vector.raw.hex())
+    result = weirpool("decode", "--framing", framing, vector.raw.hex())
     expected = vectors.facts(vector)
     if vector.raw.hex() == vectors.LYING_METADATA:
         assert result.code == 1
@@ -37,36 +37,36 @@ def test_vectors(penstock: Penstock, vector: vectors.Vector) -> None:
     for frame, fact in zip(result.objects, vectors.facts(vector), strict=True):
         for name in fact.keys() & frame.keys():
             assert frame[name] == (fact[name].hex() if isinstance(fact[name], bytes) else fact[name])
-    encoded = penstock("encode", "--framing", framing, "-", stdin=result.out)
+    encoded = weirpool("encode", "--framing", framing, "-", stdin=result.out)
     # RSocket 1.0, REQUEST_N: the reserved bit is ignored when reading, and written as 0.
     expected = vector.raw.hex() if vector.raw.hex() != vectors.RESERVED_BIT else "00000001200000000001"
     assert b"".join(encoded.lines).decode() == expected
 
 
 @pytest.mark.parametrize("given", [CANCEL, f"{CANCEL}\n", "00 00 00 01  24 00"])
-def test_hex_is_read_with_spaces_and_line_ends(penstock: Penstock, given: str) -> None:
-    assert [frame["type"] for frame in penstock("decode", given).objects] == ["CANCEL"]
+def test_hex_is_read_with_spaces_and_line_ends(weirpool: Weirpool, given: str) -> None:
+    assert [frame["type"] for frame in weirpool("decode", given).objects] == ["CANCEL"]
 
 
-def test_file_may_contain_hex_or_bytes(penstock: Penstock, tmp_path: Path) -> None:
+def test_file_may_contain_hex_or_bytes(weirpool: Weirpool, tmp_path: Path) -> None:
     text, binary = tmp_path / "frames.txt", tmp_path / "frames.bin"
     text.write_text(f"{CANCEL}\n")
     binary.write_bytes(bytes.fromhex(CANCEL))
-    expected = penstock("decode", CANCEL).objects
-    assert penstock("decode", str(text)).objects == expected
-    assert penstock("decode", str(binary)).objects == expected
-    assert penstock("decode", "-", stdin=bytes.fromhex(CANCEL)).objects == expected
+    expected = weirpool("decode", CANCEL).objects
+    assert weirpool("decode", str(text)).objects == expected
+    assert weirpool("decode", str(binary)).objects == expected
+    assert weirpool("decode", "-", stdin=bytes.fromhex(CANCEL)).objects == expected
 
 
-def test_each_line_is_a_frame_without_framing(penstock: Penstock) -> None:
-    result = penstock("decode", "-", stdin=f"{CANCEL}\n\n{REQUEST_N}\n".encode())
+def test_each_line_is_a_frame_without_framing(weirpool: Weirpool) -> None:
+    result = weirpool("decode", "-", stdin=f"{CANCEL}\n\n{REQUEST_N}\n".encode())
     assert [frame["type"] for frame in result.objects] == ["CANCEL", "REQUEST_N"]
 
 
-def test_length_is_shown_with_framing(penstock: Penstock) -> None:
-    result = penstock("decode", "--framing", "u24", f"000006{CANCEL}\n00000a{REQUEST_N}")
+def test_length_is_shown_with_framing(weirpool: Weirpool) -> None:
+    result = weirpool("decode", "--framing", "u24", f"000006{CANCEL}\n00000a{REQUEST_N}")
     assert [frame["length"] for frame in result.objects] == [6, 10]
-    result = penstock("decode", "--framing", "u32-inclusive", f"0000000a{CANCEL}")
+    result = weirpool("decode", "--framing", "u32-inclusive", f"0000000a{CANCEL}")
     assert [frame["length"] for frame in result.objects] == [10]
 
 
@@ -85,9 +85,9 @@ def test_length_is_shown_with_framing(penstock: Penstock) -> None:
     ],
 )
 def test_invalid_frame_is_reported_with_its_offset(
-    penstock: Penstock, framing: str, given: str, frames: int, where: str
+    weirpool: Weirpool, framing: str, given: str, frames: int, where: str
 ) -> None:
-    result = penstock("decode", "--framing", framing, "-", stdin=given.encode())
+    result = weirpool("decode", "--framing", framing, "-", stdin=given.encode())
     assert (result.code, len(result.lines)) == (1, frames)
     assert f"not a valid rsocket-1.0 frame: {where}: " in result.err
     assert_one_line(result)
@@ -102,28 +102,28 @@ def test_invalid_frame_is_reported_with_its_offset(
         (("--dialect", "rsocket-9", CANCEL), "rsocket-1.0"),
     ],
 )
-def test_wrong_use_is_exit_code_2(penstock: Penstock, arguments: tuple[str, ...], part: str) -> None:
-    result = penstock("decode", *arguments)
+def test_wrong_use_is_exit_code_2(weirpool: Weirpool, arguments: tuple[str, ...], part: str) -> None:
+    result = weirpool("decode", *arguments)
     assert result.code == 2
     assert part in result.err
     assert_one_line(result)
 
 
-def test_messages_of_reactive_streams(penstock: Penstock) -> None:
+def test_messages_of_reactive_streams(weirpool: Weirpool) -> None:
     octets = "010000\n060104\n0701\n61626364\n"
-    result = penstock("decode", "--dialect", "reactive-streams-0", "-", stdin=octets.encode())
+    result = weirpool("decode", "--dialect", "reactive-streams-0", "-", stdin=octets.encode())
     assert result.objects == [
         {"type": "clientHello", "version": 0, "extensions": []},
         {"type": "subscribed", "subscriber": 1, "elementSize": 4},
         {"type": "onNext", "subscriber": 1, "element": "61626364"},
     ]
-    encoded = penstock("encode", "--dialect", "reactive-streams-0", "-", stdin=result.out)
+    encoded = weirpool("encode", "--dialect", "reactive-streams-0", "-", stdin=result.out)
     assert b"".join(encoded.lines).decode() == octets.replace("\n", "")
-    result = penstock("decode", "--dialect", "reactive-streams-0", "05010e")
+    result = weirpool("decode", "--dialect", "reactive-streams-0", "05010e")
     assert (result.code, len(result.lines)) == (1, 1)
     assert "not a valid reactive-streams-0 message: byte 3: message type 14" in result.err
     for verb in ("decode", "encode"):
-        result = penstock(verb, "--dialect", "reactive-streams-0", "--framing", "u24", "-", stdin=b"")
+        result = weirpool(verb, "--dialect", "reactive-streams-0", "--framing", "u24", "-", stdin=b"")
         assert result.code == 2 and "omit --framing" in result.err
 
 
@@ -131,41 +131,41 @@ FRAMINGS = {prefix: name for name, prefix in dump_of("rsocket-1.0").framings.ite
 
 
 @pytest.mark.parametrize("vector", drafts.load(), ids=lambda vector: vector.name)
-def test_vectors_of_the_drafts(penstock: Penstock, vector: drafts.Vector) -> None:
+def test_vectors_of_the_drafts(weirpool: Weirpool, vector: drafts.Vector) -> None:
     options = ("--dialect", vector.dialect, "--framing", FRAMINGS[vector.prefix])
-    result = penstock("decode", *options, vector.raw.hex())
+    result = weirpool("decode", *options, vector.raw.hex())
     assert (result.code, result.err) == (0, "")
     for frame, fact in zip(result.objects, drafts.facts(vector), strict=True):
         for name in fact.keys() & frame.keys():
             assert frame[name] == (fact[name].hex() if isinstance(fact[name], bytes) else fact[name])
-    encoded = penstock("encode", *options, "-", stdin=result.out)
+    encoded = weirpool("encode", *options, "-", stdin=result.out)
     assert b"".join(encoded.lines).decode() == vector.raw.hex()
 
 
-def test_frames_of_reactivesocket_0_0_in_a_file(penstock: Penstock, tmp_path: Path) -> None:
+def test_frames_of_reactivesocket_0_0_in_a_file(weirpool: Weirpool, tmp_path: Path) -> None:
     file = tmp_path / "frames.bin"
     found = [vector.raw for vector in drafts.load() if vector.prefix == 4]
     file.write_bytes(b"".join(found))
-    result = penstock("decode", "--dialect", "reactivesocket-0.0", "--framing", "u32-inclusive", str(file))
+    result = weirpool("decode", "--dialect", "reactivesocket-0.0", "--framing", "u32-inclusive", str(file))
     assert (result.code, result.err) == (0, "")
     # The length includes itself.
     assert sum(frame["length"] for frame in result.objects) == len(b"".join(found))
 
 
-def test_rivers_messages_have_their_names(penstock: Penstock) -> None:
+def test_rivers_messages_have_their_names(weirpool: Weirpool) -> None:
     message = (
         b'{"id":"m","from":"c","to":"s","seq":1,"ack":2,"streamId":"x","controlFlags":10,'
         b'"payload":{"n":{"$b":"5"}},"serviceName":"a","procedureName":"b"}'
     )
-    (shown,) = penstock("decode", "--dialect", "river-2.0", message.hex()).objects
+    (shown,) = weirpool("decode", "--dialect", "river-2.0", message.hex()).objects
     assert (shown["controlFlags"], shown["seq"], shown["serviceName"]) == (["OPEN", "CLOSE"], 1, "a")
     framed = len(message).to_bytes(4, "big") + message
-    shown = penstock("decode", "--dialect", "river-2.0", "--framing", "u32", (framed + framed).hex()).objects
+    shown = weirpool("decode", "--dialect", "river-2.0", "--framing", "u32", (framed + framed).hex()).objects
     assert [each["length"] for each in shown] == [len(message)] * 2
-    result = penstock("decode", "--dialect", "river-2.0", "--codec", "msgpack", message.hex())
+    result = weirpool("decode", "--dialect", "river-2.0", "--codec", "msgpack", message.hex())
     assert result.code == 1 and "not a valid river-2.0 message" in result.err
     for wrong in (("--codec", "xml"), ("--framing", "u24")):
-        assert penstock("decode", "--dialect", "river-2.0", *wrong, message.hex()).code == 2
+        assert weirpool("decode", "--dialect", "river-2.0", *wrong, message.hex()).code == 2
 
 
 def test_framings() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.cli.given import given_settings
-from penstock.errors import LocalError
+from weirpool.cli.given import given_settings
+from weirpool.errors import LocalError
 
 
 def test_values_have_the_type_of_the_setting() -> None:

@@ -5,8 +5,8 @@ from inspect import Parameter, signature
 
 import pytest
 
-from penstock.cli.connect_options import SessionOptions
-from penstock.cli.groups import grouped, words_of
+from weirpool.cli.connect_options import SessionOptions
+from weirpool.cli.groups import grouped, words_of
 
 
 @dataclass(frozen=True, kw_only=True)

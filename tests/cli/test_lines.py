@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.lines import lines_of, paced, payload_of
-from penstock.errors import LocalError
-from penstock.payload import Payload
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
+from tests.cli.conftest import SECONDS, Weirpool, assert_one_line, command
+from weirpool.cli.lines import lines_of, paced, payload_of
+from weirpool.errors import LocalError
+from weirpool.payload import Payload
 
 
 def test_argument_and_file(tmp_path: Path) -> None:
@@ -77,18 +77,18 @@ def test_invalid_item_is_an_error(line: bytes) -> None:
         payload_of(line)
 
 
-def test_output_of_one_verb_is_input_of_another(penstock: Penstock, seen: str) -> None:
+def test_output_of_one_verb_is_input_of_another(weirpool: Weirpool, seen: str) -> None:
     given = b'{"data": "a", "metadata": "m"}\n{"data": null, "metadata": null, "data_hex": "ff"}\n'
-    printed = penstock("channel", seen, "items", "-", "--json-items", "--json", stdin=given)
-    again = penstock("channel", seen, "items", "-", "--json-items", "--json", "--delay", "0.01", stdin=printed.out)
+    printed = weirpool("channel", seen, "items", "-", "--json-items", "--json", stdin=given)
+    again = weirpool("channel", seen, "items", "-", "--json-items", "--json", "--delay", "0.01", stdin=printed.out)
     assert printed.objects[0] == {"data": "a", "metadata": "m"}
     assert again.out == printed.out and len(again.lines) == 2
 
 
 @pytest.mark.parametrize("verb", ["upload", "channel"])
-def test_broken_item_is_wrong_use(penstock: Penstock, server: str, verb: str) -> None:
+def test_broken_item_is_wrong_use(weirpool: Weirpool, server: str, verb: str) -> None:
     route = {"upload": "sum", "channel": "double"}[verb]
-    result = penstock(verb, server, route, "no JSON", "--json-items")
+    result = weirpool(verb, server, route, "no JSON", "--json-items")
     assert result.code == 2
     assert "not valid JSON" in result.err
     assert_one_line(result)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.listen import ListenOptions
-from penstock.errors import LocalError
-from penstock.journal import Journal
-from tests.cli.conftest import SECONDS, Penstock, command
+from tests.cli.conftest import SECONDS, Weirpool, command
+from weirpool.cli.listen import ListenOptions
+from weirpool.errors import LocalError
+from weirpool.journal import Journal
 
 
 @contextmanager
@@ -38,11 +38,11 @@ def test_ctrl_c_has_its_own_exit_code(tmp_path: Path) -> None:
         pass
 
 
-def test_rows_are_received_from_clients_with_the_right_token(penstock: Penstock, tmp_path: Path) -> None:
+def test_rows_are_received_from_clients_with_the_right_token(weirpool: Weirpool, tmp_path: Path) -> None:
     with listening(tmp_path, "--auth", "bearer:t0ken") as url:
-        sent = penstock("call", url, "delays", "-d", "late by 5", "--setup-auth", "bearer:t0ken")
+        sent = weirpool("call", url, "delays", "-d", "late by 5", "--setup-auth", "bearer:t0ken")
         assert (sent.code, sent.err) == (0, "")
-        refused = penstock("call", url, "delays", "-d", "never", "--setup-auth", "bearer:other")
+        refused = weirpool("call", url, "delays", "-d", "never", "--setup-auth", "bearer:other")
         assert refused.code != 0 and "credentials in the set-up are missing or wrong" in refused.err
     reader = Journal(tmp_path).reader("late")
     (batch,) = reader.read(0, reader.end)
@@ -57,8 +57,8 @@ def test_rows_are_received_from_clients_with_the_right_token(penstock: Penstock,
         (("-j", "x", "--receive", "a/b"), "cannot name a source"),
     ],
 )
-def test_mistakes_are_explained(penstock: Penstock, arguments: tuple[str, ...], why: str) -> None:
-    result = penstock("collect", "--listen", "rsocket+tcp://127.0.0.1:0", *arguments)
+def test_mistakes_are_explained(weirpool: Weirpool, arguments: tuple[str, ...], why: str) -> None:
+    result = weirpool("collect", "--listen", "rsocket+tcp://127.0.0.1:0", *arguments)
     assert result.code == 2 and why in result.err
 
 

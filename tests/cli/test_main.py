@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from penstock.cli import parser
-from penstock.cli.main import run
-from penstock.errors import ApplicationError
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
+from tests.cli.conftest import SECONDS, Weirpool, assert_one_line, command
+from weirpool.cli import parser
+from weirpool.cli.main import run
+from weirpool.errors import ApplicationError
 
 
 def failing(error: BaseException) -> object:
@@ -19,17 +19,17 @@ def failing(error: BaseException) -> object:
     return invoke
 
 
-def test_missing_package_is_one_line(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_one_line(weirpool: Weirpool, monkeypatch: pytest.MonkeyPatch) -> None:
     error = ModuleNotFoundError("No module named 'flights'", name="flights")
     monkeypatch.setattr(parser, "invoke", failing(error))
-    result = penstock("doctor")
+    result = weirpool("doctor")
     assert result.code == 2
     assert_one_line(result)
     assert "No module named 'flights'" in result.err
 
 
 @pytest.mark.parametrize(
-    "start", ["from penstock.cli.main import run; run()", "runpy.run_module('penstock', None, '__main__')"]
+    "start", ["from weirpool.cli.main import run; run()", "runpy.run_module('weirpool', None, '__main__')"]
 )
 @pytest.mark.parametrize("blocked", [("typer",), ("rich",), ("msgspec",), ("msgspec", "packaging", "rich", "typer")])
 def test_without_a_required_package_there_is_one_line(start: str, blocked: tuple[str, ...]) -> None:
@@ -45,7 +45,7 @@ def test_without_a_required_package_there_is_one_line(start: str, blocked: tuple
     )
     result = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, timeout=SECONDS)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("penstock: the package ") and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("weirpool: the package ") and result.stderr.count("\n") == 1
     assert any(f"the package {name} is missing; run: pip install " in result.stderr for name in blocked)
 
 
@@ -57,36 +57,36 @@ def test_without_a_required_package_there_is_one_line(start: str, blocked: tuple
         "unknown data MIME type 'application/octet-stream'; use one",
     ],
 )
-def test_errors_about_encodings_have_a_hint(penstock: Penstock, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_errors_about_encodings_have_a_hint(weirpool: Weirpool, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(parser, "invoke", failing(ApplicationError(message=text)))
-    result = penstock("doctor")
+    result = weirpool("doctor")
     assert result.code == 1
-    assert result.err.startswith(f"penstock: [0x201] {text}; ") and "try --data-mime application/json\n" in result.err
+    assert result.err.startswith(f"weirpool: [0x201] {text}; ") and "try --data-mime application/json\n" in result.err
 
 
 @pytest.mark.parametrize("argument", ["\udcff", "rsocket+tcp://\udcff:1"])
-def test_argument_that_is_not_utf8_is_one_line(penstock: Penstock, server: str, argument: str) -> None:
-    result = penstock("call", *((argument, "echo") if "+" in argument else (server, argument)))
+def test_argument_that_is_not_utf8_is_one_line(weirpool: Weirpool, server: str, argument: str) -> None:
+    result = weirpool("call", *((argument, "echo") if "+" in argument else (server, argument)))
     assert result.code in (2, 3)
     assert_one_line(result)
     assert "not valid UTF-8" in result.err or "not a valid name" in result.err
 
 
 def test_output_in_an_encoding_that_lacks_a_character_is_one_line(server: str) -> None:
-    code = "import sys; sys.stdout.reconfigure(encoding='ascii'); from penstock.cli import main, parser; "
+    code = "import sys; sys.stdout.reconfigure(encoding='ascii'); from weirpool.cli import main, parser; "
     code += "parser.invoke = lambda _: print('é'); main.run()"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
     assert "characters that ascii does not have; set PYTHONIOENCODING=utf-8" in result.stderr
 
 
-def test_interrupt_is_130(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_is_130(weirpool: Weirpool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "invoke", failing(KeyboardInterrupt()))
-    result = penstock("doctor")
+    result = weirpool("doctor")
     assert (result.code, result.err) == (130, "")
 
 
-def test_unexpected_error_is_not_hidden(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_is_not_hidden(weirpool: Weirpool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "invoke", failing(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         run(["doctor"])
@@ -94,7 +94,7 @@ def test_unexpected_error_is_not_hidden(penstock: Penstock, monkeypatch: pytest.
 
 def test_closed_pipe_is_quiet_at_exit_too() -> None:
     # Short output stays in the buffer until the end, when the reader has closed the pipe.
-    code = "import sys; sys.stdin.read(); from penstock.cli.main import run; run(['decode', '000000012400'])"
+    code = "import sys; sys.stdin.read(); from weirpool.cli.main import run; run(['decode', '000000012400'])"
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None

@@ -4,51 +4,51 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Penstock, assert_one_line
+from tests.cli.conftest import Weirpool, assert_one_line
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The path of the user's options file, which does not exist yet."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    path = tmp_path / "penstock" / "options.toml"
+    path = tmp_path / "weirpool" / "options.toml"
     path.parent.mkdir()
     return path
 
 
-def test_options_of_all_verbs_and_of_one(penstock: Penstock, seen: str, server: str, tmp_path: Path) -> None:
+def test_options_of_all_verbs_and_of_one(weirpool: Weirpool, seen: str, server: str, tmp_path: Path) -> None:
     file = tmp_path / "options.toml"
     file.write_text(
         'auth = "bearer:abc"\ndata-mime = "text/csv"\nentry = ["my/own=1", "my/other=2"]\nbudget = "1MiB"\n'
         "[stream]\ntake = 2\njson = true\n[call]\nformat = 'hex'\n"
     )
-    assert bytes.fromhex(penstock("call", seen, "seen", "--options", str(file)).out.decode()).startswith(b"{")
-    (said,) = penstock("call", seen, "seen", "--options", str(file), "--format", "text").objects
+    assert bytes.fromhex(weirpool("call", seen, "seen", "--options", str(file)).out.decode()).startswith(b"{")
+    (said,) = weirpool("call", seen, "seen", "--options", str(file), "--format", "text").objects
     assert said["auth"] == ["Bearer", "", "abc"]
     assert said["entries"]["my/own"] == "1" and said["entries"]["my/other"] == "2"
-    stream = penstock("stream", server, "count", "-d", "9", "--options", str(file))
+    stream = weirpool("stream", server, "count", "-d", "9", "--options", str(file))
     assert [item["data"] for item in stream.objects] == ["0", "1"]
     # The command line takes precedence, in any order.
-    assert len(penstock("stream", "--take", "3", server, "count", "-d", "9", "--options", str(file)).lines) == 3
+    assert len(weirpool("stream", "--take", "3", server, "count", "-d", "9", "--options", str(file)).lines) == 3
 
 
-def test_users_own_file(penstock: Penstock, server: str, home: Path, tmp_path: Path) -> None:
+def test_users_own_file(weirpool: Weirpool, server: str, home: Path, tmp_path: Path) -> None:
     home.write_text("take = 1\n")
-    assert len(penstock("stream", server, "count", "-d", "9").lines) == 1
+    assert len(weirpool("stream", server, "count", "-d", "9").lines) == 1
     # A named file is read instead, and an empty name means no file.
     (tmp_path / "other.toml").write_text("credit = 3\n")
     for other in (str(tmp_path / "other.toml"), ""):
-        assert len(penstock("stream", server, "count", "-d", "9", "--options", other).lines) == 9
-    assert penstock("stream", "--help").code == 0
+        assert len(weirpool("stream", server, "count", "-d", "9", "--options", other).lines) == 9
+    assert weirpool("stream", "--help").code == 0
 
 
 def test_environment_takes_precedence_over_a_file(
-    penstock: Penstock, seen: str, home: Path, monkeypatch: pytest.MonkeyPatch
+    weirpool: Weirpool, seen: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.write_text('auth = "bearer:file"\n')
-    assert penstock("call", seen, "seen").objects[0]["auth"][2] == "file"
-    monkeypatch.setenv("PENSTOCK_AUTH", "bearer:environment")
-    assert penstock("call", seen, "seen").objects[0]["auth"][2] == "environment"
+    assert weirpool("call", seen, "seen").objects[0]["auth"][2] == "file"
+    monkeypatch.setenv("WEIRPOOL_AUTH", "bearer:environment")
+    assert weirpool("call", seen, "seen").objects[0]["auth"][2] == "environment"
 
 
 @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ def test_environment_takes_precedence_over_a_file(
         ("options = 'other.toml'\n", "no verb has"),
     ],
 )
-def test_invalid_file_is_an_error(penstock: Penstock, server: str, home: Path, text: str, part: str) -> None:
+def test_invalid_file_is_an_error(weirpool: Weirpool, server: str, home: Path, text: str, part: str) -> None:
     home.write_text(text)
-    result = penstock("stream", server, "count", "-d", "9")
+    result = weirpool("stream", server, "count", "-d", "9")
     assert result.code == 2
     assert part in result.err
     assert_one_line(result)
 
 
-def test_missing_file_is_wrong_use(penstock: Penstock, server: str) -> None:
-    result = penstock("call", server, "echo", "--options", "/no/such/file")
+def test_missing_file_is_wrong_use(weirpool: Weirpool, server: str) -> None:
+    result = weirpool("call", server, "echo", "--options", "/no/such/file")
     assert result.code == 2
     assert "/no/such/file" in result.err
     assert_one_line(result)

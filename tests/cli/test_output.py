@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from penstock.cli.output import Printer
-from penstock.payload import Payload
-from tests.cli.conftest import Penstock, assert_one_line
+from tests.cli.conftest import Weirpool, assert_one_line
+from weirpool.cli.output import Printer
+from weirpool.payload import Payload
 
 
 class Terminal(io.TextIOWrapper):
@@ -68,21 +68,21 @@ def test_formats() -> None:
     assert printed(payload, "none") == b""
 
 
-def test_format_of_a_verb(penstock: Penstock, server: str) -> None:
+def test_format_of_a_verb(weirpool: Weirpool, server: str) -> None:
     call = ("call", server, "echo", "-d", "hi")
-    assert penstock(*call, "--format", "hex").out == b"6869\n"
-    assert penstock(*call, "--format", "json").out == penstock(*call, "--json").out
-    result = penstock(*call, "--format", "xml")
+    assert weirpool(*call, "--format", "hex").out == b"6869\n"
+    assert weirpool(*call, "--format", "json").out == weirpool(*call, "--json").out
+    result = weirpool(*call, "--format", "xml")
     assert result.code == 2
     assert "text, json, hex, raw, none" in result.err
     assert_one_line(result)
 
 
-def test_json_shows_the_entries_of_composite_metadata(penstock: Penstock, server: str) -> None:
-    item = penstock("call", server, "echo", "--json", "--entry", "my/own=1").objects[0]
+def test_json_shows_the_entries_of_composite_metadata(weirpool: Weirpool, server: str) -> None:
+    item = weirpool("call", server, "echo", "--json", "--entry", "my/own=1").objects[0]
     assert item["entries"] == [
         {"mime": "message/x.rsocket.routing.v0", "tags": ["echo"]},
         {"mime": "my/own", "content": "1"},
     ]
     # What is not composite is not decoded.
-    assert "entries" not in penstock("call", server, "echo", "--json", "--metadata-mime", "text/plain").objects[0]
+    assert "entries" not in weirpool("call", server, "echo", "--json", "--metadata-mime", "text/plain").objects[0]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import typer
 
-import penstock as package
-from penstock.cli.parser import VERBS, command
-from tests.cli.conftest import Penstock, assert_one_line
+import weirpool as package
+from tests.cli.conftest import Weirpool, assert_one_line
 from tests.cli.reference import PAGE, Reference
+from weirpool.cli.parser import VERBS, command
 
 Verb = tuple[str, ...]
 
@@ -28,19 +28,19 @@ def verbs_of(group: Any, path: Verb = ()) -> Iterator[tuple[Verb, Any]]:
 COMMANDS = dict(verbs_of(command()))
 
 
-def test_help_lists_every_verb(penstock: Penstock) -> None:
-    result = penstock("--help")
+def test_help_lists_every_verb(weirpool: Weirpool) -> None:
+    result = weirpool("--help")
     assert result.code == 0
     assert [verb for verb in VERBS if f" {verb} " not in result.out.decode()] == []
-    assert penstock().out == result.out
+    assert weirpool().out == result.out
 
 
 @pytest.mark.parametrize("verb", COMMANDS, ids=" ".join)
-def test_help_of_every_verb_shows_an_example(penstock: Penstock, verb: Verb) -> None:
-    result = penstock(*verb, "--help")
+def test_help_of_every_verb_shows_an_example(weirpool: Weirpool, verb: Verb) -> None:
+    result = weirpool(*verb, "--help")
     assert result.code == 0
     example = " ".join(result.out.decode().partition("Example: ")[2].split())
-    assert f"penstock {' '.join(verb)}" in example.partition("─")[0]
+    assert f"weirpool {' '.join(verb)}" in example.partition("─")[0]
 
 
 def test_reference_lists_every_verb() -> None:
@@ -48,9 +48,9 @@ def test_reference_lists_every_verb() -> None:
     assert [verb for verb in VERBS if f"`{verb}`" not in table] == []
 
 
-def test_help_shows_no_types_of_python(penstock: Penstock) -> None:
+def test_help_shows_no_types_of_python(weirpool: Weirpool) -> None:
     for words in ((), ("context",), ("context", "add"), ("call",)):
-        assert b"<bool>" not in penstock(*words, "--help").out
+        assert b"<bool>" not in weirpool(*words, "--help").out
 
 
 def undescribed(verb: Verb, parameters: list[Any], page: str) -> Iterator[str]:
@@ -58,7 +58,7 @@ def undescribed(verb: Verb, parameters: list[Any], page: str) -> Iterator[str]:
     reference = Reference(page, list(COMMANDS))
     text, calls = reference.of(verb), reference.calls(verb)
     arguments = [each for each in parameters if each.param_type_name == "argument"]
-    if (call := " ".join(["penstock", *verb, *map(usage, arguments)])) not in calls:
+    if (call := " ".join(["weirpool", *verb, *map(usage, arguments)])) not in calls:
         yield f"{call!r}; there is {calls}"
     for each in parameters:
         names = [name for name in each.opts if name != "--help" and each not in arguments]
@@ -107,7 +107,7 @@ class Parameter:
         (
             "doctor",
             Parameter("FOLDER"),
-            ["'penstock doctor [EXTRA]... FOLDER'; there is ['penstock doctor [EXTRA]...']"],
+            ["'weirpool doctor [EXTRA]... FOLDER'; there is ['weirpool doctor [EXTRA]...']"],
         ),
         # Other verbs of the section have them.
         ("call", Parameter("--take"), ["--take"]),
@@ -127,24 +127,24 @@ def test_parameter_that_is_not_described_is_noticed(verb: str, parameter: Parame
     assert list(undescribed(words, [*COMMANDS[words].params, parameter], PAGE.read_text())) == expected
 
 
-def test_version(penstock: Penstock) -> None:
-    assert penstock("--version").out.decode() == f"penstock {package.__version__}\n"
+def test_version(weirpool: Weirpool) -> None:
+    assert weirpool("--version").out.decode() == f"weirpool {package.__version__}\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
         (("cal",), "Did you mean 'call'"),
-        (("--bogus",), "--bogus; see penstock --help"),
-        (("call", "--bogus"), "--bogus; see penstock call --help"),
-        (("journal",), "see penstock journal --help"),
-        (("journal", "ls"), "see penstock journal ls --help"),
+        (("--bogus",), "--bogus; see weirpool --help"),
+        (("call", "--bogus"), "--bogus; see weirpool call --help"),
+        (("journal",), "see weirpool journal --help"),
+        (("journal", "ls"), "see weirpool journal ls --help"),
     ],
 )
 def test_usage_error_is_one_line_with_a_pointer_to_help(
-    penstock: Penstock, arguments: tuple[str, ...], part: str
+    weirpool: Weirpool, arguments: tuple[str, ...], part: str
 ) -> None:
-    result = penstock(*arguments)
+    result = weirpool(*arguments)
     assert result.code == 2
     assert part in result.err
     assert_one_line(result)

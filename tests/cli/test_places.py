@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.places import command, configuration
+from weirpool.cli.places import command, configuration
 
 
 def test_configuration_is_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert configuration("options.toml") == tmp_path / "penstock" / "options.toml"
+    assert configuration("options.toml") == tmp_path / "weirpool" / "options.toml"
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
-    assert configuration("options.toml") == Path.home() / ".config" / "penstock" / "options.toml"
+    assert configuration("options.toml") == Path.home() / ".config" / "weirpool" / "options.toml"
 
 
 @pytest.mark.parametrize(
     ("script", "found", "expected"),
     [
-        (".venv/bin/penstock", None, ".venv/bin/penstock"),
-        ("a b/penstock", None, "'a b/penstock'"),
-        (".venv/bin/penstock", "/usr/bin/penstock", "penstock"),
-        ("penstock/__main__.py", None, "penstock"),
+        (".venv/bin/weirpool", None, ".venv/bin/weirpool"),
+        ("a b/weirpool", None, "'a b/weirpool'"),
+        (".venv/bin/weirpool", "/usr/bin/weirpool", "weirpool"),
+        ("weirpool/__main__.py", None, "weirpool"),
     ],
 )
 def test_commands_to_copy_begin_with_a_word_that_the_shell_finds(

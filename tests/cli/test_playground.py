@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from penstock.cli import playground as module
-from penstock.playground.service import service
-from penstock.urls import parse_url
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
+from tests.cli.conftest import SECONDS, Weirpool, assert_one_line, command
+from weirpool.cli import playground as module
+from weirpool.playground.service import service
+from weirpool.urls import parse_url
 
 TCP = "rsocket+tcp://127.0.0.1:0"
 RIVER = "river+tcp://127.0.0.1:0"
@@ -59,40 +59,40 @@ def test_printed_commands_work() -> None:
         assert all(any(url in line for line in commands) for url in addresses(lines))
         for line in commands:
             # A stream of prices never ends.
-            shown = line.replace("penstock", shlex.join(command()))
+            shown = line.replace("weirpool", shlex.join(command()))
             shown += " --take 2" if " stream " in line else ""
             result = subprocess.run(shown, shell=True, capture_output=True, text=True, timeout=SECONDS)
             assert (result.returncode, result.stderr) == (0, ""), line
             assert result.stdout
 
 
-def test_commands_for_values_work(penstock: Penstock) -> None:
+def test_commands_for_values_work(weirpool: Weirpool) -> None:
     with playing(RIVER) as (_, lines):
         [url] = addresses(lines)
-        assert re.search(rf"penstock call {re.escape(url)} quotes\.latest -d '", "\n".join(lines))
+        assert re.search(rf"weirpool call {re.escape(url)} quotes\.latest -d '", "\n".join(lines))
         assert (
-            penstock("call", url, "quotes.latest", "-d", '{"symbol": "ACME"}').out
+            weirpool("call", url, "quotes.latest", "-d", '{"symbol": "ACME"}').out
             == b'{"symbol":"ACME","price":100.0}\n'
         )
-        result = penstock("upload", url, "orders.load", "-", stdin=b'{"symbol": "ACME", "count": 5}\n')
+        result = weirpool("upload", url, "orders.load", "-", stdin=b'{"symbol": "ACME", "count": 5}\n')
         assert result.out == b'{"orders":1,"value":500.0}\n'
 
 
 def test_commands_are_for_a_client_on_this_machine_and_for_a_shell() -> None:
     urls = [parse_url("rsocket+tcp://0.0.0.0:7000"), parse_url("river+tcp://:7001?codec=msgpack&server=one")]
     found = module._commands(urls)
-    assert found[0] == "penstock call rsocket+tcp://localhost:7000 echo -d hello"
+    assert found[0] == "weirpool call rsocket+tcp://localhost:7000 echo -d hello"
     assert shlex.split(found[3])[2] == "river+tcp://localhost:7001?codec=msgpack&server=one"
     assert ' \'{"symbol"' in found[3]
 
 
-def test_taken_port_is_one_line_that_names_another(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_taken_port_is_one_line_that_names_another(weirpool: Weirpool, monkeypatch: pytest.MonkeyPatch) -> None:
     with playing(TCP) as (_, lines):
         monkeypatch.setattr(module, "EXAMPLE_URLS", tuple(addresses(lines)))
-        result = penstock("playground")
+        result = weirpool("playground")
     assert result.code == 3
     assert_one_line(result)
-    assert result.err.endswith(f"choose another address: penstock playground {TCP}\n")
+    assert result.err.endswith(f"choose another address: weirpool playground {TCP}\n")
 
 
 def test_default_addresses_are_of_this_machine_and_need_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_playground_needs_no_optional_package() -> None:
     code = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(['pyarrow', 'websockets', 'uvloop', 'numpy', 'h2', 'pandas']))\n"
-        "import penstock.playground.service\n"
+        "import weirpool.playground.service\n"
     )
     result = subprocess.run(
         [command()[0], "-c", code], capture_output=True, text=True, timeout=SECONDS, env=dict(os.environ)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from penstock.cli.progress import StandardError, progress_line
+from weirpool.cli.progress import StandardError, progress_line
 
 
 class Terminal(io.StringIO):

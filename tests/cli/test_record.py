@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
+from tests.cli.conftest import INTEROP, SECONDS, Weirpool, assert_one_line, command, serving
 from tests.serving.served import until
 
 
@@ -16,12 +16,12 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_stream_is_recorded_with_demand_and_end(penstock: Penstock, server: str, tmp_path: Path) -> None:
+def test_stream_is_recorded_with_demand_and_end(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    result = penstock("record", server, "count", "-d", "5", "--credit", "2", "-o", str(path))
+    result = weirpool("record", server, "count", "-d", "5", "--credit", "2", "-o", str(path))
     assert result.code == 0
     head, request, *rest = lines_of(path)
-    assert (head["penstock_recording"], head["url"]) == (1, server)
+    assert (head["weirpool_recording"], head["url"]) == (1, server)
     assert (request["event"], request["kind"], request["route"], request["data"]) == ("request", "stream", "count", "5")
     assert [each["data"] for each in rest if each["event"] == "item"] == ["0", "1", "2", "3", "4"]
     assert max(each["n"] for each in rest if each["event"] == "demand") == 2
@@ -32,40 +32,40 @@ def test_stream_is_recorded_with_demand_and_end(penstock: Penstock, server: str,
 
 @pytest.mark.parametrize(("kind", "route"), [("channel", "double"), ("upload", "sum")])
 def test_items_of_both_sides_are_recorded(
-    penstock: Penstock, server: str, tmp_path: Path, kind: str, route: str
+    weirpool: Weirpool, server: str, tmp_path: Path, kind: str, route: str
 ) -> None:
     path = tmp_path / "recording.jsonl"
     items = tmp_path / "items"
     items.write_text("2\n3\n")
     arguments = ("--kind", kind, "-d", "1", "--items", f"@{items}", "-o", str(path))
-    assert penstock("record", server, route, *arguments).code == 0
+    assert weirpool("record", server, route, *arguments).code == 0
     found = [(each["event"], each["data"]) for each in lines_of(path)[1:] if "data" in each]
     assert [data for event, data in found if event == "sent"] == ["2", "3"]
     assert [data for event, data in found if event == "item"] == {"channel": ["2", "4", "6"], "upload": ["6"]}[kind]
 
 
-def test_error_is_recorded_and_reported(penstock: Penstock, server: str, tmp_path: Path) -> None:
+def test_error_is_recorded_and_reported(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    result = penstock("record", server, "fail", "--kind", "call", "-o", str(path))
+    result = weirpool("record", server, "fail", "--kind", "call", "-o", str(path))
     assert result.code == 1
     assert "boom" in result.err
     last = lines_of(path)[-1]
     assert (last["event"], last["code"], last["message"]) == ("error", 0x301, "boom")
 
 
-def test_take_is_recorded_as_a_cancellation(penstock: Penstock, server: str, tmp_path: Path) -> None:
+def test_take_is_recorded_as_a_cancellation(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    assert penstock("record", server, "count", "-d", "1000000", "--take", "3", "-o", str(path)).code == 0
+    assert weirpool("record", server, "count", "-d", "1000000", "--take", "3", "-o", str(path)).code == 0
     assert lines_of(path)[-1]["event"] == "cancel"
 
 
-def test_no_server_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
-    result = penstock("record", "rsocket+tcp://127.0.0.1:1", "x", "-o", str(tmp_path / "recording.jsonl"))
+def test_no_server_is_exit_code_3(weirpool: Weirpool, tmp_path: Path) -> None:
+    result = weirpool("record", "rsocket+tcp://127.0.0.1:1", "x", "-o", str(tmp_path / "recording.jsonl"))
     assert result.code == 3
     assert "cannot be reached" in result.err
 
 
-def test_lost_server_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
+def test_lost_server_is_exit_code_3(weirpool: Weirpool, tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
     with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0") as (process, [url]):
         arguments = command("record", url, "slow", "-d", "60000", "--kind", "call", "-o", str(path))
@@ -77,16 +77,16 @@ def test_lost_server_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
 
 
 def test_saved_contexts_name_the_server(
-    penstock: Penstock, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    weirpool: Weirpool, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.delenv("PENSTOCK_CONTEXT", raising=False)
-    penstock("context", "add", "dev", server)
+    monkeypatch.delenv("WEIRPOOL_CONTEXT", raising=False)
+    weirpool("context", "add", "dev", server)
     path = tmp_path / "recording.jsonl"
     for place in (["@dev"], []):
-        assert penstock("record", *place, "count", "-d", "3", "-o", str(path), "--yes").code == 0
+        assert weirpool("record", *place, "count", "-d", "3", "-o", str(path), "--yes").code == 0
         assert lines_of(path)[0]["url"] == server
-    result = penstock("replay", str(path), "--to", "@dev", "double", "--speed", "max")
+    result = weirpool("replay", str(path), "--to", "@dev", "double", "--speed", "max")
     assert (result.code, result.lines[-2:]) == (0, [b"2", b"4"])
     # Metadata may contain credentials.
     assert path.stat().st_mode & 0o077 == 0
@@ -105,23 +105,23 @@ def test_saved_contexts_name_the_server(
     ],
 )
 def test_wrong_use_is_exit_code_2(
-    penstock: Penstock, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    weirpool: Weirpool, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = penstock("record", *arguments)
+    result = weirpool("record", *arguments)
     assert result.code == 2
     assert_one_line(result)
 
 
-def test_everything_that_passes_a_proxy_is_recorded(penstock: Penstock, server: str, tmp_path: Path) -> None:
+def test_everything_that_passes_a_proxy_is_recorded(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
     arguments = command("record", "--listen", "river+tcp://127.0.0.1:0", "--to", server, "-o", str(path))
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().removeprefix("listening on ").strip()
-            assert penstock("call", url, "interop.echo", "-d", '{"data":1}').out == b'{"data":1}\n'
-            assert len(penstock("stream", url, "interop.count", "-d", '{"n":3}').lines) == 3
+            assert weirpool("call", url, "interop.echo", "-d", '{"data":1}').out == b'{"data":1}\n'
+            assert len(weirpool("stream", url, "interop.count", "-d", '{"n":3}').lines) == 3
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=SECONDS)
         finally:
@@ -131,7 +131,7 @@ def test_everything_that_passes_a_proxy_is_recorded(penstock: Penstock, server: 
     assert requests == ["interop.echo", "interop.count"]
 
 
-def test_killed_recorder_leaves_a_usable_file(penstock: Penstock, server: str, tmp_path: Path) -> None:
+def test_killed_recorder_leaves_a_usable_file(weirpool: Weirpool, server: str, tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
     arguments = command("record", server, "count", "-d", "100000000", "-o", str(path))
     with subprocess.Popen(arguments, stderr=subprocess.DEVNULL) as process:
@@ -140,6 +140,6 @@ def test_killed_recorder_leaves_a_usable_file(penstock: Penstock, server: str, t
                 assert process.poll() is None
         finally:
             process.kill()
-    sent = penstock("replay", str(path), "--to", server, "sum", "--kind", "upload", "--speed", "max")
+    sent = weirpool("replay", str(path), "--to", server, "sum", "--kind", "upload", "--speed", "max")
     assert sent.code == 0, sent.err
     assert int(sent.out) > 1_000

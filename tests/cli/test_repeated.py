@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.repeated import without_secret
+from weirpool.cli.repeated import without_secret
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import TraceContext
-from penstock.cli.request_options import WORDS, b3, trace_context
-from penstock.errors import LocalError
+from weirpool import TraceContext
+from weirpool.cli.request_options import WORDS, b3, trace_context
+from weirpool.errors import LocalError
 
 TRACE, SPAN, PARENT = "80f198ee56343ba864fe8b2a57d3eff7", "e457b5a2e4d86bd1", "05e3ac9a4f6e3b90"
 

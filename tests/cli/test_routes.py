@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import reflecting, routes
-from penstock.cli.contexts import Contexts, Saved, save
-from penstock.cli.routes import MAX_BYTES, MAX_FILES, MAX_ROUTES, SWITCH, routes_at
-from penstock.reflection.description import Described, Description
-from tests.cli.conftest import Penstock, serving
+from tests.cli.conftest import Weirpool, serving
 from tests.cli.test_audit import GUARDED
 from tests.cli.test_describe import QUOTES
+from weirpool.cli import reflecting, routes
+from weirpool.cli.contexts import Contexts, Saved, save
+from weirpool.cli.routes import MAX_BYTES, MAX_FILES, MAX_ROUTES, SWITCH, routes_at
+from weirpool.reflection.description import Described, Description
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A cache of its own, and time enough for slow machines."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(routes, "SECONDS", 20.0)
-    return tmp_path / "penstock" / "routes"
+    return tmp_path / "weirpool" / "routes"
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +33,15 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def candidates(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+def candidates(weirpool: Weirpool, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
     """What fish would offer after some words, without the help."""
 
     def asked(line: str) -> list[str]:
         with monkeypatch.context() as patch:
-            patch.setenv("_PENSTOCK_COMPLETE", "complete_fish")
+            patch.setenv("_WEIRPOOL_COMPLETE", "complete_fish")
             patch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
-            patch.setenv("_TYPER_COMPLETE_ARGS", f"penstock {line}")
-            result = penstock()
+            patch.setenv("_TYPER_COMPLETE_ARGS", f"weirpool {line}")
+            result = weirpool()
         assert result.err == ""
         return [found.partition("\t")[0] for found in result.out.decode().splitlines() if found]
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock.protocols import PROTOCOLS
-from penstock.testing import PUBLISHER_RULES
-from tests.cli.conftest import INTEROP, Penstock, assert_one_line, serving
+from tests.cli.conftest import INTEROP, Weirpool, assert_one_line, serving
+from weirpool.protocols import PROTOCOLS
+from weirpool.testing import PUBLISHER_RULES
 
 STREAMS = ("--finite", "count=6", "--count", "6", "--endless", "count=1000000", "--empty", "count=0")
 QUICK = ("--settle", "0.02")
 
 
-def test_live_server_keeps_the_rules(penstock: Penstock, server: str) -> None:
-    result = penstock("rules", server, *STREAMS, *QUICK, "--streams", "50")
+def test_live_server_keeps_the_rules(weirpool: Weirpool, server: str) -> None:
+    result = weirpool("rules", server, *STREAMS, *QUICK, "--streams", "50")
     assert (result.code, result.err) == (0, "")
     lines = result.out.decode().splitlines()
     assert [line.split()[1] for line in lines] == list(PUBLISHER_RULES)
@@ -27,9 +27,9 @@ def test_live_server_keeps_the_rules(penstock: Penstock, server: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["reactive-streams", "rsocket"])
-def test_chosen_rules_are_printed_as_json(penstock: Penstock, protocol: str) -> None:
+def test_chosen_rules_are_printed_as_json(weirpool: Weirpool, protocol: str) -> None:
     with serving(f"{INTEROP}:service", f"{protocol}+tcp://127.0.0.1:0") as (_, urls):
-        result = penstock("rules", urls[0], *STREAMS, *QUICK, "--rule", "1.10", "--rule", "3.17", "--json")
+        result = weirpool("rules", urls[0], *STREAMS, *QUICK, "--rule", "1.10", "--rule", "3.17", "--json")
     assert result.code == 0
     assert [(each["rule"], each["outcome"], each["why"]) for each in result.objects] == [
         ("1.10", "kept", ""),
@@ -38,13 +38,13 @@ def test_chosen_rules_are_printed_as_json(penstock: Penstock, protocol: str) -> 
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_protocol_is_checked(penstock: Penstock, protocol: str) -> None:
+def test_every_protocol_is_checked(weirpool: Weirpool, protocol: str) -> None:
     # River's handlers are typed.
     route, number = ("interop.count", '{{"n":{}}}') if protocol == "river" else ("count", "{}")
     streams = (f"{route}={number.format(n)}" for n in (6, 100_000_000, 0))
     options = [each for pair in zip(("--finite", "--endless", "--empty"), streams, strict=True) for each in pair]
     with serving(f"{INTEROP}:service", f"{protocol}+tcp://127.0.0.1:0") as (_, urls):
-        result = penstock("rules", urls[0], *options, "--count", "6", *QUICK, "--streams", "50", "--json")
+        result = weirpool("rules", urls[0], *options, "--count", "6", *QUICK, "--streams", "50", "--json")
     assert (result.code, result.err) == (0, "")
     outcomes = {each["rule"]: each["outcome"] for each in result.objects}
     assert tuple(outcomes) == PUBLISHER_RULES
@@ -61,10 +61,10 @@ def test_every_protocol_is_checked(penstock: Penstock, protocol: str) -> None:
         ("river", "closes instead of failing", "1.4", "the connection ended"),
     ],
 )
-def test_broken_rule_is_exit_code_1(penstock: Penstock, protocol: str, fault: str, rule: str, why: str) -> None:
+def test_broken_rule_is_exit_code_1(weirpool: Weirpool, protocol: str, fault: str, rule: str, why: str) -> None:
     with wrong_publisher(protocol, fault) as url:
         streams = [f"--{name}=faulty.{name}" for name in ("finite", "failing", "endless", "empty")]
-        result = penstock("rules", url, *streams, "--count", "6", *QUICK, "--rule", rule)
+        result = weirpool("rules", url, *streams, "--count", "6", *QUICK, "--rule", rule)
     assert (result.code, result.err) == (1, "")
     assert result.out.decode().startswith(f"rule {rule} broken: ") and why in result.out.decode()
 
@@ -93,16 +93,16 @@ def wrong_publisher(protocol: str, fault: str) -> Iterator[str]:
     ],
 )
 def test_wrong_description_is_no_broken_rule(
-    penstock: Penstock, server: str, options: tuple[str, ...], what: str
+    weirpool: Weirpool, server: str, options: tuple[str, ...], what: str
 ) -> None:
-    result = penstock("rules", server, "--finite", "count=6", *options)
+    result = weirpool("rules", server, "--finite", "count=6", *options)
     assert (result.code, result.out) == (2, b"")
     assert what in result.err
     assert_one_line(result)
 
 
-def test_missing_streams_are_named(penstock: Penstock, server: str) -> None:
-    result = penstock("rules", server, "--finite", "count=6", "--count", "6", "--rule", "1.4", "--rule", "1.8")
+def test_missing_streams_are_named(weirpool: Weirpool, server: str) -> None:
+    result = weirpool("rules", server, "--finite", "count=6", "--count", "6", "--rule", "1.4", "--rule", "1.8")
     assert (result.code, result.lines) == (
         0,
         [
@@ -112,11 +112,11 @@ def test_missing_streams_are_named(penstock: Penstock, server: str) -> None:
     )
 
 
-def test_server_of_something_else_is_exit_code_3(penstock: Penstock) -> None:
+def test_server_of_something_else_is_exit_code_3(weirpool: Weirpool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = f"127.0.0.1:{silent.getsockname()[1]}"
         url, patience = f"rsocket+tcp://{place}", ("--patience", "0.1")
-        result = penstock("rules", url, "--finite", "count=6", "--count", "6", *patience)
+        result = weirpool("rules", url, "--finite", "count=6", "--count", "6", *patience)
     assert result.code == 3
     assert f"tcp://{place} answers no request; does it speak rsocket there?" in result.err
     assert_one_line(result)
@@ -130,14 +130,14 @@ def test_server_of_something_else_is_exit_code_3(penstock: Penstock) -> None:
         (("--count", "3"), "--count"),
     ],
 )
-def test_wrong_use_is_one_line(penstock: Penstock, server: str, arguments: tuple[str, ...], what: str) -> None:
-    result = penstock("rules", server, "--finite", "count=6", "--count", "6", *arguments)
+def test_wrong_use_is_one_line(weirpool: Weirpool, server: str, arguments: tuple[str, ...], what: str) -> None:
+    result = weirpool("rules", server, "--finite", "count=6", "--count", "6", *arguments)
     assert result.code == 2
     assert what in result.err
     assert_one_line(result)
 
 
-def test_missing_server_is_exit_code_3(penstock: Penstock) -> None:
-    result = penstock("rules", "rsocket+tcp://127.0.0.1:1", "--finite", "count=6", "--count", "6", "--rule", "1.1")
+def test_missing_server_is_exit_code_3(weirpool: Weirpool) -> None:
+    result = weirpool("rules", "rsocket+tcp://127.0.0.1:1", "--finite", "count=6", "--count", "6", "--rule", "1.1")
     assert result.code == 3
     assert_one_line(result)

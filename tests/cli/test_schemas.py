@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.schemas import procedures, procedures_of
-from penstock.errors import LocalError
 from tests.cli.conftest import INTEROP
+from weirpool.cli.schemas import procedures, procedures_of
+from weirpool.errors import LocalError
 
 
 def test_schema_of_a_service_and_of_its_file_are_the_same(tmp_path: Path) -> None:

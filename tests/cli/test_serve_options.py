@@ -4,10 +4,10 @@ import signal
 
 import pytest
 
-from penstock import IntervalLease, Settings
-from penstock.cli.serve import ServeOptions
-from penstock.errors import LocalError
-from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, serving
+from tests.cli.conftest import INTEROP, SECONDS, Weirpool, assert_one_line, serving
+from weirpool import IntervalLease, Settings
+from weirpool.cli.serve import ServeOptions
+from weirpool.errors import LocalError
 
 
 def test_options_become_settings() -> None:
@@ -47,35 +47,35 @@ def test_invalid_lease_is_an_error(text: str) -> None:
     ],
 )
 def test_setting_without_effect_is_wrong_use(
-    penstock: Penstock, urls: list[str], options: tuple[str, str], why: str
+    weirpool: Weirpool, urls: list[str], options: tuple[str, str], why: str
 ) -> None:
-    result = penstock("serve", f"{INTEROP}:service", *urls, *options)
+    result = weirpool("serve", f"{INTEROP}:service", *urls, *options)
     assert result.code == 2
     assert why in result.err
     assert_one_line(result)
 
 
-def test_leases_are_granted_and_waited_for(penstock: Penstock) -> None:
+def test_leases_are_granted_and_waited_for(weirpool: Weirpool) -> None:
     options = ("--lease", "2/0.2", "--stats")
     with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0", options=options) as (process, urls):
-        result = penstock("call", urls[0], "echo", "-d", "hi", "--lease", "--repeat", "5", "--debug")
+        result = weirpool("call", urls[0], "echo", "-d", "hi", "--lease", "--repeat", "5", "--debug")
         assert (result.code, result.lines) == (0, [b"hi"] * 5)
         assert result.err.count(" rcvd LEASE ") >= 3
-        assert penstock("call", urls[0], "echo", "-d", "hi").out == b"hi\n"
+        assert weirpool("call", urls[0], "echo", "-d", "hi").out == b"hi\n"
         process.send_signal(signal.SIGTERM)
         assert "6 requests; items: 0 received, 6 sent" in process.communicate(timeout=SECONDS)[1]
 
 
-def test_server_without_resumption(penstock: Penstock) -> None:
+def test_server_without_resumption(weirpool: Weirpool) -> None:
     with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0", options=["--resume", "0"]) as (_, urls):
-        result = penstock("call", urls[0], "echo", "--resume", "60")
+        result = weirpool("call", urls[0], "echo", "--resume", "60")
         assert result.code == 1
         assert "resume" in result.err
 
 
-def test_origins(penstock: Penstock) -> None:
+def test_origins(weirpool: Weirpool) -> None:
     options = ("--origin", "https://a.example")
     with serving(f"{INTEROP}:service", "rsocket+ws://127.0.0.1:0", options=options) as (_, urls):
         call = ("call", urls[0], "echo", "-d", "hi", "--header")
-        assert penstock(*call, "Origin: https://a.example").out == b"hi\n"
-        assert penstock(*call, "Origin: https://b.example").code == 3
+        assert weirpool(*call, "Origin: https://a.example").out == b"hi\n"
+        assert weirpool(*call, "Origin: https://b.example").code == 3

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from penstock.cli.top import render
-from penstock.feeds.board import Board
-from penstock.feeds.http import listening
-from penstock.feeds.status import Document, FeedState, FeedStatus, Lag, ServedStatus
-from tests.cli.conftest import Penstock, assert_one_line
+from tests.cli.conftest import Weirpool, assert_one_line
+from weirpool.cli.top import render
+from weirpool.feeds.board import Board
+from weirpool.feeds.http import listening
+from weirpool.feeds.status import Document, FeedState, FeedStatus, Lag, ServedStatus
 
 FEEDS = [
     FeedStatus(
@@ -122,26 +122,26 @@ def test_feeds_with_problems_come_first_if_not_all_fit() -> None:
     assert "no answer" in lines[0]
 
 
-def test_status_is_read_from_a_collector(penstock: Penstock) -> None:
+def test_status_is_read_from_a_collector(weirpool: Weirpool) -> None:
     board = Board()
     board.publish([FeedStatus.refused("bad", "why")])
     with listening(board, "127.0.0.1", 0) as url:
-        assert json.loads(penstock("top", url, "--json").out)["states"] == {"refused": 1}
-        result = penstock("top", url, "--once")
+        assert json.loads(weirpool("top", url, "--json").out)["states"] == {"refused": 1}
+        result = weirpool("top", url, "--once")
     assert (result.code, result.err) == (0, "")
     assert b"bad   refused" in result.out
 
 
-def test_journals_are_read_without_a_collector(penstock: Penstock, tmp_path: Path) -> None:
+def test_journals_are_read_without_a_collector(weirpool: Weirpool, tmp_path: Path) -> None:
     path = tmp_path / "feeds.toml"
     path.write_text('[feed.a]\nurl = "rsocket+tcp://h:1"\nroute = "r"\njournal = "j"\n')
-    result = penstock("top", "--config", str(path), "--json")
+    result = weirpool("top", "--config", str(path), "--json")
     assert json.loads(result.out)["states"] == {"stopped": 1}
 
 
-def test_collector_without_answer_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
-    result = penstock("top", "http://127.0.0.1:1", "--once")
+def test_collector_without_answer_is_exit_code_3(weirpool: Weirpool, tmp_path: Path) -> None:
+    result = weirpool("top", "http://127.0.0.1:1", "--once")
     assert result.code == 3
     assert_one_line(result)
-    assert penstock("top", "file:///etc/passwd").code == 2
-    assert penstock("top", "http://x", "--config", "y").code == 2
+    assert weirpool("top", "file:///etc/passwd").code == 2
+    assert weirpool("top", "http://x", "--config", "y").code == 2

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import trustme
 
-from penstock.cli import parser
-from penstock.cli.trust import client_tls
-from penstock.errors import LocalError
-from penstock.settings import Settings
-from penstock.transports.base import connect_errors
-from penstock.urls import parse_url
-from tests.cli.conftest import INTEROP, SEEN, Penstock, assert_one_line, serving
+from tests.cli.conftest import INTEROP, SEEN, Weirpool, assert_one_line, serving
+from weirpool.cli import parser
+from weirpool.cli.trust import client_tls
+from weirpool.errors import LocalError
+from weirpool.settings import Settings
+from weirpool.transports.base import connect_errors
+from weirpool.urls import parse_url
 
 TLS = "rsocket+tls://127.0.0.1:7878"
 QUIC = "rsocket+quic://127.0.0.1:7878"
@@ -68,27 +68,27 @@ def test_unsupported_tls_options_of_quic_are_errors(files: Path) -> None:
             client_tls(QUIC, **options)  # type: ignore[arg-type]
 
 
-def test_both_sides_present_certificates(penstock: Penstock, files: Path) -> None:
+def test_both_sides_present_certificates(weirpool: Weirpool, files: Path) -> None:
     options = ("--cert", f"{files}/server.pem", "--key", f"{files}/server.key", "--cafile", f"{files}/ca.pem")
     with serving(SEEN, "rsocket+tls://127.0.0.1:0", options=options) as (_, urls):
         call = ("call", urls[0], "setup", "--cafile", f"{files}/ca.pem")
-        (answer,) = penstock(*call, "--cert", f"{files}/client.pem").objects
+        (answer,) = weirpool(*call, "--cert", f"{files}/client.pem").objects
         assert answer["certificate"]
-        refused = penstock(*call)
+        refused = weirpool(*call)
         assert refused.code == 3
         assert_one_line(refused)
 
 
-def test_certificate_errors_name_the_options(penstock: Penstock, files: Path) -> None:
+def test_certificate_errors_name_the_options(weirpool: Weirpool, files: Path) -> None:
     options = ("--cert", f"{files}/server.pem", "--key", f"{files}/server.key")
     with serving(SEEN, "rsocket+tls://127.0.0.1:0", options=options) as (_, urls):
-        result = penstock("call", urls[0].partition("?")[0], "setup")
+        result = weirpool("call", urls[0].partition("?")[0], "setup")
     assert result.code == 3
     assert_one_line(result)
     assert "pass its CA with --cafile FILE or ?ca=FILE" in result.err and "ssl=" not in result.err
 
 
-def test_missing_client_certificates_name_the_options(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_client_certificates_name_the_options(weirpool: Weirpool, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(arguments: list[str]) -> int:
         error = ssl.SSLError(1, "failed")
         error.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
@@ -96,15 +96,15 @@ def test_missing_client_certificates_name_the_options(penstock: Penstock, monkey
             raise error
 
     monkeypatch.setattr(parser, "invoke", refuse)
-    result = penstock("doctor")
+    result = weirpool("doctor")
     assert result.code == 3
     assert "pass one that it trusts with --cert FILE and --key FILE\n" in result.err
 
 
 @pytest.mark.parametrize("transport", ["wss", "h2", "quic"])
-def test_every_encrypted_transport(penstock: Penstock, files: Path, transport: str) -> None:
+def test_every_encrypted_transport(weirpool: Weirpool, files: Path, transport: str) -> None:
     options = ("--cert", f"{files}/server.pem", "--key", f"{files}/server.key")
     with serving(f"{INTEROP}:service", f"rsocket+{transport}://127.0.0.1:0/here", options=options) as (_, urls):
         url = urls[0].partition("?")[0]
-        result = penstock("call", url, "echo", "-d", "hi", "--cafile", f"{files}/ca.pem")
+        result = weirpool("call", url, "echo", "-d", "hi", "--cafile", f"{files}/ca.pem")
         assert (result.code, result.out, result.err) == (0, b"hi\n", "")

@@ -1,4 +1,4 @@
-"""`penstock ui` as a process: what it prints, how it ends, and what it repeats in texts to copy."""
+"""`weirpool ui` as a process: what it prints, how it ends, and what it repeats in texts to copy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
+from tests.cli.conftest import SECONDS, Weirpool, assert_one_line, command
 
 
 def copied(*options: str, environment: dict[str, str] | None = None) -> dict[str, str]:
-    """Run `penstock ui` with options; return the texts of a call to copy."""
+    """Run `weirpool ui` with options; return the texts of a call to copy."""
     url = "rsocket+tcp://127.0.0.1:1"
     with subprocess.Popen(
         command("ui", url, "--no-open", *options), stdout=subprocess.PIPE, text=True, env=environment
@@ -40,7 +40,7 @@ def copied(*options: str, environment: dict[str, str] | None = None) -> dict[str
 def test_serves_the_page_until_it_is_stopped() -> None:
     texts = copied()
     assert texts["command"] == (
-        """penstock call rsocket+tcp://127.0.0.1:1 a.b -d '{"a": 1}' --data-mime application/json"""
+        """weirpool call rsocket+tcp://127.0.0.1:1 a.b -d '{"a": 1}' --data-mime application/json"""
     )
     assert "client.call('a.b', {'a': 1})" in texts["python"]
 
@@ -52,7 +52,7 @@ def test_options_are_repeated_and_secrets_of_the_environment_are_not(tmp_path: P
     token.write_text("secret")
     texts = copied("--data-mime", "text/plain", "--auth", f"bearer:@{token}", "--set", "credit=5")
     assert texts["command"].endswith(f"--data-mime text/plain --set credit=5 --auth bearer:@{token}")
-    texts = copied(environment={**os.environ, "PENSTOCK_AUTH": "bearer:hidden"})
+    texts = copied(environment={**os.environ, "WEIRPOOL_AUTH": "bearer:hidden"})
     assert "hidden" not in str(texts)
     texts = copied("--auth", "bearer:known")
     assert "known" not in str(texts) and "--auth '(hidden)'" in texts["command"]
@@ -67,7 +67,7 @@ def test_options_are_repeated_and_secrets_of_the_environment_are_not(tmp_path: P
         (("rsocket+tcp://127.0.0.1:1", "--port", "70000"), "--port"),
     ],
 )
-def test_wrong_use_is_exit_code_2(penstock: Penstock, arguments: tuple[str, ...], part: str) -> None:
-    result = penstock("ui", *arguments, "--no-open")
+def test_wrong_use_is_exit_code_2(weirpool: Weirpool, arguments: tuple[str, ...], part: str) -> None:
+    result = weirpool("ui", *arguments, "--no-open")
     assert result.code == 2 and part in result.err
     assert_one_line(result)

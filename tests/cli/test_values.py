@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.values import read_bytes
-from penstock.errors import LocalError
+from weirpool.cli.values import read_bytes
+from weirpool.errors import LocalError
 
 
 def test_plain_value_is_its_own_bytes() -> None:

@@ -10,9 +10,9 @@ from collections import deque
 import pytest
 from rich.console import Console
 
-from penstock.cli import watch
-from penstock.cli.watch import Watch, sparkline
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
+from tests.cli.conftest import SECONDS, Weirpool, assert_one_line, command
+from weirpool.cli import watch
+from weirpool.cli.watch import Watch, sparkline
 
 
 def shown(seen: Watch, width: int = 80) -> str:
@@ -64,8 +64,8 @@ def test_sparkline_spans_the_values(values: list[float], expected: str) -> None:
     assert sparkline(deque(values)) == expected
 
 
-def test_without_a_terminal_it_is_refused(penstock: Penstock, server: str) -> None:
-    result = penstock("stream", server, "count", "-d", "3", "--watch")
+def test_without_a_terminal_it_is_refused(weirpool: Weirpool, server: str) -> None:
+    result = weirpool("stream", server, "count", "-d", "3", "--watch")
     assert result.code == 2 and "--watch needs a terminal" in result.err
     assert_one_line(result)
 

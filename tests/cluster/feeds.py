@@ -14,7 +14,7 @@ from tests.transports.certificates import Certificates
 
 from .processes import Program
 
-__all__ = ["FEEDS", "GRACE", "Feed", "Publisher", "penstock"]
+__all__ = ["FEEDS", "GRACE", "Feed", "Publisher", "weirpool"]
 
 GRACE: Final = 60
 """Seconds for which the publisher keeps sessions without a link: longer than a collector needs to start again."""
@@ -46,9 +46,9 @@ FEEDS: Final = (
 )
 
 
-def penstock(*arguments: str) -> list[str]:
-    """Return a command of this Penstock."""
-    return [sys.executable, "-m", "penstock", *arguments]
+def weirpool(*arguments: str) -> list[str]:
+    """Return a command of this Weirpool."""
+    return [sys.executable, "-m", "weirpool", *arguments]
 
 
 class Publisher:
@@ -71,7 +71,7 @@ class Publisher:
             f"reactive-streams+tcp://{HERE}",
         ]
         keep = ["--resume", str(GRACE), "--set", f"session_grace={GRACE}"]
-        command = penstock("serve", "tests/cluster/publisher.py:service", *urls, *keep)
+        command = weirpool("serve", "tests/cluster/publisher.py:service", *urls, *keep)
         self.program = Program("publisher", command, folder, {"LAB_FOLDER": str(folder), "PYTHONPATH": str(ROOT)})
         shown = self.program.await_lines(r"listening on \S+?://([^/?\s]+)", len(urls))
         self._places = shown

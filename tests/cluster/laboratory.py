@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from chaos.causes import Facts
 from chaos.oracle import committed_files, judge_source
 
-from penstock.errors import JournalError
-from penstock.journal import Journal
 from tests.transports.certificates import Certificates
+from weirpool.errors import JournalError
+from weirpool.journal import Journal
 
 from .feeds import FEEDS, Feed, Publisher
 from .machine import Machine

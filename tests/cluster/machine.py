@@ -49,11 +49,11 @@ class Machine:
 
     def start(self) -> None:
         """Start the collector."""
-        start = [sys.executable, "-m", "penstock"]
+        start = [sys.executable, "-m", "weirpool"]
         environment = {**CREDENTIALS, "LAB_KEY": KEY, "PYTHONPATH": str(ROOT)}
         if self._saboteur:
             # Compiled classes cannot be patched.
-            environment["PENSTOCK_PURE"] = "1"
+            environment["WEIRPOOL_PURE"] = "1"
             start = [sys.executable, "-m", "tests.cluster.sabotaged", self._saboteur]
         command = [*start, "collect", "--config", str(self.disk / "feeds.toml"), "--http", "0"]
         self._collector = Program("collector", command, self.disk, environment)
@@ -91,7 +91,7 @@ class Machine:
 
     def audit(self, feed: Feed) -> str | None:
         """Compare a log with what the publisher has sent; return a message if they differ."""
-        command = [sys.executable, "-m", "penstock", "audit", self._publisher.url(feed), "lab.items"]
+        command = [sys.executable, "-m", "weirpool", "audit", self._publisher.url(feed), "lab.items"]
         command += ["--journal", str(self.journal), "--source", feed.name, "--json"]
         if feed.transport == "tls":
             command += ["--cafile", f"{self._publisher.certificates.folder}/ca.pem"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Final
 
-from penstock.archive.sealing import _Log
-from penstock.journal.collect import Collector
-from penstock.serving import service
 from tests.saboteurs.patching import edited
 from tests.saboteurs.saboteur import Saboteur
+from weirpool.archive.sealing import _Log
+from weirpool.journal.collect import Collector
+from weirpool.serving import service
 
 __all__ = ["SABOTEURS"]
 

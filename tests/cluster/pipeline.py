@@ -13,9 +13,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.spark import history
+from weirpool.spark import history
 
-EXECUTORS = ("PENSTOCK_JOURNAL_CA", "PENSTOCK_JOURNAL_CERT", "PENSTOCK_JOURNAL_KEY")
+EXECUTORS = ("WEIRPOOL_JOURNAL_CA", "WEIRPOOL_JOURNAL_CERT", "WEIRPOOL_JOURNAL_KEY")
 STORE = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
@@ -28,7 +28,7 @@ class Pipeline:
 
     def start(self, url: str, lake: str) -> None:
         """Copy a journal into a table of Parquet, from the table's checkpoint on."""
-        rows = self._spark.readStream.format("penstock").option("reader", "lake").option("minPartitions", "2").load(url)
+        rows = self._spark.readStream.format("weirpool").option("reader", "lake").option("minPartitions", "2").load(url)
         writer = rows.writeStream.format("parquet").option("checkpointLocation", f"{lake}/checkpoint")
         self._query = writer.trigger(processingTime="2 seconds").start(f"{lake}/table")
 

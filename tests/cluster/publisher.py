@@ -1,4 +1,4 @@
-"""Six feeds for as long as there is no file `finish`: ``penstock serve tests/cluster/publisher.py:service URL...``.
+"""Six feeds for as long as there is no file `finish`: ``weirpool serve tests/cluster/publisher.py:service URL...``.
 
 They are one stream, whose request names the feed. Each request starts a run, whose items are numbered from 0.
 """
@@ -13,15 +13,15 @@ from pathlib import Path
 
 from chaos.items import item
 
-import penstock
-from penstock import Payload, Service
+import weirpool
+from weirpool import Payload, Service
 
 FOLDER = Path(os.environ["LAB_FOLDER"])
 TICK = 0.02
 ITEMS = 5
 """Items in each tick."""
 
-service = penstock.audited(Service())
+service = weirpool.audited(Service())
 runs: Counter[str] = Counter()
 
 

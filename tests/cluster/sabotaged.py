@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from penstock import _build
-from penstock.cli.main import run
+from weirpool import _build
+from weirpool.cli.main import run
 
 from .mistakes import SABOTEURS
 
 if __name__ == "__main__":
     if not _build.PURE:
-        sys.exit("compiled classes cannot be patched: set PENSTOCK_PURE=1")
+        sys.exit("compiled classes cannot be patched: set WEIRPOOL_PURE=1")
     name, *arguments = sys.argv[1:]
     (saboteur,) = (each for each in SABOTEURS if each.name == name)
     with saboteur.sabotage():

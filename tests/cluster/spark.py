@@ -11,8 +11,8 @@ from typing import Final
 
 import pyspark
 
-from penstock.spark.java import ensure_java
 from tests.spark.drivers import FRUGAL
+from weirpool.spark.java import ensure_java
 
 from .processes import Program, hiding
 

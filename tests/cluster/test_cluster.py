@@ -45,7 +45,7 @@ def spark_cluster(tmp_path_factory: pytest.TempPathFactory, certificates: Certif
     """A running cluster."""
     at = certificates.folder
     shown = {"CA": f"{at}/ca.pem", "CERT": f"{at}/cert.pem", "KEY": f"{at}/key.pem"}
-    journal = {f"PENSTOCK_JOURNAL_{name}": path for name, path in shown.items()}
+    journal = {f"WEIRPOOL_JOURNAL_{name}": path for name, path in shown.items()}
     with cluster(tmp_path_factory.mktemp("cluster"), {**CREDENTIALS, **journal}) as made:
         yield made
 

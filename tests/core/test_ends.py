@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from penstock.core.ends import Ends
-from penstock.errors import LimitExceeded, LinkLost, ProtocolError
+from weirpool.core.ends import Ends
+from weirpool.errors import LimitExceeded, LinkLost, ProtocolError
 
 FULL = LimitExceeded("full")
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 @given(st.none() | st.binary(max_size=60), st.binary(max_size=60), st.integers(1, 20))
 def test_fragments_contain_metadata_first(builds, metadata, data, size) -> None:
     for build in builds.values():
-        payload = build.module("penstock.payload").Payload(data, metadata)
-        parts = list(build.module("penstock.core.fragments").fragments(payload, size))
+        payload = build.module("weirpool.payload").Payload(data, metadata)
+        parts = list(build.module("weirpool.core.fragments").fragments(payload, size))
         assert b"".join(part[1] for part in parts) == data
         heads = [part[0] for part in parts if part[0] is not None]
         assert (b"".join(heads) if heads else None) == metadata
@@ -24,14 +24,14 @@ def test_fragments_contain_metadata_first(builds, metadata, data, size) -> None:
 
 
 def reassembly(build, **limits):
-    settings = build.module("penstock.settings").Settings(**limits)
-    account = build.module("penstock.account").Account(settings.max_connection_bytes)
-    return build.module("penstock.core.fragments").Reassembly(settings, account)
+    settings = build.module("weirpool.settings").Settings(**limits)
+    account = build.module("weirpool.account").Account(settings.max_connection_bytes)
+    return build.module("weirpool.core.fragments").Reassembly(settings, account)
 
 
 def test_reassembly_is_the_inverse(build) -> None:
-    module = build.module("penstock.core.fragments")
-    payload = build.module("penstock.payload").Payload(b"d" * 1000, b"m" * 300)
+    module = build.module("weirpool.core.fragments")
+    payload = build.module("weirpool.payload").Payload(b"d" * 1000, b"m" * 300)
     items = reassembly(build)
     for index, (metadata, data, _) in enumerate(module.fragments(payload, 64)):
         if index == 0:
@@ -52,7 +52,7 @@ def test_reassembly_is_the_inverse(build) -> None:
     ],
 )
 def test_items_beyond_limits_are_dropped(build, limits, data) -> None:
-    error = build.module("penstock.errors").LimitExceeded
+    error = build.module("weirpool.errors").LimitExceeded
     items = reassembly(build, **limits)
     with pytest.raises(error):
         items.begin(1, None, None, data, 0.0)
@@ -77,9 +77,9 @@ def test_oldest_items_exceed_the_limit_first(build, limit, why) -> None:
 
 def test_fragments_count_as_incomplete(build) -> None:
     # THREATS 30, 47
-    settings = build.module("penstock.settings").Settings()
-    account = build.module("penstock.account").Account(1_000)
-    items = build.module("penstock.core.fragments").Reassembly(settings, account)
+    settings = build.module("weirpool.settings").Settings()
+    account = build.module("weirpool.account").Account(1_000)
+    items = build.module("weirpool.core.fragments").Reassembly(settings, account)
     items.begin(1, None, None, b"x" * 200, 0.0)
     items.begin(3, None, None, b"x" * 300, 0.0)
     assert account.incomplete == account.held == items.held > 500

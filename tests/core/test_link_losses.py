@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.core.link_losses import LinkLosses
+from weirpool.core.link_losses import LinkLosses
 
 
 @pytest.mark.parametrize(("moved", "size", "links"), [(True, 4_096, 8), (True, 4_095, 128), (False, 4_096, 128)])

@@ -4,7 +4,7 @@ import random
 
 
 def test_take_returns_pieces_in_order_once(build) -> None:
-    outbox = build.module("penstock.core.outbox").Outbox()
+    outbox = build.module("weirpool.core.outbox").Outbox()
     outbox.write(b"a")
     outbox.write(b"bc")
     assert outbox.size == 3
@@ -14,7 +14,7 @@ def test_take_returns_pieces_in_order_once(build) -> None:
 
 
 def test_large_pieces_are_separate_chunks(build) -> None:
-    module = build.module("penstock.core.outbox")
+    module = build.module("weirpool.core.outbox")
     rng = random.Random(1)
     for _ in range(50):
         outbox = module.Outbox()
@@ -29,7 +29,7 @@ def test_large_pieces_are_separate_chunks(build) -> None:
 
 
 def test_clear_removes_everything(build) -> None:
-    outbox = build.module("penstock.core.outbox").Outbox()
+    outbox = build.module("weirpool.core.outbox").Outbox()
     outbox.write(b"x" * 100_000)
     outbox.clear()
     assert (outbox.take(), outbox.size) == ([], 0)

@@ -13,7 +13,7 @@ def frame(body: bytes) -> bytes:
 
 
 def replay(build, limit: int = 1 << 20, position: int = 0):
-    return build.module("penstock.core.replay").Replay(limit, 3, position)
+    return build.module("weirpool.core.replay").Replay(limit, 3, position)
 
 
 def test_frame_bytes_returns_the_length_of_a_frame(build) -> None:
@@ -136,8 +136,8 @@ def test_oldest_entry_is_discarded_at_the_limit(build) -> None:
 
 def test_what_is_kept_is_counted(build) -> None:
     # THREATS 30, 88
-    module = build.module("penstock.core.replay")
-    account = build.module("penstock.account").Account(1_000)
+    module = build.module("weirpool.core.replay")
+    account = build.module("weirpool.account").Account(1_000)
     kept = module.Replay(200, 3, 0, account)
     for _ in range(3):
         kept.keep(frame(b"a" * 50), 50, True)
@@ -152,7 +152,7 @@ def test_what_is_kept_is_counted(build) -> None:
 
 
 def test_what_was_kept_before_is_counted_for_its_session(build) -> None:
-    account = build.module("penstock.account").Account(1_000)
+    account = build.module("weirpool.account").Account(1_000)
     kept = replay(build)
     kept.keep(frame(b"a" * 50), 50, True)
     kept.belong(account)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 
 def test_timers_expire_in_order_and_once(build) -> None:
-    timers = build.module("penstock.core.timers")
+    timers = build.module("weirpool.core.timers")
     table = timers.TimerTable()
     assert table.next() is None
     table.set(timers.Timer.SILENCE, 5.0)
@@ -14,7 +14,7 @@ def test_timers_expire_in_order_and_once(build) -> None:
 
 
 def test_set_replaces_an_earlier_deadline(build) -> None:
-    timers = build.module("penstock.core.timers")
+    timers = build.module("weirpool.core.timers")
     table = timers.TimerTable()
     table.set(timers.Timer.EXPIRY, 1.0)
     table.set(timers.Timer.EXPIRY, 3.0)
@@ -26,7 +26,7 @@ def test_set_replaces_an_earlier_deadline(build) -> None:
 
 
 def test_clear_removes_everything(build) -> None:
-    timers = build.module("penstock.core.timers")
+    timers = build.module("weirpool.core.timers")
     table = timers.TimerTable()
     for timer in timers.Timer:
         table.set(timer, 1.0)

@@ -13,10 +13,10 @@ class World:
     """An unfinished frame, its account, and the timers of its session."""
 
     def __init__(self, build: Build) -> None:
-        self.account = build.module("penstock.account").Account(1 << 30)
-        self.timer = build.module("penstock.core.timers").Timer.FRAME
-        self.timers = build.module("penstock.core.timers").TimerTable()
-        self.unfinished = build.module("penstock.core.unfinished").Unfinished(self.account, self.timers, LIMIT)
+        self.account = build.module("weirpool.account").Account(1 << 30)
+        self.timer = build.module("weirpool.core.timers").Timer.FRAME
+        self.timers = build.module("weirpool.core.timers").TimerTable()
+        self.unfinished = build.module("weirpool.core.unfinished").Unfinished(self.account, self.timers, LIMIT)
 
     def expire(self) -> Any:
         """Let the next timer expire; return whether the frame is overdue."""

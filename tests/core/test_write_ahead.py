@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.core.write_ahead import Logged, WriteAhead, digest, without_requests
-from penstock.events import Event, ItemReceived, Requested
-from penstock.kinds import Kind
-from penstock.payload import Payload
+from weirpool.core.write_ahead import Logged, WriteAhead, digest, without_requests
+from weirpool.events import Event, ItemReceived, Requested
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
 
 
 class Log:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.decoding.decoded import Decoder
+from weirpool.decoding.decoded import Decoder
 
 
 def decode(decoder: Decoder, *items: bytes | None) -> tuple[list[dict[str, Any]], dict[int, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.decoding.arrow import MAX_ITEM_BYTES, MAX_ITEM_MESSAGES, MAX_ITEM_ROWS, ArrowDecoder
+from weirpool.decoding.arrow import MAX_ITEM_BYTES, MAX_ITEM_MESSAGES, MAX_ITEM_ROWS, ArrowDecoder
 
 from .decode import decode, reasons, schema, values
 from .messages import stream

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock import LocalError
-from penstock.decoding.avro import AvroSchema
+from weirpool import LocalError
+from weirpool.decoding.avro import AvroSchema
 
 from .decode import decode, values
 from .messages import avro, record, text

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import LocalError
-from penstock.decoding.avro import AvroSchema
+from weirpool import LocalError
+from weirpool.decoding.avro import AvroSchema
 
 from .decode import decode
 from .messages import avro, record, text

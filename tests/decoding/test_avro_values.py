@@ -10,14 +10,14 @@ LONG = (1 << 63) - 1
 
 
 def plan(build: Build, kind: str, *inner: Any, **more: Any) -> Any:
-    values = build.module("penstock.decoding.avro_values")
+    values = build.module("weirpool.decoding.avro_values")
     return values.Plan(values.Kind[kind], inner, **more)
 
 
 def read(build: Build, made: Any, item: bytes) -> Any:
     """Return a value, or why there is none."""
     try:
-        return build.module("penstock.decoding.avro_values").Cursor(item).whole(made)
+        return build.module("weirpool.decoding.avro_values").Cursor(item).whole(made)
     except ValueError as error:
         return str(error).partition(" ")[2]
 
@@ -76,7 +76,7 @@ def test_scalars(build: Build, kind: str, item: bytes, value: Any) -> None:
 
 def test_text_must_be_utf8(build: Build) -> None:
     with pytest.raises(UnicodeDecodeError):
-        build.module("penstock.decoding.avro_values").Cursor(b"\x02\xff").whole(plan(build, "STRING"))
+        build.module("weirpool.decoding.avro_values").Cursor(b"\x02\xff").whole(plan(build, "STRING"))
 
 
 def test_choices_are_never_counted_from_the_end(build: Build) -> None:

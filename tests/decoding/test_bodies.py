@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.decoding.bodies import batch_size
+from weirpool.decoding.bodies import batch_size
 
 from .messages import stream
 

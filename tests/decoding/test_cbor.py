@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from cbor2 import CBORTag, undefined
 
-from penstock.decoding.cbor import cbor_decoder
+from weirpool.decoding.cbor import cbor_decoder
 
 from .decode import decode, reasons, schema, values
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.decoding.columns import Attributes, Columns, Elements
+from weirpool.decoding.columns import Attributes, Columns, Elements
 
 from .decode import schema
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.decoding.decoded import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_REASON, blocks, reason
+from weirpool.decoding.decoded import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_REASON, blocks, reason
 
 
 def test_blocks_are_consecutive_and_bounded() -> None:

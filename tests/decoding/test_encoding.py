@@ -7,8 +7,8 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from penstock import LocalError
-from penstock.decoding.encoding import FORMATS, Encoding
+from weirpool import LocalError
+from weirpool.decoding.encoding import FORMATS, Encoding
 
 from .decode import decode, schema
 from .messages import DESCRIPTORS, avro, message, record, stream, text
@@ -42,5 +42,5 @@ def test_each_format_decodes_the_same_row(name: str) -> None:
 )
 def test_a_missing_package_is_named(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(LocalError, match=r"install penstock\[decode\]"):
+    with pytest.raises(LocalError, match=r"install weirpool\[decode\]"):
         ENCODINGS[name][0].decoder(schema(id=pa.int64()))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.decoding.encoding import FORMATS, Encoding
+from weirpool.decoding.encoding import FORMATS, Encoding
 
 from .decode import decode, schema
 from .messages import avro, message, record, stream, text

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock import LocalError
-from penstock.decoding.decoded import Decoded
-from penstock.decoding.eventtime import EventTime
+from weirpool import LocalError
+from weirpool.decoding.decoded import Decoded
+from weirpool.decoding.eventtime import EventTime
 
 TIME = datetime(2020, 1, 1, tzinfo=UTC)
 SECONDS = 1577836800

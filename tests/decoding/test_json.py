@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.decoding.json import json_decoder
+from weirpool.decoding.json import json_decoder
 
 from .decode import decode, schema, values
 

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from penstock.decoding.msgpack import msgpack_decoder
+from weirpool.decoding.msgpack import msgpack_decoder
 
 from .decode import decode, reasons, schema, values
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock import LocalError
-from penstock.decoding.protobuf import ProtobufSchema
+from weirpool import LocalError
+from weirpool.decoding.protobuf import ProtobufSchema
 
 from .decode import decode, values
 from .messages import DESCRIPTORS, INCOMPLETE, message

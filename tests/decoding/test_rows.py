@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.decoding.columns import Columns, Elements
-from penstock.decoding.decoded import MAX_BLOCK_ROWS
-from penstock.decoding.rows import RowDecoder
+from weirpool.decoding.columns import Columns, Elements
+from weirpool.decoding.decoded import MAX_BLOCK_ROWS
+from weirpool.decoding.rows import RowDecoder
 
 from .decode import decode, schema
 

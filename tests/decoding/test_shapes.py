@@ -8,9 +8,9 @@ import polars
 import pyarrow as pa
 import pytest
 
-from penstock import LocalError, Mismatch, rows
-from penstock.decoding.shapes import Shape
-from penstock.frames.items import ItemColumns
+from weirpool import LocalError, Mismatch, rows
+from weirpool.decoding.shapes import Shape
+from weirpool.frames.items import ItemColumns
 
 from .decode import schema
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from penstock.decoding.times import MAX_TIME, MIN_TIME, check_times, divided, has_times, in_microseconds, microseconds
+from weirpool.decoding.times import MAX_TIME, MIN_TIME, check_times, divided, has_times, in_microseconds, microseconds
 
 TIME = pa.timestamp("us", tz="UTC")
 LAST_DAY = MAX_TIME // 86_400_000_000

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock import Connection
-from penstock.aio.setup import CURRENT
+from weirpool import Connection
+from weirpool.aio.setup import CURRENT
 
 
 @pytest.fixture(autouse=True)

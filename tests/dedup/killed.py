@@ -13,9 +13,9 @@ import sqlite3
 import sys
 from typing import Any
 
-import penstock
-from penstock import Deduplicated, Items, Payload, Service
-from penstock.dedup.store import Store
+import weirpool
+from weirpool import Deduplicated, Items, Payload, Service
+from weirpool.dedup.store import Store
 
 
 def come_to(point: str) -> None:
@@ -46,7 +46,7 @@ async def main() -> None:
                 come_to("row")
         return []
 
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
         print(server.urls[0], flush=True)
         await asyncio.Event().wait()
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from penstock import ApplicationError, DedupError, Deduplicated, Items, Payload, Service
-from penstock.dedup.database import SqlAlchemyDatabase, SqliteDatabase, database_of
-from penstock.dedup.progress import Origin, Progress
-from penstock.dedup.store import Store
 from tests.dedup.postgres import postgres
 from tests.dedup.test_deduplicated import channel, rows, served
+from weirpool import ApplicationError, DedupError, Deduplicated, Items, Payload, Service
+from weirpool.dedup.database import SqlAlchemyDatabase, SqliteDatabase, database_of
+from weirpool.dedup.progress import Origin, Progress
+from weirpool.dedup.store import Store
 
 TASK = Origin("q", 3)
 

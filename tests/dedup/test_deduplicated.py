@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-import penstock
-from penstock import ApplicationError, Deduplicated, Items, LocalError, Payload, Peer, Service
+import weirpool
+from weirpool import ApplicationError, Deduplicated, Items, LocalError, Payload, Peer, Service
 
 
 def rows(batch: int, *indices: int, partition: int = 0) -> list[Payload]:
@@ -22,8 +22,8 @@ def rows(batch: int, *indices: int, partition: int = 0) -> list[Payload]:
 
 @asynccontextmanager
 async def served(service: Service) -> AsyncIterator[Peer]:
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             yield peer
 
 
@@ -122,9 +122,9 @@ async def test_typed_handlers_are_wrapped_too(tmp_path: Path) -> None:
         found = rows(0, *indices, partition=partition)
         return [Payload(b'{"id":%d}' % (2**n), each.metadata) for n, each in enumerate(found)]
 
-    settings = penstock.Settings(data_mime="application/json")
-    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
-        async with penstock.connect(server.urls[0], settings=settings) as peer:
+    settings = weirpool.Settings(data_mime="application/json")
+    async with weirpool.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+        async with weirpool.connect(server.urls[0], settings=settings) as peer:
             answers = [await peer.call("one", item.data, metadata=item.metadata) for item in sent(0, 0, 0, 1)]
             assert [answer.data for answer in answers] == [
                 b'{"id":1,"text":"done"}',
@@ -250,7 +250,7 @@ async def test_killed_receiver_has_each_effect_once(tmp_path: Path, point: str) 
         assert process.stdout is not None
         url = (await process.stdout.readline()).decode().strip()
         try:
-            async with penstock.connect(url, reconnect=False) as peer:
+            async with weirpool.connect(url, reconnect=False) as peer:
                 sent = [channel(peer, rows(0, *range(100), partition=partition)) for partition in (0, 1)]
                 results = await asyncio.gather(*sent, return_exceptions=True)
         finally:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DedupError, Rejected
-from penstock.dedup.handled import Handled
-from penstock.dedup.progress import Origin, Progress
-from penstock.dedup.store import Store
+from weirpool import DedupError, Rejected
+from weirpool.dedup.handled import Handled
+from weirpool.dedup.progress import Origin, Progress
+from weirpool.dedup.store import Store
 
 TASK = Origin("q", 0)
 

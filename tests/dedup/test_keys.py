@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Invalid, Metadata, Payload, Simple
-from penstock.dedup.keys import row_of
-from penstock.dedup.progress import Row
+from weirpool import Invalid, Metadata, Payload, Simple
+from weirpool.dedup.keys import row_of
+from weirpool.dedup.progress import Row
 
 KEY = b'{"query":"q","batch":1,"partition":2,"index":3}'
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import ApplicationError
-from penstock.dedup import progress as module
-from penstock.dedup.progress import Progress, Row
+from weirpool import ApplicationError
+from weirpool.dedup import progress as module
+from weirpool.dedup.progress import Progress, Row
 
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12)), max_size=40)
 

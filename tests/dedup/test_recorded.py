@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Invalid, Payload, Rejected
-from penstock.dedup.handled import Handled
-from penstock.dedup.recorded import Recorded
-from penstock.dedup.store import Store
+from weirpool import Invalid, Payload, Rejected
+from weirpool.dedup.handled import Handled
+from weirpool.dedup.recorded import Recorded
+from weirpool.dedup.store import Store
 
 
 def row(batch: int, index: int, partition: int = 0) -> Payload:

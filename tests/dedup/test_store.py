@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DedupError
-from penstock.dedup.progress import Origin, Progress
-from penstock.dedup.store import Store
+from weirpool import DedupError
+from weirpool.dedup.progress import Origin, Progress
+from weirpool.dedup.store import Store
 
 TASK = Origin("q", 3)
 
@@ -54,7 +54,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DedupError, match="cannot be used"):
         Store(tmp_path / "missing" / "db")
     store = Store(tmp_path / "db")
-    store.connection.execute("INSERT INTO penstock_progress VALUES ('q', 3, 'junk', 0)")
+    store.connection.execute("INSERT INTO weirpool_progress VALUES ('q', 3, 'junk', 0)")
     with pytest.raises(DedupError, match="invalid progress of query q"):
         store.load(TASK)
     store.close()

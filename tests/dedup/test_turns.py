@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.dedup.turns import Turns
+from weirpool.dedup.turns import Turns
 
 
 async def test_equal_things_take_turns_and_others_do_not_wait() -> None:

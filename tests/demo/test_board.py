@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from penstock.demo.board import Board
+from weirpool.demo.board import Board
 
 
 def test_lines_are_printed_elsewhere_than_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

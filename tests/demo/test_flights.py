@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from penstock.demo.flights import FLIGHTS_COUNT, delays, flights, keep_delay
-from penstock.payload import Payload
+from weirpool.demo.flights import FLIGHTS_COUNT, delays, flights, keep_delay
+from weirpool.payload import Payload
 
 
 def test_every_flight_is_published() -> None:

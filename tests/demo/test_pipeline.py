@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.demo import pipeline
-from penstock.demo.flights import flights
-from penstock.demo.pipeline import Pipeline
-from penstock.payload import Payload
+from weirpool.demo import pipeline
+from weirpool.demo.flights import flights
+from weirpool.demo.pipeline import Pipeline
+from weirpool.payload import Payload
 
 
 class Query:

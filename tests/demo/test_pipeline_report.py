@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock.demo.pipeline import TABLE_ROWS, draw_chart, print_table
+from weirpool.demo.pipeline import TABLE_ROWS, draw_chart, print_table
 
 
 def delays(count: int) -> list[Any]:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-from penstock.demo import processes
-from penstock.demo.pipeline import rows_of
-from penstock.demo.processes import DemoFailed, collector, publisher
-from penstock.journal import Journal
+from weirpool.demo import processes
+from weirpool.demo.pipeline import rows_of
+from weirpool.demo.processes import DemoFailed, collector, publisher
+from weirpool.journal import Journal
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_collector_runs_and_its_end_is_detected(python: Path, tmp_path: Path) ->
     with collector("rsocket+tcp://127.0.0.1:7", "flights", tmp_path / "journal") as process:
         assert process.wait(60) == 0
     arguments = (tmp_path / "arguments").read_text().splitlines()
-    assert arguments[:5] == ["-m", "penstock", "collect", "rsocket+tcp://127.0.0.1:7", "flights"]
+    assert arguments[:5] == ["-m", "weirpool", "collect", "rsocket+tcp://127.0.0.1:7", "flights"]
     assert arguments[arguments.index("--journal") + 1] == str(tmp_path / "journal")
 
 

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from penstock.errors import ApplicationError, JournalError
-from penstock.journal import Journal
-from penstock.receiving.log import ReceivedLog
 from tests.receiving.micro_batches import data_of, rows, staged
+from weirpool.errors import ApplicationError, JournalError
+from weirpool.journal import Journal
+from weirpool.receiving.log import ReceivedLog
 
 __all__ = ["BATCH_BYTES", "Promises", "again", "broken", "work"]
 

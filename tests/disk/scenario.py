@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from penstock.errors import JournalError
-from penstock.journal import ITEMS, Journal, JournalWriter
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import trim
+from weirpool.errors import JournalError
+from weirpool.journal import ITEMS, Journal, JournalWriter
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import trim
 
 __all__ = ["Promises", "broken_promises", "unnoticed", "work"]
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from penstock.journal.layout import UNSYNCED
-from penstock.journal.redo import Redo
 from tests.disk import labs
 from tests.disk.together import Promises, again, broken_promises, process, work
+from weirpool.journal.layout import UNSYNCED
+from weirpool.journal.redo import Redo
 
 STEPS = 400
 """The work has some more."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.journal import Journal
 from tests.disk import labs
 from tests.disk.scenario import Promises, broken_promises, unnoticed, work
+from weirpool.journal import Journal
 
 SEEDS = 3
 OPENING_STEPS = 30

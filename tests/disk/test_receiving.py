@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.receiving import log as module
 from tests.disk import labs
 from tests.disk.receiving import BATCH_BYTES, Promises, again, broken, work
+from weirpool.receiving import log as module
 
 OPENING_STEPS = 20
 """More than it takes to open the log."""

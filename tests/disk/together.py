@@ -11,12 +11,12 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from penstock.errors import JournalError
-from penstock.journal import ITEMS, Journal, JournalWriter, Request
-from penstock.journal.committer import Items, append, commit
-from penstock.journal.feedlog import FeedLog, Place, State
-from penstock.journal.layout import UNSYNCED, log_folder
-from penstock.journal.redo import Redo
+from weirpool.errors import JournalError
+from weirpool.journal import ITEMS, Journal, JournalWriter, Request
+from weirpool.journal.committer import Items, append, commit
+from weirpool.journal.feedlog import FeedLog, Place, State
+from weirpool.journal.layout import UNSYNCED, log_folder
+from weirpool.journal.redo import Redo
 
 __all__ = ["Promises", "again", "broken_promises", "process", "work"]
 

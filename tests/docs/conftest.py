@@ -16,10 +16,10 @@ __all__ = ["environment", "spark"]
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """The environment of a shell in which `penstock` and `python` are this checkout's."""
-    command = tmp_path / "bin" / "penstock"
+    """The environment of a shell in which `weirpool` and `python` are this checkout's."""
+    command = tmp_path / "bin" / "weirpool"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m penstock "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m weirpool "$@"\n')
     command.chmod(0o755)
     path = f"{command.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     return {**given.environment(), "PATH": path, "PYTHONPATH": f"{ROOT / 'src'}", "NO_COLOR": "1", "COLUMNS": "200"}

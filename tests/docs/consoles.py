@@ -45,38 +45,38 @@ USUAL = {
 
 CONSOLES = {
     "README.md": Console(
-        swaps={"-d 1000000 --journal": "-d 1000 --journal"}, skipped={" ticker ": ENDLESS, "penstock doctor": MACHINE}
+        swaps={"-d 1000000 --journal": "-d 1000 --journal"}, skipped={" ticker ": ENDLESS, "weirpool doctor": MACHINE}
     ),
-    "docs/how-to/install.md": Console(skipped={"penstock doctor": MACHINE}),
+    "docs/how-to/install.md": Console(skipped={"weirpool doctor": MACHINE}),
     "docs/tutorial/first-stream.md": Console(swaps={"-d 1000000": "-d 1000"}),
     "docs/tutorial/lakehouse.md": Console(
-        skipped={"penstock": "Maven builds its publisher; make interop and tests/spark run the parts"}
+        skipped={"weirpool": "Maven builds its publisher; make interop and tests/spark run the parts"}
     ),
-    "docs/tutorial/ticker-to-lakehouse.md": Console(skipped={"penstock": "test_tutorial.py follows it"}),
-    "docs/how-to/asgi.md": Console(skipped={"penstock call": "tests/aio/test_mounting.py runs such applications"}),
+    "docs/tutorial/ticker-to-lakehouse.md": Console(skipped={"weirpool": "test_tutorial.py follows it"}),
+    "docs/how-to/asgi.md": Console(skipped={"weirpool call": "tests/aio/test_mounting.py runs such applications"}),
     "docs/how-to/bench.md": Console(
-        skipped={"penstock bench": "tests/cli/test_bench.py runs it, for less than ten seconds"}
+        skipped={"weirpool bench": "tests/cli/test_bench.py runs it, for less than ten seconds"}
     ),
-    "docs/how-to/bridge.md": Console(skipped={"penstock": "tests/cli/test_bridge.py runs bridges"}),
+    "docs/how-to/bridge.md": Console(skipped={"weirpool": "tests/cli/test_bridge.py runs bridges"}),
     "docs/how-to/record-and-replay.md": Console(
-        skipped={"penstock": "test_record.py, test_replay.py and test_mock.py in tests/cli run them"}
+        skipped={"weirpool": "test_record.py, test_replay.py and test_mock.py in tests/cli run them"}
     ),
-    "docs/how-to/reflection.md": Console(skipped={"penstock": "tests/cli/test_describe.py runs them"}),
-    "docs/how-to/spring.md": Console(skipped={"penstock": "interop/spring.py runs both sides"}),
-    "docs/how-to/try-it.md": Console(skipped={"penstock ui": ENDLESS, "penstock serve": ENDLESS}),
-    "docs/how-to/typescript.md": Console(skipped={"penstock": "interop/generated.py and interop/ticker.py run them"}),
+    "docs/how-to/reflection.md": Console(skipped={"weirpool": "tests/cli/test_describe.py runs them"}),
+    "docs/how-to/spring.md": Console(skipped={"weirpool": "interop/spring.py runs both sides"}),
+    "docs/how-to/try-it.md": Console(skipped={"weirpool ui": ENDLESS, "weirpool serve": ENDLESS}),
+    "docs/how-to/typescript.md": Console(skipped={"weirpool": "interop/generated.py and interop/ticker.py run them"}),
     "docs/how-to/collect.md": Console(publisher=True, audited=True),
-    "docs/how-to/deploy.md": Console(skipped={"penstock serve app:service": ELSEWHERE, "penstock top": ENDLESS}),
-    "docs/how-to/failover.md": Console(skipped={"penstock collect": ELSEWHERE}),
-    "docs/how-to/feeds.md": Console(skipped={"penstock collect": ELSEWHERE, "penstock top": ENDLESS}),
+    "docs/how-to/deploy.md": Console(skipped={"weirpool serve app:service": ELSEWHERE, "weirpool top": ENDLESS}),
+    "docs/how-to/failover.md": Console(skipped={"weirpool collect": ELSEWHERE}),
+    "docs/how-to/feeds.md": Console(skipped={"weirpool collect": ELSEWHERE, "weirpool top": ENDLESS}),
     "docs/how-to/observe.md": Console(
         swaps={"--metrics 9090": "--metrics {1}"},
     ),
-    "docs/how-to/receive.md": Console(skipped={"penstock collect --listen": ENDLESS}),
+    "docs/how-to/receive.md": Console(skipped={"weirpool collect --listen": ENDLESS}),
     "docs/how-to/river.md": Console(
         pages={"app.py": 1},
         swaps={"127.0.0.1:7879": "127.0.0.1:{0}"},
-        skipped={"penstock collect": "its route is not in the example", "penstock decode": ELSEWHERE},
+        skipped={"weirpool collect": "its route is not in the example", "weirpool decode": ELSEWHERE},
     ),
     "docs/how-to/share-journals.md": Console(
         publisher=True,
@@ -86,13 +86,13 @@ CONSOLES = {
             "/mnt/backup": "backup",
             "localhost:7878": "127.0.0.1:{0}",
         },
-        skipped={"penstock collect": ENDLESS, "penstock stream": ENDLESS, "--follow": ENDLESS},
+        skipped={"weirpool collect": ENDLESS, "weirpool stream": ENDLESS, "--follow": ENDLESS},
     ),
-    "docs/how-to/spark.md": Console(publisher=True, skipped={"penstock collect --listen": ENDLESS}),
+    "docs/how-to/spark.md": Console(publisher=True, skipped={"weirpool collect --listen": ENDLESS}),
     "docs/how-to/tls.md": Console(
         certificates=True,
         swaps={"localhost:7878": "localhost:{0}"},
-        skipped={"penstock call rsocket+tls://example.org": ELSEWHERE},
+        skipped={"weirpool call rsocket+tls://example.org": ELSEWHERE},
     ),
     "docs/how-to/transports.md": Console(
         certificates=True,
@@ -108,38 +108,38 @@ CONSOLES = {
         publisher=True,
         audited=True,
         skipped={
-            "penstock fire rsocket+tcp://127.0.0.1:{0} log -d @report.txt": ELSEWHERE,
-            "penstock call rsocket+tls": ELSEWHERE,
-            "penstock call rsocket+tcp://127.0.0.1:{0} echo -d hello --auth bearer:env:TOKEN": "its output has times",
+            "weirpool fire rsocket+tcp://127.0.0.1:{0} log -d @report.txt": ELSEWHERE,
+            "weirpool call rsocket+tls": ELSEWHERE,
+            "weirpool call rsocket+tcp://127.0.0.1:{0} echo -d hello --auth bearer:env:TOKEN": "its output has times",
             "river+tcp": ELSEWHERE,
-            "penstock doctor": MACHINE,
-            "penstock serve app:service": "its ports are the reader's; other pages run it",
-            "penstock playground": "README.md runs it",
-            "penstock top": ENDLESS,
-            "penstock journal dump": "the rows are not as old as that",
-            "penstock journal lag": "no reader has read it",
-            "penstock journal s": ELSEWHERE,
-            "penstock journal trim": ELSEWHERE,
-            "penstock journal cp": ELSEWHERE,
-            "penstock journal verify": ELSEWHERE,
-            "penstock journal repair": ELSEWHERE,
-            "penstock journal forget": ELSEWHERE,
-            "penstock river": "docs/how-to/typed.md runs it",
-            "penstock rules": ELSEWHERE,
-            "penstock completion": "it writes to the reader's home",
-            "penstock context": "tests/cli/test_context.py runs it",
-            "penstock call quotes.latest": "tests/cli/test_context.py runs contexts",
-            "penstock call @dev": "tests/cli/test_context.py runs contexts",
-            "penstock describe": "tests/cli/test_describe.py runs it",
-            "penstock ui": ENDLESS,
-            "penstock record": "tests/cli/test_record.py runs it",
-            "penstock replay": "tests/cli/test_replay.py runs it",
-            "penstock mock": "tests/cli/test_mock.py runs it",
-            "penstock bench": "tests/cli/test_bench.py runs it",
-            "penstock codegen": "tests/cli/test_codegen.py runs it",
+            "weirpool doctor": MACHINE,
+            "weirpool serve app:service": "its ports are the reader's; other pages run it",
+            "weirpool playground": "README.md runs it",
+            "weirpool top": ENDLESS,
+            "weirpool journal dump": "the rows are not as old as that",
+            "weirpool journal lag": "no reader has read it",
+            "weirpool journal s": ELSEWHERE,
+            "weirpool journal trim": ELSEWHERE,
+            "weirpool journal cp": ELSEWHERE,
+            "weirpool journal verify": ELSEWHERE,
+            "weirpool journal repair": ELSEWHERE,
+            "weirpool journal forget": ELSEWHERE,
+            "weirpool river": "docs/how-to/typed.md runs it",
+            "weirpool rules": ELSEWHERE,
+            "weirpool completion": "it writes to the reader's home",
+            "weirpool context": "tests/cli/test_context.py runs it",
+            "weirpool call quotes.latest": "tests/cli/test_context.py runs contexts",
+            "weirpool call @dev": "tests/cli/test_context.py runs contexts",
+            "weirpool describe": "tests/cli/test_describe.py runs it",
+            "weirpool ui": ENDLESS,
+            "weirpool record": "tests/cli/test_record.py runs it",
+            "weirpool replay": "tests/cli/test_replay.py runs it",
+            "weirpool mock": "tests/cli/test_mock.py runs it",
+            "weirpool bench": "tests/cli/test_bench.py runs it",
+            "weirpool codegen": "tests/cli/test_codegen.py runs it",
         },
     ),
 }
-"""The pages with commands of `penstock` that need something, or that show some that are not run. All others are run as
+"""The pages with commands of `weirpool` that need something, or that show some that are not run. All others are run as
 they are, at a free port. `make`, `pip` and commands of the system are not run.
 """

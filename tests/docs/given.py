@@ -17,8 +17,8 @@ from typing import Any
 
 import trustme
 
-import penstock
-from penstock import ApplicationError, ConnectError, Items, Payload, Peer, Service, Settings
+import weirpool
+from weirpool import ApplicationError, ConnectError, Items, Payload, Peer, Service, Settings
 
 __all__ = [
     "FLIGHTS",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 SECONDS = 60
-PURE = "PENSTOCK_PURE"
+PURE = "WEIRPOOL_PURE"
 FLIGHTS = [
     {"carrier": carrier, "flight": 100 + number, "dep_delay": 7.5 * number, "time_hour": "2026-01-31T06:00:00Z"}
     for number, carrier in enumerate(["AA", "B6", "AA", "DL"] * 5)
@@ -45,8 +45,8 @@ FLIGHTS = [
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a program, without what another test or the user has set for Penstock."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_") or name == PURE}
+    """Return the environment of a program, without what another test or the user has set for Weirpool."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("WEIRPOOL_") or name == PURE}
 
 
 def free_ports(count: int) -> list[int]:
@@ -110,7 +110,7 @@ def serving(url: str, service: Service | None = None, settings: Settings | None 
     state: dict[str, Any] = {}
 
     async def serve() -> None:
-        async with penstock.serve(service or publisher(), url, settings=settings) as server:
+        async with weirpool.serve(service or publisher(), url, settings=settings) as server:
             state["url"], state["loop"], state["stop"] = server.urls[0], asyncio.get_running_loop(), asyncio.Event()
             ready.set()
             await state["stop"].wait()
@@ -129,7 +129,7 @@ def journal_of(folder: str | Path, source: str, items: list[bytes], segment_byte
     """Write a log of items."""
     import pyarrow as pa
 
-    from penstock.journal import ITEMS, Journal
+    from weirpool.journal import ITEMS, Journal
 
     options = {} if segment_bytes is None else {"segment_bytes": segment_bytes}
     with Journal(folder).writer(source, **options) as writer:
@@ -171,7 +171,7 @@ def ruled() -> Service:
 @contextmanager
 def running(program: str, place: str) -> Iterator[None]:
     """Run a program that serves, and wait until it listens at a place."""
-    path = {**environment(), "PYTHONPATH": f"{Path(penstock.__file__).parents[1]}"}
+    path = {**environment(), "PYTHONPATH": f"{Path(weirpool.__file__).parents[1]}"}
     process = subprocess.Popen([sys.executable, program], env=path)
     host, _, port = place.rpartition(":")
     try:
@@ -199,7 +199,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 async def asked(service: Service, question: Callable[[Peer], Awaitable[Any]]) -> Any:
     """Return what a coroutine function returns that is given a peer of a service."""
-    async with penstock.serve(service, "rsocket+memory://asked"), penstock.connect("rsocket+memory://asked") as peer:
+    async with weirpool.serve(service, "rsocket+memory://asked"), weirpool.connect("rsocket+memory://asked") as peer:
         return await question(peer)
 
 
@@ -230,7 +230,7 @@ async def _reached(task: asyncio.Future[None], url: str, options: dict[str, Any]
     """Connect as soon as the server listens, and close."""
     while True:
         try:
-            peer = await penstock.connect(url, confirm=True, **options)
+            peer = await weirpool.connect(url, confirm=True, **options)
             return await peer.close()
         except ConnectError:
             if task.done():

@@ -53,7 +53,7 @@ PROGRAMS = {
     "docs/how-to/serve-and-call.md": Program(
         after="""
             service.call("echo")(lambda request: request)
-            penstock.run(given.asked(service, hundred_thousand))
+            weirpool.run(given.asked(service, hundred_thousand))
             given.certificates()
             given.seen_serving(guarded, f"rsocket+tls://localhost:{PORTS[0]}?ca=ca.pem", setup="open sesame")
         """,
@@ -92,7 +92,7 @@ PROGRAMS = {
             url = f"river+ws://127.0.0.1:{PORTS[0]}/river"
             given.seen_serving(main, url)
             given.beside(main, values, url)
-            penstock.run(accepted())
+            weirpool.run(accepted())
         """,
         swaps={"127.0.0.1:7879": "127.0.0.1:{0}"},
         output="{'sum': 3}\nb'\"ann\"'\n",
@@ -105,7 +105,7 @@ PROGRAMS = {
         before="given.certificates()",
         after="""
             with given.serving(f"rsocket+tls://localhost:{PORTS[0]}?cert=server.pem&key=server.key"):
-                penstock.run(main())
+                weirpool.run(main())
         """,
         swaps={"localhost:7878": "localhost:{0}"},
         output="Payload(b'hello'",
@@ -117,14 +117,14 @@ PROGRAMS = {
     "docs/how-to/deploy.md": Program(after="assert callable(replace)"),
     "docs/how-to/collect.md": Program(
         before="""
-            service = penstock.Service()
+            service = weirpool.Service()
             served = given.serving(f"rsocket+tcp://127.0.0.1:{PORTS[0]}")
             served.__enter__()
         """,
         after="""
-            penstock.run(main())
+            weirpool.run(main())
             assert collector.progress.rows == 20
-            assert penstock.Journal("data/feeds").sources() == ["flights", "quotes"]
+            assert weirpool.Journal("data/feeds").sources() == ["flights", "quotes"]
             served.__exit__(None, None, None)
         """,
         swaps={"localhost:7878": "127.0.0.1:{0}"},
@@ -140,7 +140,7 @@ PROGRAMS = {
         after="""
             async def ordered(peer):
                 return [item.data async for item in peer.stream("orders", "a topic")]
-            assert penstock.run(given.asked(topic, ordered)) == [b"a topic"]
+            assert weirpool.run(given.asked(topic, ordered)) == [b"a topic"]
             served.__exit__(None, None, None)
         """,
         swaps={"127.0.0.1:7878": "127.0.0.1:{0}"},
@@ -165,8 +165,8 @@ PROGRAMS = {
     "docs/how-to/share-journals.md": Program(
         before=FLIGHTS
         + dedent("""
-            shared = penstock.Service()
-            __import__("penstock.serving").serving.serve_journal(shared, "data/flights")
+            shared = weirpool.Service()
+            __import__("weirpool.serving").serving.serve_journal(shared, "data/flights")
             served = given.serving(f"rsocket+tcp://127.0.0.1:{PORTS[0]}", shared)
             served.__enter__()
             typed = spark.createDataFrame([("AA", 1.5)], "carrier string, delay double")
@@ -188,8 +188,8 @@ PROGRAMS = {
     "docs/how-to/failover.md": Program(
         before=FLIGHTS
         + dedent("""
-            shared = penstock.Service()
-            __import__("penstock.serving").serving.serve_journal(shared, "data/flights")
+            shared = weirpool.Service()
+            __import__("weirpool.serving").serving.serve_journal(shared, "data/flights")
             served = given.serving(f"rsocket+tcp://127.0.0.1:{PORTS[0]}", shared)
             served.__enter__()
         """),
@@ -202,7 +202,7 @@ PROGRAMS = {
             served = given.serving(f"rsocket+tcp://127.0.0.1:{PORTS[0]}")
             served.__enter__()
             os.environ["SINK_TOKEN"] = "secret"
-            delays = spark.readStream.format("penstock").load(f"{FOLDER}/data/flights").select("data")
+            delays = spark.readStream.format("weirpool").load(f"{FOLDER}/data/flights").select("data")
         """),
         after="""
             assert query is not None
@@ -222,7 +222,7 @@ PROGRAMS = {
         before=FLIGHTS
         + dedent("""
             given.journal_of("data/events", "events", [b'{"time": "2026-01-31T06:00:00Z", "source": "a"}'])
-            spark.read.format("penstock").load(f"{FOLDER}/data/flights").write.parquet(f"{FOLDER}/data/old")
+            spark.read.format("weirpool").load(f"{FOLDER}/data/flights").write.parquet(f"{FOLDER}/data/old")
         """),
         after="""
             assert late.isStreaming and counts.isStreaming

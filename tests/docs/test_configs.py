@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.parser import command
 from tests.docs import given
 from tests.docs.pages import PAGES, ROOT, Block, blocks
+from weirpool.cli.parser import command
 
 SECRETS = {"group-key": "aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gISE=", "quotes": "secret", "serve": "secret"}
 CONFIGS = [block for page in PAGES for block in blocks(page, "toml", "json", "yaml")]
@@ -39,7 +39,7 @@ def test_feeds_are_accepted(block: Block, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     given.certificates()
     given_tables = tomllib.loads(block.text)
-    text = block.text.replace("/run/secrets", str(tmp_path)).replace("/var/lib/penstock", str(tmp_path))
+    text = block.text.replace("/run/secrets", str(tmp_path)).replace("/var/lib/weirpool", str(tmp_path))
     for name, secret in SECRETS.items():
         (tmp_path / name).write_text(secret)
     if not any("url" in feed for feed in given_tables.get("feed", {}).values()):
@@ -47,7 +47,7 @@ def test_feeds_are_accepted(block: Block, tmp_path: Path, monkeypatch: pytest.Mo
         text = f'[feed.{name}]\nurl = "rsocket+tcp://localhost:1"\nroute = "a"\njournal = "data/eu/market"\n{text}'
     (tmp_path / "feeds.toml").write_text(text)
     result = subprocess.run(
-        [sys.executable, "-m", "penstock", "collect", "--config", "feeds.toml", "--check"],
+        [sys.executable, "-m", "weirpool", "collect", "--config", "feeds.toml", "--check"],
         cwd=tmp_path,
         env={**given.environment(), "FLIGHTS_TOKEN": "secret", "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,

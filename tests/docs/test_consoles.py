@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock.serving import serve_journal
+import weirpool
 from tests.docs import given
 from tests.docs.consoles import CONSOLES, USUAL, Console
 from tests.docs.pages import PAGES, ROOT, blocks
+from weirpool.serving import serve_journal
 
 SECONDS = 120
-COMMAND = re.compile(r"^[$#] (.*\bpenstock .*)$")
+COMMAND = re.compile(r"^[$#] (.*\bweirpool .*)$")
 WITH_COMMANDS = [
     page
     for page in PAGES
@@ -75,10 +75,10 @@ def prepared(page: str, console: Console, ports: list[int], stack: ExitStack) ->
     if console.publisher:
         service = given.publisher()
         url = f"rsocket+tcp://127.0.0.1:{ports[0]}"
-        stack.enter_context(given.serving(url, penstock.audited(service) if console.audited else service))
+        stack.enter_context(given.serving(url, weirpool.audited(service) if console.audited else service))
     if console.journal:
         given.journal_of("served", "flights", [b'{"delay": %d}' % number for number in range(100)])
-        shared = penstock.Service()
+        shared = weirpool.Service()
         serve_journal(shared, "served")
         stack.enter_context(given.serving(f"rsocket+tcp://127.0.0.1:{ports[1]}", shared))
     for name, count in console.pages.items():
@@ -101,9 +101,9 @@ def test_commands_run(page: str, tmp_path: Path, environment: dict[str, str], mo
     with ExitStack() as stack:
         prepared(page, console, ports, stack)
         for command, shown in steps(page, console, ports):
-            if re.match(r"penstock (serve|playground)", command):
-                if re.split("[#&]", command)[0].strip() == "penstock playground":
-                    command = f"penstock playground rsocket+tcp://127.0.0.1:{ports[0]}"
+            if re.match(r"weirpool (serve|playground)", command):
+                if re.split("[#&]", command)[0].strip() == "weirpool playground":
+                    command = f"weirpool playground rsocket+tcp://127.0.0.1:{ports[0]}"
                 if command not in served:
                     stack.enter_context(background(command, tmp_path, environment))
                 served.add(command)

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from penstock.settings import DEFAULT_SETTINGS
 from tests.docs.pages import ROOT
+from weirpool.settings import DEFAULT_SETTINGS
 
 EXEMPT: Final = {
     "credit max_credit max_credit_bytes batch_rows batch_bytes output_high_bytes max_stream_bytes": "back-pressure",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ROOT / "src" / "penstock"
+SOURCES = ROOT / "src" / "weirpool"
 PAGE = ROOT / "docs" / "explanation" / "limits.md"
 SHARED = {"Shares", "Places"}
 """What clients take up: the module belongs into the table of pools."""

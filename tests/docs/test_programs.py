@@ -16,7 +16,7 @@ from tests.docs.programs import PROGRAMS, SHOWN_ELSEWHERE, Program
 from tests.docs.running import Piece, run_pieces
 
 SECONDS = 60
-MODULES = "import json, os, penstock\nfrom tests.docs import given\n"
+MODULES = "import json, os, weirpool\nfrom tests.docs import given\n"
 
 WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
 RUN = [page for page in WITH_PYTHON if page not in SHOWN_ELSEWHERE]

@@ -9,29 +9,29 @@ from pathlib import Path
 
 import pytest
 
-import penstock
+import weirpool
 from tests.docs.site import HtmlPage, SiteServer, build, read, target_of
 from tests.feeds.browser import Browser, browsing
 
 pytestmark = pytest.mark.xdist_group("site")
 
-# Modules besides `penstock` whose names are public.
+# Modules besides `weirpool` whose names are public.
 MODULES = (
-    "penstock.archive",
-    "penstock.archive.snapshot",
-    "penstock.journal",
-    "penstock.journal.collect",
-    "penstock.objects",
-    "penstock.observe.item_traces",
-    "penstock.observe.opentelemetry",
-    "penstock.observe.prometheus",
-    "penstock.reactive",
-    "penstock.serving",
-    "penstock.spark",
-    "penstock.spark.local",
-    "penstock.testing",
+    "weirpool.archive",
+    "weirpool.archive.snapshot",
+    "weirpool.journal",
+    "weirpool.journal.collect",
+    "weirpool.objects",
+    "weirpool.observe.item_traces",
+    "weirpool.observe.opentelemetry",
+    "weirpool.observe.prometheus",
+    "weirpool.reactive",
+    "weirpool.serving",
+    "weirpool.spark",
+    "weirpool.spark.local",
+    "weirpool.testing",
 )
-PUBLIC = [("penstock", name) for name in penstock.__all__] + [
+PUBLIC = [("weirpool", name) for name in weirpool.__all__] + [
     (module, name) for module in MODULES for name in importlib.import_module(module).__all__
 ]
 WIDTHS = (360, 768, 1440)
@@ -69,10 +69,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def test_every_public_name_has_an_entry(pages: dict[str, HtmlPage]) -> None:
     entries = {anchor for path, page in pages.items() if path.startswith("reference/api/") for anchor in page.anchors}
     known = {f"{module}.{name}" for module, name in PUBLIC}
-    # What is public in `penstock` and in the module that defines it has one entry.
-    missing = {name for name in known - entries if f"penstock.{name.rpartition('.')[2]}" not in entries}
+    # What is public in `weirpool` and in the module that defines it has one entry.
+    missing = {name for name in known - entries if f"weirpool.{name.rpartition('.')[2]}" not in entries}
     assert missing == set(), "add `::: NAME` to a page in docs/reference/api"
-    assert {f"penstock.{name}" for name in penstock.__all__} <= entries
+    assert {f"weirpool.{name}" for name in weirpool.__all__} <= entries
 
 
 def test_every_public_method_has_a_docstring_and_an_anchor(pages: dict[str, HtmlPage]) -> None:
@@ -80,7 +80,7 @@ def test_every_public_method_has_a_docstring_and_an_anchor(pages: dict[str, Html
     bare, hidden = [], []
     for module, name in PUBLIC:
         owner = getattr(importlib.import_module(module), name)
-        if not inspect.isclass(owner) or issubclass(owner, penstock.Settings):
+        if not inspect.isclass(owner) or issubclass(owner, weirpool.Settings):
             continue
         for member, value in vars(owner).items():
             function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
@@ -88,14 +88,14 @@ def test_every_public_method_has_a_docstring_and_an_anchor(pages: dict[str, Html
                 continue
             if not inspect.getdoc(getattr(owner, member)):
                 bare.append(f"{module}.{name}.{member}")
-            elif not {f"{module}.{name}.{member}", f"penstock.{name}.{member}"} & entries:
+            elif not {f"{module}.{name}.{member}", f"weirpool.{name}.{member}"} & entries:
                 hidden.append(f"{module}.{name}.{member}")
     assert (bare, hidden) == ([], [])
 
 
 def test_every_setting_has_an_anchor(pages: dict[str, HtmlPage]) -> None:
     anchors = pages["reference/settings/index.html"].anchors
-    assert [name for name in penstock.Settings.__dataclass_fields__ if f"penstock.Settings.{name}" not in anchors] == []
+    assert [name for name in weirpool.Settings.__dataclass_fields__ if f"weirpool.Settings.{name}" not in anchors] == []
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[str, HtmlPage]) -> None:
@@ -130,7 +130,7 @@ def test_pages_have_what_other_sites_show(site: Path) -> None:
     [image] = re.findall(r'<meta property="og:image" content="https://[^"]+/(assets/[^"]+)"', home)
     assert (site / image).is_file()
     assert "how-to/serve-and-call/" in (site / "sitemap.xml").read_text() and (site / "404.html").is_file()
-    assert "penstock" in json.loads((site / "search/search_index.json").read_text())["docs"][0]["text"].lower()
+    assert "weirpool" in json.loads((site / "search/search_index.json").read_text())["docs"][0]["text"].lower()
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import penstock
+import weirpool
 from tests.docs import given
 from tests.docs.pages import ROOT, Block, blocks
 from tests.docs.running import run_pieces
@@ -52,7 +52,7 @@ class Reader:
     def type(self, command: str, shown: list[str]) -> None:
         """Run a command: those that do not end, in a terminal of their own."""
         verb = " ".join(command.split()[:2])
-        if verb in ("penstock serve", "penstock collect"):
+        if verb in ("weirpool serve", "weirpool collect"):
             return self._start(verb, command)
         result = subprocess.run(
             ["bash", "-c", command], cwd=self.folder, env=self._environment, capture_output=True, text=True,
@@ -72,14 +72,14 @@ class Reader:
         self._stack.callback(process.wait, SECONDS)
         self._stack.callback(process.terminate)
         self._running[verb] = process
-        given.wait_until(self._listens if verb == "penstock serve" else self._collected)
+        given.wait_until(self._listens if verb == "weirpool serve" else self._collected)
 
     def _listens(self) -> bool:
         return "listening" in (self.folder / "serve.log").read_text()
 
     def _collected(self) -> bool:
-        with suppress(penstock.JournalError):
-            return penstock.Journal(self.folder / "data/market").reader("quotes").end >= 10
+        with suppress(weirpool.JournalError):
+            return weirpool.Journal(self.folder / "data/market").reader("quotes").end >= 10
         return False
 
 

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.feeds.board import Board
-from penstock.feeds.config import FeedConfig
-from penstock.feeds.file import FeedsFile, parse
-from penstock.feeds.retry import Retry
-from penstock.feeds.status import FeedStatus
-from penstock.feeds.values import Seconds
-from penstock.journal import Journal
 from tests.journal.publishing import ROUTE, URL
+from weirpool.feeds.board import Board
+from weirpool.feeds.config import FeedConfig
+from weirpool.feeds.file import FeedsFile, parse
+from weirpool.feeds.retry import Retry
+from weirpool.feeds.status import FeedStatus
+from weirpool.feeds.values import Seconds
+from weirpool.journal import Journal
 
 __all__ = ["QUICK", "Announced", "config", "feeds", "items"]
 

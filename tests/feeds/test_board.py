@@ -7,14 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.archive import SealOptions, seal
-from penstock.feeds import board as boards
-from penstock.feeds.board import STALE_SECONDS, Board
-from penstock.feeds.status import FeedState, FeedStatus, Lag
-from penstock.journal import ITEMS, Journal, JournalWriter
-from penstock.journal.layout import COMMITTED, log_folder
 from tests.journal.logs import flip, segment
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions, seal
+from weirpool.feeds import board as boards
+from weirpool.feeds.board import STALE_SECONDS, Board
+from weirpool.feeds.status import FeedState, FeedStatus, Lag
+from weirpool.journal import ITEMS, Journal, JournalWriter
+from weirpool.journal.layout import COMMITTED, log_folder
 
 BATCH = pa.record_batch([[b"x" * 100] * 10, [None] * 10], schema=ITEMS)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import ConnectError
-from penstock.feeds import command
-from penstock.feeds.command import collect_feeds
-from penstock.feeds.file import FeedsFile
-from penstock.feeds.running import Control, Runner
 from tests.feeds.helpers import feeds
+from weirpool.errors import ConnectError
+from weirpool.feeds import command
+from weirpool.feeds.command import collect_feeds
+from weirpool.feeds.file import FeedsFile
+from weirpool.feeds.running import Control, Runner
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import LocalError
-from penstock.feeds.config import Auth, FeedConfig, GroupConfig, Storage, Tls
-from penstock.feeds.values import Reference, Seconds
+from weirpool.errors import LocalError
+from weirpool.feeds.config import Auth, FeedConfig, GroupConfig, Storage, Tls
+from weirpool.feeds.values import Reference, Seconds
 
 
 def config(**options: object) -> FeedConfig:
@@ -32,9 +32,9 @@ def test_invalid_source_is_an_error(template: str) -> None:
 
 
 def test_paths_start_from_the_folder_of_the_file() -> None:
-    placed = config(tls=Tls(cafile="ca.pem", cert="/abs/cert.pem")).at(Path("/etc/penstock"))
-    assert placed.journal == "/etc/penstock/data"
-    assert placed.tls == Tls(cafile="/etc/penstock/ca.pem", cert="/abs/cert.pem")
+    placed = config(tls=Tls(cafile="ca.pem", cert="/abs/cert.pem")).at(Path("/etc/weirpool"))
+    assert placed.journal == "/etc/weirpool/data"
+    assert placed.tls == Tls(cafile="/etc/weirpool/ca.pem", cert="/abs/cert.pem")
     assert config(journal="file:///data").at(Path("/etc")).journal == "file:///data"
 
 

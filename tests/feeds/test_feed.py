@@ -9,23 +9,23 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.aio import reconnect
-from penstock.aio.dialer import Dialer
-from penstock.aio.driver import Driver
-from penstock.errors import ConnectError, JournalError
-from penstock.feeds import feed as modules
-from penstock.feeds.config import Auth
-from penstock.feeds.feed import Feed
-from penstock.feeds.retry import Retry
-from penstock.feeds.shared import Shared
-from penstock.feeds.status import FeedState
-from penstock.feeds.values import Seconds
-from penstock.journal import ITEMS, JournalWriter
-from penstock.journal.collect import Collector
-from penstock.journal.progress import Phase
 from tests.feeds.helpers import QUICK, config, items
 from tests.journal.publishing import Publisher, cut, numbered
 from tests.waiting import until
+from weirpool.aio import reconnect
+from weirpool.aio.dialer import Dialer
+from weirpool.aio.driver import Driver
+from weirpool.errors import ConnectError, JournalError
+from weirpool.feeds import feed as modules
+from weirpool.feeds.config import Auth
+from weirpool.feeds.feed import Feed
+from weirpool.feeds.retry import Retry
+from weirpool.feeds.shared import Shared
+from weirpool.feeds.status import FeedState
+from weirpool.feeds.values import Seconds
+from weirpool.journal import ITEMS, JournalWriter
+from weirpool.journal.collect import Collector
+from weirpool.journal.progress import Phase
 
 
 @asynccontextmanager
@@ -203,7 +203,7 @@ async def test_batches_are_passed_on_when_they_are_durable(tmp_path: Path) -> No
 
 
 async def test_the_log_says_when_a_feed_is_live(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "penstock.feeds")
+    caplog.set_level(logging.INFO, "weirpool.feeds")
     held = asyncio.Event()
     publisher = Publisher(*numbered(0, 3), held)
     feed = Feed("a", config(tmp_path), tmp_path, Shared())
@@ -261,7 +261,7 @@ async def test_outage_is_shown_while_the_session_may_continue(
         held.set()
         await task
     assert (feed.status().rows, feed.status().gaps, feed.status().reconnects) == (6, 0, 1)
-    told = [record.getMessage() for record in caplog.records if record.name == "penstock.feeds"]
+    told = [record.getMessage() for record in caplog.records if record.name == "weirpool.feeds"]
     assert told[0] == "a: live at position 5"
     assert told[1].startswith("a: connecting at position 5: the connection broke")
     assert told[2] == "a: live at position 5"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import LocalError
-from penstock.feeds.config import FeedConfig, Storage, Tls
-from penstock.feeds.file import load, parse
-from penstock.feeds.retry import Retry
+from weirpool.errors import LocalError
+from weirpool.feeds.config import FeedConfig, Storage, Tls
+from weirpool.feeds.file import load, parse
+from weirpool.feeds.retry import Retry
 
 BASE = """\
 [defaults]

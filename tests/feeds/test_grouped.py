@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import LocalError, StoreError
-from penstock.feeds.file import FeedsFile, parse
-from penstock.feeds.grouped import Grouped, membership
-from penstock.feeds.status import FeedState, FeedStatus
-from penstock.journal import DEFAULT_BUDGET_BYTES
-from penstock.journal.layout import log_folder
-from penstock.replica.group import Group
-from penstock.replica.vault import new_key
 from tests.feeds.helpers import Announced, items
 from tests.journal.publishing import ROUTE, URL, Publisher, numbered
+from weirpool.errors import LocalError, StoreError
+from weirpool.feeds.file import FeedsFile, parse
+from weirpool.feeds.grouped import Grouped, membership
+from weirpool.feeds.status import FeedState, FeedStatus
+from weirpool.journal import DEFAULT_BUDGET_BYTES
+from weirpool.journal.layout import log_folder
+from weirpool.replica.group import Group
+from weirpool.replica.vault import new_key
 
 KEY = new_key()
 

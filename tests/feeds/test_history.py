@@ -5,7 +5,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.feeds.history import History
+from weirpool.feeds.history import History
 
 
 def test_rate_is_that_of_the_last_seconds() -> None:

@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from penstock.errors import ConnectError
-from penstock.feeds.board import STALE_SECONDS, Board
-from penstock.feeds.http import listening
-from penstock.feeds.status import Document, FeedStatus
-from penstock.observe import http as servers
-from penstock.observe.feed_metrics import exposition
+from weirpool.errors import ConnectError
+from weirpool.feeds.board import STALE_SECONDS, Board
+from weirpool.feeds.http import listening
+from weirpool.feeds.status import Document, FeedStatus
+from weirpool.observe import http as servers
+from weirpool.observe.feed_metrics import exposition
 
 SECONDS = 60
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e"
@@ -70,14 +70,14 @@ def test_status_is_one_document(url: str) -> None:
 def test_metrics_are_those_of_prometheus(url: str) -> None:
     response, body = get(url, "/metrics")
     assert response.status == 200
-    assert b'penstock_feed_state{feed="a",state="refused"} 1.0' in body
+    assert b'weirpool_feed_state{feed="a",state="refused"} 1.0' in body
 
 
 def test_metrics_need_a_package(board: Board) -> None:
     with listening(board, "127.0.0.1", 0) as url:
         response, body = get(url, "/metrics")
     assert response.status == 501
-    assert b"penstock[metrics]" in body
+    assert b"weirpool[metrics]" in body
 
 
 def test_health_is_that_of_the_loop(url: str, clock: Clock, board: Board) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from penstock.feeds.board import Board
-from penstock.feeds.http import listening
-from penstock.feeds.status import FeedState, FeedStatus, Lag, ServedStatus
 from tests.feeds.browser import ENTER, TAB, Browser, browsing
+from weirpool.feeds.board import Board
+from weirpool.feeds.http import listening
+from weirpool.feeds.status import FeedState, FeedStatus, Lag, ServedStatus
 
 # One browser for all of them.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]

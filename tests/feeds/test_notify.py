@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.feeds.notify import notify
+from weirpool.feeds.notify import notify
 
 
 @pytest.mark.parametrize("abstract", [False, True])

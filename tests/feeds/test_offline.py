@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.feeds.offline import statuses
-from penstock.feeds.status import FeedState
-from penstock.journal import ITEMS, JournalWriter
-from penstock.journal.layout import DURABLE, log_folder
 from tests.feeds.helpers import feeds
+from weirpool.feeds.offline import statuses
+from weirpool.feeds.status import FeedState
+from weirpool.journal import ITEMS, JournalWriter
+from weirpool.journal.layout import DURABLE, log_folder
 
 BATCH = pa.record_batch([[b"x"] * 10, [None] * 10], schema=ITEMS)
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.feeds.pace import SHORTEST, Pace
 from tests.sim import clockwork
+from weirpool.feeds.pace import SHORTEST, Pace
 
 
 async def turns(pace: Pace, count: int) -> list[float]:

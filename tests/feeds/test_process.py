@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.feeds.feed import Feed
-from penstock.feeds.process import THREADS, check_files, leave, on_batch, prepare, use_threads
-from penstock.feeds.shared import Shared
 from tests.feeds.helpers import config
 from tests.journal.publishing import Publisher, cut, numbered
 from tests.logs import kept_logging
 from tests.waiting import until
+from weirpool.feeds.feed import Feed
+from weirpool.feeds.process import THREADS, check_files, leave, on_batch, prepare, use_threads
+from weirpool.feeds.shared import Shared
 
 
 @contextmanager
@@ -41,10 +41,10 @@ def own_logging() -> Iterator[None]:
 @pytest.mark.usefixtures("own_logging")
 def test_logs_are_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     prepare("text")
-    logging.getLogger("penstock.feeds").info("hello %s", "x")
-    assert capsys.readouterr().err == "penstock: hello x\n"
+    logging.getLogger("weirpool.feeds").info("hello %s", "x")
+    assert capsys.readouterr().err == "weirpool: hello x\n"
     prepare("json")
-    logging.getLogger("penstock.feeds").info("hello %s", "x")
+    logging.getLogger("weirpool.feeds").info("hello %s", "x")
     assert json.loads(capsys.readouterr().err)["message"] == "hello x"
 
 
@@ -75,7 +75,7 @@ async def test_lines_of_a_connection_name_the_feed(
     if form == "json":
         assert {json.loads(line)["feed"] for line in told} == {"south"}
     else:
-        assert all(line.startswith("penstock: south: ") for line in told)
+        assert all(line.startswith("weirpool: south: ") for line in told)
 
 
 @pytest.mark.usefixtures("own_logging")

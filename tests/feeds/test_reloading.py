@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.feeds import reloading
-from penstock.feeds.board import Board
-from penstock.feeds.file import FeedsFile
-from penstock.feeds.reloading import Watch, follow
-from penstock.feeds.running import Control
 from tests.feeds.helpers import feeds
 from tests.waiting import turns
+from weirpool.feeds import reloading
+from weirpool.feeds.board import Board
+from weirpool.feeds.file import FeedsFile
+from weirpool.feeds.reloading import Watch, follow
+from weirpool.feeds.running import Control
 
 
 def write(path: Path, *names: str) -> None:

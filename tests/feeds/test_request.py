@@ -6,35 +6,35 @@ from pathlib import Path
 import pytest
 import trustme
 
-import penstock
-from penstock import Metadata, Service
-from penstock.errors import LocalError
-from penstock.feeds.config import Auth, FeedConfig, Setup, Tls
-from penstock.feeds.request import check, collector
-from penstock.feeds.values import Reference
+import weirpool
 from tests.feeds.helpers import config, items
+from weirpool import Metadata, Service
+from weirpool.errors import LocalError
+from weirpool.feeds.config import Auth, FeedConfig, Setup, Tls
+from weirpool.feeds.request import check, collector
+from weirpool.feeds.values import Reference
 
 
-def seeing(seen: list[penstock.Request]) -> Service:
+def seeing(seen: list[weirpool.Request]) -> Service:
     """Return a service that notes requests."""
 
-    async def note(request: penstock.Request, next: penstock.Next) -> object:
+    async def note(request: weirpool.Request, next: weirpool.Next) -> object:
         seen.append(request)
         return await next(request)
 
     service = Service(interceptors=[note])
 
     @service.stream("numbers")
-    async def numbers(request: penstock.Payload) -> AsyncIterator[bytes]:
+    async def numbers(request: weirpool.Payload) -> AsyncIterator[bytes]:
         yield request.data
 
     return service
 
 
-async def collected(feed: FeedConfig, folder: Path) -> penstock.Request:
+async def collected(feed: FeedConfig, folder: Path) -> weirpool.Request:
     """Collect a feed from a publisher in memory; return the request that it got."""
-    seen: list[penstock.Request] = []
-    async with penstock.serve(seeing(seen), "rsocket+memory://publisher"):
+    seen: list[weirpool.Request] = []
+    async with weirpool.serve(seeing(seen), "rsocket+memory://publisher"):
         await collector("feed", feed, folder).run()
     return seen[0]
 
@@ -50,7 +50,7 @@ async def test_credentials_are_sent_and_not_recorded(
     (tmp_path / "whole").write_text("bearer:token\n")
     request = await collected(config(tmp_path / "journal", auth=auth, data="data", metadata="own"), tmp_path)
     found = Metadata.decode(request.payload.metadata)
-    assert (request.route, request.payload.data, found.auth) == ("numbers", b"data", penstock.Bearer("token"))
+    assert (request.route, request.payload.data, found.auth) == ("numbers", b"data", weirpool.Bearer("token"))
     assert [entry.content for entry in found.entries if entry.mime == "application/octet-stream"] == [b"own"]
     assert items(tmp_path / "journal", "feed") == [b"data"]
     # With other credentials it is the same request: the log is complete.
@@ -62,7 +62,7 @@ async def test_credentials_are_sent_and_not_recorded(
 async def test_user_and_password_are_sent(tmp_path: Path) -> None:
     feed = config(tmp_path / "journal", auth=Auth(user="u", password="p:q"))
     request = await collected(feed, tmp_path)
-    assert Metadata.decode(request.payload.metadata).auth == penstock.Simple("u", "p:q")
+    assert Metadata.decode(request.payload.metadata).auth == weirpool.Simple("u", "p:q")
 
 
 async def test_tls_with_client_certificate(tmp_path: Path) -> None:
@@ -70,9 +70,9 @@ async def test_tls_with_client_certificate(tmp_path: Path) -> None:
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     for name in ("localhost", "client"):
         authority.issue_cert(name).private_key_and_cert_chain_pem.write_to_path(str(tmp_path / f"{name}.pem"))
-    seen: list[penstock.Request] = []
+    seen: list[weirpool.Request] = []
     files = f"cert={tmp_path}/localhost.pem&key={tmp_path}/localhost.pem&ca={tmp_path}/ca.pem"
-    async with penstock.serve(seeing(seen), f"rsocket+tls://127.0.0.1:0?{files}") as server:
+    async with weirpool.serve(seeing(seen), f"rsocket+tls://127.0.0.1:0?{files}") as server:
         url = f"rsocket+tls://localhost:{server.urls[0].partition('?')[0].rpartition(':')[2]}"
         tls = Tls(cafile=str(tmp_path / "ca.pem"), cert=str(tmp_path / "client.pem"))
         await collector("feed", config(tmp_path / "journal", url=url, tls=tls, data="x"), tmp_path).run()
@@ -80,13 +80,13 @@ async def test_tls_with_client_certificate(tmp_path: Path) -> None:
     assert items(tmp_path / "journal", "feed") == [b"x"]
 
 
-async def in_setup(setup: Setup, folder: Path, **options: object) -> penstock.Setup:
+async def in_setup(setup: Setup, folder: Path, **options: object) -> weirpool.Setup:
     """Collect a feed from a publisher that looks at set-ups; return what it saw."""
-    seen: list[penstock.Setup] = []
+    seen: list[weirpool.Setup] = []
     url = str(options.setdefault("url", "rsocket+memory://publisher"))
     service = seeing([])
     service.stream("demo.numbers")(lambda request: [b"{}"])
-    async with penstock.serve(service, url, acceptor=seen.append):
+    async with weirpool.serve(service, url, acceptor=seen.append):
         await collector("feed", config(folder / "journal", setup=setup, **options), folder).run()
     return seen[0]
 
@@ -96,7 +96,7 @@ async def test_credentials_of_the_connection_are_sent(tmp_path: Path, monkeypatc
     setup = Setup(data="data", metadata="own", auth=Auth(bearer=Reference(env="TOKEN")))
     payload = (await in_setup(setup, tmp_path)).payload
     found = Metadata.decode(payload.metadata)
-    assert (payload.data, found.auth) == (b"data", penstock.Bearer("secret"))
+    assert (payload.data, found.auth) == (b"data", weirpool.Bearer("secret"))
     assert [entry.content for entry in found.entries if entry.mime == "application/octet-stream"] == [b"own"]
     for path in (tmp_path / "journal" / "source=feed").iterdir():
         assert b"secret" not in path.read_bytes()
@@ -156,10 +156,10 @@ def test_options_that_cannot_work_are_refused(options: dict[str, object], part: 
 
 
 async def test_river_data_is_written_as_json(tmp_path: Path) -> None:
-    seen: list[penstock.Request] = []
+    seen: list[weirpool.Request] = []
     service = seeing(seen)
     service.stream("demo.numbers")(lambda request: [request.data])
-    async with penstock.serve(service, "river+memory://publisher"):
+    async with weirpool.serve(service, "river+memory://publisher"):
         feed = config(tmp_path, url="river+memory://publisher", route="demo.numbers", data='{"n": 3}')
         await collector("feed", feed, tmp_path).run()
     assert seen[0].payload.data == b'{"n":3}'

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.feeds import retry
-from penstock.feeds.retry import LinkBackoff, Retry
-from penstock.feeds.values import Seconds
+from weirpool.feeds import retry
+from weirpool.feeds.retry import LinkBackoff, Retry
+from weirpool.feeds.values import Seconds
 
 
 class Clock:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.feeds import running
-from penstock.feeds.file import FeedsFile
-from penstock.feeds.running import Control, run_feeds
 from tests.feeds.helpers import feeds
 from tests.waiting import until
+from weirpool.feeds import running
+from weirpool.feeds.file import FeedsFile
+from weirpool.feeds.running import Control, run_feeds
 
 
 class Recorder:

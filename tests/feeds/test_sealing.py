@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive.options import SealOptions
-from penstock.feeds import sealing as sealing_module
-from penstock.feeds.config import FeedConfig, Storage
-from penstock.feeds.sealing import Sealing, seal_options, seal_seconds
-from penstock.feeds.supervisor import Supervisor
-from penstock.feeds.values import Seconds, Size
 from tests.feeds.helpers import feeds, items
 from tests.journal.logs import SOURCE, write
 from tests.journal.publishing import Publisher, numbered
 from tests.waiting import until
+from weirpool.archive.options import SealOptions
+from weirpool.feeds import sealing as sealing_module
+from weirpool.feeds.config import FeedConfig, Storage
+from weirpool.feeds.sealing import Sealing, seal_options, seal_seconds
+from weirpool.feeds.supervisor import Supervisor
+from weirpool.feeds.values import Seconds, Size
 
 
 def config(journal: Path, storage: Storage | None) -> FeedConfig:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import LocalError
-from penstock.feeds.file import parse
-from penstock.feeds.serve import Serve
-from penstock.feeds.values import Reference
+from weirpool.errors import LocalError
+from weirpool.feeds.file import parse
+from weirpool.feeds.serve import Serve
+from weirpool.feeds.values import Reference
 
 FEED = '[feed.a]\nurl = "rsocket+tcp://h:1"\nroute = "r"\njournal = "j"\n'
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import penstock
-from penstock import Bearer, Metadata, Payload
-from penstock.errors import LocalError, Rejected, SetupRejected
-from penstock.feeds.board import Board
-from penstock.feeds.file import FeedsFile
-from penstock.feeds.serve import Serve
-from penstock.feeds.serving import check_serving, served_folders, serving
-from penstock.feeds.values import Reference
+import weirpool
 from tests.feeds.helpers import feeds
 from tests.journal.logs import write
+from weirpool import Bearer, Metadata, Payload
+from weirpool.errors import LocalError, Rejected, SetupRejected
+from weirpool.feeds.board import Board
+from weirpool.feeds.file import FeedsFile
+from weirpool.feeds.serve import Serve
+from weirpool.feeds.serving import check_serving, served_folders, serving
+from weirpool.feeds.values import Reference
 
 LOCAL = Serve(url="rsocket+tcp://127.0.0.1:0")
 
@@ -101,8 +101,8 @@ async def test_a_token_is_read_for_each_reader(tmp_path: Path) -> None:
             runner = serving(Still(), file, serve, Board())
             [url] = (await runner.__aenter__()).urls
         setup = Payload(b"", Metadata(auth=Bearer(token)).encode())
-        async with penstock.connect(url, setup=setup) as peer:
-            assert (await peer.call("penstock.journal.list")).data
+        async with weirpool.connect(url, setup=setup) as peer:
+            assert (await peer.call("weirpool.journal.list")).data
     await runner.__aexit__(None, None, None)
 
 
@@ -111,18 +111,18 @@ async def test_operators_have_a_token_of_their_own(tmp_path: Path, monkeypatch: 
     write(tmp_path / "journal", 10)
     serve = msgspec.structs.replace(LOCAL, token="reader", operator_token="0perator" if named == "file" else None)
     if named == "environment":
-        monkeypatch.setenv("PENSTOCK_SERVE_OPERATOR_TOKEN", "0perator")
+        monkeypatch.setenv("WEIRPOOL_SERVE_OPERATOR_TOKEN", "0perator")
     request = b'{"source": "s", "cursor": "export", "position": 5}'
     async with serving(Still(), feeds(tmp_path, "a"), serve, Board()) as runner:
         for token in ("reader", "0perator"):
             setup = Payload(b"", Metadata(auth=Bearer(token)).encode())
-            async with penstock.connect(runner.urls[0], setup=setup) as peer:
-                assert (await peer.call("penstock.journal.list")).data
+            async with weirpool.connect(runner.urls[0], setup=setup) as peer:
+                assert (await peer.call("weirpool.journal.list")).data
                 if token == "reader":
                     with pytest.raises(Rejected, match="seek is not allowed"):
-                        await peer.call("penstock.journal.seek", request)
+                        await peer.call("weirpool.journal.seek", request)
                 else:
-                    assert (await peer.call("penstock.journal.seek", request)).data == b"5"
+                    assert (await peer.call("weirpool.journal.seek", request)).data == b"5"
     with pytest.raises(LocalError, match="the token that clients must show is empty"):
         check_serving(feeds(tmp_path, "a"), msgspec.structs.replace(LOCAL, operator_token=""))
 
@@ -153,5 +153,5 @@ async def test_readers_are_turned_away_while_another_collector_continues_the_log
 
 
 async def _listed(url: str) -> bytes:
-    async with penstock.connect(url) as peer:
-        return (await peer.call("penstock.journal.list")).data
+    async with weirpool.connect(url) as peer:
+        return (await peer.call("weirpool.journal.list")).data

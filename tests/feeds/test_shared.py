@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.feeds.shared import SMALLEST_WINDOW_BYTES, WINDOWS_BYTES, Shared
-from penstock.journal.progress import WINDOW_BYTES
+from weirpool.feeds.shared import SMALLEST_WINDOW_BYTES, WINDOWS_BYTES, Shared
+from weirpool.journal.progress import WINDOW_BYTES
 
 
 async def test_feeds_of_a_journal_share_a_committer(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from penstock.feeds.sharing import worker_of
+from weirpool.feeds.sharing import worker_of
 
 NAMES = [f"feed-{number}" for number in range(3_000)]
 

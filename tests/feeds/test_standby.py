@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalMismatch, StoreError
-from penstock.feeds import standby
-from penstock.feeds.standby import hold
-from penstock.objects.folder import FolderStore
-from penstock.objects.ports import Data
-from penstock.objects.probe import ConditionIgnored
-from penstock.replica.bundler import Bundler
-from penstock.replica.group import Group, Membership
-from penstock.replica.ownership import take
-from penstock.replica.sequence import Sequence
-from penstock.replica.vault import new_key
-from penstock.replica.watch import Watch
 from tests.waiting import until
+from weirpool.errors import JournalMismatch, StoreError
+from weirpool.feeds import standby
+from weirpool.feeds.standby import hold
+from weirpool.objects.folder import FolderStore
+from weirpool.objects.ports import Data
+from weirpool.objects.probe import ConditionIgnored
+from weirpool.replica.bundler import Bundler
+from weirpool.replica.group import Group, Membership
+from weirpool.replica.ownership import take
+from weirpool.replica.sequence import Sequence
+from weirpool.replica.vault import new_key
+from weirpool.replica.watch import Watch
 
 KEY = new_key()
 LONG = 1_000.0
@@ -86,7 +86,7 @@ def test_a_store_that_hangs_does_not_hold_up_the_end(tmp_path: Path, monkeypatch
 
 
 async def test_a_collector_stands_by_until_the_owner_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.replica.group.HEARTBEATS", LONG * 1_000)
+    monkeypatch.setattr("weirpool.replica.group.HEARTBEATS", LONG * 1_000)
     one, two = Collector(tmp_path, "one"), Collector(tmp_path, "two")
     first = asyncio.create_task(one.run())
     await one.owns.wait()
@@ -101,7 +101,7 @@ async def test_a_collector_stands_by_until_the_owner_ends(tmp_path: Path, monkey
 
 async def test_the_work_is_canceled_when_the_group_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = Collector(tmp_path, "one"), Collector(tmp_path, "two")
-    monkeypatch.setattr("penstock.replica.group.HEARTBEATS", LONG * 1_000)
+    monkeypatch.setattr("weirpool.replica.group.HEARTBEATS", LONG * 1_000)
     first = asyncio.create_task(one.run())
     await one.owns.wait()
     # As if the owner had been silent for long.
@@ -130,7 +130,7 @@ async def test_a_store_that_does_not_fence_ends_it(tmp_path: Path, monkeypatch: 
 
 
 async def test_a_store_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.replica.group.HEARTBEATS", LONG * 1_000)
+    monkeypatch.setattr("weirpool.replica.group.HEARTBEATS", LONG * 1_000)
     one = Collector(tmp_path, "one")
     failures = 3
     numbers = Sequence.numbers
@@ -152,7 +152,7 @@ async def test_a_store_that_goes_away_does_not_keep_the_collector(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(standby, "GRACE_SECONDS", LONG)
-    monkeypatch.setattr("penstock.replica.bundler.RETRIES", (0.001,))
+    monkeypatch.setattr("weirpool.replica.bundler.RETRIES", (0.001,))
     one = Collector(tmp_path, "one", patience=0.004)
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -227,7 +227,7 @@ async def test_failed_take_overs_become_rare(tmp_path: Path, monkeypatch: pytest
         raise JournalMismatch("the folder has another log")
 
     monkeypatch.setattr(asyncio, "sleep", paused)
-    monkeypatch.setattr("penstock.replica.group.recall", refuse)
+    monkeypatch.setattr("weirpool.replica.group.recall", refuse)
     running = asyncio.create_task(one.run())
     await until(lambda: len(pauses) > 4)
     await canceled(running)

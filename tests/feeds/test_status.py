@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.feeds.status import Document, FeedState, FeedStatus, Lag, ReaderStatus, ServedStatus, readers_of
+from weirpool.feeds.status import Document, FeedState, FeedStatus, Lag, ReaderStatus, ServedStatus, readers_of
 
 
 def status(name: str, state: FeedState = FeedState.LIVE, **readers: Lag) -> FeedStatus:

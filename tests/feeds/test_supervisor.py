@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Service, Settings
-from penstock.feeds import supervisor as supervisors
-from penstock.feeds.feed import Feed
-from penstock.feeds.process import FILES_PER_FEED, THREADS, use_threads
-from penstock.feeds.status import FeedState, FeedStatus
-from penstock.feeds.supervisor import Supervisor
-from penstock.ledger import LEDGER
+import weirpool
 from tests.feeds.helpers import feeds, items
 from tests.journal.publishing import HeldWrites, Publisher, numbered
 from tests.sim import clockwork
 from tests.waiting import until
+from weirpool import Service, Settings
+from weirpool.feeds import supervisor as supervisors
+from weirpool.feeds.feed import Feed
+from weirpool.feeds.process import FILES_PER_FEED, THREADS, use_threads
+from weirpool.feeds.status import FeedState, FeedStatus
+from weirpool.feeds.supervisor import Supervisor
+from weirpool.ledger import LEDGER
 
 
 @asynccontextmanager
@@ -160,11 +160,11 @@ async def test_crowd_of_fast_feeds_fits_into_memory(tmp_path: Path) -> None:
     item = bytes(16_384)
 
     @service.stream("numbers")
-    def numbers(request: penstock.Payload) -> Iterator[bytes]:
+    def numbers(request: weirpool.Payload) -> Iterator[bytes]:
         return repeat(item)
 
     names = [f"f{number}" for number in range(40)]
-    async with penstock.serve(service, "rsocket+memory://publisher", settings=Settings(close_grace=0)):
+    async with weirpool.serve(service, "rsocket+memory://publisher", settings=Settings(close_grace=0)):
         held: list[int] = []
         seen = dict.fromkeys(names, 0)
         collected = asyncio.Event()
@@ -192,7 +192,7 @@ async def test_hundreds_of_feeds_in_one_process(tmp_path: Path, caplog: pytest.L
     open_streams = 0
 
     @service.stream("numbers")
-    async def numbers(request: penstock.Payload) -> AsyncIterator[bytes]:
+    async def numbers(request: weirpool.Payload) -> AsyncIterator[bytes]:
         nonlocal open_streams
         open_streams += 1
         crowd.append(open_streams)
@@ -206,7 +206,7 @@ async def test_hundreds_of_feeds_in_one_process(tmp_path: Path, caplog: pytest.L
     caplog.set_level(logging.CRITICAL)
     stored: list[int] = []
     counting = supervising(on_batch=lambda name: lambda position, batch: stored.append(position))
-    async with penstock.serve(service, "rsocket+memory://publisher", settings=settings), counting as supervisor:
+    async with weirpool.serve(service, "rsocket+memory://publisher", settings=settings), counting as supervisor:
         await supervisor.apply(feeds(tmp_path, *names))
         # Looking at all statuses in each turn would take longer than collecting.
         await until(lambda: len(stored) == len(names))

@@ -5,12 +5,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.archive import SealOptions
-from penstock.archive.sealing import seal
-from penstock.errors import JournalCorrupt
-from penstock.feeds.survey import end_of, survey
-from penstock.journal import ITEMS, Journal, JournalWriter
-from penstock.journal.layout import COMMITTED, log_folder
+from weirpool.archive import SealOptions
+from weirpool.archive.sealing import seal
+from weirpool.errors import JournalCorrupt
+from weirpool.feeds.survey import end_of, survey
+from weirpool.journal import ITEMS, Journal, JournalWriter
+from weirpool.journal.layout import COMMITTED, log_folder
 
 BATCH = pa.record_batch([[b"x" * 100] * 10, [None] * 10], schema=ITEMS)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.errors import LocalError
-from penstock.feeds.values import MAX_SECRET_BYTES, Reference, Seconds, Size, convert, resolve
+from weirpool.errors import LocalError
+from weirpool.feeds.values import MAX_SECRET_BYTES, Reference, Seconds, Size, convert, resolve
 
 
 def test_sizes_and_durations_of_a_file() -> None:

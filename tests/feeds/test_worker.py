@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.feeds.status import FeedState, FeedStatus
 from tests.feeds.helpers import feeds
+from weirpool.feeds.status import FeedState, FeedStatus
 
 SECONDS = 60
 
@@ -16,7 +16,7 @@ SECONDS = 60
 @pytest.mark.slow
 def test_worker_reports_and_does_not_outlive_its_parent(tmp_path: Path) -> None:
     file = feeds(tmp_path, 'a url = "rsocket+unix:///nowhere/at-all"', "bad budget = 0")
-    command = [sys.executable, "-m", "penstock.feeds.worker", str(file.path), "0/1", "json"]
+    command = [sys.executable, "-m", "weirpool.feeds.worker", str(file.path), "0/1", "json"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         process.stdin.write(msgspec.json.encode(file.text) + b"\n")
@@ -33,7 +33,7 @@ def test_worker_reports_and_does_not_outlive_its_parent(tmp_path: Path) -> None:
 def test_parent_that_does_not_read_holds_no_worker_up(tmp_path: Path) -> None:
     # More than a pipe holds.
     file = feeds(tmp_path, *(f'feed-{number} url = "rsocket+unix:///nowhere"' for number in range(400)))
-    command = [sys.executable, "-m", "penstock.feeds.worker", str(file.path), "0/1", "json"]
+    command = [sys.executable, "-m", "weirpool.feeds.worker", str(file.path), "0/1", "json"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(msgspec.json.encode(file.text) + b"\n")
@@ -48,6 +48,6 @@ def test_parent_that_does_not_read_holds_no_worker_up(tmp_path: Path) -> None:
 
 
 def test_worker_without_a_file_ends(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "penstock.feeds.worker", str(tmp_path / "feeds.toml"), "0/1", "text"]
+    command = [sys.executable, "-m", "weirpool.feeds.worker", str(tmp_path / "feeds.toml"), "0/1", "text"]
     result = subprocess.run(command, input=b"", capture_output=True, timeout=SECONDS)
     assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")

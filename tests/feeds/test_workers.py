@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.feeds import workers as modules
-from penstock.feeds.sharing import worker_of
-from penstock.feeds.status import FeedState
-from penstock.feeds.workers import Workers
 from tests.feeds.helpers import Announced, feeds, items
 from tests.journal.publishing import Publisher, numbered
 from tests.waiting import until
+from weirpool.feeds import workers as modules
+from weirpool.feeds.sharing import worker_of
+from weirpool.feeds.status import FeedState
+from weirpool.feeds.workers import Workers
 
 NAMES = ("a", "b", "c", "d")
 

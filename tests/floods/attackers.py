@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from penstock import Payload, Settings
-from penstock.rsocket.dialect import DIALECTS
-from penstock.rsocket.handshake import setup_frame
-from penstock.urls import parse_url
-from penstock.wire.rsocket.frames import FOLLOWS, METADATA, NEXT, Frame, FrameType
 from tests.floods.flooding import Victim
+from weirpool import Payload, Settings
+from weirpool.rsocket.dialect import DIALECTS
+from weirpool.rsocket.handshake import setup_frame
+from weirpool.urls import parse_url
+from weirpool.wire.rsocket.frames import FOLLOWS, METADATA, NEXT, Frame, FrameType
 
 ATTACKER = "127.0.0.2"
 """Another address of this machine, so that an honest client is another identity."""

@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from penstock import Settings
-from penstock.urls import fitting
+from weirpool import Settings
+from weirpool.urls import fitting
 
 ROOT = Path(__file__).parent.parent.parent
 MIB = 1 << 20
@@ -84,7 +84,7 @@ class Template:
     """A process of one build, which forks those that are flooded."""
 
     def __init__(self, build: str) -> None:
-        environment = {**os.environ, "PENSTOCK_PURE": "1" if build == "plain" else ""}
+        environment = {**os.environ, "WEIRPOOL_PURE": "1" if build == "plain" else ""}
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         # Large items are allocated separately, so that the memory of those that are released is returned.
         environment["MALLOC_MMAP_THRESHOLD_"] = "65536"

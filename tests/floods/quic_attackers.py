@@ -11,10 +11,10 @@ from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 
-from penstock.urls import parse_url
 from tests.floods.attackers import ATTACKER
 from tests.floods.flooding import Victim
 from tests.transports.certificates import Certificates
+from weirpool.urls import parse_url
 
 DATAGRAM_BYTES = 32_768
 """Large datagrams make a flood short."""

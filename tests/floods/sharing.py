@@ -16,17 +16,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-import penstock
-from penstock import Admitted, Receiver, Setup
-from penstock.journal import JournalWriter
-from penstock.ledger import LEDGER
-from penstock.serving import serve_journal
+import weirpool
+from weirpool import Admitted, Receiver, Setup
+from weirpool.journal import JournalWriter
+from weirpool.ledger import LEDGER
+from weirpool.serving import serve_journal
 
 SOURCE = "s"
 BATCHES, ROWS, ROW_BYTES = 16, 4_096, 1_024
 """A log of 64 MiB: each batch is larger than what a reader holds."""
 MIB = 1 << 20
-SETTINGS = penstock.Settings(max_connection_bytes=16 * MIB, max_identity_bytes=32 * MIB, max_process_bytes=64 * MIB)
+SETTINGS = weirpool.Settings(max_connection_bytes=16 * MIB, max_identity_bytes=32 * MIB, max_process_bytes=64 * MIB)
 
 
 def write_log(folder: Path) -> None:
@@ -63,7 +63,7 @@ async def main(folder: Path) -> None:
     serve_journal(receiver.service, folder / "log")
     receiver.service.journal("feed", folder / "log")
     url = "rsocket+tcp://127.0.0.1:0"
-    async with receiver, penstock.serve(receiver.service, url, acceptor=accept, settings=SETTINGS) as server:
+    async with receiver, weirpool.serve(receiver.service, url, acceptor=accept, settings=SETTINGS) as server:
         print(server.urls[0], flush=True)
         while await asyncio.to_thread(sys.stdin.readline):
             print(json.dumps(report(folder)), flush=True)

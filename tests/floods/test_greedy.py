@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-import penstock
+import weirpool
 from tests.floods.attackers import SETUP, links, needs_second_address, request
 from tests.floods.flooding import MIB, quiet, victim
 
@@ -31,7 +31,7 @@ async def test_fragments_of_strangers_cost_an_honest_client_nothing(build: str) 
             for number in range(20):
                 await loop.sock_sendall(topping, request(100_000, 2 * number + 1, follows=True))
             honest = quiet(flooded.url, fragment_bytes=256 << 10)
-            async with penstock.connect(flooded.url, settings=honest) as innocent:
+            async with weirpool.connect(flooded.url, settings=honest) as innocent:
                 large = bytes(3 * MIB)
                 for _ in range(3):
                     assert (await innocent.call("flood.echo", large)).data == large

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import penstock
+import weirpool
 from tests.floods.attackers import SETUP, call, channel, needs_second_address, request, resumable, stream
 from tests.floods.flooding import BESIDES, MIB, Victim, quiet, victim
 from tests.floods.quic_attackers import quic_attacker
@@ -41,7 +41,7 @@ def url(certificates: Certificates) -> str:
 async def check(flooded: Victim, besides: int = 0) -> dict[str, int]:
     """Check that an honest client is served, and what the process held: the limit, and `besides`."""
     address = to_client(flooded.url)
-    async with penstock.connect(address, settings=quiet(address)) as innocent:
+    async with weirpool.connect(address, settings=quiet(address)) as innocent:
         large = bytes(3 * MIB)
         assert (await innocent.call("flood.echo", large)).data == large
     said = await flooded.report()

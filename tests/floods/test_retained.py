@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import penstock
+import weirpool
 from tests.floods.attackers import links, needs_second_address, read, resumable, stream
 from tests.floods.flooding import BESIDES, LIMITS, MIB, quiet, victim
 
@@ -35,7 +35,7 @@ async def test_clients_that_confirm_nothing_and_leave(build: str) -> None:
 async def check(build: str, leaves: bool) -> None:
     async with victim(build, "server", "rsocket+tcp://127.0.0.1:0") as flooded:
         honest = quiet(flooded.url, resume=True, fragment_bytes=256 << 10)
-        async with penstock.connect(flooded.url, settings=honest) as innocent:
+        async with weirpool.connect(flooded.url, settings=honest) as innocent:
             before = await innocent.call("flood.echo", b"1")
             await flood(flooded, leaves)
             assert (await innocent.call("flood.echo", b"1")).data == before.data == b"1"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, Payload, Peer, Rejected, SessionClosed, SessionError, Settings
+import weirpool
 from tests.floods.flooding import ROOT
 from tests.floods.sharing import BATCHES, MIB, ROW_BYTES, ROWS, SOURCE
+from weirpool import ApplicationError, Payload, Peer, Rejected, SessionClosed, SessionError, Settings
 
 DESCRIPTORS = 100
 """Descriptors of the process that is attacked: it needs some 25 of its own."""
@@ -42,7 +42,7 @@ class Attacked:
         async with self.client("first") as peer:
             for _ in range(0 if self.uuid else 3):
                 await honest(peer)
-            (state,) = json.loads((await peer.call("penstock.journal.list")).data)
+            (state,) = json.loads((await peer.call("weirpool.journal.list")).data)
             self.uuid = state[1]
         return await self.report()
 
@@ -57,7 +57,7 @@ class Attacked:
     @asynccontextmanager
     async def client(self, who: str) -> AsyncIterator[Peer]:
         """Connect as somebody."""
-        async with penstock.connect(self.url, setup=who, settings=PATIENT, reconnect=False) as peer:
+        async with weirpool.connect(self.url, setup=who, settings=PATIENT, reconnect=False) as peer:
             yield peer
 
 
@@ -74,17 +74,17 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
 
 
 def question(verb: str, **asked: Any) -> tuple[str, bytes]:
-    return f"penstock.journal.{verb}", json.dumps(asked).encode()
+    return f"weirpool.journal.{verb}", json.dumps(asked).encode()
 
 
 async def honest(peer: Peer) -> None:
     """Do everything once that clients do."""
     assert (await peer.call("in", b"row")).data == b""
     request = json.dumps({"route": "in", "query": "honest", "batch": 0}).encode()
-    stage = json.loads((await peer.upload("penstock.stage", request, [b"1", b"2"])).data)
+    stage = json.loads((await peer.upload("weirpool.stage", request, [b"1", b"2"])).data)
     assert stage["rows"] == 2
     abort = json.dumps({"route": "in", "query": "honest", "batch": 0, "stages": [stage]}).encode()
-    await peer.call("penstock.abort", abort)
+    await peer.call("weirpool.abort", abort)
     described = json.loads((await peer.call(*question("describe", source=SOURCE))).data)
     assert described["end"] == BATCHES * ROWS
     size = 0
@@ -99,7 +99,7 @@ async def honest(peer: Peer) -> None:
     assert rows == ROWS
     async with peer.stream(*question("hold", name="honest", owner=OWNER), credit=1) as held:
         assert (await anext(aiter(held))).data == b"held"
-    async with peer.stream("penstock.journal.follow", credit=1) as states:
+    async with peer.stream("weirpool.journal.follow", credit=1) as states:
         assert SOURCE in (await anext(aiter(states))).data.decode()
 
 
@@ -129,7 +129,7 @@ async def stages(attacked: Attacked, stack: AsyncExitStack) -> None:
         await never.wait()
 
     request = json.dumps({"route": "in", "query": "greedy", "batch": 0}).encode()
-    tasks = [asyncio.create_task(peer.upload("penstock.stage", request, items())) for _ in range(600)]
+    tasks = [asyncio.create_task(peer.upload("weirpool.stage", request, items())) for _ in range(600)]
     stack.push_async_callback(canceled, tasks)
     refused, _ = await asyncio.wait(tasks, timeout=None, return_when=asyncio.FIRST_COMPLETED)
     for task in refused:
@@ -163,7 +163,7 @@ async def subscriptions(attacked: Attacked, stack: AsyncExitStack) -> None:
 async def follows(attacked: Attacked, stack: AsyncExitStack) -> None:
     """Follow the journal many times."""
     peer = await stack.enter_async_context(attacked.client("greedy"))
-    assert await opened(stack, peer, 600, "penstock.journal.follow", lambda _: b"") == 88
+    assert await opened(stack, peer, 600, "weirpool.journal.follow", lambda _: b"") == 88
 
 
 async def questions(attacked: Attacked, stack: AsyncExitStack) -> None:
@@ -264,10 +264,10 @@ async def test_stages_and_names_of_many_clients_end_with_their_links(attacked: A
         for number in range(5):
             peer = await stack.enter_async_context(attacked.client(f"client {number}"))
             asked = json.dumps({"name": f"name{number}", "owner": OWNER}).encode()
-            stream = await stack.enter_async_context(peer.stream("penstock.journal.hold", asked, credit=1))
+            stream = await stack.enter_async_context(peer.stream("weirpool.journal.hold", asked, credit=1))
             assert (await anext(aiter(stream))).data == b"held"
         assert (await attacked.report())["names"] == 5
     await settled(attacked, before)
     with pytest.raises(ApplicationError):
         async with attacked.client("honest") as peer:
-            await peer.call("penstock.journal.describe", Payload(b"{}"))
+            await peer.call("weirpool.journal.describe", Payload(b"{}"))

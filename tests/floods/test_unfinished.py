@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-import penstock
+import weirpool
 from tests.floods.attackers import SETUP, flood, links, needs_second_address, request, upgrade
 from tests.floods.flooding import BESIDES, LIMITS, MIB, Victim, quiet, victim
 
@@ -14,7 +14,7 @@ READ_BYTES = 128 << 10
 
 async def check(flooded: Victim) -> None:
     """Check that an honest client was served, and what the process held."""
-    async with penstock.connect(flooded.url, settings=quiet(flooded.url)) as innocent:
+    async with weirpool.connect(flooded.url, settings=quiet(flooded.url)) as innocent:
         large = bytes(3 * MIB)
         assert (await innocent.call("flood.echo", large)).data == large
     said = await flooded.report()

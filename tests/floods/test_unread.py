@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Payload, Peer, PenstockError, Service
+import weirpool
 from tests.floods.flooding import BESIDES, LIMITS, MIB, quiet, victim
 from tests.floods.victim import to_client
 from tests.transports.certificates import Certificates
+from weirpool import Payload, Peer, Service, WeirpoolError
 
 ITEM = b'"' + bytes(MIB // 2 - 2).replace(b"\0", b"x") + b'"'
 """Also valid as the body of a River message."""
@@ -56,8 +56,8 @@ async def items() -> AsyncIterator[bytes]:
 async def test_upload_that_is_not_read(build: str, url: str) -> None:
     async with victim(build, "server", url, unread_timeout=0.5) as flooded:
         address = to_client(flooded.url)
-        async with penstock.connect(address, settings=quiet(address, close_grace=0.0)) as peer:
-            with pytest.raises(PenstockError):
+        async with weirpool.connect(address, settings=quiet(address, close_grace=0.0)) as peer:
+            with pytest.raises(WeirpoolError):
                 await peer.upload("flood.unread", ITEM, items())
             assert (await peer.call("flood.echo", b"1")).data == b"1"
         said = await flooded.report()
@@ -72,11 +72,11 @@ async def ask(build: str, url: str, make: Callable[[Peer], Awaitable[object]], b
     """Make requests whose handlers wait; the largest pay, and a client that comes later is served."""
     async with victim(build, "server", url, unread_timeout=0.2) as flooded:
         address = to_client(flooded.url)
-        async with penstock.connect(address, settings=quiet(address, close_grace=0.0)) as peer:
+        async with weirpool.connect(address, settings=quiet(address, close_grace=0.0)) as peer:
             requests = [asyncio.ensure_future(make(peer)) for _ in range(ITEMS // 2)]
             done, pending = await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
-            assert all(isinstance(each.exception(), PenstockError) for each in done)
-            async with penstock.connect(address) as innocent:
+            assert all(isinstance(each.exception(), WeirpoolError) for each in done)
+            async with weirpool.connect(address) as innocent:
                 assert (await innocent.call("flood.echo", ITEM)).data == ITEM
             for request in pending:
                 request.cancel()
@@ -127,7 +127,7 @@ async def test_stream_whose_consumer_sleeps(build: str, url: str) -> None:
         finally:
             ended.set_result(None)
 
-    async with penstock.serve(service, url, settings=quiet(url, serving=True, close_grace=0.0)) as server:
+    async with weirpool.serve(service, url, settings=quiet(url, serving=True, close_grace=0.0)) as server:
         async with victim(build, "client", to_client(server.urls[0]), unread_timeout=0.2) as flooded:
             await ended
             said = await flooded.report()
@@ -140,7 +140,7 @@ async def test_read_responses_leave_nothing_in_buffers_of_tls(build: str, url: s
     async with victim(build, "server", url) as flooded, AsyncExitStack() as stack:
         address = to_client(flooded.url)
         for _ in range(8):
-            connecting = penstock.connect(address, settings=quiet(address, close_grace=0.0))
+            connecting = weirpool.connect(address, settings=quiet(address, close_grace=0.0))
             peer = await stack.enter_async_context(connecting)
             large = bytes(4 * MIB)
             assert (await peer.call("flood.echo", large)).data == large

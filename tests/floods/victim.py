@@ -21,16 +21,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-import penstock
-from penstock import Items, Payload, Service, Settings, _build
-from penstock.ledger import LEDGER
-from penstock.urls import fitting
+import weirpool
+from weirpool import Items, Payload, Service, Settings, _build
+from weirpool.ledger import LEDGER
+from weirpool.urls import fitting
 
 IMPORTS = [
-    *[f"penstock.transports.{name}" for name in ("tcp", "websocket", "http2", "quic")],
-    *[f"penstock.{family}.accept" for family in ("rsocket", "river", "reactivestreams")],
-    "penstock.aio.server",
-    "penstock.aio.client",
+    *[f"weirpool.transports.{name}" for name in ("tcp", "websocket", "http2", "quic")],
+    *[f"weirpool.{family}.accept" for family in ("rsocket", "river", "reactivestreams")],
+    "weirpool.aio.server",
+    "weirpool.aio.client",
 ]
 PROCESS = Path("/proc/self")
 ITEM_BYTES = 256 << 10
@@ -121,16 +121,16 @@ async def report_on_request() -> None:
 
 
 async def serve(url: str, settings: Settings) -> None:
-    async with penstock.serve(make_service(), url, settings=settings) as server:
+    async with weirpool.serve(make_service(), url, settings=settings) as server:
         say(url=server.urls[0])
-        async with penstock.connect(to_client(server.urls[0])) as peer:
+        async with weirpool.connect(to_client(server.urls[0])) as peer:
             await peer.call("flood.echo", b"1")
         await report_on_request()
 
 
 async def consume(url: str, settings: Settings) -> None:
     """Open a stream and take one item of it."""
-    async with penstock.connect(url, settings=settings) as peer:
+    async with weirpool.connect(url, settings=settings) as peer:
         say(url=url)
         stream = peer.stream("flood.items")
         async with stream:

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pydantic
 import pytest
 
-import penstock
-from penstock import LocalError, Mismatch, Settings
-from penstock.frames.columns import ValueColumns
+import weirpool
+from weirpool import LocalError, Mismatch, Settings
+from weirpool.frames.columns import ValueColumns
 
 
 class Color(enum.Enum):
@@ -99,7 +99,7 @@ def plain(value: Any) -> Any:
 )
 @pytest.mark.parametrize("mime", ["application/json", "application/msgpack"])
 async def test_stream_of_every_type_is_the_table_of_its_objects(url: str, mime: str) -> None:
-    service = penstock.Service()
+    service = weirpool.Service()
     values = [everything(number) for number in range(20)]
 
     @service.stream("every.thing")
@@ -107,9 +107,9 @@ async def test_stream_of_every_type_is_the_table_of_its_objects(url: str, mime: 
         return values[:n]
 
     settings = Settings(data_mime=mime) if not url.startswith("river") else None
-    async with penstock.serve(service, url, settings=settings) as server:
-        async with penstock.connect(server.urls[0], settings=settings) as peer:
-            asked = penstock.typed(peer)
+    async with weirpool.serve(service, url, settings=settings) as server:
+        async with weirpool.connect(server.urls[0], settings=settings) as peer:
+            asked = weirpool.typed(peer)
             table = await asked.stream("every.thing", 20, returns=Everything).to_arrow()
             batches = [batch async for batch in asked.stream("every.thing", 20, returns=Everything).batches(7)]
     assert table.to_pylist() == [plain(value) for value in values]

@@ -7,8 +7,8 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from penstock import LocalError, Mismatch, rows
-from penstock.frames.items import ItemColumns, encoding_of
+from weirpool import LocalError, Mismatch, rows
+from weirpool.frames.items import ItemColumns, encoding_of
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.list_(pa.string()))])
 VALUES = [{"a": 1, "b": ["x"]}, {"a": None}, {"a": 3, "b": [], "other": 1}]

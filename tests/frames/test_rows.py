@@ -12,9 +12,9 @@ import polars
 import pyarrow as pa
 import pytest
 
-import penstock
-from penstock import Items, LocalError, Payload, Service, rows
-from penstock.schema.formats import CBOR
+import weirpool
+from weirpool import Items, LocalError, Payload, Service, rows
+from weirpool.schema.formats import CBOR
 
 TABLE = pa.table({"a": [1, 2, 3], "b": ["x", None, "z"]})
 FRAMES: dict[str, Callable[[], Any]] = {
@@ -105,7 +105,7 @@ async def test_frames_are_uploaded_and_streamed() -> None:
     def down(request: Payload) -> Iterator[Payload]:
         return rows(TABLE, request.data.decode())
 
-    async with penstock.serve(service, "rsocket+memory://rows"), penstock.connect("rsocket+memory://rows") as peer:
+    async with weirpool.serve(service, "rsocket+memory://rows"), weirpool.connect("rsocket+memory://rows") as peer:
         assert (await peer.upload("up", b"", rows(TABLE, "arrow"))).data == b"6"
         assert (await peer.stream("down", b"arrow").to_arrow(encoding="arrow")).equals(TABLE)
         assert (await peer.stream("down", b"json").to_arrow(schema=TABLE.schema, encoding="json")).equals(TABLE)
@@ -130,7 +130,7 @@ def test_times_within_lists_have_microseconds(shape: Any) -> None:
 async def test_a_frame_without_rows_keeps_its_columns() -> None:
     service, empty = Service(), polars.DataFrame({"a": [1], "b": ["x"]}).clear()
     service.stream("down")(lambda request: rows(empty, "arrow"))
-    async with penstock.serve(service, "rsocket+memory://empty"), penstock.connect("rsocket+memory://empty") as peer:
+    async with weirpool.serve(service, "rsocket+memory://empty"), weirpool.connect("rsocket+memory://empty") as peer:
         assert (await peer.stream("down").to_polars(encoding="arrow")).equals(empty)
     assert list(rows(empty)) == []
 

@@ -6,9 +6,9 @@ import polars
 import pyarrow as pa
 import pytest
 
-from penstock import LimitExceeded, LocalError
-from penstock.frames.tables import ITEMS, TableBuilder, frame_of
-from penstock.wire.columns import SCHEMA
+from weirpool import LimitExceeded, LocalError
+from weirpool.frames.tables import ITEMS, TableBuilder, frame_of
+from weirpool.wire.columns import SCHEMA
 
 BATCH = pa.record_batch({"a": [1, 2, 3]})
 

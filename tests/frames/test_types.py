@@ -14,8 +14,8 @@ import pyarrow as pa
 import pydantic
 import pytest
 
-from penstock import LocalError
-from penstock.frames.types import kind_of, members_of
+from weirpool import LocalError
+from weirpool.frames.types import kind_of, members_of
 
 
 class Color(enum.Enum):

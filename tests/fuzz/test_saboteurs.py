@@ -20,78 +20,78 @@ SECONDS = 30.0
 
 
 def unlimited_length(build: Build) -> None:
-    decoder = build.module("penstock.wire.reactivestreams.decoder").Decoder
+    decoder = build.module("weirpool.wire.reactivestreams.decoder").Decoder
     decoder._length = lambda self, limit, what: self._varint(what)
 
 
 def any_frame_size(build: Build) -> None:
-    framing = build.module("penstock.wire.framing")
+    framing = build.module("weirpool.wire.framing")
     framing.Deframer.__init__ = patched(framing.Deframer.__init__, min_frame_bytes=0)
 
 
 def unmasked_frames(build: Build) -> None:
-    build.module("penstock.transports.websocket_frames").MASKED = 0
+    build.module("weirpool.transports.websocket_frames").MASKED = 0
 
 
 def one_tag_of_a_route(build: Build) -> None:
-    metadata = build.module("penstock.rsocket.extensions.metadata")
+    metadata = build.module("weirpool.rsocket.extensions.metadata")
     tags = metadata.route_tags
     metadata.route_tags = lambda content: tags(content[: 1 + content[0]] if content else b"")
 
 
 def unchecked_msgpack(build: Build) -> None:
-    build.module("penstock.wire.river.codec").CODECS["msgpack"].received = lambda body, levels=0: body
+    build.module("weirpool.wire.river.codec").CODECS["msgpack"].received = lambda body, levels=0: body
 
 
 def shallow_json(build: Build) -> None:
-    build.module("penstock.depth").json_too_deep = lambda data, limit=128: -1
+    build.module("weirpool.depth").json_too_deep = lambda data, limit=128: -1
 
 
 def negative_rows(build: Build) -> None:
-    build.module("penstock.wire.rows")._slice = lambda data, ends, row: bytes(data[ends[row] : ends[row + 1]])
+    build.module("weirpool.wire.rows")._slice = lambda data, ends, row: bytes(data[ends[row] : ends[row + 1]])
 
 
 def endless_credit(build: Build) -> None:
-    inbound = build.module("penstock.core.streams").Stream
+    inbound = build.module("weirpool.core.streams").Stream
     whole = inbound.end
     inbound.end = lambda self, signal, from_us: whole(self, signal, not from_us)
 
 
 def last_header_only(build: Build) -> None:
-    forwarded = build.module("penstock.transports.forwarded")
+    forwarded = build.module("weirpool.transports.forwarded")
     whole = forwarded.client_address
     forwarded.client_address = lambda peer, lines, others, trusted: whole(peer, lines[-1:], others[-1:], trusted)
 
 
 def any_request(build: Build) -> None:
-    build.module("penstock.transports.http2").ServerConnection._error_status = lambda self, headers: 0
+    build.module("weirpool.transports.http2").ServerConnection._error_status = lambda self, headers: 0
 
 
 def any_index(build: Build) -> None:
-    build.module("penstock.decoding.avro_values").Cursor._index = lambda self, count: self._number() % count
+    build.module("weirpool.decoding.avro_values").Cursor._index = lambda self, count: self._number() % count
 
 
 def rounded_times(build: Build) -> None:
     for name in ("json", "msgpack"):
-        build.module(f"penstock.values.{name}").has_finer_time = lambda data: False
+        build.module(f"weirpool.values.{name}").has_finer_time = lambda data: False
     for name in ("msgpack", "cbor"):
-        build.module(f"penstock.values.{name}").contains = lambda words, data: False
+        build.module(f"weirpool.values.{name}").contains = lambda words, data: False
 
 
 def open_decimals(build: Build) -> None:
-    build.module("penstock.values.json")._number = lambda value: value
+    build.module("weirpool.values.json")._number = lambda value: value
 
 
 def any_end(build: Build) -> None:
-    build.module("penstock.depth").skip_cbor = lambda data, at: len(data)
+    build.module("weirpool.depth").skip_cbor = lambda data, at: len(data)
 
 
 def quotes_only(build: Build) -> None:
-    build.module("penstock.reflection.commands").shell_word = shlex.quote
+    build.module("weirpool.reflection.commands").shell_word = shlex.quote
 
 
 def first_events_only(build: Build) -> None:
-    build.module("penstock.recording.replaying")._count = lambda interaction, event, offset: None
+    build.module("weirpool.recording.replaying")._count = lambda interaction, event, offset: None
 
 
 def patched(function: Callable[..., None], **forced: Any) -> Callable[..., None]:

@@ -10,8 +10,8 @@ import json
 import resource
 import sys
 
-import penstock
-from penstock import Settings, _build
+import weirpool
+from weirpool import Settings, _build
 
 PART = 1 << 20
 ELEMENTS = 48
@@ -46,12 +46,12 @@ async def main(limit: str, count: int) -> None:
     url = f"reactive-streams+tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     before = most_held()
     ended = ""
-    async with penstock.connect(url, settings=Settings(**{limit: count})) as peer:
+    async with weirpool.connect(url, settings=Settings(**{limit: count})) as peer:
         try:
             async with peer.stream("x") as items:
                 async for _ in items:
                     pass
-        except penstock.PenstockError as error:
+        except weirpool.WeirpoolError as error:
             ended = f"{type(error).__name__}: {error}"
     server.close()
     print(json.dumps({"ended": ended, "grown": most_held() - before, "accelerated": _build.ACCELERATED}))

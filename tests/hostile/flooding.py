@@ -13,11 +13,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import penstock
-from penstock import Payload, Service, Settings
-from penstock.rsocket.dialect import DIALECTS, Dialect
-from penstock.rsocket.handshake import setup_frame
+import weirpool
 from tests.waiting import until
+from weirpool import Payload, Service, Settings
+from weirpool.rsocket.dialect import DIALECTS, Dialect
+from weirpool.rsocket.handshake import setup_frame
 
 MIB = 1024 * 1024
 STALLED = 200
@@ -58,7 +58,7 @@ class Attack:
 
     """
 
-    server: penstock.Server
+    server: weirpool.Server
     sock: socket.socket
     seen: list[object] = field(default_factory=list)
 
@@ -192,7 +192,7 @@ async def attack(
     """
     seen: list[object] = []
     settings = Settings(close_grace=0.0, **limits)
-    async with penstock.serve(make_service(seen), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
+    async with weirpool.serve(make_service(seen), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
         port = int(server.urls[0].rpartition(":")[2])
         with socket.socket() as sock:
             # Otherwise the system may keep tens of megabytes for a peer that reads nothing.
@@ -204,5 +204,5 @@ async def attack(
                 await made.say(opening(DIALECTS[dialect], lifetime))
                 await until(lambda: made.driver is not None)
             yield made
-            async with penstock.connect(server.urls[0]) as other:
+            async with weirpool.connect(server.urls[0]) as other:
                 assert (await other.call("echo", b"still here")).data == b"still here"

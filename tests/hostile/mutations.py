@@ -15,7 +15,7 @@ MOST = 3_000
 
 def say(build: Build, client: Any, dialect: str) -> list[int]:
     """Open streams of all kinds that the dialect supports, and return their ids."""
-    kinds, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    kinds, payload = build.module("weirpool.kinds").Kind, build.module("weirpool.payload").Payload
     streams = [client.open(kinds.CALL, "call", payload(b"q" * 40)), client.open(kinds.STREAM, "stream", payload(), 5)]
     if dialect != "reactivesocket-0.0":
         streams.append(client.open(kinds.CHANNEL, "channel", payload(b"first" * 60), 5))
@@ -25,8 +25,8 @@ def say(build: Build, client: Any, dialect: str) -> list[int]:
 
 def recorded(build: Build, dialect: str) -> tuple[bytes, bytes]:
     """Return the output of a client and its server in a session with all kinds of frames."""
-    payload = build.module("penstock.payload").Payload
-    lease = build.module("penstock.leases").FixedLease(100, 60.0)
+    payload = build.module("weirpool.payload").Payload
+    lease = build.module("weirpool.leases").FixedLease(100, 60.0)
     limits = {"fragment_bytes": 64}
     pair = Pair(build, dialect=dialect, client={**limits, "lease": True}, server={**limits, "lease": lease})
     streams = say(build, pair.client, dialect)
@@ -44,7 +44,7 @@ def recorded(build: Build, dialect: str) -> tuple[bytes, bytes]:
     pair.client.request(streams[1], 3)
     pair.client.push(b"pushed")
     pair.drive()
-    pair.server.fail(ours[-1], build.module("penstock.errors").ApplicationError(0x301, "no"))
+    pair.server.fail(ours[-1], build.module("weirpool.errors").ApplicationError(0x301, "no"))
     pair.client.cancel(streams[1])
     pair.advance(45.0)
     return pair.client_sent, pair.server_sent

@@ -9,8 +9,8 @@ import cbor2
 import msgspec
 import pytest
 
-import penstock
-from penstock import ApplicationError, Settings
+import weirpool
+from weirpool import ApplicationError, Settings
 
 MIB = 1 << 20
 PEAK_BYTES = 4 * MIB
@@ -86,10 +86,10 @@ AFTER = {
     "value": b"\x01\x02",
     "break": b"\x01\xff",
     "tag": b"\x01\xd9\xd9\xf7",
-    "mark": b"\x01\x1bPenstock" * 2,
+    "mark": b"\x01\x1bWeirpool" * 2,
 }
 GROUPS = {"depth": DEPTH, "lies": LIES, "endless": ENDLESS, "tags": TAGS, "keys": KEYS, "after": AFTER}
-service = penstock.Service()
+service = weirpool.Service()
 
 
 @service.call("typed")
@@ -102,7 +102,7 @@ async def untyped(value: Any) -> int:
     return 2
 
 
-async def refusal(peer: penstock.Peer, route: str, data: bytes) -> str:
+async def refusal(peer: weirpool.Peer, route: str, data: bytes) -> str:
     """Return how a call is refused, and "" if it is answered."""
     try:
         await peer.call(route, data)
@@ -117,8 +117,8 @@ async def test_hostile_cbor_costs_its_call_and_no_memory(group: str, route: str)
     # THREATS 104
     head = HEAD if route == "typed" else b""
     async with (
-        penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server,
-        penstock.connect(server.urls[0], settings=CBOR) as peer,
+        weirpool.serve(service, "rsocket+tcp://127.0.0.1:0") as server,
+        weirpool.connect(server.urls[0], settings=CBOR) as peer,
     ):
         assert (await peer.call(route, GOOD)).data == b"\x02"
         for name, data in GROUPS[group].items():

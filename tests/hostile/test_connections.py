@@ -8,12 +8,12 @@ import tracemalloc
 
 import pytest
 
-import penstock
-from penstock import SessionError, Settings
-from penstock.rsocket.dialect import DIALECTS
-from penstock.urls import fitting
+import weirpool
 from tests.hostile.flooding import MIB, V00, V02, V1, Attack, attack, make_service, opening
 from tests.waiting import until
+from weirpool import SessionError, Settings
+from weirpool.rsocket.dialect import DIALECTS
+from weirpool.urls import fitting
 
 ALL = pytest.mark.parametrize("dialect", [V1, V02, V00])
 
@@ -157,9 +157,9 @@ async def test_self_counting_lengths_are_served_if_enabled(protocol: str) -> Non
     # THREATS 6: on the same server, a WebSocket's messages have no such length.
     settings = Settings(length_counts_itself=True, fragment_bytes=64_000, close_grace=0.0)
     urls = (f"{protocol}+tcp://127.0.0.1:0", f"{protocol}+ws://127.0.0.1:0")
-    async with penstock.serve(make_service([]), *urls, settings=settings) as server:
+    async with weirpool.serve(make_service([]), *urls, settings=settings) as server:
         for url in server.urls:
-            async with penstock.connect(url, settings=fitting(settings, url)) as peer:
+            async with weirpool.connect(url, settings=fitting(settings, url)) as peer:
                 for size in (0, 10, 40_000, 300_000):
                     assert (await peer.call("echo", b"x" * size)).data == b"x" * size
                 async with peer.stream("count", credit=100) as items:
@@ -167,7 +167,7 @@ async def test_self_counting_lengths_are_served_if_enabled(protocol: str) -> Non
                     taken = [len((await anext(each)).data) for _ in range(1_000)]
                 assert taken == [1_000] * 1_000
         port = int(server.urls[0].rpartition(":")[2])
-        strict = penstock.connect(f"{protocol}+tcp://127.0.0.1:{port}")
+        strict = weirpool.connect(f"{protocol}+tcp://127.0.0.1:{port}")
         with pytest.raises(SessionError):
             async with strict as peer:
                 await peer.call("echo", b"x")

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import PenstockError, Reconnect, ResumeRejected, Service, SessionError, Settings, SetupRejected
-from penstock.errors import ConnectError
-from penstock.urls import fitting
+import weirpool
 from tests.aio.taps import Notes
 from tests.hostile.cutting import Relay
 from tests.waiting import until
+from weirpool import Reconnect, ResumeRejected, Service, SessionError, Settings, SetupRejected, WeirpoolError
+from weirpool.errors import ConnectError
+from weirpool.urls import fitting
 
 # Long enough that a slow machine misses no heartbeat.
 PATIENT: dict[str, Any] = {"heartbeat_interval": 20.0, "handshake_timeout": 20.0, "session_grace": 60.0}
@@ -32,13 +32,13 @@ def service() -> Service:
     made = Service()
 
     @made.call("demo.echo")
-    def echo(request: penstock.Payload) -> bytes:
+    def echo(request: weirpool.Payload) -> bytes:
         return request.data
 
     return made
 
 
-async def echo(peer: penstock.Peer) -> bytes:
+async def echo(peer: weirpool.Peer) -> bytes:
     return bytes((await peer.call("demo.echo", b'"x"')).data)
 
 
@@ -47,9 +47,9 @@ async def echo(peer: penstock.Peer) -> bytes:
 async def test_a_thousand_short_clients_of_one_address_are_served(url: str) -> None:
     # THREATS 94
     settings = Settings(max_connections_per_address=3, max_sessions=20, **PATIENT)
-    async with penstock.serve(service(), url, settings=fitting(settings, url, serving=True)) as server:
+    async with weirpool.serve(service(), url, settings=fitting(settings, url, serving=True)) as server:
         for _ in range(1_000):
-            async with penstock.connect(server.urls[0], settings=fitting(CLIENT, server.urls[0])) as peer:
+            async with weirpool.connect(server.urls[0], settings=fitting(CLIENT, server.urls[0])) as peer:
                 assert await echo(peer) == b'"x"'
         await until(lambda: server.connections <= 21)
 
@@ -62,12 +62,12 @@ async def test_every_client_of_a_full_address_comes_back(url: str, noticed: bool
     settings = Settings(max_connections_per_address=count, **PATIENT)
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(
-            penstock.serve(service(), url, settings=fitting(settings, url, serving=True))
+            weirpool.serve(service(), url, settings=fitting(settings, url, serving=True))
         )
         relay = await stack.enter_async_context(Relay(server.urls[0]))
         peers = [
             await stack.enter_async_context(
-                penstock.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=False)
+                weirpool.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=False)
             )
             for _ in range(count)
         ]
@@ -85,11 +85,11 @@ async def test_every_client_of_a_full_address_comes_back(url: str, noticed: bool
 async def test_a_refusal_names_its_limit_and_is_temporary(url: str) -> None:
     # THREATS 94
     settings = Settings(max_connections_per_address=1, **PATIENT)
-    async with penstock.serve(service(), url, settings=fitting(settings, url, serving=True)) as server:
-        first = await penstock.connect(server.urls[0], settings=fitting(CLIENT, server.urls[0]))
+    async with weirpool.serve(service(), url, settings=fitting(settings, url, serving=True)) as server:
+        first = await weirpool.connect(server.urls[0], settings=fitting(CLIENT, server.urls[0]))
         await echo(first)
         with pytest.raises(SessionError, match=r"max_connections_per_address \(1\) are open") as refused:
-            async with penstock.connect(
+            async with weirpool.connect(
                 server.urls[0], settings=fitting(CLIENT, server.urls[0]), reconnect=False
             ) as other:
                 await echo(other)
@@ -97,7 +97,7 @@ async def test_a_refusal_names_its_limit_and_is_temporary(url: str) -> None:
         assert isinstance(cause, SetupRejected) and cause.temporary
         # A retry is accepted when there is capacity.
         patience = Reconnect(first_delay=0.01, longest_delay=0.01)
-        async with penstock.connect(
+        async with weirpool.connect(
             server.urls[0], settings=fitting(CLIENT, server.urls[0]), reconnect=patience
         ) as third:
             with pytest.raises(SessionError):
@@ -124,7 +124,7 @@ async def test_links_that_say_nothing_have_a_limit_of_their_own(scheme: str) -> 
     notes = Notes()
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(
-            penstock.serve(service(), url, settings=fitting(settings, url, serving=True), taps=[notes])
+            weirpool.serve(service(), url, settings=fitting(settings, url, serving=True), taps=[notes])
         )
         port = int(server.urls[0].rpartition(":")[2].partition("/")[0])
         for _ in range(2):
@@ -135,7 +135,7 @@ async def test_links_that_say_nothing_have_a_limit_of_their_own(scheme: str) -> 
         with pytest.raises(
             ConnectError, match=r"max_connections_per_address \(2\) links have not sent their first message"
         ):
-            await penstock.connect(server.urls[0], settings=fitting(CLIENT, server.urls[0]), reconnect=False)
+            await weirpool.connect(server.urls[0], settings=fitting(CLIENT, server.urls[0]), reconnect=False)
         assert notes.of("refused")
 
 
@@ -147,12 +147,12 @@ async def test_oldest_waiting_session_is_ended_with_a_reason(url: str, stored: b
     settings = Settings(max_sessions=2, resume_store=store, **PATIENT)
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(
-            penstock.serve(service(), url, settings=fitting(settings, url, serving=True))
+            weirpool.serve(service(), url, settings=fitting(settings, url, serving=True))
         )
         relays = [await stack.enter_async_context(Relay(server.urls[0])) for _ in range(3)]
         peers = [
             await stack.enter_async_context(
-                penstock.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=False)
+                weirpool.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=False)
             )
             for relay in relays
         ]
@@ -165,7 +165,7 @@ async def test_oldest_waiting_session_is_ended_with_a_reason(url: str, stored: b
         await until(lambda: len(server._drivers) == 2)
         for relay in relays:
             relay.refusing = False
-        with pytest.raises(PenstockError, match=r"max_sessions \(2\)") as ended:
+        with pytest.raises(WeirpoolError, match=r"max_sessions \(2\)") as ended:
             await echo(peers[0])
         assert isinstance(ended.value, ResumeRejected) or isinstance(ended.value.__cause__, ResumeRejected)
         assert [await echo(peer) for peer in peers[1:]] == [b'"x"'] * 2

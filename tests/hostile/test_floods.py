@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.rsocket.dialect import DIALECTS
-from penstock.wire.rsocket.frames import FOLLOWS, IGNORE, NEXT, RESPOND, ExtFrame, Frame, FrameType, KeepaliveFrame
 from tests.hostile.flooding import MIB, V00, V02, V1, attack
+from weirpool.rsocket.dialect import DIALECTS
+from weirpool.wire.rsocket.frames import FOLLOWS, IGNORE, NEXT, RESPOND, ExtFrame, Frame, FrameType, KeepaliveFrame
 
 KIB = 1024
 IDS = range(1, 2001, 2)

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 import xxhash
 
-from penstock import DataLost, JournalCorrupt, JournalError
-from penstock.journal import SCHEMA, Journal, JournalReader, JournalWriter
-from penstock.journal.format import Note, genesis, preamble
-from penstock.journal.gaps import encode as encode_gaps
-from penstock.journal.layout import COMMITTED, DURABLE, GAPS, IDENTITY
-from penstock.journal.mark import Mark
 from tests.journal.arrow import encode, tabulate
 from tests.journal.logs import SOURCE, entries, items, segment, uuid, write
+from weirpool import DataLost, JournalCorrupt, JournalError
+from weirpool.journal import SCHEMA, Journal, JournalReader, JournalWriter
+from weirpool.journal.format import Note, genesis, preamble
+from weirpool.journal.gaps import encode as encode_gaps
+from weirpool.journal.layout import COMMITTED, DURABLE, GAPS, IDENTITY
+from weirpool.journal.mark import Mark
 
 SEEDS = range(400)
 NUMBERS = (0, 1, 7, 255, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 62, (1 << 63) - 1, (1 << 64) - 1)
@@ -109,7 +109,7 @@ def test_batches_with_sound_checksums(tmp_path_factory: pytest.TempPathFactory, 
         ) -> None:
             if number == victim and part != "body":
                 # The note stays readable; otherwise the batch is only damaged.
-                note = header.find(b'{"penstock"')
+                note = header.find(b'{"weirpool"')
                 end = header.index(b"\0", note)
                 before, behind = bytearray(header[:note]), bytearray(header[end:])
                 mutated(chance, chance.choice((before, before, behind)))
@@ -131,7 +131,7 @@ NOTES = {
     "gap": ["", "x" * 10_000, 7],
     "previous": [-1, 1 << 63, "x"],
     "body": ["", "zz", "00" * 17],
-    "penstock": [1, 3, "2"],
+    "weirpool": [1, 3, "2"],
 }
 
 
@@ -142,13 +142,13 @@ def test_notes_that_lie(tmp_path: Path, key: str, value: object) -> None:
     rows = tabulate(items(0, 5), "numbers", 0, 0)
     plain = Note.blank(prev=genesis(uuid(folder)), position=0, rows=5, time=0, state=None)
     fields = {
-        field: getattr(plain, field) for field in ("penstock", "header", "body", "prev", "position", "rows", "time")
+        field: getattr(plain, field) for field in ("weirpool", "header", "body", "prev", "position", "rows", "time")
     }
     body = encode(rows, plain).body
     fields |= {"body": xxhash.xxh3_128_hexdigest(body)} | {key: value}
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, SCHEMA) as stream:
-        stream.write_batch(rows, custom_metadata={"penstock": json.dumps(fields, separators=(",", ":"))})
+        stream.write_batch(rows, custom_metadata={"weirpool": json.dumps(fields, separators=(",", ":"))})
     message = sink.getvalue().to_pybytes()[len(SCHEMA.serialize()) : -8]
     header_bytes = 8 + struct.unpack_from("<I", message, 4)[0]
     header = bytearray(message[8:header_bytes])
@@ -173,7 +173,7 @@ def test_a_batch_that_is_compressed(tmp_path: Path, codec: str) -> None:
     options = pa.ipc.IpcWriteOptions(compression=codec)
     with pa.ipc.new_stream(sink, SCHEMA, options=options) as stream:
         text = note_text(note)
-        stream.write_batch(tabulate(bomb, "numbers", 0, 0), custom_metadata={"penstock": text})
+        stream.write_batch(tabulate(bomb, "numbers", 0, 0), custom_metadata={"weirpool": text})
     message = sink.getvalue().to_pybytes()[len(SCHEMA.serialize()) : -8]
     header_bytes = 8 + struct.unpack_from("<I", message, 4)[0]
     body = message[header_bytes:]
@@ -194,8 +194,8 @@ def note_text(note: Note) -> bytes:
 
 
 SMALL_FILES = {
-    IDENTITY: [b"", b"{}", b"[" * 100_000, b"null", b'{"penstock":2}', b'{"penstock":3}', b'{"penstock":1e999}',
-               b'{"penstock":2,"uuid":"x","created":"2026-01-01T00:00:00Z"}', b"\xff" * 100, bytes(100)],
+    IDENTITY: [b"", b"{}", b"[" * 100_000, b"null", b'{"weirpool":2}', b'{"weirpool":3}', b'{"weirpool":1e999}',
+               b'{"weirpool":2,"uuid":"x","created":"2026-01-01T00:00:00Z"}', b"\xff" * 100, bytes(100)],
     DURABLE: [b"", b"x" * 166, b"9" * 166, bytes(5_000), b"\xff" * 10_000],
     GAPS: [b"", b"x" * 64 + b"\n", b"\xff" * 200, bytes(100), hashlib.sha256(b"[").hexdigest().encode() + b"\n["],
     f"{COMMITTED}/reader": [b"", b"x", b"9" * 10_000, b"-1", b"\xff\xfe", b"1e9", "²".encode(), b"[" * 100_000, b"{}"],
@@ -269,7 +269,7 @@ def test_segment_of_batch_starts_is_read_in_linear_time(tmp_path: Path) -> None:
     segment(folder).write_bytes(content)
     (folder / DURABLE).write_bytes(Mark(0, len(content), 5, "ab" * 32).encode(1))
     script = (
-        "import resource, sys; from penstock.journal import Journal; "
+        "import resource, sys; from weirpool.journal import Journal; "
         "base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
         f"assert not Journal({str(tmp_path)!r}).verify()['s'].sound; "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base)"

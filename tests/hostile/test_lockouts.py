@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Admitted, Connection, PenstockError, Reconnect, Service, Settings, Setup, SetupRejected
-from penstock.aio import limits
-from penstock.aio import server as servers
-from penstock.rsocket.dialect import RSOCKET_1_0
-from penstock.urls import fitting
-from penstock.wire.rsocket.frames import ResumeFrame
+import weirpool
 from tests.aio.taps import Notes
 from tests.hostile.cutting import Relay
 from tests.hostile.test_crowds import CLIENT, PATIENT, echo, service
 from tests.waiting import until
+from weirpool import Admitted, Connection, Reconnect, Service, Settings, Setup, SetupRejected, WeirpoolError
+from weirpool.aio import limits
+from weirpool.aio import server as servers
+from weirpool.rsocket.dialect import RSOCKET_1_0
+from weirpool.urls import fitting
+from weirpool.wire.rsocket.frames import ResumeFrame
 
 LOOPBACK = ("127.0.0.0/8",)
 JUNK = b"GET /health HTTP/1.1\r\n\r\n"
@@ -29,18 +29,18 @@ HTTP = ("rsocket+ws://127.0.0.1:0/x", "river+ws://127.0.0.1:0/x", "rsocket+h2c:/
 ALONE = Settings(**PATIENT)
 
 
-def port_of(server: penstock.Server) -> int:
+def port_of(server: weirpool.Server) -> int:
     return int(server.urls[0].rpartition(":")[2].partition("/")[0])
 
 
 @asynccontextmanager
-async def through_proxy(server: penstock.Server, client: str) -> AsyncIterator[str]:
+async def through_proxy(server: weirpool.Server, client: str) -> AsyncIterator[str]:
     """Yield the URL of a proxy that names `client` in a PROXY header."""
     async with Relay(server.urls[0], f"PROXY TCP4 {client} 192.0.2.200 1 2\r\n".encode()) as relay:
         yield relay.url
 
 
-async def send_junk(server: penstock.Server, head: bytes = b"") -> None:
+async def send_junk(server: weirpool.Server, head: bytes = b"") -> None:
     """Open a link that begins with junk, and wait until it is closed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
     writer.write(head + JUNK)
@@ -56,13 +56,13 @@ async def test_junk_behind_a_proxy_concerns_no_other_client(url: str) -> None:
     # THREATS 95
     settings = Settings(trusted_proxies=LOOPBACK, proxy_protocol=True, max_refusals_per_address=5, **PATIENT)
     notes = Notes()
-    async with penstock.serve(service(), url, settings=fitting(settings, url, serving=True), taps=[notes]) as server:
+    async with weirpool.serve(service(), url, settings=fitting(settings, url, serving=True), taps=[notes]) as server:
         for _ in range(12):
             await send_junk(server, b"PROXY TCP4 192.0.2.66 192.0.2.200 1 2\r\n")
         await until(lambda: len(notes.of("refused")) == 12)
         assert {address for _, address, _ in notes.of("refused")} == {"192.0.2.66"}
         async with through_proxy(server, "192.0.2.1") as other:
-            async with penstock.connect(other, settings=fitting(ALONE, other), reconnect=False) as peer:
+            async with weirpool.connect(other, settings=fitting(ALONE, other), reconnect=False) as peer:
                 assert await echo(peer) == b'"x"'
         assert [connection.address for connection in notes.connections] == ["192.0.2.1"]
 
@@ -71,10 +71,10 @@ async def test_junk_behind_a_proxy_concerns_no_other_client(url: str) -> None:
 async def test_junk_concerns_no_other_link_of_its_address(url: str, caplog: pytest.LogCaptureFixture) -> None:
     # THREATS 95: a port scan or a health probe from behind the same NAT.
     settings = Settings(max_refusals_per_address=5, **PATIENT)
-    async with penstock.serve(service(), url, settings=fitting(settings, url, serving=True)) as server:
+    async with weirpool.serve(service(), url, settings=fitting(settings, url, serving=True)) as server:
         for _ in range(12):
             await send_junk(server)
-        async with penstock.connect(server.urls[0], settings=fitting(ALONE, server.urls[0]), reconnect=False) as peer:
+        async with weirpool.connect(server.urls[0], settings=fitting(ALONE, server.urls[0]), reconnect=False) as peer:
             assert await echo(peer) == b'"x"'
     assert sum("127.0.0.1 refused" in message for message in caplog.messages) == 5
 
@@ -85,26 +85,26 @@ async def test_idle_links_behind_a_proxy_concern_no_other_client(url: str) -> No
     settings = Settings(trusted_proxies=LOOPBACK, max_connections_per_address=2, first_frame_timeout=60.0, **PATIENT)
     service_ = service()
     async with (
-        penstock.serve(service_, url, settings=fitting(settings, url, serving=True)) as server,
+        weirpool.serve(service_, url, settings=fitting(settings, url, serving=True)) as server,
         AsyncExitStack() as stack,
     ):
         hostile = Settings(headers=(("X-Forwarded-For", "192.0.2.1, 192.0.2.66"),), **PATIENT)
         for _ in range(2):
             peer = await stack.enter_async_context(
-                penstock.connect(server.urls[0], settings=fitting(hostile, server.urls[0]), reconnect=False)
+                weirpool.connect(server.urls[0], settings=fitting(hostile, server.urls[0]), reconnect=False)
             )
             assert await echo(peer) == b'"x"'
-        with pytest.raises(PenstockError, match=r"max_connections_per_address \(2\)"):
-            async with penstock.connect(
+        with pytest.raises(WeirpoolError, match=r"max_connections_per_address \(2\)"):
+            async with weirpool.connect(
                 server.urls[0], settings=fitting(hostile, server.urls[0]), reconnect=False
             ) as peer:
                 await echo(peer)
         honest = Settings(headers=(("X-Forwarded-For", "192.0.2.1"),), **PATIENT)
-        async with penstock.connect(server.urls[0], settings=fitting(honest, server.urls[0]), reconnect=False) as peer:
+        async with weirpool.connect(server.urls[0], settings=fitting(honest, server.urls[0]), reconnect=False) as peer:
             assert await echo(peer) == b'"x"'
 
 
-async def guess(server: penstock.Server) -> bytes:
+async def guess(server: weirpool.Server) -> bytes:
     """Try to resume a session with a guessed token; return the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
     writer.write(RSOCKET_1_0.codec().frame(ResumeFrame(b"guessed")))
@@ -120,18 +120,18 @@ async def test_guesses_lock_out_resumption_for_a_while(monkeypatch: pytest.Monke
     # THREATS 28, 95
     settings = Settings(max_refusals_per_address=3, **PATIENT)
     notes = Notes()
-    async with penstock.serve(
+    async with weirpool.serve(
         service(), TCP[0], settings=fitting(settings, TCP[0], serving=True), taps=[notes]
     ) as server:
         async with Relay(server.urls[0]) as relay:
             patience = Reconnect(first_delay=0.01, longest_delay=0.05)
-            async with penstock.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=patience) as resuming:
+            async with weirpool.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=patience) as resuming:
                 assert await echo(resuming) == b'"x"'
                 sessions = set(server._drivers)
                 answers = [await guess(server) for _ in range(5)]
                 assert [bool(answer) for answer in answers] == [True] * 3 + [False] * 2
                 # A new client of the address is served.
-                async with penstock.connect(
+                async with weirpool.connect(
                     server.urls[0], settings=fitting(CLIENT, server.urls[0]), reconnect=False
                 ) as other:
                     assert await echo(other) == b'"x"'
@@ -148,7 +148,7 @@ async def test_guesses_lock_out_resumption_for_a_while(monkeypatch: pytest.Monke
 # The reason.
 
 
-async def open_idle(stack: AsyncExitStack, server: penstock.Server, count: int) -> None:
+async def open_idle(stack: AsyncExitStack, server: weirpool.Server, count: int) -> None:
     """Open links that send nothing."""
     for _ in range(count):
         url = server.urls[0]
@@ -169,11 +169,11 @@ async def test_refused_link_receives_the_limit(url: str, tmp_path: Path) -> None
     settings = Settings(max_connections=2, first_frame_timeout=60.0, **PATIENT)
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(
-            penstock.serve(service(), url, settings=fitting(settings, url, serving=True))
+            weirpool.serve(service(), url, settings=fitting(settings, url, serving=True))
         )
         await open_idle(stack, server, 2)
-        with pytest.raises(PenstockError) as refused:
-            async with penstock.connect(
+        with pytest.raises(WeirpoolError) as refused:
+            async with weirpool.connect(
                 server.urls[0], settings=fitting(ALONE, server.urls[0]), reconnect=False
             ) as peer:
                 await echo(peer)
@@ -192,10 +192,10 @@ async def test_refused_link_does_not_end_the_session_that_it_resumes(
     settings = Settings(max_connections=2, first_frame_timeout=60.0, **PATIENT)
     patience = Reconnect(first_delay=0.01, longest_delay=0.05)
     async with (
-        penstock.serve(service(), url, settings=fitting(settings, url, serving=True)) as server,
+        weirpool.serve(service(), url, settings=fitting(settings, url, serving=True)) as server,
         Relay(server.urls[0]) as relay,
     ):
-        async with penstock.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=patience) as peer:
+        async with weirpool.connect(relay.url, settings=fitting(CLIENT, relay.url), reconnect=patience) as peer:
             assert await echo(peer) == b'"x"'
             sessions = set(server._drivers)
             async with AsyncExitStack() as stack:
@@ -212,7 +212,7 @@ async def test_explained_refusals_have_a_limit(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(servers, "MAX_REFUSED_LINKS", 1)
     settings = Settings(max_connections=1, first_frame_timeout=60.0, **PATIENT)
     async with (
-        penstock.serve(service(), TCP[0], settings=fitting(settings, TCP[0], serving=True)) as server,
+        weirpool.serve(service(), TCP[0], settings=fitting(settings, TCP[0], serving=True)) as server,
         AsyncExitStack() as stack,
     ):
         await open_idle(stack, server, 2)
@@ -242,24 +242,24 @@ async def test_limits_count_principals_instead_of_addresses(url: str, acceptor: 
     made = Service()
 
     @made.call("who")
-    def who(request: penstock.Payload) -> str:
-        seen.append(penstock.current_connection())
-        return penstock.current_connection().counted_as
+    def who(request: weirpool.Payload) -> str:
+        seen.append(weirpool.current_connection())
+        return weirpool.current_connection().counted_as
 
     async with (
-        penstock.serve(made, url, settings=fitting(settings, url, serving=True), acceptor=acceptor) as server,
+        weirpool.serve(made, url, settings=fitting(settings, url, serving=True), acceptor=acceptor) as server,
         AsyncExitStack() as stack,
     ):
 
-        async def connected(name: str) -> penstock.Peer:
+        async def connected(name: str) -> weirpool.Peer:
             return await stack.enter_async_context(
-                penstock.connect(server.urls[0], setup=name, settings=fitting(ALONE, server.urls[0]), reconnect=False)
+                weirpool.connect(server.urls[0], setup=name, settings=fitting(ALONE, server.urls[0]), reconnect=False)
             )
 
         first = await connected("ann")
         assert bytes((await first.call("who")).data) == b"principal ann"
         assert bytes((await (await connected("bob")).call("who")).data) == b"principal bob"
-        with pytest.raises(PenstockError, match=r"max_connections_per_address \(1\) are open, for principal ann"):
+        with pytest.raises(WeirpoolError, match=r"max_connections_per_address \(1\) are open, for principal ann"):
             await (await connected("ann")).call("who")
         await first.close()
         await until(lambda: server.connections == 1)
@@ -272,16 +272,16 @@ async def test_limits_count_principals_instead_of_addresses(url: str, acceptor: 
 async def test_session_that_resumes_keeps_its_principal() -> None:
     # THREATS 95
     settings = Settings(max_connections_per_address=1, **PATIENT)
-    async with penstock.serve(
+    async with weirpool.serve(
         service(), TCP[0], settings=fitting(settings, TCP[0], serving=True), acceptor=named
     ) as server:
         async with Relay(server.urls[0]) as relay:
-            async with penstock.connect(relay.url, setup="ann", settings=fitting(CLIENT, relay.url)) as first:
+            async with weirpool.connect(relay.url, setup="ann", settings=fitting(CLIENT, relay.url)) as first:
                 await echo(first)
                 relay.cut()
                 await echo(first)
                 # Neither counts for the address.
-                async with penstock.connect(
+                async with weirpool.connect(
                     server.urls[0], setup="bob", settings=fitting(ALONE, server.urls[0])
                 ) as second:
                     assert await echo(second) == b'"x"'
@@ -294,7 +294,7 @@ async def test_refused_links_do_not_fill_the_log(caplog: pytest.LogCaptureFixtur
     settings = Settings(max_connections=1, max_refusals_per_address=3, first_frame_timeout=60.0, **PATIENT)
     notes = Notes()
     async with (
-        penstock.serve(service(), TCP[0], settings=fitting(settings, TCP[0], serving=True), taps=[notes]) as server,
+        weirpool.serve(service(), TCP[0], settings=fitting(settings, TCP[0], serving=True), taps=[notes]) as server,
         AsyncExitStack() as stack,
     ):
         await open_idle(stack, server, 1)

@@ -21,7 +21,7 @@ BESIDES = 40 * MIB
 @pytest.mark.parametrize("limit", ["max_reassembly_bytes", "max_process_reassembly_bytes"])
 def test_endless_fragments_stay_within_the_limit(build: Build, limit: str) -> None:
     # THREATS 101
-    environment = {**os.environ, "PENSTOCK_PURE": "1" if build.name == "plain" else ""}
+    environment = {**os.environ, "WEIRPOOL_PURE": "1" if build.name == "plain" else ""}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), environment.get("PYTHONPATH", "")])
     script = [sys.executable, "-m", "tests.hostile.flooded_by_parts", limit, str(64 * MIB)]
     done = subprocess.run(script, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=True)

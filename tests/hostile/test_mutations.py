@@ -46,12 +46,12 @@ class Subject:
     def __init__(self, build: Build, dialect: str, side: str, rng: Random) -> None:
         self.build = build
         self.rng = rng
-        self.errors = build.module("penstock.errors")
-        self.payload = build.module("penstock.payload").Payload
-        limits = build.module("penstock.settings").Settings(
+        self.errors = build.module("weirpool.errors")
+        self.payload = build.module("weirpool.payload").Payload
+        limits = build.module("weirpool.settings").Settings(
             fragment_bytes=64, lease=side == "server" or bool(rng.randrange(2)), max_reassembly_bytes=100_000
         )
-        dialects = build.module("penstock.protocols")
+        dialects = build.module("weirpool.protocols")
         self.acceptor = dialects.detectors("rsocket", limits)() if side == "server" else None
         self.session: Any = None
         self.now = 100.0

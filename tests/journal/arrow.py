@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 import xxhash
 
-from penstock.journal.format import SCHEMA, Note
+from weirpool.journal.format import SCHEMA, Note
 
 NO_CHECKSUM = b"0" * 16
 
@@ -54,6 +54,6 @@ def split(message: bytes) -> tuple[bytes, bytes]:
 def _message(rows: pa.RecordBatch, note: Note) -> bytes:
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, SCHEMA) as stream:
-        stream.write_batch(rows, custom_metadata={"penstock": msgspec.json.encode(note)})
+        stream.write_batch(rows, custom_metadata={"weirpool": msgspec.json.encode(note)})
         end = sink.tell()
     return sink.getvalue()[len(SCHEMA.serialize()) : end]

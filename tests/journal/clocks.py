@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from penstock.journal import JournalWriter, LogReader, since
 from tests.journal.logs import SOURCE, append
+from weirpool.journal import JournalWriter, LogReader, since
 
 __all__ = ["NOON", "STEPS", "Step", "times", "write_at", "wrong_starts"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock.aio import client
-from penstock.aio.reconnect import Backoff
-from penstock.journal import JournalWriter, collect, progress, rhythm
-from penstock.journal.feedlog import FeedLog, State
+import weirpool
 from tests.journal.publishing import Reporter
+from weirpool.aio import client
+from weirpool.aio.reconnect import Backoff
+from weirpool.journal import JournalWriter, collect, progress, rhythm
+from weirpool.journal.feedlog import FeedLog, State
 
 
 @pytest.fixture
@@ -31,11 +31,11 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What collectors do, in order."""
     log: list[str] = []
-    append, keep, grant = JournalWriter.append, FeedLog.keep, penstock.Stream.grant
+    append, keep, grant = JournalWriter.append, FeedLog.keep, weirpool.Stream.grant
 
     @asynccontextmanager
     async def connect(*arguments: Any, **options: Any) -> AsyncIterator[Reporter]:
-        async with penstock.connect(*arguments, **options) as peer:
+        async with weirpool.connect(*arguments, **options) as peer:
             yield Reporter(peer, log)
 
     def appending(writer: JournalWriter, *arguments: Any) -> int:
@@ -49,7 +49,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         keep(feed, state)
         log.append("durable")
 
-    def granting(stream: penstock.Stream, count: int) -> None:
+    def granting(stream: weirpool.Stream, count: int) -> None:
         log.append("ask")
         grant(stream, count)
 
@@ -57,5 +57,5 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(JournalWriter, "append", appending)
     # Before there is a log, this is what makes a state durable.
     monkeypatch.setattr(FeedLog, "keep", keeping)
-    monkeypatch.setattr(penstock.Stream, "grant", granting)
+    monkeypatch.setattr(weirpool.Stream, "grant", granting)
     return log

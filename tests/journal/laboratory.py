@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.errors import JournalError
-from penstock.journal import ITEMS, Journal, JournalReader, JournalWriter
-from penstock.journal.damage import headers
-from penstock.journal.format import NO_ITEMS
-from penstock.journal.layout import DURABLE, IDENTITY, log_folder, segment_name
-from penstock.journal.retention import trim
 from tests.journal.logs import SOURCE
+from weirpool.errors import JournalError
+from weirpool.journal import ITEMS, Journal, JournalReader, JournalWriter
+from weirpool.journal.damage import headers
+from weirpool.journal.format import NO_ITEMS
+from weirpool.journal.layout import DURABLE, IDENTITY, log_folder, segment_name
+from weirpool.journal.retention import trim
 
 __all__ = ["DAMAGES", "Sample", "experiment", "made"]
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.journal import ITEMS, JournalReader, JournalWriter
-from penstock.journal.format import Entry, preamble_bytes, scan
-from penstock.journal.layout import DURABLE, log_folder, segment_name
-from penstock.journal.mark import Mark
-from penstock.journal.storage import LogFolder
+from weirpool.journal import ITEMS, JournalReader, JournalWriter
+from weirpool.journal.format import Entry, preamble_bytes, scan
+from weirpool.journal.layout import DURABLE, log_folder, segment_name
+from weirpool.journal.mark import Mark
+from weirpool.journal.storage import LogFolder
 
 SOURCE = "s"
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Service, Settings
-from penstock.journal import Journal, JournalWriter
-from penstock.journal.collect import Collector
-from penstock.journal.encoder import rows_in
-from penstock.journal.layout import IDENTITY, log_folder
-from penstock.settings import DEFAULT_SETTINGS
+import weirpool
+from weirpool import Service, Settings
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal.collect import Collector
+from weirpool.journal.encoder import rows_in
+from weirpool.journal.layout import IDENTITY, log_folder
+from weirpool.settings import DEFAULT_SETTINGS
 
 URL = "rsocket+memory://publisher"
 ROUTE = "numbers"
@@ -47,7 +47,7 @@ class Publisher:
         for route in (ROUTE, RIVER_ROUTE):
             self.service.stream(route)(self.numbers)
 
-    async def numbers(self, request: penstock.Payload) -> AsyncIterator[bytes]:
+    async def numbers(self, request: weirpool.Payload) -> AsyncIterator[bytes]:
         self.began += 1
         for step in self.steps:
             if isinstance(step, Exception):
@@ -58,8 +58,8 @@ class Publisher:
                 self.made += 1
                 yield step
 
-    def serve(self, settings: Settings = DEFAULT_SETTINGS, url: str = URL) -> penstock.Server:
-        return penstock.serve(self.service, url, settings=replace(settings, close_grace=0))
+    def serve(self, settings: Settings = DEFAULT_SETTINGS, url: str = URL) -> weirpool.Server:
+        return weirpool.serve(self.service, url, settings=replace(settings, close_grace=0))
 
 
 def numbered(start: int, end: int, width: int = 0) -> list[bytes]:
@@ -90,7 +90,7 @@ def gaps(journal: Path) -> list[tuple[int, str]]:
     return [(gap.position, gap.reason) for gap in Journal(journal).reader(ROUTE).gaps()]
 
 
-def cut(server: penstock.Server) -> None:
+def cut(server: weirpool.Server) -> None:
     """Break every link of a server."""
     for driver in server._drivers.values():
         driver.link.abort()
@@ -99,14 +99,14 @@ def cut(server: penstock.Server) -> None:
 class Reporter:
     """A peer that notes when the collector covers what has come, and when it tells the publisher so."""
 
-    def __init__(self, peer: penstock.Peer, log: list[str]) -> None:
+    def __init__(self, peer: weirpool.Peer, log: list[str]) -> None:
         self.peer = peer
         self._log = log
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.peer, name)
 
-    def checkpoint(self, stream: penstock.Stream, count: int) -> bytes | None:
+    def checkpoint(self, stream: weirpool.Stream, count: int) -> bytes | None:
         self._log.append("cover")
         return self.peer.checkpoint(stream, count)
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import DiskFull, JournalError, JournalMismatch, LocalError
-from penstock.journal import Journal, asks, retention
-from penstock.journal.asks import Ask, asked
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.journal.layout import ASKS, COMMITTED
-from penstock.journal.retention import Committed
 from tests.journal.logs import SOURCE, write
+from weirpool.errors import DiskFull, JournalError, JournalMismatch, LocalError
+from weirpool.journal import Journal, asks, retention
+from weirpool.journal.asks import Ask, asked
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.journal.layout import ASKS, COMMITTED
+from weirpool.journal.retention import Committed
 
 SECONDS = 10
 

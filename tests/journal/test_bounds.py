@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DataLost, LocalError
-from penstock.journal import JournalReader, JournalWriter
-from penstock.journal.bounds import check_range, lost_rows
-from penstock.journal.retention import trim
+from weirpool import DataLost, LocalError
+from weirpool.journal import JournalReader, JournalWriter
+from weirpool.journal.bounds import check_range, lost_rows
+from weirpool.journal.retention import trim
 
 from .logs import SOURCE, append, write
 

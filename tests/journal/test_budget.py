@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.journal.budget import Budget
-from penstock.journal.layout import Extent
-from penstock.journal.retention import commit
-from penstock.journal.sealed import SealedState, write_sealed
 from tests.journal.logs import uuid, write
+from weirpool.journal.budget import Budget
+from weirpool.journal.layout import Extent
+from weirpool.journal.retention import commit
+from weirpool.journal.sealed import SealedState, write_sealed
 
 
 def test_rows_count_until_a_reader_commits_them(tmp_path: Path) -> None:

@@ -8,13 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import penstock
-from penstock.checkpoints import join
-from penstock.errors import JournalCorrupt, JournalLocked
-from penstock.journal import Journal, JournalWriter, progress
-from penstock.journal.collect import Collector, State
-from penstock.journal.feedlog import MAX_PRIVATE_BYTES
-from penstock.journal.writer import MAX_STATE_BYTES
+import weirpool
 from tests.journal.publishing import (
     NO_RESUME,
     ROUTE,
@@ -30,6 +24,12 @@ from tests.journal.publishing import (
     rows,
 )
 from tests.waiting import turns, until
+from weirpool.checkpoints import join
+from weirpool.errors import JournalCorrupt, JournalLocked
+from weirpool.journal import Journal, JournalWriter, progress
+from weirpool.journal.collect import Collector, State
+from weirpool.journal.feedlog import MAX_PRIVATE_BYTES
+from weirpool.journal.writer import MAX_STATE_BYTES
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -76,7 +76,7 @@ async def test_a_checkpoint_with_half_an_item_in_it_is_not_kept(
 ) -> None:
     swollen = [join(bytes(MAX_STATE_BYTES), b""), join(b"", bytes(MAX_PRIVATE_BYTES + 1))]
 
-    def checkpoint(reporter: Reporter, stream: penstock.Stream, count: int) -> bytes | None:
+    def checkpoint(reporter: Reporter, stream: weirpool.Stream, count: int) -> bytes | None:
         log.append("cover")
         return swollen.pop() if swollen and log.count("report") else reporter.peer.checkpoint(stream, count)
 
@@ -157,15 +157,15 @@ async def test_collector_stops_requesting_when_budget_is_used_up(
 async def test_collector_requests_no_more_than_its_credit(tmp_path: Path, credit: int) -> None:
     ahead: list[int] = []
     collector = Collector(URL, ROUTE, tmp_path, credit=credit)
-    service = penstock.Service()
+    service = weirpool.Service()
 
     @service.stream(ROUTE)
-    async def numbers(request: penstock.Payload) -> AsyncIterator[bytes]:
+    async def numbers(request: weirpool.Payload) -> AsyncIterator[bytes]:
         for number in range(40):
             ahead.append(number - collector.progress.position)
             yield b"%d" % number
 
-    async with penstock.serve(service, URL):
+    async with weirpool.serve(service, URL):
         await collector.run()
     assert rows(tmp_path) == numbered(0, 40)
     # One item is made ahead of credit.
@@ -173,7 +173,7 @@ async def test_collector_requests_no_more_than_its_credit(tmp_path: Path, credit
 
 
 async def test_a_credit_of_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(penstock.LocalError, match="at least 1"):
+    with pytest.raises(weirpool.LocalError, match="at least 1"):
         Collector(URL, ROUTE, tmp_path, credit=0)
 
 

@@ -7,14 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from penstock import ApplicationError, ConnectError, Payload, Settings
-from penstock.aio.dialer import Dialer
-from penstock.aio.driver import Driver
-from penstock.errors import SetupRejected
-from penstock.events import ItemReceived
-from penstock.journal import Journal, collect, progress
-from penstock.journal.collect import Collector
-from penstock.settings import DEFAULT_SETTINGS
 from tests.journal.publishing import (
     NO_RESUME,
     RIVER,
@@ -30,6 +22,14 @@ from tests.journal.publishing import (
     rows,
 )
 from tests.waiting import turns, until
+from weirpool import ApplicationError, ConnectError, Payload, Settings
+from weirpool.aio.dialer import Dialer
+from weirpool.aio.driver import Driver
+from weirpool.errors import SetupRejected
+from weirpool.events import ItemReceived
+from weirpool.journal import Journal, collect, progress
+from weirpool.journal.collect import Collector
+from weirpool.settings import DEFAULT_SETTINGS
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 

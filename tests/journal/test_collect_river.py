@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Settings
-from penstock.errors import SetupRejected
-from penstock.journal import collect, progress
-from penstock.journal.collect import Collector
-from penstock.settings import DEFAULT_SETTINGS
+import weirpool
 from tests.journal.publishing import (
     RIVER,
     RIVER_ROUTE,
@@ -26,6 +21,11 @@ from tests.journal.publishing import (
     rows,
 )
 from tests.waiting import until
+from weirpool import Settings
+from weirpool.errors import SetupRejected
+from weirpool.journal import collect, progress
+from weirpool.journal.collect import Collector
+from weirpool.settings import DEFAULT_SETTINGS
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -132,10 +132,10 @@ async def test_unrequested_river_items_are_kept_when_space_returns(
 
 
 async def test_river_server_refusal_is_raised(tmp_path: Path) -> None:
-    def check(setup: penstock.Setup) -> None:
+    def check(setup: weirpool.Setup) -> None:
         raise SetupRejected("not you", "REJECTED_BY_CUSTOM_HANDLER")
 
-    async with penstock.serve(Publisher().service, RIVER, acceptor=check):
+    async with weirpool.serve(Publisher().service, RIVER, acceptor=check):
         with pytest.raises(SetupRejected, match="not you"):
             await river(tmp_path).run()
     assert gaps(tmp_path) == []

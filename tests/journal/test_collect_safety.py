@@ -12,15 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-import penstock
-from penstock import ApplicationError, ConnectError, Settings
-from penstock.errors import JournalMismatch, LimitExceeded, SetupRejected
-from penstock.journal import Journal, JournalWriter, Request, collect, progress
-from penstock.journal import secret as secrets
-from penstock.journal.collect import Collector
-from penstock.journal.feedlog import NO_TOKEN, NOT_RESUMED, FeedLog, State
-from penstock.journal.format import NO_ITEMS
-from penstock.journal.layout import IDENTITY, SECRET, log_folder
+import weirpool
 from tests.journal.publishing import (
     NO_RESUME,
     RIVER,
@@ -37,6 +29,14 @@ from tests.journal.publishing import (
     rows,
 )
 from tests.waiting import turns, until
+from weirpool import ApplicationError, ConnectError, Settings
+from weirpool.errors import JournalMismatch, LimitExceeded, SetupRejected
+from weirpool.journal import Journal, JournalWriter, Request, collect, progress
+from weirpool.journal import secret as secrets
+from weirpool.journal.collect import Collector
+from weirpool.journal.feedlog import NO_TOKEN, NOT_RESUMED, FeedLog, State
+from weirpool.journal.format import NO_ITEMS
+from weirpool.journal.layout import IDENTITY, SECRET, log_folder
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -56,7 +56,7 @@ def collector(journal: Path, url: str = URL, route: str = ROUTE, **options: Any)
 
 
 @asynccontextmanager
-async def publishing(publisher: Publisher, url: str, **options: Any) -> AsyncIterator[penstock.Server]:
+async def publishing(publisher: Publisher, url: str, **options: Any) -> AsyncIterator[weirpool.Server]:
     async with publisher.serve(url=url, **options) as server:
         yield server
 
@@ -202,10 +202,10 @@ async def test_nobody_there_makes_no_log(tmp_path: Path, url: str, route: str) -
 
 @pytest.mark.parametrize(("url", "route"), RESUMING)
 async def test_a_refused_set_up_makes_no_log(tmp_path: Path, url: str, route: str) -> None:
-    def check(setup: penstock.Setup) -> None:
+    def check(setup: weirpool.Setup) -> None:
         raise SetupRejected("not you", "REJECTED_BY_CUSTOM_HANDLER" if url == RIVER else None)
 
-    async with penstock.serve(Publisher().service, url, acceptor=check):
+    async with weirpool.serve(Publisher().service, url, acceptor=check):
         with pytest.raises(SetupRejected, match="not you"):
             await collector(tmp_path, url, route).run()
     assert os.listdir(tmp_path) == []
@@ -334,7 +334,7 @@ async def test_a_route_that_is_gone_adds_no_gap_at_each_try(tmp_path: Path) -> N
 
 
 async def test_a_publisher_that_gives_up_before_the_first_item_is_asked_again(tmp_path: Path) -> None:
-    publisher = Publisher(penstock.errors.Canceled(0x203, "restarting"))
+    publisher = Publisher(weirpool.errors.Canceled(0x203, "restarting"))
     async with publisher.serve(), collecting(collector(tmp_path)) as task:
         await until(lambda: publisher.began >= 3)
         publisher.steps = numbered(7, 10)

@@ -15,24 +15,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock import Bearer, Metadata, Settings, Simple
-from penstock.cli.main import run
-from penstock.journal import Journal, Request, collect, progress
-from penstock.journal import secret as secrets
-from penstock.journal.collect import Collector
-from penstock.journal.feedlog import FeedLog, State
-from penstock.journal.layout import SECRET, log_folder
-from penstock.rsocket.dialect import DIALECTS
-from penstock.spark.driver import SourceDriver
-from penstock.spark.offsets import Offset
-from penstock.spark.options import SourceOptions
-from penstock.urls import fitting
-from penstock.wire.framing import Deframer, deframer, framed
-from penstock.wire.rsocket.frames import FrameType
 from tests.hostile.cutting import Relay
 from tests.journal.publishing import RIVER_ROUTE, ROUTE, Publisher, collecting, gaps, numbered, rows
 from tests.traces import holders, traces
 from tests.waiting import until
+from weirpool import Bearer, Metadata, Settings, Simple
+from weirpool.cli.main import run
+from weirpool.journal import Journal, Request, collect, progress
+from weirpool.journal import secret as secrets
+from weirpool.journal.collect import Collector
+from weirpool.journal.feedlog import FeedLog, State
+from weirpool.journal.layout import SECRET, log_folder
+from weirpool.rsocket.dialect import DIALECTS
+from weirpool.spark.driver import SourceDriver
+from weirpool.spark.offsets import Offset
+from weirpool.spark.options import SourceOptions
+from weirpool.urls import fitting
+from weirpool.wire.framing import Deframer, deframer, framed
+from weirpool.wire.rsocket.frames import FrameType
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -129,7 +129,7 @@ def unconfirming(feed: Feed) -> tuple[Deframer, Callable[[bytes], bytes]]:
 
 
 def listed(journal: Path, printed: pytest.CaptureFixture[str]) -> bytes:
-    """Return what `penstock journal` prints of a journal."""
+    """Return what `weirpool journal` prints of a journal."""
     for verb in ("ls", "verify"):
         with pytest.raises(SystemExit):
             run(["journal", verb, str(journal), "--json"])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from penstock.journal import Journal
-from penstock.journal.collect import Collector
-from penstock.journal.committer import Committer
-from penstock.journal.progress import Phase
-from penstock.journal.replay import REDO
 from tests.journal.publishing import ROUTE, URL, Publisher, numbered
 from tests.waiting import until
+from weirpool.journal import Journal
+from weirpool.journal.collect import Collector
+from weirpool.journal.committer import Committer
+from weirpool.journal.progress import Phase
+from weirpool.journal.replay import REDO
 
 SOURCES = ("a", "b", "c")
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalError
-from penstock.journal import Journal, Request
-from penstock.journal.committer import LARGE_BYTES, Committer, Items, commit
-from penstock.journal.durability import StagedAppend
-from penstock.journal.feedlog import FeedLog, Place, State
-from penstock.journal.progress import Progress, settled
-from penstock.journal.redo import Redo
-from penstock.journal.replay import REDO
 from tests.journal.logs import items, numbers
+from weirpool import JournalError
+from weirpool.journal import Journal, Request
+from weirpool.journal.committer import LARGE_BYTES, Committer, Items, commit
+from weirpool.journal.durability import StagedAppend
+from weirpool.journal.feedlog import FeedLog, Place, State
+from weirpool.journal.progress import Progress, settled
+from weirpool.journal.redo import Redo
+from weirpool.journal.replay import REDO
 
 SOURCES = ("a", "b", "c")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock import JournalMissing
-from penstock.journal import Journal, JournalWriter
-from penstock.journal.compare import Comparison, compare
-from penstock.journal.layout import log_folder
-from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, append, flip, segment, set_mark, write
+from weirpool import JournalMissing
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal.compare import Comparison, compare
+from weirpool.journal.layout import log_folder
+from weirpool.journal.storage import LogFolder
 
 
 @pytest.fixture

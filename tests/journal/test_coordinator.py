@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalMismatch
-from penstock.journal.coordinator import FolderCoordinator, coordinator_of
-from penstock.journal.gaps import Gap
-from penstock.journal.lock import Owner
+from weirpool.errors import JournalMismatch
+from weirpool.journal.coordinator import FolderCoordinator, coordinator_of
+from weirpool.journal.gaps import Gap
+from weirpool.journal.lock import Owner
 
 from .logs import SOURCE, write
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalLocked, JournalMismatch, JournalMissing
-from penstock.journal import Journal, JournalWriter
-from penstock.journal import copying as copying_module
-from penstock.journal.compare import compare
-from penstock.journal.copying import copy
-from penstock.journal.layout import COMMITTED, DURABLE, SECRET, log_folder
-from penstock.journal.retention import commit
-from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, all_numbers, append, segment, write
+from weirpool import JournalLocked, JournalMismatch, JournalMissing
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal import copying as copying_module
+from weirpool.journal.compare import compare
+from weirpool.journal.copying import copy
+from weirpool.journal.layout import COMMITTED, DURABLE, SECRET, log_folder
+from weirpool.journal.retention import commit
+from weirpool.journal.storage import LogFolder
 
 
 def grow(path: Path, *counts: int) -> None:

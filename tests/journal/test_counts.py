@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from penstock import LocalError
-from penstock.journal.counts import check_count, check_span, shown_number
+from weirpool import LocalError
+from weirpool.journal.counts import check_count, check_span, shown_number
 
 
 def test_whole_numbers_from_0_on_are_counts() -> None:

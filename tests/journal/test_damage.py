@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import JournalCorrupt
-from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.damage import Damage
-from penstock.journal.format import Entry
-from penstock.journal.layout import log_folder
 from tests.journal.laboratory import experiment
 from tests.journal.logs import SOURCE, all_positions, append, entries, items, numbers, segment, write
+from weirpool import JournalCorrupt
+from weirpool.journal import Journal, JournalReader, JournalWriter
+from weirpool.journal.damage import Damage
+from weirpool.journal.format import Entry
+from weirpool.journal.layout import log_folder
 
 COUNTS = (3, 1, 4, 2, 5, 3, 2, 4, 1, 3)
 SEGMENT_BYTES = 3_600

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DiskFull, JournalError, JournalUnavailable
-from penstock.journal import disk
-from penstock.journal.disk import (
+from tests.disk.lying import LyingDisk, PowerCut
+from weirpool import DiskFull, JournalError, JournalUnavailable
+from weirpool.journal import disk
+from weirpool.journal.disk import (
     disk_errors,
     make_folder,
     open_private,
@@ -20,7 +21,6 @@ from penstock.journal.disk import (
     sync_folder,
     write_at,
 )
-from tests.disk.lying import LyingDisk, PowerCut
 
 
 def test_a_full_disk_has_its_own_error() -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.journal.durability import Durability, Replica, StagedLog
-from penstock.journal.redo import Redo
-from penstock.journal.writer import JournalWriter
-from penstock.replica.logs import Logs
+from weirpool.journal.durability import Durability, Replica, StagedLog
+from weirpool.journal.redo import Redo
+from weirpool.journal.writer import JournalWriter
+from weirpool.replica.logs import Logs
 
 
 @pytest.mark.parametrize(("port", "part"), [(Durability, Redo), (Replica, Logs)])

@@ -12,14 +12,14 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import LocalError, Payload
-from penstock.journal import encoder
-from penstock.journal.encoder import FEW_ROWS, JOINED_BYTES, encode, rows_in
-from penstock.journal.format import ITEMS, NO_ITEMS, Note, genesis, preamble
-from penstock.journal.rows import check
-from penstock.wire.columns import ColumnBuilder, batch_of
 from tests.journal import arrow
 from tests.journal.logs import items
+from weirpool import LocalError, Payload
+from weirpool.journal import encoder
+from weirpool.journal.encoder import FEW_ROWS, JOINED_BYTES, encode, rows_in
+from weirpool.journal.format import ITEMS, NO_ITEMS, Note, genesis, preamble
+from weirpool.journal.rows import check
+from weirpool.wire.columns import ColumnBuilder, batch_of
 
 LOG = "5d9a9f0e-0d4e-4c57-9d0a-6d2c38b7f3a1"
 TIME = 1_700_000_000_000_001
@@ -60,8 +60,8 @@ def compare(
     assert [column.null_count for column in found.columns] == [column.null_count for column in rows.columns]
     theirs, ours = pa.ipc.read_message(expected.header + expected.body), pa.ipc.read_message(content)
     assert (ours.type, ours.metadata_version) == (theirs.type, theirs.metadata_version)
-    assert list(metadata) == [b"penstock"]
-    note = json.loads(metadata[b"penstock"])
+    assert list(metadata) == [b"weirpool"]
+    note = json.loads(metadata[b"weirpool"])
     assert bytes.fromhex(note["body"]) == xxhash.xxh3_128_digest(body)
     check(pa.py_buffer(content), len(header), batch.num_rows, TIME, bytes.fromhex(note["body"]))
 
@@ -128,7 +128,7 @@ def test_buffers_are_written_like_their_batch(count: int, equal: bool, metadata:
 
 def test_a_batch_without_rows() -> None:
     compare(NO_ITEMS, "")
-    compare(items(0, 0), "numbers", 5, state=b"state", gap='lost {"penstock":2,"header":"0000000000000000" ü')
+    compare(items(0, 0), "numbers", 5, state=b"state", gap='lost {"weirpool":2,"header":"0000000000000000" ü')
 
 
 def test_the_length_of_the_note_does_not_matter() -> None:

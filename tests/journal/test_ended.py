@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import ApplicationError, SessionError
-from penstock.journal.ended import session_errors
+from weirpool import ApplicationError, SessionError
+from weirpool.journal.ended import session_errors
 
 
 def test_the_error_of_the_session_is_raised() -> None:

@@ -9,17 +9,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock import JournalCorrupt, JournalLocked, JournalMismatch
-from penstock.checkpoints import join, split
-from penstock.journal import JournalReader, JournalWriter, Request
-from penstock.journal import secret as secrets
-from penstock.journal.feedlog import MAX_PRIVATE_BYTES, NO_TOKEN, NOT_RESUMED, FeedLog, Place, State, fits
-from penstock.journal.format import NO_ITEMS
-from penstock.journal.identity import load
-from penstock.journal.layout import IDENTITY, LOCK, SECRET, log_folder
-from penstock.journal.writer import MAX_STATE_BYTES
 from tests.journal.logs import SOURCE, items
 from tests.traces import holders
+from weirpool import JournalCorrupt, JournalLocked, JournalMismatch
+from weirpool.checkpoints import join, split
+from weirpool.journal import JournalReader, JournalWriter, Request
+from weirpool.journal import secret as secrets
+from weirpool.journal.feedlog import MAX_PRIVATE_BYTES, NO_TOKEN, NOT_RESUMED, FeedLog, Place, State, fits
+from weirpool.journal.format import NO_ITEMS
+from weirpool.journal.identity import load
+from weirpool.journal.layout import IDENTITY, LOCK, SECRET, log_folder
+from weirpool.journal.writer import MAX_STATE_BYTES
 
 REQUEST = Request("route", b"data")
 CHECKPOINT = join(b"public", b"private")

@@ -10,9 +10,11 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.journal import rows
-from penstock.journal.encoder import Encoded, encode
-from penstock.journal.format import (
+from tests.journal.arrow import split, tabulate
+from tests.journal.logs import items
+from weirpool.journal import rows
+from weirpool.journal.encoder import Encoded, encode
+from weirpool.journal.format import (
     SCHEMA,
     Entry,
     Malformed,
@@ -23,8 +25,6 @@ from penstock.journal.format import (
     preamble_bytes,
     scan,
 )
-from tests.journal.arrow import split, tabulate
-from tests.journal.logs import items
 
 LOG = "5d9a9f0e-0d4e-4c57-9d0a-6d2c38b7f3a1"
 PREAMBLE = preamble(LOG)
@@ -87,15 +87,15 @@ def test_any_arrow_reader_can_read_it() -> None:
     content = segment_of(batch_of(0, 3, state=b"\xff\0"))
     with pa.ipc.open_stream(io.BytesIO(content.to_pybytes())) as stream:
         batch, metadata = stream.read_next_batch_with_custom_metadata()
-    note = json.loads(metadata[b"penstock"])
+    note = json.loads(metadata[b"weirpool"])
     assert batch.num_rows == note["rows"] == 3
-    assert (note["penstock"], note["position"], note["time"], note["state"]) == (2, 0, 1_000_000, "/wA=")
+    assert (note["weirpool"], note["position"], note["time"], note["state"]) == (2, 0, 1_000_000, "/wA=")
 
 
 def test_checksums_are_those_the_document_tells() -> None:
     batch = batch_of(0, 3)
     header, body = split(b"".join(batch.chunks))
-    start = header.index(b'{"penstock":2,')
+    start = header.index(b'{"weirpool":2,')
     note = json.loads(header[start : header.index(b"\0", start)])
     blank = header[8:].replace(note["header"].encode(), b"0" * 16, 1)
     assert note["header"] == xxhash.xxh3_64_hexdigest(blank)
@@ -106,7 +106,7 @@ def test_checksums_are_those_the_document_tells() -> None:
 
 def test_state_and_gap_come_back() -> None:
     # The reason looks like a note; as JSON inside JSON it does not.
-    reason = 'lost {"penstock":2,"header":"0000000000000000" ü'
+    reason = 'lost {"weirpool":2,"header":"0000000000000000" ü'
     content = segment_of(batch_of(0, 0, state=b"\xff\0token", gap=reason))
     (entry,) = entries(content)
     assert (entry.note.state, entry.note.gap, entry.end) == (b"\xff\0token", reason, 0)
@@ -193,14 +193,14 @@ def test_a_segment_of_another_log_is_refused() -> None:
         preamble_bytes(pa.py_buffer(preamble(other)), LOG)
     with pytest.raises(Malformed, match="has format 1"):
         preamble_bytes(pa.py_buffer(SCHEMA.serialize().to_pybytes()), LOG)
-    for note in (b"junk", b"[" * 100_000, b'{"penstock":2}', b'{"penstock":2,"log":7}'):
-        schema = SCHEMA.with_metadata({b"penstock": note}).serialize().to_pybytes()
+    for note in (b"junk", b"[" * 100_000, b'{"weirpool":2}', b'{"weirpool":2,"log":7}'):
+        schema = SCHEMA.with_metadata({b"weirpool": note}).serialize().to_pybytes()
         with pytest.raises(Malformed):
             preamble_bytes(pa.py_buffer(schema), LOG)
 
 
 def test_the_schema_may_be_written_in_other_bytes() -> None:
-    schema = SCHEMA.with_metadata({b"z": b"", b"penstock": b'{"log": "%s", "penstock": 2}' % LOG.encode()})
+    schema = SCHEMA.with_metadata({b"z": b"", b"weirpool": b'{"log": "%s", "weirpool": 2}' % LOG.encode()})
     encoded = schema.serialize().to_pybytes()
     assert encoded != PREAMBLE
     assert preamble_bytes(pa.py_buffer(encoded), LOG) == len(encoded)
@@ -210,6 +210,6 @@ def test_another_format_is_refused() -> None:
     rows = tabulate(items(0, 1), "numbers", 0, 0)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, SCHEMA) as stream:
-        stream.write_batch(rows, custom_metadata={"penstock": '{"penstock":3}'})
+        stream.write_batch(rows, custom_metadata={"weirpool": '{"weirpool":3}'})
     with pytest.raises(Malformed, match="the log has format 2"):
         entries(sink.getvalue())

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt
-from penstock.journal import Gap, gaps
-from penstock.journal.gaps import LATE, add, decode, encode, load, merge
-from penstock.journal.layout import GAPS
-from penstock.journal.storage import LogFolder
+from weirpool import JournalCorrupt
+from weirpool.journal import Gap, gaps
+from weirpool.journal.gaps import LATE, add, decode, encode, load, merge
+from weirpool.journal.layout import GAPS
+from weirpool.journal.storage import LogFolder
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt, JournalMismatch
-from penstock.journal import JournalWriter, Request
-from penstock.journal.identity import MAX_IDENTITY_BYTES, create, decode, load
-from penstock.journal.layout import IDENTITY, log_folder
-from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, append, items, write
+from weirpool import JournalCorrupt, JournalMismatch
+from weirpool.journal import JournalWriter, Request
+from weirpool.journal.identity import MAX_IDENTITY_BYTES, create, decode, load
+from weirpool.journal.layout import IDENTITY, log_folder
+from weirpool.journal.storage import LogFolder
 
 REQUEST = Request("flights", b"to: ZRH", b"secret metadata", "rsocket+tcp://me:word@host:7878/feed?token=hush")
 
@@ -40,7 +40,7 @@ def test_nothing_secret_is_in_the_identity(tmp_path: Path) -> None:
     written = (tmp_path / IDENTITY).read_bytes()
     assert not any(secret in written for secret in (b"ZRH", b"secret", b"word", b"hush", b"me:"))
     fields = json.loads(written)
-    assert (fields["penstock"], fields["request"]["route"]) == (2, "flights")
+    assert (fields["weirpool"], fields["request"]["route"]) == (2, "flights")
     assert fields["request"]["url"] == "rsocket+tcp://host:7878/feed"
 
 
@@ -98,19 +98,19 @@ def test_segments_without_an_identity_are_of_format_1(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     identity = create(tmp_path, None)
-    newer = {"penstock": 3, "uuid": identity.uuid, "created": {"not": "ours to read"}}
-    with pytest.raises(JournalCorrupt, match=r"format 3, which a newer version .* reads format 2; update Penstock"):
+    newer = {"weirpool": 3, "uuid": identity.uuid, "created": {"not": "ours to read"}}
+    with pytest.raises(JournalCorrupt, match=r"format 3, which a newer version .* reads format 2; update Weirpool"):
         decode(json.dumps(newer).encode(), "name")
 
 
-WHOLE = {"penstock": 2, "uuid": str(uuid.UUID(int=7)), "created": "2026-01-02T03:04:05Z", "request": None}
+WHOLE = {"weirpool": 2, "uuid": str(uuid.UUID(int=7)), "created": "2026-01-02T03:04:05Z", "request": None}
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"penstock": 1},
-        {"penstock": "2"},
+        {"weirpool": 1},
+        {"weirpool": "2"},
         {"uuid": "7"},
         {"uuid": "{" + str(uuid.UUID(int=7)) + "}"},
         {"uuid": None},
@@ -134,10 +134,10 @@ def test_a_hostile_identity_is_corrupt(change: dict[str, object]) -> None:
         b"",
         b"\0" * 100,
         b"[]",
-        b'{"penstock":2}',
-        b'{"penstock":2,"x":' + b"[" * 100_000,
-        b'{"penstock":2,"uuid":"\xff"}',
-        b'{"penstock":' + b"9" * 400 + b"}",
+        b'{"weirpool":2}',
+        b'{"weirpool":2,"x":' + b"[" * 100_000,
+        b'{"weirpool":2,"uuid":"\xff"}',
+        b'{"weirpool":' + b"9" * 400 + b"}",
         b" " * (MAX_IDENTITY_BYTES + 1),
     ],
 )

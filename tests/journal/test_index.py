@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from penstock import JournalCorrupt
-from penstock.journal import rows
-from penstock.journal.damage import Damage, Promise
-from penstock.journal.format import Note, genesis, preamble
-from penstock.journal.gaps import Gap
-from penstock.journal.index import Index
 from tests.journal.arrow import encode, tabulate
 from tests.journal.logs import items
+from weirpool import JournalCorrupt
+from weirpool.journal import rows
+from weirpool.journal.damage import Damage, Promise
+from weirpool.journal.format import Note, genesis, preamble
+from weirpool.journal.gaps import Gap
+from weirpool.journal.index import Index
 
 LOG = "5d9a9f0e-0d4e-4c57-9d0a-6d2c38b7f3a1"
 PREAMBLE = preamble(LOG)
@@ -166,7 +166,7 @@ def test_each_body_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
         checked.append(rows)
         return check(message, header_bytes, rows, time, checksum)
 
-    monkeypatch.setattr("penstock.journal.index.check", count)
+    monkeypatch.setattr("weirpool.journal.index.check", count)
     for _ in range(3):
         assert rows_of(index, content, 0, 32) == list(range(32))
     assert checked == [30, 2]

@@ -13,13 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from penstock import DataLost, DiskFull, JournalMissing, LocalError
-from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.encoder import encode
-from penstock.journal.format import Note
-from penstock.journal.layout import segment_position
-from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, append, items, numbers, write
+from weirpool import DataLost, DiskFull, JournalMissing, LocalError
+from weirpool.journal import Journal, JournalReader, JournalWriter
+from weirpool.journal.encoder import encode
+from weirpool.journal.format import Note
+from weirpool.journal.layout import segment_position
+from weirpool.journal.storage import LogFolder
 
 SEGMENT_BYTES = 4_000
 
@@ -82,7 +82,7 @@ class JournalMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="penstock-"))
+        self.path = Path(tempfile.mkdtemp(prefix="weirpool-"))
         self.journal = Journal(self.path)
         self.end = 0
         self.state: bytes | None = None

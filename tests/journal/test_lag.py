@@ -6,14 +6,14 @@ from unittest import mock
 
 import pytest
 
-from penstock.feeds.board import Board
-from penstock.feeds.status import FeedState, FeedStatus
-from penstock.journal import JournalReader, JournalWriter
-from penstock.journal.lag import lags
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import commit, cursors, trim
-from penstock.spark import lag as spark_lag
 from tests.journal.logs import SOURCE, append, flip, segment
+from weirpool.feeds.board import Board
+from weirpool.feeds.status import FeedState, FeedStatus
+from weirpool.journal import JournalReader, JournalWriter
+from weirpool.journal.lag import lags
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import commit, cursors, trim
+from weirpool.spark import lag as spark_lag
 
 START = 1_700_000_000
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import LocalError
-from penstock.journal import JournalReader, JournalWriter
-from penstock.journal.layout import (
+from weirpool import LocalError
+from weirpool.journal import JournalReader, JournalWriter
+from weirpool.journal.layout import (
     Extent,
     bytes_between,
     check_name,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalError, JournalLocked
-from penstock.journal.lock import Lock
+from weirpool import JournalError, JournalLocked
+from weirpool.journal.lock import Lock
 
 
 def is_free(path: Path) -> bool:

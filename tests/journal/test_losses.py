@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt
-from penstock.journal.damage import Damage
-from penstock.journal.gaps import load
-from penstock.journal.losses import accept, examine, is_accepted, set_aside
-from penstock.journal.retention import last_commit
-from penstock.journal.storage import LogFolder
 from tests.journal.logs import segment, uuid, write
+from weirpool import JournalCorrupt
+from weirpool.journal.damage import Damage
+from weirpool.journal.gaps import load
+from weirpool.journal.losses import accept, examine, is_accepted, set_aside
+from weirpool.journal.retention import last_commit
+from weirpool.journal.storage import LogFolder
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import JournalCorrupt
-from penstock.journal.mark import (
+from weirpool import JournalCorrupt
+from weirpool.journal.mark import (
     MARK_BYTES,
     MAX_MARK_FILE_BYTES,
     MAX_TRIMMED_BYTES,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalMissing
-from penstock.archive import ArchiveReader
-from penstock.journal.opening import open_log
 from tests.journal.logs import SOURCE, write
+from weirpool import JournalMissing
+from weirpool.archive import ArchiveReader
+from weirpool.journal.opening import open_log
 
 
 def test_a_log_of_a_folder_is_opened(tmp_path: Path) -> None:
@@ -28,9 +28,9 @@ def test_reading_imports_little(tmp_path: Path) -> None:
     write(tmp_path, 2_000)
     code = (
         "import sys\n"
-        "from penstock.journal.opening import open_log\n"
+        "from weirpool.journal.opening import open_log\n"
         f"reader = open_log({str(tmp_path)!r}, {SOURCE!r})\n"
-        "slow = {'asyncio', 'pyarrow.compute', 'pyarrow.parquet', 'penstock.journal.writer'}\n"
+        "slow = {'asyncio', 'pyarrow.compute', 'pyarrow.parquet', 'weirpool.journal.writer'}\n"
         "print(sum(batch.num_rows for batch in reader.read(0, 2_000)), slow & {*sys.modules})\n"
     )
     printed = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, stdout=subprocess.PIPE, text=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.journal.parts import cut, pack
+from weirpool.journal.parts import cut, pack
 
 BATCHES = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 5_000)), min_size=1, max_size=20)
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt
-from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.layout import log_folder, segment_name
-from penstock.journal.placement import misplaced
-from penstock.journal.repair import repair
-from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, append, flip, numbers, segment, uuid, write
+from weirpool import JournalCorrupt
+from weirpool.journal import Journal, JournalReader, JournalWriter
+from weirpool.journal.layout import log_folder, segment_name
+from weirpool.journal.placement import misplaced
+from weirpool.journal.repair import repair
+from weirpool.journal.storage import LogFolder
 
 
 @pytest.fixture

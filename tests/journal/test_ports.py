@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.archive import ArchiveReader
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.journal.ports import Coordinator, LogReader
-from penstock.journal.reader import JournalReader
+from weirpool.archive import ArchiveReader
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.journal.ports import Coordinator, LogReader
+from weirpool.journal.reader import JournalReader
 
 from .offers import check_offered
 

@@ -6,9 +6,10 @@ import threading
 
 import pytest
 
-from penstock import DiskFull, JournalError, LocalError
-from penstock.journal import progress as modules
-from penstock.journal.progress import (
+from tests.waiting import turns
+from weirpool import DiskFull, JournalError, LocalError
+from weirpool.journal import progress as modules
+from weirpool.journal.progress import (
     FIRST_WINDOW,
     LARGEST_WINDOW,
     WINDOW_BYTES,
@@ -20,7 +21,6 @@ from penstock.journal.progress import (
     settled,
     write,
 )
-from tests.waiting import turns
 
 
 def test_a_window_fits_the_items() -> None:

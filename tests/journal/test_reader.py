@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import DataLost, JournalCorrupt, JournalMissing, LocalError
-from penstock.journal import SCHEMA, Journal, JournalReader, JournalWriter
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import trim
 from tests.journal.logs import SOURCE, append, items, numbers, segment, write
+from weirpool import DataLost, JournalCorrupt, JournalMissing, LocalError
+from weirpool.journal import SCHEMA, Journal, JournalReader, JournalWriter
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import trim
 
 SMALL = 4_000
 """A segment of a few batches of five rows."""

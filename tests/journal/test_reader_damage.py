@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt, JournalMismatch, JournalMissing
-from penstock.journal import JournalReader
-from penstock.journal.format import preamble
 from tests.journal.logs import SOURCE, flip, numbers, segment, uuid, write
+from weirpool import JournalCorrupt, JournalMismatch, JournalMissing
+from weirpool.journal import JournalReader
+from weirpool.journal.format import preamble
 
 
 def test_a_tail_that_is_not_durable_is_not_there(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.journal.records import FRAME_BYTES, FrameBuffer, Record, decode, frames
+from weirpool.journal.records import FRAME_BYTES, FrameBuffer, Record, decode, frames
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 ONE = Record(UUID, 0, 700, [b"header", memoryview(b"body")])

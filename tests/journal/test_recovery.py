@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.journal import JournalWriter
-from penstock.journal.format import genesis
-from penstock.journal.layout import DURABLE
-from penstock.journal.recovery import Tail, recover
-from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, append, entries, flip, items, segment, set_mark, uuid, write
+from weirpool.journal import JournalWriter
+from weirpool.journal.format import genesis
+from weirpool.journal.layout import DURABLE
+from weirpool.journal.recovery import Tail, recover
+from weirpool.journal.storage import LogFolder
 
 ANY_TIME = 0
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalError
-from penstock.journal.layout import UNSYNCED
-from penstock.journal.records import Record
-from penstock.journal.redo import SYNCED_PER_WRITE, Redo
-from penstock.journal.replay import FILES, REDO, Reliance
+from weirpool import JournalError
+from weirpool.journal.layout import UNSYNCED
+from weirpool.journal.records import Record
+from weirpool.journal.redo import SYNCED_PER_WRITE, Redo
+from weirpool.journal.replay import FILES, REDO, Reliance
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.journal.renewal import Renewal
+from weirpool.journal.renewal import Renewal
 
 
 async def test_a_renewal_is_due_at_its_time() -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalCorrupt, JournalMismatch
-from penstock.journal.identity import Request
-from penstock.journal.layout import DURABLE, IDENTITY, Extent, segment_name
-from penstock.journal.reopening import complete_segments, identified, recovered
-from penstock.journal.segment import TEMPORARY
 from tests.journal.logs import segment, uuid, write
+from weirpool.errors import JournalCorrupt, JournalMismatch
+from weirpool.journal.identity import Request
+from weirpool.journal.layout import DURABLE, IDENTITY, Extent, segment_name
+from weirpool.journal.reopening import complete_segments, identified, recovered
+from weirpool.journal.segment import TEMPORARY
 
 
 def test_a_new_log_gets_an_identity_once(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt, JournalLocked, LocalError
-from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.layout import COMMITTED, DURABLE, GAPS, IDENTITY, TRIMMED
-from penstock.journal.repair import Repair, RepairedLog, repair
-from penstock.journal.retention import commits
-from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, append, flip, numbers, segment, uuid, write
+from weirpool import JournalCorrupt, JournalLocked, LocalError
+from weirpool.journal import Journal, JournalReader, JournalWriter
+from weirpool.journal.layout import COMMITTED, DURABLE, GAPS, IDENTITY, TRIMMED
+from weirpool.journal.repair import Repair, RepairedLog, repair
+from weirpool.journal.retention import commits
+from weirpool.journal.storage import LogFolder
 
 
 @pytest.fixture

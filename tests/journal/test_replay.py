@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt, JournalError
-from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.layout import LOCK, UNSYNCED
-from penstock.journal.lock import Lock
-from penstock.journal.records import FrameBuffer, Record
-from penstock.journal.replay import FILES, REDO, Reliance, boot, reliance, remove, replay, sweep
 from tests.disk.lying import LyingDisk
 from tests.journal.logs import SOURCE, all_numbers, entries, segment, uuid, write
+from weirpool import JournalCorrupt, JournalError
+from weirpool.journal import Journal, JournalReader, JournalWriter
+from weirpool.journal.layout import LOCK, UNSYNCED
+from weirpool.journal.lock import Lock
+from weirpool.journal.records import FrameBuffer, Record
+from weirpool.journal.replay import FILES, REDO, Reliance, boot, reliance, remove, replay, sweep
 
 NAME = "0123456789abcdef0123456789abcdef"
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
-from penstock.journal import JournalReader, JournalWriter, retention
-from penstock.journal.layout import COMMITTED, segment_position
-from penstock.journal.retention import (
+from tests.journal.logs import SOURCE, append, numbers, segment, uuid, write
+from weirpool import JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
+from weirpool.journal import JournalReader, JournalWriter, retention
+from weirpool.journal.layout import COMMITTED, segment_position
+from weirpool.journal.retention import (
     Committed,
     commit,
     commits,
@@ -25,7 +26,6 @@ from penstock.journal.retention import (
     forget,
     trim,
 )
-from tests.journal.logs import SOURCE, append, numbers, segment, uuid, write
 
 
 def firsts(folder: Path) -> list[int]:

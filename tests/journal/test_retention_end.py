@@ -13,13 +13,13 @@ import msgspec
 import numpy
 import pytest
 
-from penstock import JournalCorrupt, JournalMissing, LocalError
-from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.journal.layout import COMMITTED, DURABLE, TRIMMED
-from penstock.journal.retention import Committed, beyond, commits, cursors, durable_end, last_commit, reset
 from tests.archive.logs import seal_all
 from tests.journal.logs import SOURCE, append, segment, uuid, write
+from weirpool import JournalCorrupt, JournalMissing, LocalError
+from weirpool.journal import Journal, JournalReader, JournalWriter
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.journal.layout import COMMITTED, DURABLE, TRIMMED
+from weirpool.journal.retention import Committed, beyond, commits, cursors, durable_end, last_commit, reset
 
 ROWS = 30
 BEYOND = [1, 10**6, 2**62, 2**63, 2**64, 10**4000, 10**5000]
@@ -176,7 +176,7 @@ def test_a_position_that_nobody_compared_stops_no_log_for_good(
         assert str(refused.value).startswith(
             f"{path}: this reader is at position {position}, and the log ends at {end};"
         )
-        assert f"`penstock journal seek '{tmp_path}/a b' export --to latest`" in str(refused.value)
+        assert f"`weirpool journal seek '{tmp_path}/a b' export --to latest`" in str(refused.value)
     journal = Journal(tmp_path / "a b")
     (problem,) = journal.verify()[SOURCE].problems
     assert problem.startswith(f"{path}: this reader is at position {position}, but the log ends at {end};")
@@ -266,9 +266,9 @@ def test_a_repair_sets_a_cursor_that_cannot_be_read(tmp_path: Path) -> None:
 
 PROGRAM = """
 import os, random, sys, time
-from penstock import LocalError
-from penstock.journal import Journal, JournalReader
-from penstock.journal.coordinator import FolderCoordinator
+from weirpool import LocalError
+from weirpool.journal import Journal, JournalReader
+from weirpool.journal.coordinator import FolderCoordinator
 
 # A process that gives way here gives the others the time to come between.
 os.fsync = lambda fd: time.sleep(0)

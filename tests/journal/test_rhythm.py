@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import LocalError
-from penstock.journal import rhythm
-from penstock.journal.committer import Committer
-from penstock.journal.rhythm import LARGEST_LINGER, LINGER, SMALL_BYTES, SMALL_ROWS, Rhythm, linger_of
+from weirpool import LocalError
+from weirpool.journal import rhythm
+from weirpool.journal.committer import Committer
+from weirpool.journal.rhythm import LARGEST_LINGER, LINGER, SMALL_BYTES, SMALL_ROWS, Rhythm, linger_of
 
 
 class Link:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock.journal.format import ITEMS, SCHEMA, Malformed, Note, genesis
-from penstock.journal.rows import check, decode
 from tests.journal.arrow import encode, tabulate
 from tests.journal.logs import items
+from weirpool.journal.format import ITEMS, SCHEMA, Malformed, Note, genesis
+from weirpool.journal.rows import check, decode
 
 TIME = 1_000_000
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalCorrupt, JournalMismatch
-from penstock.journal.layout import SEALED, STORE, Extent
-from penstock.journal.sealed import (
+from weirpool.errors import JournalCorrupt, JournalMismatch
+from weirpool.journal.layout import SEALED, STORE, Extent
+from weirpool.journal.sealed import (
     SealedState,
     load_sealed,
     record_sealed,
@@ -42,7 +42,7 @@ def test_rows_in_a_store_are_safe_and_others_count(tmp_path: Path) -> None:
     assert safe_position(tmp_path) == 50 and sealed_extents(tmp_path, 50) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"junk", b"{}", b'{"penstock":1}', bytes(70_000)])
+@pytest.mark.parametrize("content", [b"", b"junk", b"{}", b'{"weirpool":1}', bytes(70_000)])
 def test_damage_is_named_and_frees_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / SEALED).write_bytes(content)
     with pytest.raises(JournalCorrupt, match="_sealed: does not say"):
@@ -68,7 +68,7 @@ def test_a_journal_has_one_store(tmp_path: Path) -> None:
     assert store_uri(journal) == "s3://bucket/a"
     with pytest.raises(JournalMismatch, match="are in s3://bucket/a, not in s3://bucket/b"):
         record_store(journal, "s3://bucket/b")
-    for content in (b"junk", b'{"penstock":2,"uri":"x"}'):
+    for content in (b"junk", b'{"weirpool":2,"uri":"x"}'):
         (journal / STORE).write_bytes(content)
         with pytest.raises(JournalCorrupt, match="does not name a store"):
             store_uri(journal)

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock import DiskFull
-from penstock.journal.layout import SECRET
-from penstock.journal.secret import MAX_SECRET_BYTES, Secret, drop, load, new_session, save, tidy
+from weirpool import DiskFull
+from weirpool.journal.layout import SECRET
+from weirpool.journal.secret import MAX_SECRET_BYTES, Secret, drop, load, new_session, save, tidy
 
 WHOLE = Secret(owner="log", session=7, token=b"\0token\xff", private=b"private\xff", state=b"state", gap="reason")
 

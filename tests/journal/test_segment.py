@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.journal.segment import SegmentFile
+from weirpool.journal.segment import SegmentFile
 
 
 def failing(calls: int) -> Callable[..., int]:

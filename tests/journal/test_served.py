@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.journal.ports import Coordinator
-from penstock.journal.served import ServedJournal, served_coordinator, served_journal
+from weirpool.journal.ports import Coordinator
+from weirpool.journal.served import ServedJournal, served_coordinator, served_journal
 
 from .offers import check_offered
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from penstock.journal import Journal, JournalReader, reader
-from penstock.journal.layout import log_folder
-from penstock.journal.since import first_since
 from tests.journal.clocks import NOON, STEPS, Step, times, write_at, wrong_starts
 from tests.journal.logs import SOURCE
+from weirpool.journal import Journal, JournalReader, reader
+from weirpool.journal.layout import log_folder
+from weirpool.journal.since import first_since
 
 
 def test_it_is_found_within_and_between_segments(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from penstock import JournalCorrupt, JournalError, JournalMissing
-from penstock.journal import JournalReader, storage
-from penstock.journal.layout import log_folder
-from penstock.journal.mark import Mark
-from penstock.journal.storage import LogFolder, list_sources, resolve
 from tests.journal.logs import SOURCE, entries, numbers, segment, write
+from weirpool import JournalCorrupt, JournalError, JournalMissing
+from weirpool.journal import JournalReader, storage
+from weirpool.journal.layout import log_folder
+from weirpool.journal.mark import Mark
+from weirpool.journal.storage import LogFolder, list_sources, resolve
 
 
 def remote(root: Path) -> pyarrow.fs.FileSystem:

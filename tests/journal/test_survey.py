@@ -6,12 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.journal import JournalWriter
-from penstock.journal.index import Index
-from penstock.journal.layout import log_folder
-from penstock.journal.storage import LogFolder
-from penstock.journal.survey import survey
 from tests.journal.logs import SOURCE, append, entries, flip, segment, set_mark, uuid, write
+from weirpool.journal import JournalWriter
+from weirpool.journal.index import Index
+from weirpool.journal.layout import log_folder
+from weirpool.journal.storage import LogFolder
+from weirpool.journal.survey import survey
 
 
 def look(folder: Path) -> list[Index]:

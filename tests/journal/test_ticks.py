@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from unittest import mock
 
-from penstock.journal.ticks import Ticks
+from weirpool.journal.ticks import Ticks
 
 
 async def test_all_actions_of_a_tick_share_a_timer() -> None:

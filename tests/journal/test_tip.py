@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalError
-from penstock.journal import Journal, JournalWriter
-from penstock.journal.layout import UNSYNCED, log_folder
-from penstock.journal.replay import Reliance
 from tests.journal.logs import SOURCE, all_numbers, append, items, segment
+from weirpool import JournalError
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal.layout import UNSYNCED, log_folder
+from weirpool.journal.replay import Reliance
 
 ONE = Reliance("1" * 32, 0)
 TWO = Reliance("2" * 32, 5)

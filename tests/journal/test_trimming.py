@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from penstock import DiskFull, JournalCorrupt
-from penstock.journal import JournalReader, JournalWriter, gaps, trimming
-from penstock.journal.layout import GAPS, log_folder
-from penstock.journal.retention import trim
-from penstock.journal.trimming import delete_free
 from tests.journal.logs import SOURCE, append, segment, write
+from weirpool import DiskFull, JournalCorrupt
+from weirpool.journal import JournalReader, JournalWriter, gaps, trimming
+from weirpool.journal.layout import GAPS, log_folder
+from weirpool.journal.retention import trim
+from weirpool.journal.trimming import delete_free
 
 
 def with_gaps(path: Path, segments: int = 4) -> Path:

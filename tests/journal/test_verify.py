@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.journal import JournalWriter
-from penstock.journal.retention import trim
-from penstock.journal.storage import LogFolder
-from penstock.journal.verify import Report, verify
 from tests.journal.logs import SOURCE, append, entries, flip, segment, write
+from weirpool.journal import JournalWriter
+from weirpool.journal.retention import trim
+from weirpool.journal.storage import LogFolder
+from weirpool.journal.verify import Report, verify
 
 
 def report(folder: Path) -> Report:

@@ -12,12 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock import DiskFull, JournalError, JournalLocked, LocalError
-from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.layout import log_folder
-from penstock.journal.mark import MARK_BYTES
-from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, all_numbers, append, items, segment, write
+from weirpool import DiskFull, JournalError, JournalLocked, LocalError
+from weirpool.journal import Journal, JournalReader, JournalWriter
+from weirpool.journal.layout import log_folder
+from weirpool.journal.mark import MARK_BYTES
+from weirpool.journal.storage import LogFolder
 
 
 def test_appended_rows_are_there_when_reopened(tmp_path: Path) -> None:

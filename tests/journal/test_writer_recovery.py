@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt
-from penstock.journal import Journal, JournalReader, JournalWriter
 from tests.journal.logs import SOURCE, all_numbers, all_positions, append, entries, flip, segment, set_mark, write
+from weirpool import JournalCorrupt
+from weirpool.journal import Journal, JournalReader, JournalWriter
 
 ROOT = Path(__file__).parents[2]
 
@@ -131,7 +131,7 @@ def test_a_log_whose_end_is_damaged_is_not_written_to(tmp_path: Path) -> None:
 
 PROGRAM = """
 import sys
-from penstock.journal import JournalWriter
+from weirpool.journal import JournalWriter
 from tests.journal.logs import append
 with JournalWriter.open(sys.argv[1], "s", segment_bytes=50_000) as writer:
     assert writer.state == (b"at %d" % writer.position if writer.position else None)

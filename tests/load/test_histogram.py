@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from penstock.load.histogram import MAX_ERROR, Histogram
+from weirpool.load.histogram import MAX_ERROR, Histogram
 
 
 def test_empty_histogram_has_no_percentiles() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from penstock.load.measured import MAX_CODES, MAX_POINTS, OTHERS, Measured, Series
+from weirpool.load.measured import MAX_CODES, MAX_POINTS, OTHERS, Measured, Series
 
 
 def test_series_stays_bounded_and_loses_no_request() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from penstock.load.measured import Measured
-from penstock.load.report import report
+from weirpool.load.measured import Measured
+from weirpool.load.report import report
 
 
 class Checker(HTMLParser):

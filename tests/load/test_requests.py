@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import penstock
-from penstock import Items, Payload, Service
-from penstock.kinds import Kind
-from penstock.load.measured import Measured
-from penstock.load.requests import Load, sender
+import weirpool
+from weirpool import Items, Payload, Service
+from weirpool.kinds import Kind
+from weirpool.load.measured import Measured
+from weirpool.load.requests import Load, sender
 
 
 async def test_metadata_of_the_request_is_not_sent_with_items() -> None:
@@ -18,8 +18,8 @@ async def test_metadata_of_the_request_is_not_sent_with_items() -> None:
 
     load = Load(kind=Kind.UPLOAD, route="seen", payload=Payload(b"x", b"m"), items=2)
     measured = Measured(1, 1)
-    async with penstock.serve(service, "rsocket+memory://x") as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+memory://x") as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             await sender(load)(peer, measured, lambda: None)
     assert seen == [None, None]
     assert measured.items == 2

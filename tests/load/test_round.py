@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, Items, Payload, Service, UnsupportedKind
-from penstock.aio.peer import Peer
-from penstock.kinds import Kind
-from penstock.load.measured import Measured
-from penstock.load.requests import Load, sender
-from penstock.load.round import Pace, Round
+import weirpool
 from tests.waiting import until
+from weirpool import ApplicationError, Items, Payload, Service, UnsupportedKind
+from weirpool.aio.peer import Peer
+from weirpool.kinds import Kind
+from weirpool.load.measured import Measured
+from weirpool.load.requests import Load, sender
+from weirpool.load.round import Pace, Round
 
 service = Service()
 
@@ -57,8 +57,8 @@ async def back(request: Payload, items: Items) -> AsyncIterator[Payload]:
 
 @asynccontextmanager
 async def connected(number: int = 1, served: Service = service) -> AsyncIterator[list[Peer]]:
-    async with penstock.serve(served, "rsocket+memory://load") as server:
-        peers = [await penstock.connect(server.urls[0]) for _ in range(number)]
+    async with weirpool.serve(served, "rsocket+memory://load") as server:
+        peers = [await weirpool.connect(server.urls[0]) for _ in range(number)]
         try:
             yield peers
         finally:
@@ -140,21 +140,21 @@ async def test_requests_that_were_due_and_not_sent_are_reported() -> None:
 
 
 async def test_wrong_use_ends_the_round() -> None:
-    async with penstock.serve(service, "river+memory://load") as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "river+memory://load") as server, weirpool.connect(server.urls[0]) as peer:
         with pytest.raises(UnsupportedKind):
             await Round([peer], sender(Load(kind=Kind.FIRE, route="log", payload=Payload())), COUNTED).run()
 
 
 async def test_lost_connection_ends_the_round_with_its_results() -> None:
-    async with penstock.serve(service, "rsocket+memory://load") as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+memory://load") as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             one = Round(
                 [peer], sender(Load(kind=Kind.CALL, route="echo", payload=Payload())), Pace(in_flight=4, seconds=30)
             )
             running = asyncio.ensure_future(one.run())
             await until(lambda: one.measured.requests > 0)
             await server.close(0)
-            with pytest.raises(penstock.SessionError):
+            with pytest.raises(weirpool.SessionError):
                 await running
     assert one.measured.requests > 0
     assert one.measured.seconds > 0

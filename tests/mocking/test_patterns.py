@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from penstock.mocking.patterns import Unmatched, text_of
+from weirpool.mocking.patterns import Unmatched, text_of
 
 PATTERNS = [
     "^[A-Z]{1,5}$",

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, LocalError
-from penstock.aio.peer import Peer
-from penstock.kinds import Kind
-from penstock.mocking.service import MockOptions, mock_service
+import weirpool
+from weirpool import ApplicationError, LocalError
+from weirpool.aio.peer import Peer
+from weirpool.kinds import Kind
+from weirpool.mocking.service import MockOptions, mock_service
 
 NUMBER = {"output": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
 CODED = NUMBER | {"errors": {"anyOf": [{"properties": {"code": {"const": code}}} for code in ("CANCEL", "NO_MONEY")]}}
@@ -28,8 +28,8 @@ PROCEDURES: dict[str, tuple[Kind, dict[str, Any]]] = {
 @asynccontextmanager
 async def mocked(protocol: str = "rsocket", **options: Any) -> AsyncIterator[Peer]:
     service = mock_service(PROCEDURES, MockOptions(**{"rate": None, **options}))
-    async with penstock.serve(service, f"{protocol}+memory://mock") as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, f"{protocol}+memory://mock") as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             yield peer
 
 
@@ -45,7 +45,7 @@ async def test_every_kind_answers_with_its_schema() -> None:
 
 async def test_encoding_is_that_of_the_connection() -> None:
     async with mocked("river") as peer:
-        assert isinstance((await penstock.typed(peer).call("s.one"))["n"], int)
+        assert isinstance((await weirpool.typed(peer).call("s.one"))["n"], int)
 
 
 async def test_same_seed_gives_the_same_answers() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import LocalError
-from penstock.mocking.values import Values
-from penstock.schema.foreign import Validator
+from weirpool.errors import LocalError
+from weirpool.mocking.values import Values
+from weirpool.schema.foreign import Validator
 
 TREE = {
     "type": "object",

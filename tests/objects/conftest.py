@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.objects import Store, open_store
 from tests.objects.stores import CREDENTIALS, new_uri, numbers, s3_server
+from weirpool.objects import Store, open_store
 
 
 @pytest.fixture(scope="module")

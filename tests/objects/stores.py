@@ -12,7 +12,7 @@ from moto.server import ThreadedMotoServer
 
 __all__ = ["BUCKET", "CREDENTIALS", "new_uri", "s3_server"]
 
-BUCKET = "penstock"
+BUCKET = "weirpool"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 numbers = itertools.count()
 

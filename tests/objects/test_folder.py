@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import DiskFull, LocalError, StoreError
-from penstock.objects import open_store
-from penstock.objects.folder import FolderStore
+from weirpool.errors import DiskFull, LocalError, StoreError
+from weirpool.objects import open_store
+from weirpool.objects.folder import FolderStore
 
 
 @pytest.mark.parametrize("name", ["", "/etc/passwd", "../a", "a/../../b", ".hidden", "a/.hidden"])
@@ -58,7 +58,7 @@ def test_errors_of_the_disk_leave_nothing(
 def test_what_killed_processes_have_left_is_removed(tmp_path: Path) -> None:
     program = """
 import os, stat, sys
-from penstock.objects import open_store
+from weirpool.objects import open_store
 os.fsync = lambda fd: os.kill(os.getpid(), 9) if stat.S_ISREG(os.fstat(fd).st_mode) else None
 open_store(sys.argv[1]).create("folder/name", bytes(1000))
 """

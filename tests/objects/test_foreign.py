@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from penstock.errors import StoreError
-from penstock.objects.foreign import ForeignStore, foreign_store
-from penstock.objects.places import parse_place
+from weirpool.errors import StoreError
+from weirpool.objects.foreign import ForeignStore, foreign_store
+from weirpool.objects.places import parse_place
 
 
 @pytest.fixture

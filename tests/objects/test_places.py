@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import LocalError
-from penstock.objects.places import parse_place
+from weirpool.errors import LocalError
+from weirpool.objects.places import parse_place
 
 
 def test_paths_are_folders(tmp_path: Path) -> None:

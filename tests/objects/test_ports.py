@@ -6,10 +6,10 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from penstock.objects.folder import FolderStore
-from penstock.objects.foreign import ForeignStore
-from penstock.objects.ports import Store
-from penstock.objects.remote import RemoteStore
+from weirpool.objects.folder import FolderStore
+from weirpool.objects.foreign import ForeignStore
+from weirpool.objects.ports import Store
+from weirpool.objects.remote import RemoteStore
 
 NAMES = ["create", "put", "get", "list", "folders", "delete"]
 

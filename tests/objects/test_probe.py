@@ -6,14 +6,14 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from penstock.errors import StoreError
-from penstock.objects import open_store, remote
-from penstock.objects.folder import FolderStore
-from penstock.objects.foreign import ForeignStore
-from penstock.objects.ports import Data, Store
-from penstock.objects.probe import ConditionIgnored, probe, probe_once
 from tests.objects.bucket import Bucket
 from tests.objects.stores import CREDENTIALS
+from weirpool.errors import StoreError
+from weirpool.objects import open_store, remote
+from weirpool.objects.folder import FolderStore
+from weirpool.objects.foreign import ForeignStore
+from weirpool.objects.ports import Data, Store
+from weirpool.objects.probe import ConditionIgnored, probe, probe_once
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ from typing import Any
 import obstore
 import pytest
 
-from penstock.errors import StoreError
-from penstock.objects import open_store, remote
 from tests.objects.stores import BUCKET, CREDENTIALS, new_uri, numbers
+from weirpool.errors import StoreError
+from weirpool.objects import open_store, remote
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ from threading import Barrier
 import pyarrow as pa
 import pytest
 
-from penstock.errors import LocalError, StoreError
-from penstock.objects import Store, open_store
 from tests.objects.stores import numbers
+from weirpool.errors import LocalError, StoreError
+from weirpool.objects import Store, open_store
 
 
 def test_what_is_put_is_got(store: Store) -> None:
@@ -107,9 +107,9 @@ def test_other_schemes_go_to_pyarrow() -> None:
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "penstock.objects.remote", raising=False)
+    monkeypatch.delitem(sys.modules, "weirpool.objects.remote", raising=False)
     monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(StoreError, match=r"penstock\[store\]"):
+    with pytest.raises(StoreError, match=r"weirpool\[store\]"):
         open_store(f"memory://test-{next(numbers)}")
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from penstock import Connection, Kind, Payload, Request
-from penstock.observe.carriers import AnyCarrier
-from penstock.river.tracing import RiverCarrier
-from penstock.rsocket.extensions.mimes import COMPOSITE
+from weirpool import Connection, Kind, Payload, Request
+from weirpool.observe.carriers import AnyCarrier
+from weirpool.river.tracing import RiverCarrier
+from weirpool.rsocket.extensions.mimes import COMPOSITE
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"}
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from penstock.feeds.status import Document, FeedState, FeedStatus, Lag
-from penstock.observe.feed_metrics import exposition
+from weirpool.feeds.status import Document, FeedState, FeedStatus, Lag
+from weirpool.observe.feed_metrics import exposition
 
 
 def values(*feeds: FeedStatus, healthy: bool = True) -> dict[tuple[str, ...], float]:
@@ -31,21 +31,21 @@ def test_feed_has_counters_gauges_and_lags() -> None:
     )
     found = values(feed)
     name = 'f"\n'
-    assert found["penstock_feed_rows_total", name] == 5
-    assert found["penstock_feed_bytes_total", name] == 7
-    assert found["penstock_feed_gaps_total", name] == 1
-    assert found["penstock_feed_credit", name] == 3
-    assert found["penstock_feed_budget_free_bytes", name] == 9
-    assert found["penstock_feed_sync_seconds_total", name] == 0.5
-    assert found["penstock_feed_state", name, "live"] == 1
-    assert ("penstock_feed_state", name, "refused") not in found
-    assert found["penstock_feeds", "live"] == 1
-    assert found["penstock_reader_lag_rows", name, "report"] == 2
-    assert found["penstock_reader_lag_seconds", name, "report"] == 1.5
-    assert found["penstock_feeds_healthy",] == 1
+    assert found["weirpool_feed_rows_total", name] == 5
+    assert found["weirpool_feed_bytes_total", name] == 7
+    assert found["weirpool_feed_gaps_total", name] == 1
+    assert found["weirpool_feed_credit", name] == 3
+    assert found["weirpool_feed_budget_free_bytes", name] == 9
+    assert found["weirpool_feed_sync_seconds_total", name] == 0.5
+    assert found["weirpool_feed_state", name, "live"] == 1
+    assert ("weirpool_feed_state", name, "refused") not in found
+    assert found["weirpool_feeds", "live"] == 1
+    assert found["weirpool_reader_lag_rows", name, "report"] == 2
+    assert found["weirpool_reader_lag_seconds", name, "report"] == 1.5
+    assert found["weirpool_feeds_healthy",] == 1
 
 
 def test_feed_without_log_has_no_budget() -> None:
     found = values(FeedStatus.refused("bad", "why"), healthy=False)
-    assert ("penstock_feed_budget_free_bytes", "bad") not in found
-    assert found["penstock_feeds_healthy",] == 0
+    assert ("weirpool_feed_budget_free_bytes", "bad") not in found
+    assert found["weirpool_feeds_healthy",] == 0

@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from penstock.observe import http
-from penstock.observe.http import MAX_REQUESTS, MAX_THREADS, BoundedServer
+from weirpool.observe import http
+from weirpool.observe.http import MAX_REQUESTS, MAX_THREADS, BoundedServer
 
 SECONDS = 20.0
 

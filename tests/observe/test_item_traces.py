@@ -9,11 +9,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-import penstock
-from penstock import Metadata, Payload, Service, TraceContext
-from penstock.journal import ITEMS, Journal
-from penstock.journal.collect import Collector
-from penstock.observe.item_traces import MAX_LINKS, batch_span, batch_tracing, links, tracer_is_set_up
+import weirpool
+from weirpool import Metadata, Payload, Service, TraceContext
+from weirpool.journal import ITEMS, Journal
+from weirpool.journal.collect import Collector
+from weirpool.observe.item_traces import MAX_LINKS, batch_span, batch_tracing, links, tracer_is_set_up
 
 
 def carrying(span_id: int, trace_id: int = 0xA) -> bytes:
@@ -78,12 +78,12 @@ async def test_traces_go_from_items_over_the_journal_to_a_reader(
         for number in range(1, 4):
             yield Payload(b"%d" % number, carrying(number))
 
-    async with penstock.serve(service, "rsocket+memory://publisher"):
+    async with weirpool.serve(service, "rsocket+memory://publisher"):
         hook = batch_tracing("feed", provider)
         await Collector("rsocket+memory://publisher", "numbers", tmp_path, on_batch=hook).run()
     [made] = exporter.get_finished_spans()
-    assert made.name == "penstock.append"
-    assert made.attributes == {"penstock.feed": "feed", "penstock.position": 0, "messaging.batch.message_count": 3}
+    assert made.name == "weirpool.append"
+    assert made.attributes == {"weirpool.feed": "feed", "weirpool.position": 0, "messaging.batch.message_count": 3}
     assert [link.context.span_id for link in made.links] == [1, 2, 3]
     reader = Journal(tmp_path).reader("numbers")
     kept = [value for batch in reader.read(0, 3) for value in batch["metadata"].to_pylist()]

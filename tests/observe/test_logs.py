@@ -8,11 +8,11 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.observe.logs import JsonLines, TextLines
+from weirpool.observe.logs import JsonLines, TextLines
 
 
 def record(message: str, *arguments: object, **options: object) -> logging.LogRecord:
-    made = logging.LogRecord("penstock.feeds", logging.WARNING, "feed.py", 1, message, arguments, None)
+    made = logging.LogRecord("weirpool.feeds", logging.WARNING, "feed.py", 1, message, arguments, None)
     vars(made).update(options)
     return made
 
@@ -22,7 +22,7 @@ def test_record_is_an_object_with_what_was_passed() -> None:
     assert json.loads(line) == {
         "time": "1970-01-01T00:00:00.000+00:00",
         "level": "warning",
-        "logger": "penstock.feeds",
+        "logger": "weirpool.feeds",
         "pid": os.getpid(),
         "message": "1 of 2",
         "feed": "flights",
@@ -32,7 +32,7 @@ def test_record_is_an_object_with_what_was_passed() -> None:
 
 
 def test_text_of_peers_cannot_control_a_terminal() -> None:
-    assert TextLines("penstock: %(message)s").format(record("a\x1b[2Jb")) == "penstock: a\\x1b[2Jb"
+    assert TextLines("weirpool: %(message)s").format(record("a\x1b[2Jb")) == "weirpool: a\\x1b[2Jb"
 
 
 def test_text_of_peers_makes_no_record_of_its_own() -> None:

@@ -17,12 +17,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-import penstock
-from penstock import ApplicationError, Kind, Metrics, Next, Payload, Peer, Rejected, Request, Service
-from penstock.aio.durations import BOUNDS
-from penstock.observe.opentelemetry import _places, client_tracing, export, server_tracing
+import weirpool
 from tests.aio.serving import make_service
 from tests.waiting import until
+from weirpool import ApplicationError, Kind, Metrics, Next, Payload, Peer, Rejected, Request, Service
+from weirpool.aio.durations import BOUNDS
+from weirpool.observe.opentelemetry import _places, client_tracing, export, server_tracing
 
 URL = "rsocket+memory://traced"
 
@@ -48,8 +48,8 @@ async def tracing(seen: list[object] | None = None, reached: asyncio.Event | Non
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     service = make_service([] if seen is None else seen, reached or asyncio.Event())
     service.intercept(server_tracing(provider))
-    async with penstock.serve(service, URL):
-        async with penstock.connect(URL, interceptors=[client_tracing(provider)]) as peer:
+    async with weirpool.serve(service, URL):
+        async with weirpool.connect(URL, interceptors=[client_tracing(provider)]) as peer:
             yield Traced(peer, provider, exporter, service)
 
 
@@ -79,7 +79,7 @@ async def test_both_sides_of_a_call_belong_to_one_trace() -> None:
     assert dict(attributes(client)) == {
         "rpc.system": "rsocket",
         "rpc.method": "echo",
-        "penstock.kind": "call",
+        "weirpool.kind": "call",
         "network.peer.address": "traced",
         "server.address": "traced",
     }
@@ -109,18 +109,18 @@ async def test_both_sides_of_a_call_belong_to_one_trace() -> None:
     ],
 )
 def test_places_follow_the_semantic_conventions(address: str, is_client: bool, expected: dict[str, object]) -> None:
-    assert _places(penstock.Connection("rsocket", address, is_client)) == expected
+    assert _places(weirpool.Connection("rsocket", address, is_client)) == expected
 
 
 async def test_routes_of_strangers_are_no_names() -> None:
     # THREATS 103
     async with tracing() as traced:
-        async with penstock.connect(URL) as stranger:
+        async with weirpool.connect(URL) as stranger:
             for number in range(500):
-                with pytest.raises(penstock.Rejected):
+                with pytest.raises(weirpool.Rejected):
                     await stranger.call(f"random-{number}")
             for number in range(3):
-                with pytest.raises(penstock.Rejected):
+                with pytest.raises(weirpool.Rejected):
                     async with stranger.stream(f"random-{number}") as items:
                         await anext(aiter(items))
         spans = await traced.spans(503)
@@ -146,9 +146,9 @@ async def test_every_kind_is_traced(kind: str) -> None:
                 items = len([item async for item in stream])
         client, server = await traced.spans()
     assert_one_trace(client, server)
-    assert attributes(client)["penstock.kind"] == attributes(server)["penstock.kind"] == kind.lower()
+    assert attributes(client)["weirpool.kind"] == attributes(server)["weirpool.kind"] == kind.lower()
     if items:
-        assert attributes(client)["penstock.items"] == attributes(server)["penstock.items"] == items
+        assert attributes(client)["weirpool.items"] == attributes(server)["weirpool.items"] == items
 
 
 async def test_spans_of_handlers_are_children_of_the_request() -> None:
@@ -241,8 +241,8 @@ async def test_span_ends_when_an_interceptor_drops_the_stream() -> None:
         return nothing()
 
     service = make_service([], asyncio.Event())
-    async with penstock.serve(service, URL):
-        async with penstock.connect(URL, interceptors=[drop, client_tracing(provider)]) as peer:
+    async with weirpool.serve(service, URL):
+        async with weirpool.connect(URL, interceptors=[drop, client_tracing(provider)]) as peer:
             assert [item async for item in peer.stream("count", b"3")] == []
     assert len(exporter.get_finished_spans()) == 1
 
@@ -261,8 +261,8 @@ async def test_the_carrier_is_chosen() -> None:
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     service = make_service([], asyncio.Event())
     service.intercept(server_tracing(provider, carrier=Elsewhere()))
-    async with penstock.serve(service, URL):
-        async with penstock.connect(URL, interceptors=[client_tracing(provider, carrier=Elsewhere())]) as peer:
+    async with weirpool.serve(service, URL):
+        async with weirpool.connect(URL, interceptors=[client_tracing(provider, carrier=Elsewhere())]) as peer:
             answer = await peer.call("echo", b"x")
     server, client = exporter.get_finished_spans()
     assert_one_trace(client, server)
@@ -273,7 +273,7 @@ async def test_the_carrier_is_chosen() -> None:
 async def test_without_an_sdk_everything_works_as_before() -> None:
     service = make_service([], asyncio.Event())
     service.intercept(server_tracing())
-    async with penstock.serve(service, URL), penstock.connect(URL, interceptors=[client_tracing()]) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL, interceptors=[client_tracing()]) as peer:
         assert (await peer.call("echo", b"x")).data == b"x"
         assert len([item async for item in peer.stream("count", b"3")]) == 3
 
@@ -282,7 +282,7 @@ async def test_counters_are_observed() -> None:
     metrics, reader = Metrics(), InMemoryMetricReader()
     provider = MeterProvider([reader], shutdown_on_exit=False)
     export(metrics, provider)
-    async with penstock.serve(make_service([], asyncio.Event()), URL, taps=[metrics]), penstock.connect(URL) as peer:
+    async with weirpool.serve(make_service([], asyncio.Event()), URL, taps=[metrics]), weirpool.connect(URL) as peer:
         await peer.call("echo", b"x")
         data, sent = reader.get_metrics_data(), metrics.snapshot().sent_bytes
     assert data is not None
@@ -292,17 +292,17 @@ async def test_counters_are_observed() -> None:
         for point in metric.data.data_points
         if not metric.name.startswith("rpc.")
     }
-    assert found["penstock.connections",] == found["penstock.connections.opened",] == 1
-    assert found["penstock.connections.closed",] == 0
+    assert found["weirpool.connections",] == found["weirpool.connections.opened",] == 1
+    assert found["weirpool.connections.closed",] == 0
     ledger = metrics.snapshot().ledger
-    assert found["penstock.ledger.payments", "unread_timeout"] == ledger.payments_by_limit["unread_timeout"]
-    assert found["penstock.refusals", "client_limit"] == 0
-    assert found["penstock.ledger.peak.bytes",] == ledger.peak_bytes
-    assert found["penstock.sent.items",] == 1
-    assert found["penstock.sent.bytes",] == sent > 0
-    assert found["penstock.streams.opened", "call", "remote"] == 1
-    assert found["penstock.streams.ended", "call", "remote", "completed"] == 1
-    assert sum(value for name, value in found.items() if name[0] == "penstock.streams.ended") == 1
+    assert found["weirpool.ledger.payments", "unread_timeout"] == ledger.payments_by_limit["unread_timeout"]
+    assert found["weirpool.refusals", "client_limit"] == 0
+    assert found["weirpool.ledger.peak.bytes",] == ledger.peak_bytes
+    assert found["weirpool.sent.items",] == 1
+    assert found["weirpool.sent.bytes",] == sent > 0
+    assert found["weirpool.streams.opened", "call", "remote"] == 1
+    assert found["weirpool.streams.ended", "call", "remote", "completed"] == 1
+    assert sum(value for name, value in found.items() if name[0] == "weirpool.streams.ended") == 1
     provider.shutdown()
 
 
@@ -311,9 +311,9 @@ async def test_durations_follow_the_semantic_conventions() -> None:
     provider = MeterProvider([reader], shutdown_on_exit=False)
     export(metrics, provider)
     where = "rsocket+tcp://127.0.0.1:0"
-    async with penstock.serve(make_service([], asyncio.Event()), where, taps=[metrics]) as server:
+    async with weirpool.serve(make_service([], asyncio.Event()), where, taps=[metrics]) as server:
         port = int(server.urls[0].rpartition(":")[2])
-        async with penstock.connect(server.urls[0], taps=[metrics]) as peer:
+        async with weirpool.connect(server.urls[0], taps=[metrics]) as peer:
             await peer.call("echo", b"x")
             for number in range(20):
                 with pytest.raises(Rejected):
@@ -322,7 +322,7 @@ async def test_durations_follow_the_semantic_conventions() -> None:
     data = reader.get_metrics_data()
     assert data is not None
     named = {metric.name: metric for metric in data.resource_metrics[0].scope_metrics[0].metrics}
-    system = {"rpc.system.name": "rsocket", "penstock.kind": "call"}
+    system = {"rpc.system.name": "rsocket", "weirpool.kind": "call"}
     place = {"server.address": "127.0.0.1", "server.port": port}
     for name, each, other in (
         ("rpc.server.call.duration", {"rpc.method": "echo"}, {"rpc.method": "_OTHER"}),
@@ -340,10 +340,10 @@ async def test_durations_follow_the_semantic_conventions() -> None:
 
 
 def test_missing_package_error_names_the_extra() -> None:
-    code = "import sys; sys.modules['opentelemetry'] = None; import penstock.observe.opentelemetry"
+    code = "import sys; sys.modules['opentelemetry'] = None; import weirpool.observe.opentelemetry"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "ModuleNotFoundError: OpenTelemetry needs the package opentelemetry-api" in result.stderr
-    assert "penstock[metrics]" in result.stderr
+    assert "weirpool[metrics]" in result.stderr
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
@@ -363,18 +363,18 @@ async def test_river_belongs_to_one_trace_too(kind: str, codec: str) -> None:
         return [request]
 
     @service.upload("demo.upload")
-    async def upload(request: Payload, items: penstock.Items) -> Payload:
+    async def upload(request: Payload, items: weirpool.Items) -> Payload:
         [last] = [item async for item in items]
         return last
 
     @service.channel("demo.channel")
-    async def channel(request: Payload, items: penstock.Items) -> AsyncIterator[Payload]:
+    async def channel(request: Payload, items: weirpool.Items) -> AsyncIterator[Payload]:
         async for item in items:
             yield item
 
     url = f"river+memory://traced?codec={codec}"
-    async with penstock.serve(service, url):
-        async with penstock.connect(url, interceptors=[client_tracing(provider)]) as peer:
+    async with weirpool.serve(service, url):
+        async with weirpool.connect(url, interceptors=[client_tracing(provider)]) as peer:
             if kind == "call":
                 answers = [await peer.call("demo.call", value)]
             elif kind == "upload":

@@ -10,13 +10,13 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-import penstock
-from penstock import ConnectError, Metrics, Refusal, RefusalCause, Rejected
-from penstock.aio.durations import BOUNDS
-from penstock.observe import COUNTERS
-from penstock.observe.prometheus import MetricsCollector, export, listening
+import weirpool
 from tests.aio.serving import make_service
 from tests.waiting import until
+from weirpool import ConnectError, Metrics, Refusal, RefusalCause, Rejected
+from weirpool.aio.durations import BOUNDS
+from weirpool.observe import COUNTERS
+from weirpool.observe.prometheus import MetricsCollector, export, listening
 
 URL = "rsocket+memory://prometheus"
 
@@ -31,8 +31,8 @@ def values(text: str) -> dict[tuple[str, ...], float]:
 
 
 async def traffic(metrics: Metrics) -> None:
-    async with penstock.serve(make_service([], asyncio.Event()), URL, taps=[metrics]) as server:
-        async with penstock.connect(URL) as peer:
+    async with weirpool.serve(make_service([], asyncio.Event()), URL, taps=[metrics]) as server:
+        async with weirpool.connect(URL) as peer:
             await peer.call("echo", bytes(1000))
             with pytest.raises(Rejected):
                 await peer.call("nobody")
@@ -50,22 +50,22 @@ async def test_scraped_values_equal_the_counters() -> None:
     after = values(generate_latest(registry).decode())
     assert before.keys() == after.keys()
     snapshot = metrics.snapshot()
-    assert after["penstock_connections",] == 0
-    assert after["penstock_connections_opened_total",] == after["penstock_connections_closed_total",] == 1
-    assert after["penstock_sent_items_total",] == 8
-    assert after["penstock_ledger_held_bytes",] == snapshot.ledger.held_bytes
-    payments = {name[1]: value for name, value in after.items() if name[0] == "penstock_ledger_payments_total"}
+    assert after["weirpool_connections",] == 0
+    assert after["weirpool_connections_opened_total",] == after["weirpool_connections_closed_total",] == 1
+    assert after["weirpool_sent_items_total",] == 8
+    assert after["weirpool_ledger_held_bytes",] == snapshot.ledger.held_bytes
+    payments = {name[1]: value for name, value in after.items() if name[0] == "weirpool_ledger_payments_total"}
     assert payments == snapshot.ledger.payments_by_limit
     assert sum(payments.values()) == snapshot.ledger.payments
-    assert after["penstock_received_bytes_total",] == snapshot.received_bytes > 1000
-    assert after["penstock_streams_opened_total", "call", "remote"] == 2
-    assert after["penstock_streams_ended_total", "call", "remote", "completed"] == 1
-    assert after["penstock_streams_ended_total", "call", "remote", "rejected"] == 1
-    assert after["penstock_streams_ended_total", "stream", "remote", "completed"] == 1
-    assert after["penstock_streams", "call", "remote"] == 0
-    assert sum(value for name, value in after.items() if name[0] == "penstock_streams_ended_total") == 3
+    assert after["weirpool_received_bytes_total",] == snapshot.received_bytes > 1000
+    assert after["weirpool_streams_opened_total", "call", "remote"] == 2
+    assert after["weirpool_streams_ended_total", "call", "remote", "completed"] == 1
+    assert after["weirpool_streams_ended_total", "call", "remote", "rejected"] == 1
+    assert after["weirpool_streams_ended_total", "stream", "remote", "completed"] == 1
+    assert after["weirpool_streams", "call", "remote"] == 0
+    assert sum(value for name, value in after.items() if name[0] == "weirpool_streams_ended_total") == 3
     for field, _, _ in COUNTERS:
-        assert after[f"penstock_{field}_total",] == getattr(snapshot, field)
+        assert after[f"weirpool_{field}_total",] == getattr(snapshot, field)
 
 
 async def test_durations_are_histograms() -> None:
@@ -75,8 +75,8 @@ async def test_durations_are_histograms() -> None:
     await traffic(metrics)
     families = text_string_to_metric_families(generate_latest(registry).decode())
     found = {family.name: family.samples for family in families if family.type == "histogram"}
-    assert set(found) == {"penstock_client_duration_seconds", "penstock_server_duration_seconds"}
-    received = found["penstock_server_duration_seconds"]
+    assert set(found) == {"weirpool_client_duration_seconds", "weirpool_server_duration_seconds"}
+    received = found["weirpool_server_duration_seconds"]
     totals = {tuple(one.labels.values()): one.value for one in received if one.name.endswith("_count")}
     assert totals == {
         ("call", "completed", "echo"): 1,
@@ -107,7 +107,7 @@ def test_the_default_is_the_registry_of_the_process() -> None:
 
     collector = export(Metrics())
     try:
-        assert b"penstock_connections_opened_total 0.0" in generate_latest(REGISTRY)
+        assert b"weirpool_connections_opened_total 0.0" in generate_latest(REGISTRY)
     finally:
         REGISTRY.unregister(collector)
 
@@ -123,15 +123,15 @@ def test_scrapes_are_answered_over_http() -> None:
     with listening(metrics, "127.0.0.1", 0) as url:
         with urllib.request.urlopen(url, timeout=60) as answer:
             text = answer.read().decode()
-        assert values(text)["penstock_connections_refused_total",] == 1
-        assert values(text)["penstock_refusals_total", "lost"] == 1
+        assert values(text)["weirpool_connections_refused_total",] == 1
+        assert values(text)["weirpool_refusals_total", "lost"] == 1
         port = int(url.split(":")[2].partition("/")[0])
         with pytest.raises(ConnectError, match="for metrics"), listening(metrics, "127.0.0.1", port):
             pass
 
 
 def test_missing_package_error_names_the_extra() -> None:
-    code = "import sys; sys.modules['prometheus_client'] = None; import penstock.observe.prometheus"
+    code = "import sys; sys.modules['prometheus_client'] = None; import weirpool.observe.prometheus"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "ModuleNotFoundError: Prometheus needs the package prometheus-client" in result.stderr
-    assert "penstock[metrics]" in result.stderr
+    assert "weirpool[metrics]" in result.stderr

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from penstock.feeds.board import Board
-from penstock.feeds.http import listening
-from penstock.pages.guard import is_meant, texts_script
-from penstock.texts import shown
+from weirpool.feeds.board import Board
+from weirpool.feeds.http import listening
+from weirpool.pages.guard import is_meant, texts_script
+from weirpool.texts import shown
 
 SITES = [
     "evil.example",

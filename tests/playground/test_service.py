@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, Invalid, Kind, Settings, typed
-from penstock.playground.service import (
+import weirpool
+from weirpool import ApplicationError, Invalid, Kind, Settings, typed
+from weirpool.playground.service import (
     FIRST_PRICES,
     Order,
     Quote,
@@ -44,8 +44,8 @@ def test_service_has_every_kind_and_describes_each_route() -> None:
 
 
 async def test_texts_are_answered() -> None:
-    async with penstock.serve(service, URLS[0]) as server, penstock.connect(server.urls[0]) as peer:
-        assert await peer.call("echo", "hello") == penstock.Payload(b"hello")
+    async with weirpool.serve(service, URLS[0]) as server, weirpool.connect(server.urls[0]) as peer:
+        assert await peer.call("echo", "hello") == weirpool.Payload(b"hello")
         async with peer.stream("count", "3") as items:
             assert [item.data async for item in items] == [b"0", b"1", b"2"]
         assert (await peer.upload("sum", "1", ["2", "3.5"])).data == b"6.5"
@@ -56,21 +56,21 @@ async def test_texts_are_answered() -> None:
 
 @pytest.mark.parametrize("data", ["x", "nan", "1e999"])
 async def test_text_that_is_not_a_number_is_an_error(data: str) -> None:
-    async with penstock.serve(service, URLS[0]) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, URLS[0]) as server, weirpool.connect(server.urls[0]) as peer:
         with pytest.raises(ApplicationError, match="is not a number") as failed:
             await peer.call("slow", data)
         assert failed.value.code == 0x302
 
 
 async def test_fail_fails() -> None:
-    async with penstock.serve(service, URLS[0]) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, URLS[0]) as server, weirpool.connect(server.urls[0]) as peer:
         with pytest.raises(ApplicationError) as failed:
             await peer.call("fail")
         assert failed.value.code == 0x301
 
 
 async def test_log_prints_safe_text(capsys: pytest.CaptureFixture[str]) -> None:
-    async with penstock.serve(service, URLS[0]) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, URLS[0]) as server, weirpool.connect(server.urls[0]) as peer:
         await peer.fire("log", "careful\x1b[31m" + 2_000 * "x")
         await peer.call("echo")
     text = capsys.readouterr().out
@@ -78,7 +78,7 @@ async def test_log_prints_safe_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 async def test_ticker_never_ends_and_follows_its_client() -> None:
-    async with penstock.serve(service, URLS[0]) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, URLS[0]) as server, weirpool.connect(server.urls[0]) as peer:
         async with peer.stream("ticker", "0", credit=8) as items:
             seen = [item.data.decode() for item in await first(3_000, items)]
         assert {line.split()[0] for line in seen} == set(FIRST_PRICES)
@@ -87,7 +87,7 @@ async def test_ticker_never_ends_and_follows_its_client() -> None:
 
 async def test_ticker_keeps_its_rate() -> None:
     clock = asyncio.get_running_loop().time
-    async with penstock.serve(service, URLS[0]) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, URLS[0]) as server, weirpool.connect(server.urls[0]) as peer:
         async with peer.stream("ticker", "50") as items:
             began = clock()
             await first(11, items)
@@ -96,7 +96,7 @@ async def test_ticker_keeps_its_rate() -> None:
 
 @pytest.mark.parametrize(("url", "settings"), VALUES)
 async def test_values_are_answered(url: str, settings: Settings) -> None:
-    async with penstock.serve(service, url) as server, penstock.connect(server.urls[0], settings=settings) as peer:
+    async with weirpool.serve(service, url) as server, weirpool.connect(server.urls[0], settings=settings) as peer:
         asked = typed(peer)
         assert await asked.call("quotes.latest", Symbol("ACME"), returns=Quote) == Quote("ACME", 100.0)
         orders = [Order("ACME", 2), Order("INITECH", -2)]
@@ -109,7 +109,7 @@ async def test_values_are_answered(url: str, settings: Settings) -> None:
 
 @pytest.mark.parametrize(("url", "settings"), VALUES)
 async def test_unknown_symbol_is_a_typed_error(url: str, settings: Settings) -> None:
-    async with penstock.serve(service, url) as server, penstock.connect(server.urls[0], settings=settings) as peer:
+    async with weirpool.serve(service, url) as server, weirpool.connect(server.urls[0], settings=settings) as peer:
         asked = typed(peer)
         with pytest.raises(UnknownSymbol) as failed:
             await asked.call("quotes.latest", Symbol("?"), returns=Quote, errors=[UnknownSymbol])
@@ -120,7 +120,7 @@ async def test_unknown_symbol_is_a_typed_error(url: str, settings: Settings) -> 
 
 
 async def test_negative_rate_is_invalid() -> None:
-    async with penstock.serve(service, URLS[0]) as server, penstock.connect(server.urls[0], settings=JSON) as peer:
+    async with weirpool.serve(service, URLS[0]) as server, weirpool.connect(server.urls[0], settings=JSON) as peer:
         with pytest.raises(Invalid):
             async with typed(peer).stream("quotes.live", {"rate": -1}) as quotes:
                 await first(1, quotes)

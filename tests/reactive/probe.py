@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.reactive import Publisher, Subscription
 from tests.waiting import turns, until
+from weirpool.reactive import Publisher, Subscription
 
 IDLE_TURNS = 20
 """Turns of the loop after which all signals have arrived."""

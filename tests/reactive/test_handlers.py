@@ -5,14 +5,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, Items, LocalError, Payload, Service, Settings
-from penstock.protocols import PROTOCOLS
-from penstock.reactive import Publisher, from_aiter, publishing
-from penstock.testing import PUBLISHER_RULES, Published, check_publisher
+import weirpool
 from tests.reactive.probe import IDLE_TURNS, Scripted
 from tests.testing.serving import assert_kept
 from tests.waiting import turns, until
+from weirpool import ApplicationError, Items, LocalError, Payload, Service, Settings
+from weirpool.protocols import PROTOCOLS
+from weirpool.reactive import Publisher, from_aiter, publishing
+from weirpool.testing import PUBLISHER_RULES, Published, check_publisher
 
 STREAMS = 20
 
@@ -29,7 +29,7 @@ async def failing() -> AsyncIterator[bytes]:
 @asynccontextmanager
 async def serving(service: Service, protocol: str = "rsocket") -> AsyncIterator[str]:
     settings = Settings(max_streams=STREAMS)
-    async with penstock.serve(service, f"{protocol}+memory://handlers", settings=settings) as server:
+    async with weirpool.serve(service, f"{protocol}+memory://handlers", settings=settings) as server:
         yield server.urls[0]
 
 
@@ -52,7 +52,7 @@ async def test_they_keep_every_rule_of_a_publisher(protocol: str, rule: str) -> 
 async def test_the_publisher_is_asked_for_a_window_ahead(window: int) -> None:
     service, publisher = Service(), Scripted()
     service.stream("scripted")(publishing(window=window)(lambda request: publisher))
-    async with serving(service) as url, penstock.connect(url) as peer:
+    async with serving(service) as url, weirpool.connect(url) as peer:
         async with peer.stream("scripted", credit=3, manual=True) as items:
             await until(lambda: publisher.subscriber is not None)
             sent = 0
@@ -76,7 +76,7 @@ async def test_a_coroutine_may_return_the_publisher() -> None:
     async def later(request: Payload) -> Publisher[bytes]:
         return numbers(request)
 
-    async with serving(service) as url, penstock.connect(url) as peer:
+    async with serving(service) as url, weirpool.connect(url) as peer:
         assert [item.data async for item in peer.stream("later", b"3")] == [b"0", b"1", b"2"]
 
 
@@ -88,7 +88,7 @@ async def test_channel_can_return_a_publisher_of_its_items() -> None:
     def back(request: Payload, items: Items) -> Publisher[Payload]:
         return from_aiter(items)
 
-    async with serving(service) as url, penstock.connect(url) as peer:
+    async with serving(service) as url, weirpool.connect(url) as peer:
         answers = peer.channel("back", b"first", [b"1", b"2"])
         assert [item.data async for item in answers] == [b"1", b"2"]
 
@@ -96,7 +96,7 @@ async def test_channel_can_return_a_publisher_of_its_items() -> None:
 async def test_handler_without_publisher_fails_the_stream() -> None:
     service = Service()
     service.stream("wrong")(publishing(lambda request: [b"1"]))
-    async with serving(service) as url, penstock.connect(url) as peer:
+    async with serving(service) as url, weirpool.connect(url) as peer:
         with pytest.raises(ApplicationError):
             await anext(aiter(peer.stream("wrong")))
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import LocalError
-from penstock.reactive import Processor, Publisher, Subscriber
-from penstock.reactive.interfaces import Starting
 from tests.reactive.probe import Probe, Scripted
+from weirpool import LocalError
+from weirpool.reactive import Processor, Publisher, Subscriber
+from weirpool.reactive.interfaces import Starting
 
 
 def test_any_object_with_the_methods_is_accepted() -> None:

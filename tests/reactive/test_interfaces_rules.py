@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import LocalError, Payload, Service
-from penstock.reactive import Publisher, from_aiter, from_observable, publisher_of
-from penstock.reactive.interfaces import UNBOUNDED
+import weirpool
 from tests.reactive.probe import IDLE_TURNS, Probe, subscribed
 from tests.waiting import turns, until
+from weirpool import LocalError, Payload, Service
+from weirpool.reactive import Publisher, from_aiter, from_observable, publisher_of
+from weirpool.reactive.interfaces import UNBOUNDED
 
 LONG = 5_000
 """Items that overflow the stack if each is sent from within the request for it."""
@@ -81,8 +81,8 @@ async def publishing(source: str, count: int = 10) -> AsyncIterator[Publisher[An
     def numbers(request: Payload) -> list[bytes]:
         return [b"%d" % number for number in range(count)]
 
-    async with penstock.serve(service, "rsocket+memory://interfaces"):
-        async with penstock.connect("rsocket+memory://interfaces") as peer:
+    async with weirpool.serve(service, "rsocket+memory://interfaces"):
+        async with weirpool.connect("rsocket+memory://interfaces") as peer:
             yield publisher_of(peer, "tests.numbers")
 
 

@@ -6,11 +6,11 @@ from contextlib import aclosing
 
 import pytest
 
-from penstock import CreditExceeded, LocalError
-from penstock.reactive import from_aiter, to_aiter
-from penstock.reactive.iteration import Window
 from tests.reactive.probe import IDLE_TURNS, Scripted, subscribed
 from tests.waiting import turns, until
+from weirpool import CreditExceeded, LocalError
+from weirpool.reactive import from_aiter, to_aiter
+from weirpool.reactive.iteration import Window
 
 
 class Source:

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import CreditExceeded, LocalError
-from penstock.reactive import from_aiter, from_observable, publisher_of, publishing, to_observable
-from penstock.reactive.interfaces import UNBOUNDED
+import weirpool
 from tests.aio.serving import world
 from tests.reactive.probe import IDLE_TURNS, Scripted, subscribed
 from tests.waiting import turns, until
+from weirpool import CreditExceeded, LocalError
+from weirpool.reactive import from_aiter, from_observable, publisher_of, publishing, to_observable
+from weirpool.reactive.interfaces import UNBOUNDED
 
 
 class Hot:
@@ -236,15 +236,15 @@ def test_the_extra_is_named_where_the_package_is_missing() -> None:
     program = """
 import sys
 sys.modules["reactivex"] = None
-from penstock import LocalError
-from penstock.reactive import from_aiter, to_observable
+from weirpool import LocalError
+from weirpool.reactive import from_aiter, to_observable
 try:
     to_observable(from_aiter([]))
 except LocalError as error:
     print(error)
 """
     result = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=60)
-    assert (result.stderr, "pip install 'penstock[reactive]'" in result.stdout) == ("", True)
+    assert (result.stderr, "pip install 'weirpool[reactive]'" in result.stdout) == ("", True)
 
 
 # With the package reactivex.
@@ -300,7 +300,7 @@ async def test_errors_reach_observers() -> None:
     async with world() as w:
         to_observable(publisher_of(w.peer, "nobody")).subscribe(lambda item: None, errors.append)
         await until(lambda: bool(errors))
-    assert isinstance(errors[0], penstock.ApplicationError)
+    assert isinstance(errors[0], weirpool.ApplicationError)
 
 
 async def test_it_may_be_subscribed_and_disposed_in_another_thread() -> None:
@@ -315,15 +315,15 @@ async def test_it_may_be_subscribed_and_disposed_in_another_thread() -> None:
 
 async def test_observables_can_be_served_and_received() -> None:
     rx = pytest.importorskip("reactivex")
-    service = penstock.Service()
+    service = weirpool.Service()
 
     @service.stream("numbers")
     @publishing
-    def numbers(request: penstock.Payload) -> Any:
+    def numbers(request: weirpool.Payload) -> Any:
         return from_observable(rx.from_iterable(b"%d" % number for number in range(50)), bound=100)
 
-    async with penstock.serve(service, "rsocket+memory://rx") as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, "rsocket+memory://rx") as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             found: list[bytes] = []
             done = asyncio.Event()
             observable = to_observable(publisher_of(peer, "numbers"), window=4)

@@ -2,23 +2,23 @@ from __future__ import annotations
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, LocalError, Next, PenstockError, Reconnect, Request
-from penstock.protocols import PROTOCOLS
-from penstock.reactive import publisher_of, to_aiter
-from penstock.reactive.interfaces import UNBOUNDED
-from penstock.testing import SUBSCRIBER_RULES, Subscribing, check_subscriber
-from penstock.testing.ends import PATIENCE
-from penstock.testing.responder import RawPublisher
+import weirpool
 from tests.aio.serving import world
 from tests.reactive.probe import IDLE_TURNS, subscribed
 from tests.testing.serving import FAMILY, assert_kept
 from tests.waiting import turns, until
+from weirpool import ApplicationError, LocalError, Next, Reconnect, Request, WeirpoolError
+from weirpool.protocols import PROTOCOLS
+from weirpool.reactive import publisher_of, to_aiter
+from weirpool.reactive.interfaces import UNBOUNDED
+from weirpool.testing import SUBSCRIBER_RULES, Subscribing, check_subscriber
+from weirpool.testing.ends import PATIENCE
+from weirpool.testing.responder import RawPublisher
 
 
 async def consume(url: str, take: int | None) -> list[bytes]:
     taken: list[bytes] = []
-    async with penstock.connect(url) as peer:
+    async with weirpool.connect(url) as peer:
         items = to_aiter(publisher_of(peer, "tests.numbers"), window=8)
         async for item in items:
             taken.append(item.data)
@@ -38,7 +38,7 @@ async def test_it_keeps_every_rule_of_a_subscriber(protocol: str, rule: str) -> 
 @pytest.mark.parametrize("protocol", FAMILY)
 async def test_the_demand_on_the_wire_is_that_of_the_subscriber(protocol: str) -> None:
     async with RawPublisher(f"{protocol}+memory://reactive", PATIENCE) as publisher:
-        async with penstock.connect(publisher.url) as peer:
+        async with weirpool.connect(publisher.url) as peer:
             probe = subscribed(publisher_of(peer, "tests.numbers"))
             await turns(IDLE_TURNS)
             assert publisher.streams == []
@@ -54,7 +54,7 @@ async def test_the_demand_on_the_wire_is_that_of_the_subscriber(protocol: str) -
 
 async def test_large_demand_is_sent_in_parts() -> None:
     async with RawPublisher("rsocket+memory://reactive", PATIENCE) as publisher:
-        async with penstock.connect(publisher.url) as peer:
+        async with weirpool.connect(publisher.url) as peer:
             probe = subscribed(publisher_of(peer, "tests.numbers"), first=UNBOUNDED)
             await publisher.subscribed()
             probe.subscription.request(UNBOUNDED)
@@ -85,7 +85,7 @@ async def test_demand_passes_interceptors_and_reconnecting_peers() -> None:
 
     async with world() as w:
         url = w.server.urls[0]
-        async with penstock.connect(url, interceptors=[plain], reconnect=Reconnect()) as peer:
+        async with weirpool.connect(url, interceptors=[plain], reconnect=Reconnect()) as peer:
             probe = subscribed(publisher_of(peer, "count", b"9"), first=2)
             await until(lambda: len(probe.items) == 2)
             await turns(IDLE_TURNS)
@@ -105,7 +105,7 @@ async def test_a_closed_connection_is_an_error() -> None:
     async with world() as w:
         await w.peer.close()
         probe = subscribed(publisher_of(w.peer, "count", b"5"), first=1)
-        assert isinstance(await probe.ended(), PenstockError)
+        assert isinstance(await probe.ended(), WeirpoolError)
 
 
 async def test_cancel_stops_the_handler() -> None:

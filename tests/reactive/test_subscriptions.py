@@ -5,12 +5,12 @@ import gc
 
 import pytest
 
-from penstock import LocalError
-from penstock.reactive import from_aiter
-from penstock.reactive.interfaces import UNBOUNDED
-from penstock.reactive.subscriptions import TaskSubscription
 from tests.reactive.probe import IDLE_TURNS, Probe, subscribed
 from tests.waiting import turns, until
+from weirpool import LocalError
+from weirpool.reactive import from_aiter
+from weirpool.reactive.interfaces import UNBOUNDED
+from weirpool.reactive.subscriptions import TaskSubscription
 
 
 async def test_no_more_than_requested_and_requests_add_up() -> None:

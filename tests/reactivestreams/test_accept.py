@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import ProtocolError, Settings
-from penstock.reactivestreams.accept import ReactiveStreamsDetector
+from weirpool import ProtocolError, Settings
+from weirpool.reactivestreams.accept import ReactiveStreamsDetector
 
 
 def make() -> ReactiveStreamsDetector:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import ApplicationError, Canceled, Invalid, Rejected, TypedError
-from penstock.reactivestreams.codes import error_of, fitting, text_of
+from weirpool import ApplicationError, Canceled, Invalid, Rejected, TypedError
+from weirpool.reactivestreams.codes import error_of, fitting, text_of
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import LocalError, Settings, SetupRejected
-from penstock.reactivestreams.handshake import EXTENSIONS, METADATA, agreed, check_version, hello, ours
-from penstock.wire.reactivestreams.codec import LAYOUTS, Message, Type, encode
+from weirpool import LocalError, Settings, SetupRejected
+from weirpool.reactivestreams.handshake import EXTENSIONS, METADATA, agreed, check_version, hello, ours
+from weirpool.wire.reactivestreams.codec import LAYOUTS, Message, Type, encode
 
 
 def test_hello_has_version_and_extensions() -> None:

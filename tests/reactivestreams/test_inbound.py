@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from penstock import (
+from tests.sim.reactive import Raw, make, opened
+from weirpool import (
     LimitExceeded,
     Payload,
     ProtocolError,
     StreamClosed,
 )
-from penstock.kinds import Kind
-from penstock.wire.reactivestreams.codec import Message, Type
-from tests.sim.reactive import Raw, make, opened
+from weirpool.kinds import Kind
+from weirpool.wire.reactivestreams.codec import Message, Type
 
 # Ids.
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from penstock.reactivestreams.lifecycle import TRANSITIONS, SessionState
 from tests.builds import Build
 from tests.sim.pair import Pair
+from weirpool.reactivestreams.lifecycle import TRANSITIONS, SessionState
 
 
 def test_every_state_is_reached() -> None:
@@ -21,7 +21,7 @@ def test_closed_session_stays_closed() -> None:
 
 
 def test_session_passes_through_its_states(build: Build) -> None:
-    link = build.module("penstock.reactivestreams.link")
+    link = build.module("weirpool.reactivestreams.link")
     made: list[tuple[str, str]] = []
 
     class Noted(dict[Any, Any]):

@@ -4,7 +4,8 @@ import tracemalloc
 
 import pytest
 
-from penstock import (
+from tests.sim.reactive import Raw, make, opened
+from weirpool import (
     LimitExceeded,
     LinkLost,
     Payload,
@@ -14,10 +15,9 @@ from penstock import (
     Settings,
     SetupRejected,
 )
-from penstock.kinds import Kind
-from penstock.reactivestreams.session import ReactiveStreamsSession
-from penstock.wire.reactivestreams.codec import Message, Type, encode
-from tests.sim.reactive import Raw, make, opened
+from weirpool.kinds import Kind
+from weirpool.reactivestreams.session import ReactiveStreamsSession
+from weirpool.wire.reactivestreams.codec import Message, Type, encode
 
 # Hello.
 

@@ -36,9 +36,9 @@ class Talk:
     def __init__(self, build: Build, cut: str, metadata: bool) -> None:
         both = {"extensions": ("metadata",) if metadata else (), "fragment_bytes": 64, "element_sizes": SIZES}
         self.pair = Pair(build, cut=CUTS[cut], dialect="reactive-streams-0", client=both, server=both)
-        self.payload = build.module("penstock.payload")
-        self.errors = build.module("penstock.errors")
-        self.kinds = build.module("penstock.kinds")
+        self.payload = build.module("weirpool.payload")
+        self.errors = build.module("weirpool.errors")
+        self.kinds = build.module("weirpool.kinds")
         self.metadata = metadata
         self.opened: list[tuple[Any, int]] = []
         self.pair.drive()

@@ -4,17 +4,17 @@ import tracemalloc
 
 import pytest
 
-from penstock import (
+from tests.sim.pair import Cut
+from tests.sim.reactive import CUT, Raw, make, opened
+from weirpool import (
     ApplicationError,
     LocalError,
     Payload,
     PayloadRun,
     ProtocolError,
 )
-from penstock.kinds import Kind
-from penstock.wire.reactivestreams.codec import Message, Type
-from tests.sim.pair import Cut
-from tests.sim.reactive import CUT, Raw, make, opened
+from weirpool.kinds import Kind
+from weirpool.wire.reactivestreams.codec import Message, Type
 
 # Large and small items.
 

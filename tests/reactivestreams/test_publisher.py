@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import FrameError, LocalError
-from penstock.reactivestreams.publisher import publisher_of, read_publisher
+from weirpool import FrameError, LocalError
+from weirpool.reactivestreams.publisher import publisher_of, read_publisher
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import (
+from tests.sim.pair import CUTS
+from tests.sim.reactive import Raw, make, opened
+from weirpool import (
     Payload,
     PayloadRun,
 )
-from penstock.reactivestreams.streams import UNBOUNDED
-from penstock.wire.reactivestreams.codec import Message, Type
-from tests.sim.pair import CUTS
-from tests.sim.reactive import Raw, make, opened
+from weirpool.reactivestreams.streams import UNBOUNDED
+from weirpool.wire.reactivestreams.codec import Message, Type
 
 # Demand.
 

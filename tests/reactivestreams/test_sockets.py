@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, Payload, PayloadRun, Rejected, Service, Settings, SetupRejected, UnsupportedKind
-from penstock.aio.connectors import Direct
-from penstock.aio.peer import Peer
-from penstock.errors import LocalError
-from penstock.journal import Journal
-from penstock.journal.collect import Collector
-from penstock.wire.reactivestreams.codec import Items, Type
-from penstock.wire.reactivestreams.decoder import Decoder
+import weirpool
 from tests.aio.serving import make_service, noted_drivers
 from tests.waiting import turns, until
+from weirpool import ApplicationError, Payload, PayloadRun, Rejected, Service, Settings, SetupRejected, UnsupportedKind
+from weirpool.aio.connectors import Direct
+from weirpool.aio.peer import Peer
+from weirpool.errors import LocalError
+from weirpool.journal import Journal
+from weirpool.journal.collect import Collector
+from weirpool.wire.reactivestreams.codec import Items, Type
+from weirpool.wire.reactivestreams.decoder import Decoder
 
 MIB = 1024 * 1024
 PLACES = {
@@ -40,8 +40,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 async def test_calls_and_streams(url: str) -> None:
     seen: list[object] = []
-    async with penstock.serve(make_service(seen, asyncio.Event()), url) as server:
-        async with penstock.connect(server.urls[0], confirm=True) as peer:
+    async with weirpool.serve(make_service(seen, asyncio.Event()), url) as server:
+        async with weirpool.connect(server.urls[0], confirm=True) as peer:
             assert await peer.call("echo", b"hello") == Payload(b"hello")
             answers = await asyncio.gather(*(peer.call("later", b"%d" % number) for number in range(200)))
             assert [answer.data for answer in answers] == [b"%d" % number for number in range(200)]
@@ -71,8 +71,8 @@ async def test_large_response_is_sent_in_parts(url: str) -> None:
         await asyncio.sleep(0)
         return data
 
-    async with penstock.serve(service, url) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, url) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             assert (await peer.call("large")).data == data
             assert (await peer.call("later")).data == data
 
@@ -80,8 +80,8 @@ async def test_large_response_is_sent_in_parts(url: str) -> None:
 async def test_canceled_call_ends_its_handler(url: str) -> None:
     seen: list[object] = []
     reached = asyncio.Event()
-    async with penstock.serve(make_service(seen, reached), url) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(make_service(seen, reached), url) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             call = asyncio.create_task(peer.call("never"))
             await reached.wait()
             call.cancel()
@@ -95,8 +95,8 @@ async def test_canceled_call_ends_its_handler(url: str) -> None:
 async def test_server_can_subscribe(url: str) -> None:
     answering = Service()
     answering.call("name")(lambda request: b"client")
-    async with penstock.serve(make_service([], asyncio.Event()), url) as server:
-        async with penstock.connect(server.urls[0], service=answering) as peer:
+    async with weirpool.serve(make_service([], asyncio.Event()), url) as server:
+        async with weirpool.connect(server.urls[0], service=answering) as peer:
             await peer.call("echo")
             [driver] = server._drivers.values()
             answers = await asyncio.gather(Peer(Direct(driver)).call("name"), peer.call("echo", b"server"))
@@ -110,9 +110,9 @@ async def test_packed_items_become_arrow_columns(url: str) -> None:
     service = Service()
     service.stream("ticks")(lambda request: iter([pyarrow.record_batch({"data": ticks})]))
     settings = Settings(element_sizes=(("ticks", 8),))
-    async with penstock.serve(service, url, settings=settings) as server:
+    async with weirpool.serve(service, url, settings=settings) as server:
         taken: list[bytes] = []
-        async with penstock.connect(server.urls[0]) as peer:
+        async with weirpool.connect(server.urls[0]) as peer:
             async with peer.stream("ticks") as items:
                 async for batch in items.batches():
                     taken += batch.column("data").to_pylist()
@@ -145,8 +145,8 @@ async def test_numbers_are_sent_as_they_are_in_memory(url: str) -> None:
         yield many["column"].slice(5, 5)
 
     settings = Settings(element_sizes=(("numbers", 8),))
-    async with penstock.serve(service, url, settings=settings) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, url, settings=settings) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             for way in many:
                 async with peer.stream("numbers", way.encode(), credit=1 << 20) as items:
                     data = b"".join([buffers_of(batch) async for batch in items.batches()])
@@ -161,8 +161,8 @@ async def test_long_run_of_numbers_is_sent_in_bursts() -> None:
     service.stream("numbers")(lambda request: iter([run]))
     settings = Settings(element_sizes=(("numbers", 8),))
     got = 0
-    async with penstock.serve(service, PLACES["tcp"], settings=settings) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, PLACES["tcp"], settings=settings) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             async with peer.stream("numbers", credit=2 * count) as items:
                 async for batch in items.batches(max_rows=1000):
                     if not got:
@@ -184,8 +184,8 @@ async def test_metadata_is_sent_if_both_sides_offer_it(url: str) -> None:
         yield Payload(b"none")
 
     settings = Settings(extensions=("metadata",))
-    async with penstock.serve(service, url, settings=settings) as server:
-        async with penstock.connect(server.urls[0], settings=settings, confirm=True) as peer:
+    async with weirpool.serve(service, url, settings=settings) as server:
+        async with weirpool.connect(server.urls[0], settings=settings, confirm=True) as peer:
             async with peer.stream("echo", b"data", metadata=b"about") as items:
                 assert [item async for item in items] == [Payload(b"data", b"about"), Payload(b"none")]
 
@@ -194,14 +194,14 @@ async def test_rejected_client_reports_the_reason(url: str) -> None:
     def nobody(setup: Any) -> None:
         raise SetupRejected("nobody today")
 
-    async with penstock.serve(Service(), url, acceptor=nobody) as server:
+    async with weirpool.serve(Service(), url, acceptor=nobody) as server:
         with pytest.raises(SetupRejected, match="nobody today"):
-            await penstock.connect(server.urls[0], confirm=True)
+            await weirpool.connect(server.urls[0], confirm=True)
 
 
 async def test_closing_server_lets_open_streams_end() -> None:
-    async with penstock.serve(make_service([], asyncio.Event()), PLACES["tcp"]) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(make_service([], asyncio.Event()), PLACES["tcp"]) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             await peer.call("echo")
             call = asyncio.create_task(peer.call("later", b"in flight"))
             await turns(1)
@@ -221,8 +221,8 @@ async def test_interceptors_see_calls_as_calls() -> None:
             raise Rejected(message="no")
         return await next(request)
 
-    async with penstock.serve(service, PLACES["memory"]) as server:
-        async with penstock.connect(server.urls[0], interceptors=[]) as peer:
+    async with weirpool.serve(service, PLACES["memory"]) as server:
+        async with weirpool.connect(server.urls[0], interceptors=[]) as peer:
             assert (await peer.call("echo", b"yes")).data == b"yes"
             with pytest.raises(ApplicationError, match="no"):
                 await peer.call("echo", b"no")
@@ -268,9 +268,9 @@ async def test_ticker_is_not_delayed_by_64_mib(place: str) -> None:
         while True:
             yield b"tick"
 
-    async with penstock.serve(service, PLACES[place]) as server:
+    async with weirpool.serve(service, PLACES[place]) as server:
         with noted_drivers() as drivers:
-            connecting = penstock.connect(server.urls[0])
+            connecting = weirpool.connect(server.urls[0])
             await connecting
         async with connecting as peer:
             arrivals: list[str] = []
@@ -300,7 +300,7 @@ async def test_collector_records_a_gap_for_each_link(tmp_path: Path) -> None:
         if begun == 1:
             await held.wait()
 
-    async with penstock.serve(service, PLACES["memory"]) as server:
+    async with weirpool.serve(service, PLACES["memory"]) as server:
         collector = Collector(server.urls[0], "numbers", tmp_path)
         collecting = asyncio.create_task(collector.run())
         await until(lambda: collector.progress.rows == 1)
@@ -325,8 +325,8 @@ async def test_call_answered_before_subscribed_fails(words: bytes) -> None:
         writer.transport.abort()
 
     server = await asyncio.start_server(publisher, "127.0.0.1", 0)
-    async with penstock.connect(f"reactive-streams+tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}") as peer:
-        with pytest.raises(penstock.ProtocolError, match="before subscribed, which must be first"):
+    async with weirpool.connect(f"reactive-streams+tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}") as peer:
+        with pytest.raises(weirpool.ProtocolError, match="before subscribed, which must be first"):
             await peer.call("x")
     assert b"before subscribed, which must be first" in await heard
     server.close()
@@ -338,7 +338,7 @@ async def test_half_close_of_tcp_is_a_close(by_client: bool) -> None:
     seen: list[object] = []
     reached = asyncio.Event()
     if by_client:
-        async with penstock.serve(make_service(seen, reached), "reactive-streams+tcp://127.0.0.1:0") as server:
+        async with weirpool.serve(make_service(seen, reached), "reactive-streams+tcp://127.0.0.1:0") as server:
             port = int(server.urls[0].rpartition(":")[2])
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"\x01\x00\x00\x03\x05never\x01\x01")
@@ -358,8 +358,8 @@ async def test_half_close_of_tcp_is_a_close(by_client: bool) -> None:
         writer.transport.abort()
 
     listener = await asyncio.start_server(publisher, "127.0.0.1", 0)
-    async with penstock.connect(f"reactive-streams+tcp://127.0.0.1:{listener.sockets[0].getsockname()[1]}") as peer:
-        with pytest.raises(penstock.LinkLost, match="without goodbye"):
+    async with weirpool.connect(f"reactive-streams+tcp://127.0.0.1:{listener.sockets[0].getsockname()[1]}") as peer:
+        with pytest.raises(weirpool.LinkLost, match="without goodbye"):
             await peer.call("x")
     listener.close()
 
@@ -382,10 +382,10 @@ async def test_items_of_one_size_are_packed_however_they_are_made(made: str) -> 
             run = PayloadRun.of([Payload(item) for item in items])
             return {"list": items, "iterator": iter(items), "arrow": [run]}[made]
 
-    metrics = penstock.Metrics()
+    metrics = weirpool.Metrics()
     settings = Settings(element_sizes=(("ticks", 8),))
-    async with penstock.serve(service, "reactive-streams+memory://packed", settings=settings) as server:
-        async with penstock.connect(
+    async with weirpool.serve(service, "reactive-streams+memory://packed", settings=settings) as server:
+        async with weirpool.connect(
             server.urls[0], settings=Settings(credit=20_000, max_credit=20_000), taps=[metrics]
         ) as peer:
             async with peer.stream("ticks") as stream:

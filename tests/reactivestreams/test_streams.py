@@ -5,8 +5,8 @@ import heapq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kinds import Kind
-from penstock.reactivestreams.streams import UNBOUNDED, Subscriptions, add, spend
+from weirpool.kinds import Kind
+from weirpool.reactivestreams.streams import UNBOUNDED, Subscriptions, add, spend
 
 
 def test_saturated_demand_is_unbounded() -> None:

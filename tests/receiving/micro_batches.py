@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.journal.format import ITEMS
-from penstock.receiving.log import ReceivedLog
-from penstock.receiving.messages import Stage
+from weirpool.journal.format import ITEMS
+from weirpool.receiving.log import ReceivedLog
+from weirpool.receiving.messages import Stage
 
 __all__ = ["data_of", "rows", "staged"]
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-import penstock
-from penstock import Bearer, Metadata, Payload, Service, SetupRejected, Simple
-from penstock.receiving.admission import Admission
+import weirpool
+from weirpool import Bearer, Metadata, Payload, Service, SetupRejected, Simple
+from weirpool.receiving.admission import Admission
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ async def test_only_the_right_credentials_are_admitted(shown: bytes | None, admi
     service = Service()
     service.call("a")(lambda request: b"yes")
     acceptor = Admission(Simple("ada", "x"))
-    async with penstock.serve(service, "rsocket+memory://admission", acceptor=acceptor) as server:
-        async with penstock.connect(server.urls[0], setup=Payload(b"", shown)) as peer:
+    async with weirpool.serve(service, "rsocket+memory://admission", acceptor=acceptor) as server:
+        async with weirpool.connect(server.urls[0], setup=Payload(b"", shown)) as peer:
             if admitted:
                 assert (await peer.call("a")).data == b"yes"
             else:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock.receiving.digest import RowDigest
+from weirpool.receiving.digest import RowDigest
 
 DATA = [b"a", b"", b"bc", b"def", b"g"]
 METADATA = [None, b"", b"x", None, b"yz"]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalCorrupt
-from penstock.receiving import ledger as module
-from penstock.receiving.ledger import Entry, Ledger
+from weirpool.errors import JournalCorrupt
+from weirpool.receiving import ledger as module
+from weirpool.receiving.ledger import Entry, Ledger
 
 
 def test_last_micro_batch_of_each_query_is_kept(tmp_path: Path) -> None:

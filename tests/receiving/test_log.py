@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import ApplicationError, DiskFull, Invalid, JournalCorrupt, JournalMismatch
-from penstock.journal import Journal, JournalWriter
-from penstock.journal.identity import Request
-from penstock.journal.layout import log_folder
-from penstock.receiving import ledger
-from penstock.receiving import log as module
-from penstock.receiving.log import ReceivedLog
-from penstock.receiving.messages import Committed, Stage
 from tests.receiving.micro_batches import data_of, rows, staged
+from weirpool.errors import ApplicationError, DiskFull, Invalid, JournalCorrupt, JournalMismatch
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal.identity import Request
+from weirpool.journal.layout import log_folder
+from weirpool.receiving import ledger
+from weirpool.receiving import log as module
+from weirpool.receiving.log import ReceivedLog
+from weirpool.receiving.messages import Committed, Stage
 
 
 @pytest.fixture

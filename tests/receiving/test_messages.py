@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.receiving.messages import ABORT, COMMIT, STAGE, CommitRequest, Committed, Stage
+from weirpool.receiving.messages import ABORT, COMMIT, STAGE, CommitRequest, Committed, Stage
 
 
 def test_requests_are_json_that_any_client_can_write() -> None:
@@ -13,4 +13,4 @@ def test_requests_are_json_that_any_client_can_write() -> None:
 
 
 def test_routes_are_reserved() -> None:
-    assert all(route.startswith("penstock.") for route in (STAGE, COMMIT, ABORT))
+    assert all(route.startswith("weirpool.") for route in (STAGE, COMMIT, ABORT))

@@ -6,9 +6,9 @@ import threading
 import pyarrow as pa
 import pytest
 
-from penstock.errors import DiskFull
-from penstock.receiving.pushes import Pushes
 from tests.receiving.micro_batches import rows
+from weirpool.errors import DiskFull
+from weirpool.receiving.pushes import Pushes
 
 
 async def test_pushes_during_a_write_share_the_next_one() -> None:

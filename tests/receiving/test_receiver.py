@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, Invalid, LocalError, Metadata, Payload, Peer, Rejected, Simple
-from penstock.errors import DiskFull
-from penstock.journal import Journal
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import commit
-from penstock.receiving.log import ReceivedLog
-from penstock.receiving.receiver import Receiver
+import weirpool
+from weirpool import ApplicationError, Invalid, LocalError, Metadata, Payload, Peer, Rejected, Simple
+from weirpool.errors import DiskFull
+from weirpool.journal import Journal
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import commit
+from weirpool.receiving.log import ReceivedLog
+from weirpool.receiving.receiver import Receiver
 
 
 @asynccontextmanager
@@ -25,8 +25,8 @@ async def receiving(journal: Path, **options: Any) -> AsyncIterator[Peer]:
     receiver = Receiver(journal, {"delays": "late", "orders": "orders"}, fsync=False, **options)
     async with (
         receiver,
-        penstock.serve(receiver.service, "rsocket+tcp://127.0.0.1:0") as server,
-        penstock.connect(server.urls[0]) as peer,
+        weirpool.serve(receiver.service, "rsocket+tcp://127.0.0.1:0") as server,
+        weirpool.connect(server.urls[0]) as peer,
     ):
         yield peer
 
@@ -41,7 +41,7 @@ def held(journal: Path, source: str) -> list[tuple[bytes, bytes | None]]:
 
 async def staged(peer: Peer, query: str, batch: int, *data: bytes, route: str = "delays") -> dict[str, object]:
     request = json.dumps({"route": route, "query": query, "batch": batch}).encode()
-    answer = await peer.upload("penstock.stage", request, list(data))
+    answer = await peer.upload("weirpool.stage", request, list(data))
     found = json.loads(answer.data)
     assert isinstance(found, dict)
     return found
@@ -49,7 +49,7 @@ async def staged(peer: Peer, query: str, batch: int, *data: bytes, route: str = 
 
 async def committed(peer: Peer, query: str, batch: int, *stages: dict[str, object]) -> dict[str, object]:
     request = {"route": "delays", "query": query, "batch": batch, "stages": stages}
-    found = json.loads((await peer.call("penstock.commit", json.dumps(request).encode())).data)
+    found = json.loads((await peer.call("weirpool.commit", json.dumps(request).encode())).data)
     assert isinstance(found, dict)
     return found
 
@@ -90,7 +90,7 @@ async def test_dropped_stage_cannot_be_committed(tmp_path: Path) -> None:
     async with receiving(tmp_path) as peer:
         one = await staged(peer, "q", 0, b"1")
         request = {"route": "delays", "query": "q", "batch": 0, "stages": [one]}
-        await peer.call("penstock.abort", json.dumps(request).encode())
+        await peer.call("weirpool.abort", json.dumps(request).encode())
         with pytest.raises(ApplicationError, match="run the micro-batch again"):
             await committed(peer, "q", 0, one)
 
@@ -103,7 +103,7 @@ async def test_canceled_stage_leaves_nothing(tmp_path: Path) -> None:
             raise ApplicationError(0x301, "no more")
 
         with pytest.raises(ApplicationError):
-            await peer.upload("penstock.stage", b'{"route":"delays","query":"q","batch":0}', broken())
+            await peer.upload("weirpool.stage", b'{"route":"delays","query":"q","batch":0}', broken())
         await peer.call("delays", b"")
         async with asyncio.timeout(10):
             while list((log_folder(tmp_path, "late") / "_stages").iterdir()):
@@ -113,7 +113,7 @@ async def test_canceled_stage_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("request_", "why"),
     [
-        (b"junk", "not a request of Penstock's sink"),
+        (b"junk", "not a request of Weirpool's sink"),
         (b'{"route":"other","query":"q","batch":0}', "the routes are delays, orders"),
         (b'{"route":"delays","query":"../../etc","batch":0}', "cannot name a query"),
         (b'{"route":"delays","query":"q","batch":-1}', "`int` >= 0"),
@@ -122,7 +122,7 @@ async def test_canceled_stage_leaves_nothing(tmp_path: Path) -> None:
 async def test_invalid_stage_is_explained(request_: bytes, why: str, tmp_path: Path) -> None:
     async with receiving(tmp_path) as peer:
         with pytest.raises(Invalid, match=why):
-            await peer.upload("penstock.stage", request_, [b"1"])
+            await peer.upload("weirpool.stage", request_, [b"1"])
 
 
 async def test_disk_errors_are_told_without_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ async def test_a_receiver_without_routes_is_a_mistake(tmp_path: Path) -> None:
 
 async def test_fired_rows_are_dropped_and_counted_if_there_is_no_room(tmp_path: Path) -> None:
     receiver = Receiver(tmp_path, ["a"], fsync=False, budget_bytes=10_000)
-    async with receiver, penstock.serve(receiver.service, "rsocket+memory://fired") as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with receiver, weirpool.serve(receiver.service, "rsocket+memory://fired") as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             await peer.call("a", bytes(20_000))
             for _ in range(3):
                 await peer.fire("a", b"lost")

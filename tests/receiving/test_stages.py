@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import ApplicationError, JournalError, Rejected
-from penstock.receiving import stages as module
-from penstock.receiving.messages import Stage
-from penstock.receiving.stages import StageFolder, StageWriter
 from tests.receiving.micro_batches import rows
+from weirpool.errors import ApplicationError, JournalError, Rejected
+from weirpool.receiving import stages as module
+from weirpool.receiving.messages import Stage
+from weirpool.receiving.stages import StageFolder, StageWriter
 
 
 class Clock:

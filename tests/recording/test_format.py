@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import LocalError
-from penstock.payload import Payload
-from penstock.recording.format import Event, Head, decode_event, encode, events, open_recording, payload_fields
+from weirpool.errors import LocalError
+from weirpool.payload import Payload
+from weirpool.recording.format import Event, Head, decode_event, encode, events, open_recording, payload_fields
 
 HEAD = encode(Head(1, "rsocket+tcp://localhost:1", "now"))
 
@@ -47,7 +47,7 @@ def test_damaged_line_is_an_error_with_its_place(tmp_path: Path, line: bytes) ->
         list(events(file, "it"))
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"{}\n", b'{"penstock_recording":2}\n', bytes(100)])
+@pytest.mark.parametrize("content", [b"", b"\n", b"{}\n", b'{"weirpool_recording":2}\n', bytes(100)])
 def test_other_file_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(LocalError, match="not a recording"):
         open_recording(written(tmp_path, content))

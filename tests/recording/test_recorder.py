@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, LocalError, Payload, Service
-from penstock.recording.format import Event, events, open_recording
-from penstock.recording.recorder import Recorder
+import weirpool
+from weirpool import ApplicationError, LocalError, Payload, Service
+from weirpool.recording.format import Event, events, open_recording
+from weirpool.recording.recorder import Recorder
 
 
 async def recorded(path: Path, route: str) -> list[Event]:
@@ -18,10 +18,10 @@ async def recorded(path: Path, route: str) -> list[Event]:
     def fail(request: Payload) -> bytes:
         raise ApplicationError(0x301, "boom", b"\xff")
 
-    async with penstock.serve(service, "rsocket+memory://up"):
+    async with weirpool.serve(service, "rsocket+memory://up"):
         with Recorder(path, "there") as recorder:
-            async with penstock.bridge("rsocket+memory://up", "rsocket+memory://between", watch=recorder.watch):
-                async with penstock.connect("rsocket+memory://between") as peer:
+            async with weirpool.bridge("rsocket+memory://up", "rsocket+memory://between", watch=recorder.watch):
+                async with weirpool.connect("rsocket+memory://between") as peer:
                     try:
                         await peer.call(route, b"hello")
                     except ApplicationError:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, Invalid, LocalError, Rejected
-from penstock.aio.peer import Peer
-from penstock.recording.format import Event, Head, encode
-from penstock.recording.replaying import Recording, Replay, paced_events
+import weirpool
 from tests.waiting import turns
+from weirpool import ApplicationError, Invalid, LocalError, Rejected
+from weirpool.aio.peer import Peer
+from weirpool.recording.format import Event, Head, encode
+from weirpool.recording.replaying import Recording, Replay, paced_events
 
 
 def written(path: Path, *lines: Event) -> Recording:
@@ -33,8 +33,8 @@ def stream(number: int, data: str, *items: str, kind: str = "stream", route: str
 
 @asynccontextmanager
 async def replayed(recording: Recording, *arguments: Any, protocol: str = "rsocket") -> AsyncIterator[Peer]:
-    async with penstock.serve(Replay(recording, *arguments).service, f"{protocol}+memory://replay") as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(Replay(recording, *arguments).service, f"{protocol}+memory://replay") as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             yield peer
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from penstock import Payload, Service, TypedError
+from weirpool import Payload, Service, TypedError
 
 __all__ = ["KINDS", "service"]
 

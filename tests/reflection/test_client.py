@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-import penstock
-from penstock import Description, NotDescribed, Payload, Rejected, Request, Service, Settings
-from penstock.aio.handlers import Next
-from penstock.protocols import PROTOCOLS
-from penstock.reflection.description import ROUTE, Why
+import weirpool
+from weirpool import Description, NotDescribed, Payload, Rejected, Request, Service, Settings
+from weirpool.aio.handlers import Next
+from weirpool.protocols import PROTOCOLS
+from weirpool.reflection.description import ROUTE, Why
 
 from .quotes import KINDS, service
 
@@ -26,16 +26,16 @@ URLS = [*(f"{protocol}+memory://described" for protocol in PROTOCOLS), "river+me
 
 async def refusal(served: Service, url: str = "rsocket+memory://refused", timeout: float = 10) -> NotDescribed:
     """Return the error of a client that asks a server without reflection."""
-    async with penstock.serve(served, url), penstock.connect(url) as peer:
+    async with weirpool.serve(served, url), weirpool.connect(url) as peer:
         with pytest.raises(NotDescribed) as caught:
-            await penstock.describe(peer, timeout=timeout)
+            await weirpool.describe(peer, timeout=timeout)
     return caught.value
 
 
 @pytest.mark.parametrize("url", URLS)
 async def test_describes_itself_over_every_protocol(url: str) -> None:
-    async with penstock.serve(service, url, settings=ON), penstock.connect(url) as peer:
-        description = await penstock.describe(peer)
+    async with weirpool.serve(service, url, settings=ON), weirpool.connect(url) as peer:
+        description = await weirpool.describe(peer)
         missing = NOT_REQUESTED.get(url.partition("+")[0], set())
         expected = {route: kind for route, kind in KINDS.items() if route not in missing}
         assert {each.route: each.kind for each in description.routes} == expected
@@ -45,35 +45,35 @@ async def test_describes_itself_over_every_protocol(url: str) -> None:
 @pytest.mark.parametrize("url", URLS)
 async def test_tells_nothing_unless_it_is_asked_to(url: str) -> None:
     error = await refusal(service, url)
-    assert error.why is Why.UNKNOWN and "penstock serve --reflection" in str(error)
+    assert error.why is Why.UNKNOWN and "weirpool serve --reflection" in str(error)
 
 
 @pytest.mark.parametrize("mime", ["application/json", "application/msgpack", "text/plain"])
 async def test_reads_the_format_of_the_connection(mime: str) -> None:
     url = "rsocket+memory://formats"
     async with (
-        penstock.serve(service, url, settings=ON),
-        penstock.connect(url, settings=Settings(data_mime=mime)) as peer,
+        weirpool.serve(service, url, settings=ON),
+        weirpool.connect(url, settings=Settings(data_mime=mime)) as peer,
     ):
-        assert len((await penstock.describe(peer)).routes) == len(KINDS)
+        assert len((await weirpool.describe(peer)).routes) == len(KINDS)
 
 
 async def test_a_balancer_and_a_peer_that_reconnects_ask_one_server() -> None:
     urls = ["rsocket+memory://one", "rsocket+memory://two"]
-    async with penstock.serve(service, *urls, settings=ON):
-        async with penstock.balance(urls) as balancer:
-            assert isinstance(await penstock.describe(balancer), Description)
-        async with penstock.connect(urls[0], reconnect=penstock.Reconnect()) as peer:
-            assert isinstance(await penstock.describe(peer), Description)
+    async with weirpool.serve(service, *urls, settings=ON):
+        async with weirpool.balance(urls) as balancer:
+            assert isinstance(await weirpool.describe(balancer), Description)
+        async with weirpool.connect(urls[0], reconnect=weirpool.Reconnect()) as peer:
+            assert isinstance(await weirpool.describe(peer), Description)
 
 
 async def test_a_server_asks_its_client() -> None:
     url = "rsocket+memory://back"
-    async with penstock.serve(Service(), url) as server, penstock.connect(url, service=service, settings=ON) as peer:
+    async with weirpool.serve(Service(), url) as server, weirpool.connect(url, service=service, settings=ON) as peer:
         with pytest.raises(Rejected):
             await peer.call("nothing")
         [client] = server.peers
-        assert len((await penstock.describe(client)).routes) == len(KINDS)
+        assert len((await weirpool.describe(client)).routes) == len(KINDS)
 
 
 async def test_interceptors_decide_who_may_ask() -> None:
@@ -85,9 +85,9 @@ async def test_interceptors_decide_who_may_ask() -> None:
 
     url = "rsocket+memory://guarded"
     guarded = Service(interceptors=[guard])
-    async with penstock.serve(guarded, url, settings=ON), penstock.connect(url) as peer:
+    async with weirpool.serve(guarded, url, settings=ON), weirpool.connect(url) as peer:
         with pytest.raises(NotDescribed, match="only for administrators") as caught:
-            await penstock.describe(peer)
+            await weirpool.describe(peer)
     assert caught.value.why is Why.REFUSED and seen == [(ROUTE, True)]
 
 
@@ -95,12 +95,12 @@ async def test_the_service_that_an_acceptor_chooses_is_described() -> None:
     other = Service()
     other.call("mine")(lambda request: request)
 
-    async def choose(setup: penstock.Setup) -> Service:
+    async def choose(setup: weirpool.Setup) -> Service:
         return other
 
     url = "rsocket+memory://chosen"
-    async with penstock.serve(service, url, settings=ON, acceptor=choose), penstock.connect(url) as peer:
-        assert [each.route for each in (await penstock.describe(peer)).routes] == ["mine"]
+    async with weirpool.serve(service, url, settings=ON, acceptor=choose), weirpool.connect(url) as peer:
+        assert [each.route for each in (await weirpool.describe(peer)).routes] == ["mine"]
 
 
 @pytest.mark.parametrize("answer", [b"", b"echo", b'{"version": "x"}', b"[" * 1_000, b'{"routes": []}'])

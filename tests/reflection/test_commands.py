@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from penstock import LocalError
-from penstock.reflection.commands import as_command, as_python
+from weirpool import LocalError
+from weirpool.reflection.commands import as_command, as_python
 
 URL = "rsocket+tcp://localhost:7878"
 HOSTILE = ["plain", "it's", '"$(id)" `id`', "a\\nb", "$HOME; ls", "é ✓", "%s %d", "-5", "--help"]
@@ -33,9 +33,9 @@ print(json.dumps([words, data, items]))
 
 
 def in_shell(command: str, folder: Path, shell: str = "sh") -> tuple[list[str], str | None, list[str]]:
-    """Run a command in a shell, with a `penstock` that shows what it was given."""
+    """Run a command in a shell, with a `weirpool` that shows what it was given."""
     (folder / "show.py").write_text(SHOW)
-    script = f'penstock() {{ {sys.executable} {folder}/show.py "$@"; }}\n{command}\n'
+    script = f'weirpool() {{ {sys.executable} {folder}/show.py "$@"; }}\n{command}\n'
     result = subprocess.run([shell, "-c", script], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
     words, data, items = ast.literal_eval(result.stdout.replace("null", "None"))
     return words, data, items
@@ -81,7 +81,7 @@ def test_programs_are_valid(kind: str, data: str, settings: dict[str, str]) -> N
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     [made] = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == kind]
     assert ast.literal_eval(made.args[0]) == "a 'route'"
-    typed = "penstock.typed" in source
+    typed = "weirpool.typed" in source
     sends = kind in ("upload", "channel")
     assert typed == (bool(settings) and data not in ("no 'json'", "NaN") and (bool(data) or sends))
     if data:
@@ -99,7 +99,7 @@ def test_programs_are_valid(kind: str, data: str, settings: dict[str, str]) -> N
     ],
 )
 def test_programs_have_values_where_people_write_json(url: str, settings: dict[str, str], typed: bool) -> None:
-    assert ("penstock.typed" in as_python(url, "r", "call", "[1]", settings=settings)) is typed
+    assert ("weirpool.typed" in as_python(url, "r", "call", "[1]", settings=settings)) is typed
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.reflection.definitions import Definitions, used
+from weirpool.reflection.definitions import Definitions, used
 
 from .quotes import Node, Order, Quote, Symbol
 

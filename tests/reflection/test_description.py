@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from penstock import Description, NotDescribed
-from penstock.kinds import KIND_NAMES
-from penstock.reflection.description import MAX_BYTES, Described, Why, read
-from penstock.schema.formats import FORMATS
+from weirpool import Description, NotDescribed
+from weirpool.kinds import KIND_NAMES
+from weirpool.reflection.description import MAX_BYTES, Described, Why, read
+from weirpool.schema.formats import FORMATS
 
 
 def test_reads_every_encoding_and_ignores_what_it_does_not_know() -> None:
@@ -83,7 +83,7 @@ def test_refuses_other_words_than_those_of_a_type(fields: dict[str, object]) -> 
 
 
 @pytest.mark.parametrize("kind", KIND_NAMES)
-def test_takes_what_penstock_says(kind: str) -> None:
+def test_takes_what_weirpool_says(kind: str) -> None:
     mimes = ["application/vnd.river+json", "text/plain; charset=utf-8"]
     [route] = read(
         described(kind=kind, encodings=mimes, error_code="no such symbol: \u00e9", error_name="Fehlt\u00e9")

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.reflection.definitions import Definitions
-from penstock.reflection.examples import example
+from weirpool.reflection.definitions import Definitions
+from weirpool.reflection.examples import example
 
 from .quotes import Leg, Node, Order, Quote, Symbol
 

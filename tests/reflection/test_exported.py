@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from penstock import Connection, LocalError
-from penstock.reflection.description import Described, Description
-from penstock.reflection.exported import exported
-from penstock.reflection.served import description_of
-from penstock.schema.codegen import generate_python
-from penstock.schema.procedures import MAX_PROCEDURES, read_schema
-from penstock.schema.shapes import Loss
+from weirpool import Connection, LocalError
+from weirpool.reflection.description import Described, Description
+from weirpool.reflection.exported import exported
+from weirpool.reflection.served import description_of
+from weirpool.schema.codegen import generate_python
+from weirpool.schema.procedures import MAX_PROCEDURES, read_schema
+from weirpool.schema.shapes import Loss
 
 from .quotes import service
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from penstock import Connection
-from penstock.reflection.description import Described
-from penstock.reflection.notation import field_lines, fields_text, signature, type_text
-from penstock.reflection.served import description_of
-from penstock.schema.budget import Budget
+from weirpool import Connection
+from weirpool.reflection.description import Described
+from weirpool.reflection.notation import field_lines, fields_text, signature, type_text
+from weirpool.reflection.served import description_of
+from weirpool.schema.budget import Budget
 
 from .quotes import service
 

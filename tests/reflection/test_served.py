@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-import penstock
-from penstock import Connection, Kind, LocalError, Payload, Service, Settings
-from penstock.reflection.description import ROUTE, read
-from penstock.reflection.served import MAX_BYTES, Reflecting, description_of
-from penstock.schema.codegen import generate_python
-from penstock.schema.shapes import Loss
+import weirpool
+from weirpool import Connection, Kind, LocalError, Payload, Service, Settings
+from weirpool.reflection.description import ROUTE, read
+from weirpool.reflection.served import MAX_BYTES, Reflecting, description_of
+from weirpool.schema.codegen import generate_python
+from weirpool.schema.shapes import Loss
 
 from .quotes import service
 
@@ -90,24 +90,24 @@ async def test_the_route_is_reserved_while_reflection_is_on() -> None:
     mine = Service()
     mine.call(ROUTE)(lambda request: request)
     with pytest.raises(LocalError, match="has the route of descriptions; choose another"):
-        async with penstock.serve(mine, url, settings=ON):
+        async with weirpool.serve(mine, url, settings=ON):
             pass
     free = Service()
-    async with penstock.serve(free, url, settings=ON):
+    async with weirpool.serve(free, url, settings=ON):
         with pytest.raises(LocalError, match="has the route of descriptions"):
             free.stream(ROUTE)(lambda request: [])
-    async with penstock.serve(mine, url), penstock.connect(url) as peer:
+    async with weirpool.serve(mine, url), weirpool.connect(url) as peer:
         assert (await peer.call(ROUTE, b"mine")).data == b"mine"
 
 
 async def test_one_server_of_a_service_may_describe_it_and_another_not() -> None:
     inside, outside = "rsocket+memory://inside", "rsocket+memory://outside"
-    async with penstock.serve(service, inside, settings=ON), penstock.serve(service, outside):
-        async with penstock.connect(inside) as peer:
-            assert (await penstock.describe(peer)).routes
-        async with penstock.connect(outside) as peer:
-            with pytest.raises(penstock.NotDescribed):
-                await penstock.describe(peer)
+    async with weirpool.serve(service, inside, settings=ON), weirpool.serve(service, outside):
+        async with weirpool.connect(inside) as peer:
+            assert (await weirpool.describe(peer)).routes
+        async with weirpool.connect(outside) as peer:
+            with pytest.raises(weirpool.NotDescribed):
+                await weirpool.describe(peer)
 
 
 def test_taps_know_which_routes_have_a_handler() -> None:
@@ -126,11 +126,11 @@ async def test_other_requests_are_answered_as_before() -> None:
     plain.call("a.call")(lambda request: request)
     plain.stream("a.stream")(lambda request: [b"1", b"2"])
     plain.push(pushed.append)
-    async with penstock.serve(plain, url, settings=ON), penstock.connect(url) as peer:
+    async with weirpool.serve(plain, url, settings=ON), weirpool.connect(url) as peer:
         assert (await peer.call("a.call", b"1")).data == b"1"
         assert [item.data async for item in peer.stream("a.stream")] == [b"1", b"2"]
     url = "rsocket+memory://others"
-    async with penstock.serve(plain, url, settings=ON), penstock.connect(url) as peer:
+    async with weirpool.serve(plain, url, settings=ON), weirpool.connect(url) as peer:
         await peer.push(b"news")
         assert (await peer.call("a.call", b"2")).data == b"2" and pushed == [b"news"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from penstock.errors import StoreError
-from penstock.objects.ports import Data, Listing, Names, Store
-from penstock.replica.bundle import Part
-from penstock.replica.ownership import Ownership, Update
-from penstock.replica.sequence import Sequence
+from weirpool.errors import StoreError
+from weirpool.objects.ports import Data, Listing, Names, Store
+from weirpool.replica.bundle import Part
+from weirpool.replica.ownership import Ownership, Update
+from weirpool.replica.sequence import Sequence
 
 
 class MemoryStore:

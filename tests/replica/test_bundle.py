@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import JournalCorrupt
-from penstock.replica.bundle import MAX_POSITION, Cursor, Header, Part, decode, decode_header, encode
+from weirpool.errors import JournalCorrupt
+from weirpool.replica.bundle import MAX_POSITION, Cursor, Header, Part, decode, decode_header, encode
 
 PARTS = [Part("a", "A", 3, 5, "h", 4, b"s", b"i", b"x"), Part("b", "B", 7, 7), Part("c", "C", 0, 1, size=2)]
 

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from penstock.errors import DiskFull, JournalCorrupt, JournalError, StoreError
-from penstock.replica import bundler as bundler_module
-from penstock.replica.bundle import Part
-from penstock.replica.bundler import Bundler, State
-from penstock.replica.ownership import Superseded, Update, take
 from tests.replica.groups import MemoryStore, Outage, rows, sequence
+from weirpool.errors import DiskFull, JournalCorrupt, JournalError, StoreError
+from weirpool.replica import bundler as bundler_module
+from weirpool.replica.bundle import Part
+from weirpool.replica.bundler import Bundler, State
+from weirpool.replica.ownership import Superseded, Update, take
 
 SECONDS = 30
 """The time limit of each wait."""

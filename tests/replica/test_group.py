@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive.options import SealOptions
-from penstock.archive.sealing import seal
-from penstock.errors import JournalError, JournalLocked, JournalMismatch, StoreError
-from penstock.journal import Journal, JournalWriter
-from penstock.journal import secret as secrets
-from penstock.journal.layout import log_folder
-from penstock.journal.sealed import safe_position
-from penstock.journal.secret import Secret
-from penstock.replica import group as groups
-from penstock.replica.bundle import Part
-from penstock.replica.bundler import Bundler
-from penstock.replica.group import Group, Membership
-from penstock.replica.ownership import Superseded, Update
-from penstock.replica.restore import BOOT
-from penstock.replica.vault import new_key
 from tests.journal.logs import SOURCE, append
+from weirpool.archive.options import SealOptions
+from weirpool.archive.sealing import seal
+from weirpool.errors import JournalError, JournalLocked, JournalMismatch, StoreError
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal import secret as secrets
+from weirpool.journal.layout import log_folder
+from weirpool.journal.sealed import safe_position
+from weirpool.journal.secret import Secret
+from weirpool.replica import group as groups
+from weirpool.replica.bundle import Part
+from weirpool.replica.bundler import Bundler
+from weirpool.replica.group import Group, Membership
+from weirpool.replica.ownership import Superseded, Update
+from weirpool.replica.restore import BOOT
+from weirpool.replica.vault import new_key
 
 KEY = new_key()
 SECONDS = 30

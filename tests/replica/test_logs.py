@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalCorrupt, JournalError, JournalMismatch
-from penstock.journal import JournalWriter
-from penstock.journal.layout import DURABLE, IDENTITY, log_folder
-from penstock.journal.sealed import SealedState, write_sealed
-from penstock.replica.bundler import Bundler
-from penstock.replica.logs import Logs
-from penstock.replica.ownership import take
-from penstock.replica.vault import Vault, new_key
 from tests.journal.logs import SOURCE, append, segment, uuid, write
 from tests.replica.groups import MemoryStore, sequence
+from weirpool.errors import JournalCorrupt, JournalError, JournalMismatch
+from weirpool.journal import JournalWriter
+from weirpool.journal.layout import DURABLE, IDENTITY, log_folder
+from weirpool.journal.sealed import SealedState, write_sealed
+from weirpool.replica.bundler import Bundler
+from weirpool.replica.logs import Logs
+from weirpool.replica.ownership import take
+from weirpool.replica.vault import Vault, new_key
 
 SECONDS = 30
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import JournalCorrupt, StoreError
-from penstock.objects.ports import Data
-from penstock.objects.probe import ConditionIgnored
-from penstock.replica import ownership as ownership_module
-from penstock.replica.bundle import Part
-from penstock.replica.ownership import Ownership, Superseded, Update, take
-from penstock.replica.sequence import Sequence
 from tests.replica.groups import MemoryStore, Outage, rows, sequence, update
+from weirpool.errors import JournalCorrupt, StoreError
+from weirpool.objects.ports import Data
+from weirpool.objects.probe import ConditionIgnored
+from weirpool.replica import ownership as ownership_module
+from weirpool.replica.bundle import Part
+from weirpool.replica.ownership import Ownership, Superseded, Update, take
+from weirpool.replica.sequence import Sequence
 
 
 def ends(owned: Ownership) -> dict[str, int]:

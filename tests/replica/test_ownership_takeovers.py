@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import pytest
 
-from penstock.errors import StoreError
-from penstock.replica import ownership as ownership_module
-from penstock.replica.ownership import Ownership, Superseded, take
 from tests.replica.groups import MemoryStore, Outage, sequence, update
+from weirpool.errors import StoreError
+from weirpool.replica import ownership as ownership_module
+from weirpool.replica.ownership import Ownership, Superseded, take
 
 SOURCES = ("a", "b")
 

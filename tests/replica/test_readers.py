@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import Sealer, SealOptions, seal
-from penstock.archive.retire import retire
-from penstock.errors import JournalCorrupt, JournalError, JournalMismatch
-from penstock.journal import Journal, JournalWriter, asks, retention
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.journal.layout import ASKS, COMMITTED, log_folder
-from penstock.journal.retention import Committed
-from penstock.replica.bundle import MAX_POSITION, Cursor, Part
-from penstock.replica.group import Group
-from penstock.replica.readers import cursors, restore_readers
 from tests.archive.logs import catalog
 from tests.journal.logs import SOURCE, append, write
 from tests.replica.test_group import Machine
+from weirpool.archive import Sealer, SealOptions, seal
+from weirpool.archive.retire import retire
+from weirpool.errors import JournalCorrupt, JournalError, JournalMismatch
+from weirpool.journal import Journal, JournalWriter, asks, retention
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.journal.layout import ASKS, COMMITTED, log_folder
+from weirpool.journal.retention import Committed
+from weirpool.replica.bundle import MAX_POSITION, Cursor, Part
+from weirpool.replica.group import Group
+from weirpool.replica.readers import cursors, restore_readers
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_damaged_cursors_hold_all_rows(tmp_path: Path) -> None:
 
 def test_too_many_readers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path, 10)
-    monkeypatch.setattr("penstock.replica.readers.MAX_CURSORS", 1)
+    monkeypatch.setattr("weirpool.replica.readers.MAX_CURSORS", 1)
     uuid = Journal(tmp_path).reader(SOURCE).uuid
     retention.commit(folder, "one", 1)
     assert len(cursors(folder, uuid)) == 1

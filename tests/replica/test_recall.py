@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalCorrupt, JournalError, JournalLocked
-from penstock.journal import Journal, JournalWriter
-from penstock.journal import secret as secrets
-from penstock.journal.layout import LOCK, log_folder
-from penstock.journal.lock import Lock
-from penstock.replica import recall as recall_module
-from penstock.replica.bundler import Bundler
-from penstock.replica.logs import Logs
-from penstock.replica.ownership import Ownership, take
-from penstock.replica.recall import recall
-from penstock.replica.vault import Vault, new_key
 from tests.journal.logs import append, numbers
 from tests.replica.groups import MemoryStore, sequence
+from weirpool.errors import JournalCorrupt, JournalError, JournalLocked
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal import secret as secrets
+from weirpool.journal.layout import LOCK, log_folder
+from weirpool.journal.lock import Lock
+from weirpool.replica import recall as recall_module
+from weirpool.replica.bundler import Bundler
+from weirpool.replica.logs import Logs
+from weirpool.replica.ownership import Ownership, take
+from weirpool.replica.recall import recall
+from weirpool.replica.vault import Vault, new_key
 
 SOURCES = ("a", "b", "c")
 VAULT = Vault(new_key(), "edge")

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalCorrupt, JournalMismatch
-from penstock.journal import JournalReader, JournalWriter
-from penstock.journal.format import preamble
-from penstock.journal.layout import IDENTITY, log_folder, segment_name
-from penstock.journal.storage import LogFolder
-from penstock.replica import restore as restore_module
-from penstock.replica.bundle import Part
-from penstock.replica.restore import Piece, restore
 from tests.journal.logs import SOURCE, all_numbers, append, numbers
+from weirpool.errors import JournalCorrupt, JournalMismatch
+from weirpool.journal import JournalReader, JournalWriter
+from weirpool.journal.format import preamble
+from weirpool.journal.layout import IDENTITY, log_folder, segment_name
+from weirpool.journal.storage import LogFolder
+from weirpool.replica import restore as restore_module
+from weirpool.replica.bundle import Part
+from weirpool.replica.restore import Piece, restore
 
 
 class Group:

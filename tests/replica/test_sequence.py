@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalCorrupt, LocalError, StoreError
-from penstock.objects.folder import FolderStore
-from penstock.replica.ownership import take
-from penstock.replica.sequence import Sequence
 from tests.replica.groups import MemoryStore, sequence, update
+from weirpool.errors import JournalCorrupt, LocalError, StoreError
+from weirpool.objects.folder import FolderStore
+from weirpool.replica.ownership import take
+from weirpool.replica.sequence import Sequence
 
 
 def test_a_number_is_written_once(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import JournalError, LocalError
-from penstock.replica.vault import Vault, new_key
+from weirpool.errors import JournalError, LocalError
+from weirpool.replica.vault import Vault, new_key
 
 
 def test_secrets_can_be_opened_with_the_key_only() -> None:

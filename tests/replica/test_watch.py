@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import StoreError
-from penstock.replica.ownership import take
-from penstock.replica.watch import Watch
 from tests.replica.groups import MemoryStore, Outage, sequence
+from weirpool.errors import StoreError
+from weirpool.replica.ownership import take
+from weirpool.replica.watch import Watch
 
 
 def test_an_owner_is_alive_while_it_writes() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from penstock.wire.river.message import Message
-from penstock.wire.river.values import decode_value
 from tests.river.peers import is_greeting
+from weirpool.wire.river.message import Message
+from weirpool.wire.river.values import decode_value
 
 
 class Greeting:

@@ -9,20 +9,20 @@ from typing import Any
 
 import msgspec
 
-from penstock.errors import ProtocolError
-from penstock.events import Event
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.river.accept import RiverDetector
-from penstock.river.connect import new_client
-from penstock.river.identity import Identity
-from penstock.river.session import RiverSession
-from penstock.river.sessions import Sessions
-from penstock.settings import Settings
-from penstock.wire.framing import deframer, framed
-from penstock.wire.river.codec import ACK, CODECS, PREFIX_BYTES
-from penstock.wire.river.message import Message
-from penstock.wire.river.values import decode_value, encode_value
+from weirpool.errors import ProtocolError
+from weirpool.events import Event
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.river.accept import RiverDetector
+from weirpool.river.connect import new_client
+from weirpool.river.identity import Identity
+from weirpool.river.session import RiverSession
+from weirpool.river.sessions import Sessions
+from weirpool.settings import Settings
+from weirpool.wire.framing import deframer, framed
+from weirpool.wire.river.codec import ACK, CODECS, PREFIX_BYTES
+from weirpool.wire.river.message import Message
+from weirpool.wire.river.values import decode_value, encode_value
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "river"
 RANDOM = bytes(range(16))

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 
-from penstock import ApplicationError, Items, Payload, Service
+from weirpool import ApplicationError, Items, Payload, Service
 
 __all__ = ["make_service"]
 

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.errors import FrameError, ProtocolError, SessionClosed, SetupRejected
-from penstock.events import Closed, Established
-from penstock.payload import Payload
-from penstock.settings import Settings
-from penstock.wire.framing import framed
 from tests.river.peers import Raw, body_of
+from weirpool.errors import FrameError, ProtocolError, SessionClosed, SetupRejected
+from weirpool.events import Closed, Established
+from weirpool.payload import Payload
+from weirpool.settings import Settings
+from weirpool.wire.framing import framed
 
 
 def code(raw: Raw, **handshake: Any) -> Any:

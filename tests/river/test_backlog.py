@@ -16,13 +16,13 @@ class Held:
     """A backlog of a connection that may hold 50 requests, and whose handlers hold five times their requests."""
 
     def __init__(self, build: Build) -> None:
-        self.events = build.module("penstock.events")
-        self.payload = build.module("penstock.payload").Payload
-        self.kind = build.module("penstock.kinds").Kind.CALL
+        self.events = build.module("weirpool.events")
+        self.payload = build.module("weirpool.payload").Payload
+        self.kind = build.module("weirpool.kinds").Kind.CALL
         self.world = World(build)
         self.account = self.world.connection(own=50 * SIZE, of_identity=10**9, of_process=10**9, incomplete=10**9)
         self.handlers = self.world.stream(self.account)
-        self.backlog = build.module("penstock.river.backlog").Backlog(self.account)
+        self.backlog = build.module("weirpool.river.backlog").Backlog(self.account)
 
     def request(self, stream: int) -> Any:
         return self.events.Requested(stream, self.kind, "demo.add", self.payload(bytes(SIZE)), 1, True)

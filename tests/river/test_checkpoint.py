@@ -5,18 +5,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.checkpoints import dissect, join, split
-from penstock.core.halves import DONE, OPEN
-from penstock.errors import LocalError, ResumeRejected
-from penstock.kinds import Kind
-from penstock.river.checkpoint import RESERVED, decode_checkpoint
-from penstock.river.connect import new_client, restored_client
-from penstock.river.identity import Identity
-from penstock.river.link import MAX_UNANSWERED
-from penstock.settings import Settings
-from penstock.wire.river.codec import ACK
-from penstock.wire.river.values import decode_value
 from tests.river.peers import RANDOM, Duo, messages
+from weirpool.checkpoints import dissect, join, split
+from weirpool.core.halves import DONE, OPEN
+from weirpool.errors import LocalError, ResumeRejected
+from weirpool.kinds import Kind
+from weirpool.river.checkpoint import RESERVED, decode_checkpoint
+from weirpool.river.connect import new_client, restored_client
+from weirpool.river.identity import Identity
+from weirpool.river.link import MAX_UNANSWERED
+from weirpool.settings import Settings
+from weirpool.wire.river.codec import ACK
+from weirpool.wire.river.values import decode_value
 
 AGAIN = b"another process..."
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw, Struct
 
-from penstock import TypedError
-from penstock.errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
-from penstock.river.codes import Result, TooLarge, error_of, failure_of, refusal, rejection
-from penstock.wire.river.codec import CODECS
-from penstock.wire.river.values import decode_value, encode_value
+from weirpool import TypedError
+from weirpool.errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
+from weirpool.river.codes import Result, TooLarge, error_of, failure_of, refusal, rejection
+from weirpool.wire.river.codec import CODECS
+from weirpool.wire.river.values import decode_value, encode_value
 
 RETRIABLE = {
     codec: encode_value({"retriable": True, "totalErrors": 0, "firstValidationErrors": []}, codec) for codec in CODECS

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import LocalError
-from penstock.river.connect import new_client, restored_client
-from penstock.river.identity import Identity
-from penstock.settings import Settings
 from tests.river.peers import RANDOM, Duo
+from weirpool.errors import LocalError
+from weirpool.river.connect import new_client, restored_client
+from weirpool.river.identity import Identity
+from weirpool.settings import Settings
 
 
 def test_client_needs_randomness_and_valid_metadata() -> None:

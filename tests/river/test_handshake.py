@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import FrameError, LinkLost, ProtocolError, ResumeRejected, SetupRejected
-from penstock.events import Closed, Established, Unlinked
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.river import handshake
-from penstock.river.handshake import ExpectedState, HandshakeRequest, HandshakeResponse, check_state, code_of
-from penstock.river.outbound import Sequence
-from penstock.settings import Settings
-from penstock.wire.river.codec import CODECS
 from tests.river.peers import Raw, answer, body_of, client, messages
+from weirpool.errors import FrameError, LinkLost, ProtocolError, ResumeRejected, SetupRejected
+from weirpool.events import Closed, Established, Unlinked
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.river import handshake
+from weirpool.river.handshake import ExpectedState, HandshakeRequest, HandshakeResponse, check_state, code_of
+from weirpool.river.outbound import Sequence
+from weirpool.settings import Settings
+from weirpool.wire.river.codec import CODECS
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
 ANSWER = {"type": "REHANDSHAKE_RESP", "metadata": {"token": "new"}}

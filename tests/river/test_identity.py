@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import UrlError
-from penstock.river.identity import Identity, base36, data_mime
+from weirpool.errors import UrlError
+from weirpool.river.identity import Identity, base36, data_mime
 
 
 def test_options_of_a_url() -> None:

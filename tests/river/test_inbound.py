@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import ApplicationError, Invalid, ProtocolError
-from penstock.events import Canceled, Completed, ItemReceived, Requested
-from penstock.kinds import ANY, Kind
-from penstock.payload import Payload
-from penstock.settings import Settings
-from penstock.wire.river.message import Message
 from tests.river.peers import Duo, Raw, body_of
+from weirpool.errors import ApplicationError, Invalid, ProtocolError
+from weirpool.events import Canceled, Completed, ItemReceived, Requested
+from weirpool.kinds import ANY, Kind
+from weirpool.payload import Payload
+from weirpool.settings import Settings
+from weirpool.wire.river.message import Message
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
 ECHO = {"serviceName": "demo", "procedureName": "echo"}

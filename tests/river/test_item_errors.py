@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock import (
+from tests.aio.protocols import PROTOCOLS, RIVER, serving
+from weirpool import (
     ApplicationError,
     Invalid,
     LocalError,
@@ -19,11 +20,10 @@ from penstock import (
     UnsupportedKind,
     typed,
 )  # fmt: skip
-from penstock.river.item_errors import RiverItemErrors
-from penstock.river.streams import RiverStreams
-from penstock.settings import Settings
-from penstock.wire.river.codec import codec_of
-from tests.aio.protocols import PROTOCOLS, RIVER, serving
+from weirpool.river.item_errors import RiverItemErrors
+from weirpool.river.streams import RiverStreams
+from weirpool.settings import Settings
+from weirpool.wire.river.codec import codec_of
 
 
 class Gap(msgspec.Struct):

@@ -6,18 +6,18 @@ import tracemalloc
 
 import pytest
 
-from penstock.errors import LimitExceeded, LinkLost, ProtocolError, UnsupportedKind
-from penstock.events import Closed, Established, Event, Requested, Unlinked
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.river.connect import new_client
-from penstock.river.identity import Identity
-from penstock.river.link import MAX_UNANSWERED
-from penstock.settings import Settings
-from penstock.wire.framing import framed
-from penstock.wire.river.message import Message
-from penstock.wire.river.values import encode_value
 from tests.river.peers import RANDOM, Duo, Raw, answer, body_of, client, messages
+from weirpool.errors import LimitExceeded, LinkLost, ProtocolError, UnsupportedKind
+from weirpool.events import Closed, Established, Event, Requested, Unlinked
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.river.connect import new_client
+from weirpool.river.identity import Identity
+from weirpool.river.link import MAX_UNANSWERED
+from weirpool.settings import Settings
+from weirpool.wire.framing import framed
+from weirpool.wire.river.message import Message
+from weirpool.wire.river.values import encode_value
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
 

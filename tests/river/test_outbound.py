@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import ApplicationError, LinkLost, SessionClosed
-from penstock.kinds import Kind
 from tests.river.peers import Duo, Raw, messages
+from weirpool.errors import ApplicationError, LinkLost, SessionClosed
+from weirpool.kinds import Kind
 
 
 def test_ids_are_never_reused() -> None:

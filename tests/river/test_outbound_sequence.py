@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.account import ITEM_BYTES, Account
-from penstock.errors import ProtocolError
-from penstock.river.outbound import UNBOOKED_BYTES, Sequence
+from weirpool.account import ITEM_BYTES, Account
+from weirpool.errors import ProtocolError
+from weirpool.river.outbound import UNBOOKED_BYTES, Sequence
 
 
 def test_acknowledged_messages_are_dropped() -> None:

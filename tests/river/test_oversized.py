@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import Invalid, LimitExceeded, LinkLost, LocalError, SetupRejected
-from penstock.kinds import Kind
-from penstock.river.link import TOO_BIG
-from penstock.wire.framing import framed
-from penstock.wire.river.codec import PREFIX_BYTES
 from tests.river.peers import Duo, shaken
+from weirpool.errors import Invalid, LimitExceeded, LinkLost, LocalError, SetupRejected
+from weirpool.kinds import Kind
+from weirpool.river.link import TOO_BIG
+from weirpool.wire.framing import framed
+from weirpool.wire.river.codec import PREFIX_BYTES
 
 LIMIT = 50_000
 LARGE = "x" * 100_000

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import (
+from tests.river.peers import Duo, Raw, body_of, messages
+from weirpool.errors import (
     ApplicationError,
     Canceled,
     CreditExceeded,
@@ -16,10 +17,9 @@ from penstock.errors import (
     StreamClosed,
     UnsupportedKind,
 )
-from penstock.kinds import Kind
-from penstock.payload import Payload, PayloadRun
-from penstock.wire.river.codec import CANCEL, CLOSE
-from tests.river.peers import Duo, Raw, body_of, messages
+from weirpool.kinds import Kind
+from weirpool.payload import Payload, PayloadRun
+from weirpool.wire.river.codec import CANCEL, CLOSE
 
 
 def test_unsupported_verbs_raise() -> None:

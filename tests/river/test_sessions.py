@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from penstock.river.sessions import Sessions
+from weirpool.river.sessions import Sessions
 
 
 def kept(session_id: str, peer: str = "c", identity: bytes = b"") -> SimpleNamespace:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import LocalError
-from penstock.river.states import TRANSITIONS, LinkState, SessionState
-from penstock.wire.framing import framed
-from penstock.wire.river.values import encode_value
 from tests.river.peers import Duo, Raw
+from weirpool.errors import LocalError
+from weirpool.river.states import TRANSITIONS, LinkState, SessionState
+from weirpool.wire.framing import framed
+from weirpool.wire.river.values import encode_value
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
 Step = tuple[Any, Callable[[], object]]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from penstock.errors import SessionStoreError
-from penstock.events import Closed, Established, Requested
-from penstock.payload import Payload
-from penstock.wire.river.values import encode_value
 from tests.river.peers import body_of
 from tests.river.test_stored_sessions import Kept
+from weirpool.errors import SessionStoreError
+from weirpool.events import Closed, Established, Requested
+from weirpool.payload import Payload
+from weirpool.wire.river.values import encode_value
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
 ECHO = {"serviceName": "demo", "procedureName": "echo"}

@@ -3,8 +3,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from penstock.errors import SessionStoreError
-from penstock.river.stored import SENDING, VERSION, Opening, Record, Retained
+from weirpool.errors import SessionStoreError
+from weirpool.river.stored import SENDING, VERSION, Opening, Record, Retained
 
 OPENING = Opening(VERSION, "json", "SERVER", "client", b"digest", False, "session")
 

@@ -4,15 +4,15 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.errors import SessionStoreError
-from penstock.river.accept import RiverDetector
-from penstock.river.identity import Identity
-from penstock.river.stored import StoredRiverSession
-from penstock.river.stored_sessions import StoredSessions, name_of
-from penstock.session import SessionLogs
-from penstock.settings import Settings
 from tests.river.peers import Raw, body_of
 from tests.sim.stored import Disk, Logs
+from weirpool.errors import SessionStoreError
+from weirpool.river.accept import RiverDetector
+from weirpool.river.identity import Identity
+from weirpool.river.stored import StoredRiverSession
+from weirpool.river.stored_sessions import StoredSessions, name_of
+from weirpool.session import SessionLogs
+from weirpool.settings import Settings
 
 
 class Kept(Raw):

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from penstock.core.halves import DONE, OPEN
-from penstock.kinds import Kind
-from penstock.river.streams import RiverStreams
+from weirpool.core.halves import DONE, OPEN
+from weirpool.kinds import Kind
+from weirpool.river.streams import RiverStreams
 
 
 def test_streams_have_numbers_and_names() -> None:

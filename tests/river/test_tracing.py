@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import LocalError
-from penstock.events import Requested
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.river.tracing import MAX_CHARACTERS, tracing_of
 from tests.river.peers import Duo, Raw, messages
+from weirpool.errors import LocalError
+from weirpool.events import Requested
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.river.tracing import MAX_CHARACTERS, tracing_of
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 TRACE = {"traceparent": PARENT, "tracestate": "a=b"}

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Connection, Kind, Payload, Request
-from penstock.observe.carriers import AnyCarrier, Carrier
-from penstock.river.tracing import RiverCarrier
+from weirpool import Connection, Kind, Payload, Request
+from weirpool.observe.carriers import AnyCarrier, Carrier
+from weirpool.river.tracing import RiverCarrier
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"}
 

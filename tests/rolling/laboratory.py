@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-import penstock
+import weirpool
 from tests.rolling.server import ITEMS
 from tests.transports.certificates import Certificates
 
@@ -161,7 +161,7 @@ class Load:
 
     """
 
-    def __init__(self, peer: penstock.Peer | penstock.Balancer, *nodes: Node) -> None:
+    def __init__(self, peer: weirpool.Peer | weirpool.Balancer, *nodes: Node) -> None:
         self.answered: Counter[str] = Counter()
         self.failures: list[str] = []
         self._peer = peer
@@ -177,7 +177,7 @@ class Load:
                 await self._peer.call("one.call", b"0")
                 self.answered["call"] += 1
                 await self._rest()
-            except penstock.PenstockError as error:
+            except weirpool.WeirpoolError as error:
                 self.failures.append(f"call: {error!r}")
                 break
             finally:
@@ -189,7 +189,7 @@ class Load:
                 assert len([item async for item in self._peer.stream("one.stream", b"0")]) == ITEMS
                 self.answered["stream"] += 1
                 await self._rest()
-            except penstock.PenstockError as error:
+            except weirpool.WeirpoolError as error:
                 self.failures.append(f"stream: {error!r}")
                 break
 

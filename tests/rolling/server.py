@@ -15,8 +15,8 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 
-import penstock
-from penstock import Payload, Service
+import weirpool
+from weirpool import Payload, Service
 
 ITEMS = 10
 
@@ -46,7 +46,7 @@ def tell(**facts: object) -> None:
     print(json.dumps({"pid": os.getpid(), **facts}), flush=True)
 
 
-def start_successor(server: penstock.Server) -> None:
+def start_successor(server: weirpool.Server) -> None:
     urls, descriptors = server.hand_over()
     command = [sys.executable, "-m", "tests.rolling.server", *urls]
     # Nobody waits for it here: it outlives this process.
@@ -58,7 +58,7 @@ async def main(urls: list[str]) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
-    async with penstock.serve(counting.service, *urls) as server:
+    async with weirpool.serve(counting.service, *urls) as server:
         loop.add_signal_handler(signal.SIGUSR2, start_successor, server)
         tell(urls=server.urls)
         await stopped.wait()
@@ -66,4 +66,4 @@ async def main(urls: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    penstock.run(main(sys.argv[1:]))
+    weirpool.run(main(sys.argv[1:]))

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Reconnect
+import weirpool
 from tests.rolling.laboratory import HOW, Load, Node, url_of
+from weirpool import Reconnect
 
 ROUNDS = 2
 QUICK = Reconnect(first_delay=0.01, longest_delay=0.05)
@@ -66,7 +66,7 @@ async def test_no_call_and_no_stream_fails_while_nodes_are_replaced(
     nodes = [Node(url, how) for url in servers]
     async with started(*nodes):
         urls = [node.url.partition("?")[0] + option for node, option in zip(nodes, options, strict=True)]
-        async with penstock.balance(urls, reconnect=QUICK) as balancer:
+        async with weirpool.balance(urls, reconnect=QUICK) as balancer:
             load = Load(balancer, *nodes)
             await load.more()
             for _ in range(ROUNDS):
@@ -84,7 +84,7 @@ async def test_single_server_is_replaced_without_a_failure(transport: str, how: 
     url, _ = url_of("rsocket", transport, tmp_path)
     node = Node(url, how)
     async with started(node):
-        async with penstock.connect(node.url.partition("?")[0], reconnect=QUICK) as peer:
+        async with weirpool.connect(node.url.partition("?")[0], reconnect=QUICK) as peer:
             load = Load(peer, node)
             await load.more()
             for _ in range(ROUNDS):

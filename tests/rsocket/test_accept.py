@@ -10,15 +10,15 @@ from tests.sim.pair import CUTS, Cut
 
 @pytest.fixture
 def acceptor(build: Build) -> Any:
-    settings = build.module("penstock.settings").Settings(first_frame_timeout=10)
-    made = build.module("penstock.rsocket.accept").RSocketDetector(settings)
+    settings = build.module("weirpool.settings").Settings(first_frame_timeout=10)
+    made = build.module("weirpool.rsocket.accept").RSocketDetector(settings)
     made.link_up(100.0)
     return made
 
 
 def opening(build: Build) -> bytes:
     """Return the first bytes of a client: its set-up and a call."""
-    modules = [build.module(f"penstock.{name}") for name in ("rsocket.session", "settings", "payload", "kinds")]
+    modules = [build.module(f"weirpool.{name}") for name in ("rsocket.session", "settings", "payload", "kinds")]
     session, settings, payload, kinds = modules
     client = session.RSocketSession.client(settings.Settings(), payload.Payload())
     client.link_up(0.0)
@@ -59,29 +59,29 @@ def test_first_frame_must_arrive_in_time(acceptor: Any) -> None:
 )
 def test_foreign_protocols_are_detected_and_not_answered(build: Build, acceptor: Any, first: bytes, what: str) -> None:
     # THREATS 2, 3, 10, 12
-    with pytest.raises(build.module("penstock.errors").ProtocolError, match=what):
+    with pytest.raises(build.module("weirpool.errors").ProtocolError, match=what):
         acceptor.receive(first, 101.0)
     assert acceptor.farewell == b""
 
 
 def resume_frame(build: Build, token: bytes) -> bytes:
-    frames = build.module("penstock.wire.rsocket.frames")
+    frames = build.module("weirpool.wire.rsocket.frames")
     frame = frames.ResumeFrame(major=1, minor=0, token=token)
-    return build.module("penstock.rsocket.dialect").RSOCKET_1_0.codec().frame(frame)
+    return build.module("weirpool.rsocket.dialect").RSOCKET_1_0.codec().frame(frame)
 
 
 @pytest.mark.parametrize(("store", "why"), [(False, "does not resume"), (True, "no session with this token")])
 def test_rejected_resume_is_answered(build: Build, store: bool, why: str) -> None:
     # THREATS 26, 28
-    settings = build.module("penstock.settings").Settings()
-    sessions = build.module("penstock.rsocket.resume").SessionStore(10) if store else None
-    acceptor = build.module("penstock.rsocket.accept").RSocketDetector(settings, sessions)
+    settings = build.module("weirpool.settings").Settings()
+    sessions = build.module("weirpool.rsocket.resume").SessionStore(10) if store else None
+    acceptor = build.module("weirpool.rsocket.accept").RSocketDetector(settings, sessions)
     frame = resume_frame(build, b"guessed")
     for octet in range(len(frame) - 1):
         assert acceptor.receive(frame[octet : octet + 1], 0.0) is None
-    with pytest.raises(build.module("penstock.errors").ProtocolError, match=why):
+    with pytest.raises(build.module("weirpool.errors").ProtocolError, match=why):
         acceptor.receive(frame[-1:], 0.0)
-    codec = build.module("penstock.rsocket.dialect").RSOCKET_1_0.codec()
+    codec = build.module("weirpool.rsocket.dialect").RSOCKET_1_0.codec()
     answer = codec.decode(acceptor.farewell, 3, len(acceptor.farewell))
     assert (answer.stream_id, answer.code) == (0, 0x004)
     assert b"guessed" not in answer.data
@@ -89,22 +89,22 @@ def test_rejected_resume_is_answered(build: Build, store: bool, why: str) -> Non
 
 def test_size_of_a_resume_frame_is_limited(build: Build) -> None:
     # THREATS 27
-    settings = build.module("penstock.settings").Settings()
-    sessions = build.module("penstock.rsocket.resume").SessionStore(10)
-    accept = build.module("penstock.rsocket.accept")
+    settings = build.module("weirpool.settings").Settings()
+    sessions = build.module("weirpool.rsocket.resume").SessionStore(10)
+    accept = build.module("weirpool.rsocket.accept")
     acceptor = accept.RSocketDetector(settings, sessions)
     frame = resume_frame(build, bytes(65_535))
     for octet in range(accept.RESUME_BYTES - 1):
         assert acceptor.receive(frame[octet : octet + 1], 0.0) is None
-    with pytest.raises(build.module("penstock.errors").ProtocolError, match=r"at most \d+ are accepted"):
+    with pytest.raises(build.module("weirpool.errors").ProtocolError, match=r"at most \d+ are accepted"):
         acceptor.receive(frame[accept.RESUME_BYTES - 1 : accept.RESUME_BYTES], 0.0)
 
 
 def test_locked_out_peer_cannot_resume(build: Build, acceptor: Any) -> None:
     # THREATS 28, 95
-    errors = build.module("penstock.errors")
+    errors = build.module("weirpool.errors")
     acceptor.locked_out = "the reason"
-    frames, dialect = build.module("penstock.wire.rsocket.frames"), build.module("penstock.rsocket.dialect")
+    frames, dialect = build.module("weirpool.wire.rsocket.frames"), build.module("weirpool.rsocket.dialect")
     with pytest.raises(errors.ProtocolError, match="RESUME refused: the reason"):
         acceptor.receive(dialect.RSOCKET_1_0.codec().frame(frames.ResumeFrame(b"token")), 101.0)
     assert not acceptor.farewell and not acceptor.guessed
@@ -118,8 +118,8 @@ def test_locked_out_peer_may_begin_a_session(build: Build, acceptor: Any) -> Non
 
 def test_unknown_token_is_a_guess(build: Build, acceptor: Any) -> None:
     # THREATS 28
-    frames, dialect = build.module("penstock.wire.rsocket.frames"), build.module("penstock.rsocket.dialect")
-    errors = build.module("penstock.errors")
+    frames, dialect = build.module("weirpool.wire.rsocket.frames"), build.module("weirpool.rsocket.dialect")
+    errors = build.module("weirpool.errors")
     with pytest.raises(errors.ProtocolError):
         acceptor.receive(dialect.RSOCKET_1_0.codec().frame(frames.ResumeFrame(b"token")), 101.0)
     assert acceptor.guessed and acceptor.farewell

@@ -15,8 +15,8 @@ ONE_DIALECT = ("reactivesocket-0.2", "reactivesocket-0.0")
 
 
 def detector(build: Build, protocol: str, **transport: bool) -> Any:
-    settings = build.module("penstock.settings").Settings(max_setup_frame_bytes=LIMIT, resume=False)
-    made = build.module("penstock.protocols").detectors(protocol, settings, **transport)()
+    settings = build.module("weirpool.settings").Settings(max_setup_frame_bytes=LIMIT, resume=False)
+    made = build.module("weirpool.protocols").detectors(protocol, settings, **transport)()
     made.link_up(0.0)
     return made
 
@@ -30,7 +30,7 @@ def answer(build: Build, found: Any, pieces: Any) -> bytes:
             continue
         try:
             session = found.receive(bytes(piece), 0.0)
-        except build.module("penstock.errors").ProtocolError:
+        except build.module("weirpool.errors").ProtocolError:
             return bytes(found.farewell)
     assert session is not None and not session.link_wanted
     return b"".join(session.take_output())
@@ -38,7 +38,7 @@ def answer(build: Build, found: Any, pieces: Any) -> bytes:
 
 def read(build: Build, data: bytes, dialect: str, prefix: int) -> tuple[int, int]:
     """Return the stream and the code of the only frame in `data`, which must be an error."""
-    dump = build.module("penstock.wire.rsocket.dump")
+    dump = build.module("weirpool.wire.rsocket.dump")
     ((_, frame),) = dump.read_frames(data, dialect, prefix)
     return frame.stream_id, frame.code
 
@@ -107,8 +107,8 @@ def test_a_dialect_that_is_not_served_is_answered_in_its_own_layout(build: Build
 
 @pytest.mark.parametrize("first", LATER, ids=lambda first: first.name)
 def test_answers_have_the_length_that_peers_of_2017_expect(build: Build, first: First) -> None:
-    settings = build.module("penstock.settings").Settings(max_setup_frame_bytes=LIMIT, length_counts_itself=True)
-    made = build.module("penstock.protocols").detectors("reactivesocket-0.2", settings)()
+    settings = build.module("weirpool.settings").Settings(max_setup_frame_bytes=LIMIT, length_counts_itself=True)
+    made = build.module("weirpool.protocols").detectors("reactivesocket-0.2", settings)()
     body = first.body
     said = answer(build, made, [(len(body) + 3).to_bytes(3, "big") + body + bytes(8)])
     assert int.from_bytes(said[:3], "big") == len(said)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import ApplicationError, Canceled, Invalid, LinkLost, Rejected
-from penstock.rsocket.codes import HANDLER_FAILED, SETUP_CODES, Code, error_of, name_of, wire_of
+from weirpool.errors import ApplicationError, Canceled, Invalid, LinkLost, Rejected
+from weirpool.rsocket.codes import HANDLER_FAILED, SETUP_CODES, Code, error_of, name_of, wire_of
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import LocalError, Payload, Settings
-from penstock.protocols import client_session
+from weirpool import LocalError, Payload, Settings
+from weirpool.protocols import client_session
 
 
 def opening(protocol: str, settings: Settings, messages: bool = False) -> bytes:

@@ -14,16 +14,16 @@ def pair(build: Build) -> Pair:
 
 
 def frames(build: Build, sent: bytes) -> list[Any]:
-    return [frame for _, frame in build.module("penstock.wire.rsocket.dump").read_frames(sent, "rsocket-1.0", 3)]
+    return [frame for _, frame in build.module("weirpool.wire.rsocket.dump").read_frames(sent, "rsocket-1.0", 3)]
 
 
 def names(build: Build, sent: bytes) -> list[str]:
-    return [build.module("penstock.wire.rsocket.frames").FrameType(frame.type).name for frame in frames(build, sent)]
+    return [build.module("weirpool.wire.rsocket.frames").FrameType(frame.type).name for frame in frames(build, sent)]
 
 
 def call(build: Build, pair: Pair, data: bytes = b"") -> int:
-    kind = build.module("penstock.kinds").Kind.CALL
-    stream: int = pair.client.open(kind, "", build.module("penstock.payload").Payload(data), 1, True)
+    kind = build.module("weirpool.kinds").Kind.CALL
+    stream: int = pair.client.open(kind, "", build.module("weirpool.payload").Payload(data), 1, True)
     pair.drive()
     return stream
 
@@ -35,13 +35,13 @@ def test_first_frame_is_setup(build: Build, pair: Pair) -> None:
 
 
 def test_requests_before_the_first_link_wait_for_it(build: Build) -> None:
-    session = build.module("penstock.rsocket.session").RSocketSession
-    settings = build.module("penstock.settings").Settings()
-    payload = build.module("penstock.payload").Payload
+    session = build.module("weirpool.rsocket.session").RSocketSession
+    settings = build.module("weirpool.settings").Settings()
+    payload = build.module("weirpool.payload").Payload
     client = session.client(settings, payload())
     assert client.link_wanted
-    with pytest.raises(build.module("penstock.errors").SessionClosed):
-        client.open(build.module("penstock.kinds").Kind.CALL, "", payload(), 1, True)
+    with pytest.raises(build.module("weirpool.errors").SessionClosed):
+        client.open(build.module("weirpool.kinds").Kind.CALL, "", payload(), 1, True)
     assert client.take_output() == []
 
 
@@ -68,7 +68,7 @@ def test_close_waits_for_open_streams(build: Build, pair: Pair) -> None:
     pair.server.close(pair.now)
     pair.drive()
     assert pair.events("server", "Closed") == []
-    pair.server.send(stream, build.module("penstock.payload").Payload(b"done"), True)
+    pair.server.send(stream, build.module("weirpool.payload").Payload(b"done"), True)
     pair.drive()
     assert pair.items("client", stream) == [b"done"]
     assert pair.events("server", "Closed") == []
@@ -80,7 +80,7 @@ def test_close_waits_for_open_streams(build: Build, pair: Pair) -> None:
 
 def test_close_with_an_error_does_not_wait(build: Build, pair: Pair) -> None:
     call(build, pair)
-    reason = build.module("penstock.errors").LimitExceeded("too much")
+    reason = build.module("weirpool.errors").LimitExceeded("too much")
     pair.server.close(pair.now, reason)
     pair.drive()
     assert pair.server.open_streams == 0
@@ -102,7 +102,7 @@ def test_closed_session_does_nothing(build: Build, pair: Pair) -> None:
 
 
 def test_events_have_the_order_of_frames(build: Build, pair: Pair) -> None:
-    payload, kind = build.module("penstock.payload").Payload, build.module("penstock.kinds").Kind
+    payload, kind = build.module("weirpool.payload").Payload, build.module("weirpool.kinds").Kind
     for route in ("a", "b", "c"):
         pair.client.open(kind.FIRE, route, payload())
     pair.drive()

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import ProtocolError, Settings
-from penstock.rsocket.detect import detect, is_resume
-from penstock.rsocket.dialect import DIALECTS, REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0, Dialect
+from weirpool import ProtocolError, Settings
+from weirpool.rsocket.detect import detect, is_resume
+from weirpool.rsocket.dialect import DIALECTS, REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0, Dialect
 
 # First frames of known peers, and of specifications: see tests/vectors.
 V1 = "00001d 00000000 0400 0001 0000 00004e20 00015f90 03 6d2f78 03 642f79"

@@ -4,10 +4,10 @@ from dataclasses import fields
 
 import pytest
 
-from penstock import Kind
-from penstock.rsocket.codes import Code
-from penstock.rsocket.dialect import DIALECTS, ENDLESS, REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0, Dialect
-from penstock.wire.rsocket.frames import ErrorFrame, FrameType
+from weirpool import Kind
+from weirpool.rsocket.codes import Code
+from weirpool.rsocket.dialect import DIALECTS, ENDLESS, REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0, Dialect
+from weirpool.wire.rsocket.frames import ErrorFrame, FrameType
 
 
 def test_dialects_differ_in_their_values() -> None:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Kind, LocalError, Payload, Settings
-from penstock.errors import FrameError
-from penstock.protocols import client_session
-from penstock.rsocket.dump import RSocketDump
+from weirpool import Kind, LocalError, Payload, Settings
+from weirpool.errors import FrameError
+from weirpool.protocols import client_session
+from weirpool.rsocket.dump import RSocketDump
 
 CANCEL = {"type": "CANCEL", "stream_id": 1, "flags": []}
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Bearer, Metadata
-from penstock.rsocket.dump import Hiding, is_secret, named
-from penstock.rsocket.extensions.mimes import AUTHENTICATION, COMPOSITE
-from penstock.wire.rsocket.dump import line
-from penstock.wire.rsocket.frames import FOLLOWS, METADATA, Frame, FrameType, ResumeFrame, SetupFrame
+from weirpool import Bearer, Metadata
+from weirpool.rsocket.dump import Hiding, is_secret, named
+from weirpool.rsocket.extensions.mimes import AUTHENTICATION, COMPOSITE
+from weirpool.wire.rsocket.dump import line
+from weirpool.wire.rsocket.frames import FOLLOWS, METADATA, Frame, FrameType, ResumeFrame, SetupFrame
 
 SECRET = Metadata("route", auth=Bearer("geheim"), entries=[("my/own", b"open")]).encode()
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from penstock import Payload, Settings
-from penstock.errors import SetupRejected
-from penstock.rsocket.dialect import REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0
-from penstock.rsocket.handshake import MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, check, established, setup_frame
-from penstock.wire.rsocket.frames import LEASE, RESUME, STRICT, Frame, FrameType, SetupFrame
+from weirpool import Payload, Settings
+from weirpool.errors import SetupRejected
+from weirpool.rsocket.dialect import REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0
+from weirpool.rsocket.handshake import MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, check, established, setup_frame
+from weirpool.wire.rsocket.frames import LEASE, RESUME, STRICT, Frame, FrameType, SetupFrame
 
 
 def setup(**changes: Any) -> SetupFrame:

@@ -11,17 +11,17 @@ class Receiving:
     """The inbound side of a client's session, and its events."""
 
     def __init__(self, build: Build, **limits: Any) -> None:
-        self.frames = build.module("penstock.wire.rsocket.frames")
-        self.kind = build.module("penstock.kinds").Kind
-        self.errors = build.module("penstock.errors")
-        self.payload = build.module("penstock.payload")
-        settings = build.module("penstock.settings").Settings(**limits)
-        dialect = build.module("penstock.rsocket.dialect").RSOCKET_1_0
-        life = build.module("penstock.rsocket.lifecycle").Lifecycle(settings, dialect, True, None, None)
+        self.frames = build.module("weirpool.wire.rsocket.frames")
+        self.kind = build.module("weirpool.kinds").Kind
+        self.errors = build.module("weirpool.errors")
+        self.payload = build.module("weirpool.payload")
+        settings = build.module("weirpool.settings").Settings(**limits)
+        dialect = build.module("weirpool.rsocket.dialect").RSOCKET_1_0
+        life = build.module("weirpool.rsocket.lifecycle").Lifecycle(settings, dialect, True, None, None)
         self.outbound, self.streams = life.outbound, life.streams
         self.events: list[Any] = life.events
-        self.strays = build.module("penstock.rsocket.strays").Strays(life)
-        self.inbound = build.module("penstock.rsocket.inbound").Inbound(life, self.strays)
+        self.strays = build.module("weirpool.rsocket.strays").Strays(life)
+        self.inbound = build.module("weirpool.rsocket.inbound").Inbound(life, self.strays)
 
     def stream(self, kind: str, granted: int) -> int:
         stream = self.streams.open_ours(self.kind[kind])

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import FixedLease, IntervalLease, Lease, LeaseUsage
-from penstock.core.timers import Timer, TimerTable
-from penstock.rsocket.lease import RETRY_SECONDS, LeaseRequester, LeaseResponder, Leases
-from penstock.wire.rsocket.frames import LeaseFrame
+from weirpool import FixedLease, IntervalLease, Lease, LeaseUsage
+from weirpool.core.timers import Timer, TimerTable
+from weirpool.rsocket.lease import RETRY_SECONDS, LeaseRequester, LeaseResponder, Leases
+from weirpool.wire.rsocket.frames import LeaseFrame
 
 
 def test_requests_are_counted_against_the_lease() -> None:

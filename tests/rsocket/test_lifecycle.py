@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from penstock.rsocket.dialect import RSOCKET_1_0
-from penstock.rsocket.lifecycle import TRANSITIONS, Lifecycle, SessionState
-from penstock.rsocket.link import TRANSITIONS as LINKS
-from penstock.rsocket.link import LinkState
-from penstock.settings import Settings
 from tests.builds import Build
 from tests.sim.pair import Pair
+from weirpool.rsocket.dialect import RSOCKET_1_0
+from weirpool.rsocket.lifecycle import TRANSITIONS, Lifecycle, SessionState
+from weirpool.rsocket.link import TRANSITIONS as LINKS
+from weirpool.rsocket.link import LinkState
+from weirpool.settings import Settings
 
 
 def lifecycle_of(token: bytes | None = None) -> Lifecycle:
@@ -51,7 +51,7 @@ def test_position_is_reported_if_resumable() -> None:
 
 
 def test_session_passes_through_its_states(build: Build) -> None:
-    lifecycle, links = build.module("penstock.rsocket.lifecycle"), build.module("penstock.rsocket.link")
+    lifecycle, links = build.module("weirpool.rsocket.lifecycle"), build.module("weirpool.rsocket.link")
     made: list[tuple[str, str]] = []
 
     class Noted(dict[Any, Any]):

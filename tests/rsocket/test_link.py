@@ -11,8 +11,8 @@ from tests.sim.pair import CUTS, Cut, Pair
 
 
 def types(build: Build, sent: bytes) -> list[str]:
-    frames = build.module("penstock.wire.rsocket.dump").read_frames(sent, "rsocket-1.0", 3)
-    return [build.module("penstock.wire.rsocket.frames").type_name(frame.type) for _, frame in frames]
+    frames = build.module("weirpool.wire.rsocket.dump").read_frames(sent, "rsocket-1.0", 3)
+    return [build.module("weirpool.wire.rsocket.frames").type_name(frame.type) for _, frame in frames]
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
@@ -27,12 +27,12 @@ def test_confirmation_takes_one_round_trip(build: Build, cut: Cut) -> None:
 
 
 def test_any_frame_of_the_server_confirms_the_set_up(build: Build) -> None:
-    kind, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    kind, payload = build.module("weirpool.kinds").Kind, build.module("weirpool.payload").Payload
     pair = Pair(build)
     stream = pair.client.open(kind.STREAM, "s", payload(), 10)
     pair.drive()
     assert pair.events("client", "Established") == []
-    run = build.module("penstock.payload").PayloadRun.of([payload(b"a"), payload(b"b"), payload(b"c")])
+    run = build.module("weirpool.payload").PayloadRun.of([payload(b"a"), payload(b"b"), payload(b"c")])
     pair.server.send_run(stream, run)
     pair.drive()
     assert [type(event).__name__ for event in pair.client_events][:1] == ["Established"]
@@ -41,7 +41,7 @@ def test_any_frame_of_the_server_confirms_the_set_up(build: Build) -> None:
 
 def test_session_without_token_ends_with_its_link(build: Build) -> None:
     pair = Pair(build)
-    lost = build.module("penstock.errors").LinkLost("gone")
+    lost = build.module("weirpool.errors").LinkLost("gone")
     pair.client.link_down(pair.now, lost)
     pair.drive()
     (closed,) = pair.events("client", "Closed")
@@ -74,7 +74,7 @@ def test_new_link_begins_with_only_resume(build: Build) -> None:
 def test_session_that_has_ended_holds_no_input(build: Build, dialect: str) -> None:
     # Its link may take long to close, and the ledger no longer counts its bytes.
     pair = Pair(build, dialect=dialect)
-    kind, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    kind, payload = build.module("weirpool.kinds").Kind, build.module("weirpool.payload").Payload
     pair.client.open(kind.STREAM, "s", payload(bytes(500_000)), 10)
     sent = b"".join(pair.client.take_output())
     tracemalloc.start()
@@ -82,7 +82,7 @@ def test_session_that_has_ended_holds_no_input(build: Build, dialect: str) -> No
         for at in range(0, 300_000, 100_000):
             pair.server.receive(sent[at : at + 100_000], pair.now)
         before = tracemalloc.get_traced_memory()[0]
-        pair.server.close(pair.now, build.module("penstock.errors").LimitExceeded("too much"))
+        pair.server.close(pair.now, build.module("weirpool.errors").LimitExceeded("too much"))
         assert before - tracemalloc.get_traced_memory()[0] > 250_000
     finally:
         tracemalloc.stop()

@@ -13,12 +13,12 @@ class Sent:
     """The outbound side of a session, and the frames that it has written."""
 
     def __init__(self, build: Build, fragment_bytes: int = FRAGMENT_BYTES) -> None:
-        self.frames = build.module("penstock.wire.rsocket.frames")
-        self.payload = build.module("penstock.payload")
-        self.codec = build.module("penstock.wire.rsocket.codec").Codec()
-        self.outbound = build.module("penstock.rsocket.outbound").Outbound(self.codec, fragment_bytes)
+        self.frames = build.module("weirpool.wire.rsocket.frames")
+        self.payload = build.module("weirpool.payload")
+        self.codec = build.module("weirpool.wire.rsocket.codec").Codec()
+        self.outbound = build.module("weirpool.rsocket.outbound").Outbound(self.codec, fragment_bytes)
         self.outbound.linked = True
-        self._deframer = build.module("penstock.wire.framing").Deframer()
+        self._deframer = build.module("weirpool.wire.framing").Deframer()
 
     def take(self) -> list[Any]:
         found = []
@@ -129,14 +129,14 @@ def test_position_is_the_size_of_all_frames_without_prefixes(build: Build, size:
 
 
 def test_position_counts_the_metadata_of_a_cancel(build: Build) -> None:
-    codec = build.module("penstock.wire.rsocket.dump").codec_of("reactivesocket-0.2")
-    outbound = build.module("penstock.rsocket.outbound").Outbound(codec, FRAGMENT_BYTES)
+    codec = build.module("weirpool.wire.rsocket.dump").codec_of("reactivesocket-0.2")
+    outbound = build.module("weirpool.rsocket.outbound").Outbound(codec, FRAGMENT_BYTES)
     outbound.cancel(1, b"why")
     assert outbound.position == 6 + 3 + 3
 
 
 def test_frames_without_a_link_are_only_kept(build: Build, sent: Sent) -> None:
-    sent.outbound.replay = build.module("penstock.core.replay").Replay(10_000, 3)
+    sent.outbound.replay = build.module("weirpool.core.replay").Replay(10_000, 3)
     sent.outbound.linked = False
     sent.outbound.item(1, sent.payload.Payload(b"later"), False)
     sent.outbound.control(sent.frames.KeepaliveFrame())

@@ -3,10 +3,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from penstock.errors import SessionStoreError
-from penstock.events import Established
-from penstock.payload import Payload
-from penstock.rsocket.records import RECEIVING, SENDING, VERSION, Opening, Record, Retained
+from weirpool.errors import SessionStoreError
+from weirpool.events import Established
+from weirpool.payload import Payload
+from weirpool.rsocket.records import RECEIVING, SENDING, VERSION, Opening, Record, Retained
 
 OPENING = Opening.of(Established(Payload(b"who", b"m"), "a/b", "c/d", True, False), "rsocket-1.0", b"id", True)
 FRAMES = [b"\0\0\x06" + b"%06d" % number for number in range(6)]

@@ -5,10 +5,10 @@ import hmac
 import msgspec
 import pytest
 
-from penstock.checkpoints import dissect, join, split
-from penstock.errors import LimitExceeded, LocalError, ResumeRejected, SetupRejected
-from penstock.kinds import Kind
-from penstock.rsocket.resume import (
+from weirpool.checkpoints import dissect, join, split
+from weirpool.errors import LimitExceeded, LocalError, ResumeRejected, SetupRejected
+from weirpool.kinds import Kind
+from weirpool.rsocket.resume import (
     VERSION,
     Checkpoint,
     PartialState,
@@ -17,8 +17,8 @@ from penstock.rsocket.resume import (
     decode_checkpoint,
     encode_checkpoint,
 )
-from penstock.rsocket.session import RSocketSession
-from penstock.settings import Settings
+from weirpool.rsocket.session import RSocketSession
+from weirpool.settings import Settings
 
 CHECKPOINT = Checkpoint(
     version=VERSION,

@@ -15,10 +15,10 @@ class Side:
         self.pair = Pair(build)
         self.client: Any = self.pair.client
         self.server: Any = self.pair.server
-        self.errors: Any = build.module("penstock.errors")
-        self.kind: Any = build.module("penstock.kinds").Kind
-        self.payload: Any = build.module("penstock.payload").Payload
-        self.run: Any = build.module("penstock.payload").PayloadRun
+        self.errors: Any = build.module("weirpool.errors")
+        self.kind: Any = build.module("weirpool.kinds").Kind
+        self.payload: Any = build.module("weirpool.payload").Payload
+        self.run: Any = build.module("weirpool.payload").PayloadRun
 
     def open(self, kind: str, credit: int = 1, done: bool = True) -> int:
         stream_id: int = self.client.open(self.kind[kind], "route", self.payload(b"x"), credit, done)

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from penstock.core import write_ahead
-from penstock.errors import ProtocolError, SessionStoreError, SetupRejected
-from penstock.events import Closed, Established, Failed, ItemReceived, Requested
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.protocols import client_session, detectors
-from penstock.settings import Settings
-from penstock.wire.rsocket.codec import Codec
-from penstock.wire.rsocket.frames import ResumeFrame
 from tests.sim.stored import Disk, Log, Logs
+from weirpool.core import write_ahead
+from weirpool.errors import ProtocolError, SessionStoreError, SetupRejected
+from weirpool.events import Closed, Established, Failed, ItemReceived, Requested
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.protocols import client_session, detectors
+from weirpool.settings import Settings
+from weirpool.wire.rsocket.codec import Codec
+from weirpool.wire.rsocket.frames import ResumeFrame
 
 TOKEN = b"t" * 16
 SETTINGS = Settings(resume=True)

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import ProtocolError
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.protocols import client_session, detectors
-from penstock.rsocket.records import PARTIAL, RECEIVING, SENDING, Retained
-from penstock.rsocket.stored import StoredSessions, name_of
-from penstock.settings import Settings
-from penstock.wire.framing import Deframer, prefixed
 from tests.rsocket.test_stored import SETTINGS, TOKEN, Pair, broken
 from tests.sim.stored import Logs
+from weirpool.errors import ProtocolError
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.protocols import client_session, detectors
+from weirpool.rsocket.records import PARTIAL, RECEIVING, SENDING, Retained
+from weirpool.rsocket.stored import StoredSessions, name_of
+from weirpool.settings import Settings
+from weirpool.wire.framing import Deframer, prefixed
 
 FRAGMENTED = Settings(resume=True, fragment_bytes=64)
 

@@ -42,7 +42,7 @@ def test_largest_part_is_shed(build: Build) -> None:
 @pytest.mark.parametrize(("kept", "is_dropped"), [(10_000, True), (10, False)])
 def test_larger_of_output_and_unfinished_items_is_shed(build: Build, kept: int, is_dropped: bool) -> None:
     receiving = Receiving(build)
-    replay = build.module("penstock.core.replay").Replay(100_000, 3)
+    replay = build.module("weirpool.core.replay").Replay(100_000, 3)
     replay.keep(bytes(kept), kept, True)
     receiving.outbound.replay = replay
     stream = receiving.stream("STREAM", 1)
@@ -53,7 +53,7 @@ def test_larger_of_output_and_unfinished_items_is_shed(build: Build, kept: int, 
 
 def test_output_is_shed_without_unfinished_items(build: Build) -> None:
     receiving = Receiving(build)
-    replay = build.module("penstock.core.replay").Replay(100_000, 3)
+    replay = build.module("weirpool.core.replay").Replay(100_000, 3)
     replay.keep(b"output", 6, True)
     receiving.outbound.replay = replay
     assert receiving.strays.shed(receiving.errors.LimitExceeded("too much"))

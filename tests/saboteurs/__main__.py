@@ -1,4 +1,4 @@
-"""Send saboteurs and see whether they are found: ``PENSTOCK_PURE=1 python -m tests.saboteurs [NAME ...]``.
+"""Send saboteurs and see whether they are found: ``WEIRPOOL_PURE=1 python -m tests.saboteurs [NAME ...]``.
 
 Without names all of them are sent. With ``-`` names are read from standard input, a line each: a saboteur's, or a
 laboratory's, which then works on sound code. Each is answered by a line of JSON: the first breach that was found, or
@@ -16,7 +16,7 @@ import traceback
 from contextlib import closing, nullcontext
 from pathlib import Path
 
-from penstock import _build
+from weirpool import _build
 
 from .laboratories import LABORATORIES
 from .saboteurs import SABOTEURS
@@ -43,7 +43,7 @@ def _answer(name: str) -> tuple[str | None, str]:
 def main(names: list[str]) -> int:
     """Return how many saboteurs were not found."""
     if not _build.PURE:
-        sys.exit("compiled classes cannot be patched: set PENSTOCK_PURE=1")
+        sys.exit("compiled classes cannot be patched: set WEIRPOOL_PURE=1")
     # The mistakes make noise.
     logging.disable(logging.CRITICAL)
     if names == ["-"]:

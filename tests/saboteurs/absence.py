@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from penstock import Service
-from penstock.errors import JournalError
-from penstock.journal import gaps
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.journal.gaps import Gap
-from penstock.journal.layout import log_folder
-from penstock.payload import Payload
-from penstock.serving import serve_journal
-from penstock.serving.links import Links, close_links
-from penstock.serving.messages import PREFIX
-from penstock.spark import cursor, polling, troubles
 from tests.serving.served import Served
 from tests.spark.journals import Offset, advance, damage, datasource, fill, item, over_the_wire, run_task, segments
+from weirpool import Service
+from weirpool.errors import JournalError
+from weirpool.journal import gaps
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.journal.gaps import Gap
+from weirpool.journal.layout import log_folder
+from weirpool.payload import Payload
+from weirpool.serving import serve_journal
+from weirpool.serving.links import Links, close_links
+from weirpool.serving.messages import PREFIX
+from weirpool.spark import cursor, polling, troubles
 
 __all__ = ["LIVES", "absent_collectors", "absent_in"]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import penstock
-from penstock import ApplicationError, IntervalLease, Payload, PenstockError, Reconnect, Rejected, Service, Settings
+import weirpool
 from tests.sim.clockwork import run
+from weirpool import ApplicationError, IntervalLease, Payload, Reconnect, Rejected, Service, Settings, WeirpoolError
 
 __all__ = ["bad_nodes", "unequal_leases"]
 
@@ -67,21 +67,21 @@ class Pair:
 
         return service
 
-    async def _ask(self, balancer: penstock.Balancer) -> None:
+    async def _ask(self, balancer: weirpool.Balancer) -> None:
         while not self._over:
             try:
                 async with asyncio.timeout(PATIENCE):
                     await balancer.call("name")
-            except (PenstockError, TimeoutError):
+            except (WeirpoolError, TimeoutError):
                 self.failed += 1
             await asyncio.sleep(PAUSE)
 
     async def play(self, strategy: str, *steps: str) -> list[Counter[str]]:
         """Return who was asked in each step: "" changes nothing, "heal" and "restart" concern the bad node."""
         found = []
-        servers = [await penstock.serve(self.service(url.partition("//")[2]), url) for url in URLS]
+        servers = [await weirpool.serve(self.service(url.partition("//")[2]), url) for url in URLS]
         clock = asyncio.get_running_loop().time
-        async with penstock.balance(URLS, strategy=strategy, reconnect=QUICK, clock=clock) as balancer:
+        async with weirpool.balance(URLS, strategy=strategy, reconnect=QUICK, clock=clock) as balancer:
             callers = [asyncio.ensure_future(self._ask(balancer)) for _ in range(CALLERS)]
             for step in steps:
                 if step == "heal":
@@ -90,7 +90,7 @@ class Pair:
                     slow = [asyncio.ensure_future(balancer.call("slow")) for _ in range(IN_FLIGHT)]
                     await asyncio.sleep(0.1)
                     await servers[0].close(0)
-                    servers[0] = await penstock.serve(self.service("bad"), URLS[0])
+                    servers[0] = await weirpool.serve(self.service("bad"), URLS[0])
                     await asyncio.gather(*slow, return_exceptions=True)
                 await asyncio.sleep(SECONDS)
                 found.append(self.asked)
@@ -141,9 +141,9 @@ async def _share(strategy: str) -> tuple[int, int]:
             return b""
 
         lease = Settings(lease=IntervalLease(count, 3600.0))
-        servers.append(await penstock.serve(service, f"rsocket+memory://{name}", settings=lease))
+        servers.append(await weirpool.serve(service, f"rsocket+memory://{name}", settings=lease))
     options: Any = {"strategy": strategy, "settings": Settings(lease=True), "clock": asyncio.get_running_loop().time}
-    async with penstock.balance([server.urls[0] for server in servers], **options) as balancer:
+    async with weirpool.balance([server.urls[0] for server in servers], **options) as balancer:
         await asyncio.sleep(0.1)
         for _ in range(10):
             await asyncio.gather(*(balancer.call("name") for _ in range(8)))

@@ -25,20 +25,20 @@ from chaos.items import RUN_STEP, item
 from chaos.oracle import judge_source
 from chaos.sources import Source
 
-import penstock
-from penstock import Payload, Service, Settings
-from penstock.aio.driver import Driver
-from penstock.errors import ConnectError, DiskFull, JournalError, PenstockError
-from penstock.journal import Journal, JournalWriter
-from penstock.journal.collect import Collector
-from penstock.journal.layout import SECRET
-from penstock.journal.rhythm import SMALL_BYTES, Rhythm
-from penstock.journal.rhythm import Source as Readable
-from penstock.transports import Discard
-from penstock.urls import fitting
+import weirpool
 from tests.sim.clockwork import Network, Stuck, network, passing, run
 from tests.sim.links import Road
 from tests.traces import holders
+from weirpool import Payload, Service, Settings
+from weirpool.aio.driver import Driver
+from weirpool.errors import ConnectError, DiskFull, JournalError, WeirpoolError
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal.collect import Collector
+from weirpool.journal.layout import SECRET
+from weirpool.journal.rhythm import SMALL_BYTES, Rhythm
+from weirpool.journal.rhythm import Source as Readable
+from weirpool.transports import Discard
+from weirpool.urls import fitting
 
 __all__ = ["collectors", "full_disks", "kills", "long_outages", "ownership"]
 
@@ -159,7 +159,7 @@ class World:
         await self.server.close(0)
 
     async def serve(self) -> None:
-        self.server = await penstock.serve(self.service, self.plan.url, settings=self.settings)
+        self.server = await weirpool.serve(self.service, self.plan.url, settings=self.settings)
 
     def start(self) -> None:
         """Start a collector, which goes on with what lies in the journal."""
@@ -199,7 +199,7 @@ class World:
                 link.abort()
         assert task is not None
         task.cancel()
-        with suppress(asyncio.CancelledError, PenstockError):
+        with suppress(asyncio.CancelledError, WeirpoolError):
             await task
         await asyncio.sleep(self.rng.choice((0.0, 0.1, 3.0)))
         self.start()
@@ -333,7 +333,7 @@ def _judged(plan: Plan, seed: int, folder: Path) -> list[str]:
             run(main(), seed=seed, late=plan.late, limit=LIMIT)
         except (TimeoutError, Stuck):
             return [f"it never ends; faults: {[fault['kind'] for fault in world.faults]}"]
-        except PenstockError as error:
+        except WeirpoolError as error:
             return [f"the collector gives up: {error}"]
     try:
         reader = Journal(world.journal).reader(ROUTE)

@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import penstock
-from penstock import Payload, PenstockError, Service, Settings
-from penstock.urls import fitting
+import weirpool
 from tests.sim.clockwork import Network, Stuck, network, run
 from tests.sim.links import Road
 from tests.sim.test_link_troubles import World
+from weirpool import Payload, Service, Settings, WeirpoolError
+from weirpool.urls import fitting
 
 __all__ = ["outages", "slow_links", "troubled_links", "worn_links"]
 
@@ -72,7 +72,7 @@ def slow_links(folder: Path) -> Iterator[str]:
                 with network(lambda number: (road, road)) as net:  # noqa: B023
                     try:
                         arrived = run(_transfer(protocol, *sizes), seed=number, limit=300.0)
-                    except (TimeoutError, PenstockError) as error:
+                    except (TimeoutError, WeirpoolError) as error:
                         yield f"{protocol}, {sizes} KiB: {type(error).__name__} {error}"
                         continue
                     if not arrived or net.made != 1:
@@ -83,8 +83,8 @@ async def _transfer(protocol: str, request: int, answer: int) -> bool:
     service = Service()
     service.call("demo.large")(lambda payload: _text(answer))
     url = f"{protocol}+memory://slow"
-    async with penstock.serve(service, url, settings=fitting(WATCHFUL, url, serving=True)):
-        async with penstock.connect(url, settings=fitting(WATCHFUL, url)) as peer:
+    async with weirpool.serve(service, url, settings=fitting(WATCHFUL, url, serving=True)):
+        async with weirpool.connect(url, settings=fitting(WATCHFUL, url)) as peer:
             return bool((await peer.call("demo.large", _text(request))).data == _text(answer))
 
 
@@ -99,7 +99,7 @@ def worn_links(folder: Path) -> Iterator[str]:
         with network(lambda number: roads) as net:  # noqa: B023
             try:
                 run(_transfer(protocol, 200, 1), limit=600.0)
-            except PenstockError:
+            except WeirpoolError:
                 continue
             except TimeoutError:
                 yield f"{protocol}: the same message was sent over {net.made} links"
@@ -116,7 +116,7 @@ def outages(folder: Path) -> Iterator[str]:
             with network(lambda number: (roads[min(number, 8)], Road(1e6, 0.01))) as net:  # noqa: B023
                 try:
                     wrong = run(_exchange(protocol, rng, net), seed=seed, late=rng.choice((0.0, 0.1)), limit=500.0)
-                except (TimeoutError, Stuck, PenstockError) as error:
+                except (TimeoutError, Stuck, WeirpoolError) as error:
                     wrong = f"{type(error).__name__} {error}"
             if wrong:
                 yield f"{protocol}, seed {seed}: {wrong}"
@@ -141,8 +141,8 @@ async def _exchange(protocol: str, rng: random.Random, net: Network) -> str:
             await asyncio.sleep(0.05)
 
     async with (
-        penstock.serve(service, url, settings=fitting(WATCHFUL, url, serving=True)),
-        penstock.connect(url, settings=fitting(WATCHFUL, url), reconnect=False) as peer,
+        weirpool.serve(service, url, settings=fitting(WATCHFUL, url, serving=True)),
+        weirpool.connect(url, settings=fitting(WATCHFUL, url), reconnect=False) as peer,
     ):
         stream = asyncio.create_task(_all(peer.stream("demo.numbers", b"{}", credit=4)))
         channel = asyncio.create_task(_all(peer.channel("demo.echo", b"{}", source())))

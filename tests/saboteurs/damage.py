@@ -16,11 +16,11 @@ from unittest import mock
 
 import pyarrow as pa
 
-from penstock.errors import JournalError
-from penstock.journal import ITEMS, Journal, JournalReader, JournalWriter
-from penstock.journal.format import Entry
-from penstock.journal.layout import DURABLE, log_folder
 from tests.journal.logs import SOURCE, entries, flip, segment
+from weirpool.errors import JournalError
+from weirpool.journal import ITEMS, Journal, JournalReader, JournalWriter
+from weirpool.journal.format import Entry
+from weirpool.journal.layout import DURABLE, log_folder
 
 __all__ = ["accepted_losses", "damaged_logs"]
 

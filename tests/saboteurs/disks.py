@@ -10,12 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
-from penstock.errors import JournalError
-from penstock.journal import JournalReader, JournalWriter
-from penstock.journal.layout import DURABLE, log_folder
-from penstock.journal.mark import newest
 from tests.disk.lying import LyingDisk, PowerCut
 from tests.disk.scenario import SOURCE, Promises, broken_promises, unnoticed, work
+from weirpool.errors import JournalError
+from weirpool.journal import JournalReader, JournalWriter
+from weirpool.journal.layout import DURABLE, log_folder
+from weirpool.journal.mark import newest
 
 __all__ = ["disk_errors", "errors_and_cuts", "lies", "power_cuts"]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import penstock
-from penstock import Peer, PenstockError, Settings
-from penstock.ledger import LEDGER
+import weirpool
 from tests.floods.attackers import SETUP, call, links, read, request, resumable, stream
 from tests.floods.victim import PROCESS, make_service, resident
 from tests.waiting import until
+from weirpool import Peer, Settings, WeirpoolError
+from weirpool.ledger import LEDGER
 
 __all__ = ["floods", "greed"]
 
@@ -51,7 +51,7 @@ async def items() -> AsyncIterator[bytes]:
 
 
 async def uploads(server: Any, peer: Peer) -> None:
-    with suppress(PenstockError):
+    with suppress(WeirpoolError):
         await peer.upload("flood.unread", ITEM, items())
 
 
@@ -107,18 +107,18 @@ def _base() -> int:
 
 async def _flooded(flood: Flood) -> str:
     """Return what is wrong with a server that is flooded; empty if nothing is."""
-    async with penstock.serve(make_service(), "rsocket+tcp://127.0.0.1:0", settings=Settings(**LIMITS)) as server:
-        async with penstock.connect(server.urls[0], settings=Settings(close_grace=0.0)) as peer:
+    async with weirpool.serve(make_service(), "rsocket+tcp://127.0.0.1:0", settings=Settings(**LIMITS)) as server:
+        async with weirpool.connect(server.urls[0], settings=Settings(close_grace=0.0)) as peer:
             await peer.call("flood.echo", ITEM)
             base = _base()
             try:
                 async with asyncio.timeout(PATIENCE):
                     await flood(SimpleNamespace(url=server.urls[0]), peer)
-                    async with penstock.connect(server.urls[0], settings=Settings(close_grace=0.0)) as innocent:
+                    async with weirpool.connect(server.urls[0], settings=Settings(close_grace=0.0)) as innocent:
                         await innocent.call("flood.echo", ITEM)
             except TimeoutError:
                 return f"{flood.__name__}: no end after {PATIENCE:g} s"
-            except PenstockError as error:
+            except WeirpoolError as error:
                 return f"{flood.__name__}: an honest call fails: {error}"
             grown = resident("VmHWM") - base
             return f"{flood.__name__}: {grown} bytes more" if grown > LIMIT + BESIDES else ""
@@ -135,7 +135,7 @@ def floods(folder: Path) -> Iterator[str]:
 async def _greedy() -> str:
     limits: dict[str, Any] = {**LIMITS, "max_identity_bytes": 32 * MIB, "max_connection_bytes": 32 * MIB}
     limits.update(max_process_bytes=64 * MIB, max_process_reassembly_bytes=LIMIT, unread_timeout=30.0)
-    async with penstock.serve(make_service(), "rsocket+tcp://127.0.0.1:0", settings=Settings(**limits)) as server:
+    async with weirpool.serve(make_service(), "rsocket+tcp://127.0.0.1:0", settings=Settings(**limits)) as server:
         loop = asyncio.get_running_loop()
         async with links(SimpleNamespace(url=server.urls[0]), *[SETUP] * 8) as opened:
             for sock in opened:
@@ -145,11 +145,11 @@ async def _greedy() -> str:
                 async with asyncio.timeout(SETTLED):
                     await until(lambda: LEDGER.snapshot().incomplete_bytes > 7 * MIB)
             honest = Settings(close_grace=0.0, fragment_bytes=16 << 10)
-            async with penstock.connect(server.urls[0], settings=honest) as innocent:
+            async with weirpool.connect(server.urls[0], settings=honest) as innocent:
                 try:
                     async with asyncio.timeout(PATIENCE):
                         await innocent.call("flood.echo", bytes(2 * MIB))
-                except (TimeoutError, PenstockError) as error:
+                except (TimeoutError, WeirpoolError) as error:
                     return f"an honest call fails: {error!r}"
     return ""
 

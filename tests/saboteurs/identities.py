@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-from penstock.errors import JournalError
-from penstock.journal import JournalReader, JournalWriter, Request
 from tests.journal.logs import SOURCE, append, items
+from weirpool.errors import JournalError
+from weirpool.journal import JournalReader, JournalWriter, Request
 
 __all__ = ["identities"]
 

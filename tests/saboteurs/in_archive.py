@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from penstock.archive import file, retire, sealing, verify
-from penstock.archive.catalog import Catalog
+from weirpool.archive import file, retire, sealing, verify
+from weirpool.archive.catalog import Catalog
 
 from .patching import edited, replaced
 from .saboteur import Saboteur

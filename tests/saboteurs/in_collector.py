@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from penstock.aio import client
-from penstock.aio.driver import Driver
-from penstock.aio.exchanges import Exchanges
-from penstock.aio.inbound import ReceiveBuffer
-from penstock.aio.peer import Peer
-from penstock.aio.reconnect import RetryBudget
-from penstock.aio.streams import Stream
-from penstock.events import Event
-from penstock.journal import feedlog, progress
-from penstock.journal.collect import Collector
-from penstock.journal.feedlog import FeedLog
+from weirpool.aio import client
+from weirpool.aio.driver import Driver
+from weirpool.aio.exchanges import Exchanges
+from weirpool.aio.inbound import ReceiveBuffer
+from weirpool.aio.peer import Peer
+from weirpool.aio.reconnect import RetryBudget
+from weirpool.aio.streams import Stream
+from weirpool.events import Event
+from weirpool.journal import feedlog, progress
+from weirpool.journal.collect import Collector
+from weirpool.journal.feedlog import FeedLog
 
 from .patching import edited, replaced
 from .saboteur import Saboteur

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from penstock.journal import redo, tip, writer
+from weirpool.journal import redo, tip, writer
 
 from .patching import edited
 from .saboteur import Saboteur

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from penstock.errors import StoreError
-from penstock.journal import asks, retention
-from penstock.objects import probe as probing
-from penstock.objects.ports import Store
-from penstock.replica import logs, ownership, recall
-from penstock.replica import sequence as sequences
+from weirpool.errors import StoreError
+from weirpool.journal import asks, retention
+from weirpool.objects import probe as probing
+from weirpool.objects.ports import Store
+from weirpool.replica import logs, ownership, recall
+from weirpool.replica import sequence as sequences
 
 from .patching import edited, replaced
 from .saboteur import Saboteur

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from penstock.aio.dispatch import Dispatch
-from penstock.aio.exchanges import Exchanges
-from penstock.aio.flow import Flow
-from penstock.aio.inbound import ReceiveBuffer
-from penstock.aio.pump import Pump
+from weirpool.aio.dispatch import Dispatch
+from weirpool.aio.exchanges import Exchanges
+from weirpool.aio.flow import Flow
+from weirpool.aio.inbound import ReceiveBuffer
+from weirpool.aio.pump import Pump
 
 from .patching import edited, replaced
 from .saboteur import Saboteur

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from penstock.journal import (
+from weirpool.journal import (
     damage,
     disk,
     feedlog,
@@ -27,10 +27,10 @@ from penstock.journal import (
     trimming,
     writer,
 )
-from penstock.journal.damage import Promise
-from penstock.journal.format import preamble
-from penstock.journal.mark import Mark
-from penstock.journal.recovery import Tail
+from weirpool.journal.damage import Promise
+from weirpool.journal.format import preamble
+from weirpool.journal.mark import Mark
+from weirpool.journal.recovery import Tail
 
 from .patching import edited, replaced, together
 from .saboteur import Saboteur

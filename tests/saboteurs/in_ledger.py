@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from penstock.account import FINE, Account, Group
-from penstock.aio import dispatch
-from penstock.aio.inbound import ReceiveBuffer
-from penstock.core.fragments import Reassembly
-from penstock.core.replay import Replay
-from penstock.core.unfinished import Unfinished
-from penstock.errors import LimitExceeded
+from weirpool.account import FINE, Account, Group
+from weirpool.aio import dispatch
+from weirpool.aio.inbound import ReceiveBuffer
+from weirpool.core.fragments import Reassembly
+from weirpool.core.replay import Replay
+from weirpool.core.unfinished import Unfinished
+from weirpool.errors import LimitExceeded
 
 from .patching import edited, replaced
 from .saboteur import Saboteur

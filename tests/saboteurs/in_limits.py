@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from ipaddress import ip_address
 
-from penstock import networks
-from penstock.aio.limits import Limits, RefusalCounter
-from penstock.networks import Networks
-from penstock.tap import Refusal, RefusalCause
-from penstock.transports import forwarded, http2, proxied, websocket
-from penstock.transports.proxy_header import ProxyHeader
+from weirpool import networks
+from weirpool.aio.limits import Limits, RefusalCounter
+from weirpool.networks import Networks
+from weirpool.tap import Refusal, RefusalCause
+from weirpool.transports import forwarded, http2, proxied, websocket
+from weirpool.transports.proxy_header import ProxyHeader
 
 from .patching import edited, replaced
 from .saboteur import Saboteur

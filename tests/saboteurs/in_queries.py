@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
-from penstock.errors import JournalCorrupt, JournalError, JournalMissing
-from penstock.journal import retention
-from penstock.spark import driver, planning, reading, source
-from penstock.spark.cursor import Cursor
-from penstock.spark.offsets import Offset
-from penstock.spark.troubles import Troubles
+from weirpool.errors import JournalCorrupt, JournalError, JournalMissing
+from weirpool.journal import retention
+from weirpool.spark import driver, planning, reading, source
+from weirpool.spark.cursor import Cursor
+from weirpool.spark.offsets import Offset
+from weirpool.spark.troubles import Troubles
 
 from .patching import edited, replaced, together
 from .saboteur import Saboteur

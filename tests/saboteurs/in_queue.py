@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from contextlib import AbstractContextManager
 
-from penstock.aio.connectors import Connector
-from penstock.aio.queueing import CallLimit
-from penstock.rsocket import inbound
-from penstock.wire.rsocket import v00_layouts
+from weirpool.aio.connectors import Connector
+from weirpool.aio.queueing import CallLimit
+from weirpool.rsocket import inbound
+from weirpool.wire.rsocket import v00_layouts
 
 from .patching import edited, replaced
 from .saboteur import Saboteur

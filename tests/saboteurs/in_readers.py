@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from penstock.journal import identity, reopening, retention
-from penstock.journal.identity import Identity
+from weirpool.journal import identity, reopening, retention
+from weirpool.journal.identity import Identity
 
 from .patching import edited, replaced
 from .saboteur import Saboteur

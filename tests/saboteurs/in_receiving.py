@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from penstock.receiving import ledger, log, stages
+from weirpool.receiving import ledger, log, stages
 
 from .patching import edited
 from .saboteur import Saboteur

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from penstock.aio.balance import Balancer
-from penstock.aio.balanced import Balanced
-from penstock.aio.connectors import Connector
-from penstock.aio.nodes import Node
-from penstock.aio.outgoing import Outgoing
-from penstock.aio.strategies import Failures
-from penstock.reactivestreams.inbound import Inbound as ReactiveStreamsInbound
-from penstock.river.inbound import Inbound as RiverInbound
-from penstock.rsocket.control import Control
-from penstock.rsocket.dialect import Dialect
-from penstock.transports.reloading import Reloaded
-from penstock.transports.sockets import FileOfSocket
-from penstock.transports.tcp import SocketListener
+from weirpool.aio.balance import Balancer
+from weirpool.aio.balanced import Balanced
+from weirpool.aio.connectors import Connector
+from weirpool.aio.nodes import Node
+from weirpool.aio.outgoing import Outgoing
+from weirpool.aio.strategies import Failures
+from weirpool.reactivestreams.inbound import Inbound as ReactiveStreamsInbound
+from weirpool.river.inbound import Inbound as RiverInbound
+from weirpool.rsocket.control import Control
+from weirpool.rsocket.dialect import Dialect
+from weirpool.transports.reloading import Reloaded
+from weirpool.transports.sockets import FileOfSocket
+from weirpool.transports.tcp import SocketListener
 
 from .patching import edited, replaced, together
 from .saboteur import Saboteur

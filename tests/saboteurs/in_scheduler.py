@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from penstock.aio import scheduler
-from penstock.aio.half import Half
-from penstock.aio.scheduler import Lane, Scheduler
+from weirpool.aio import scheduler
+from weirpool.aio.half import Half
+from weirpool.aio.scheduler import Lane, Scheduler
 
 from .patching import edited, replaced, together
 from .saboteur import Saboteur

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from penstock.core import replay
-from penstock.core.replay import Replay
-from penstock.core.timers import Timer
-from penstock.river import link as river_links
-from penstock.river import session as river_session
-from penstock.river.outbound import Sequence as Numbers
-from penstock.rsocket import session
-from penstock.rsocket.keepalive import Keepalive
-from penstock.rsocket.link import Link
+from weirpool.core import replay
+from weirpool.core.replay import Replay
+from weirpool.core.timers import Timer
+from weirpool.river import link as river_links
+from weirpool.river import session as river_session
+from weirpool.river.outbound import Sequence as Numbers
+from weirpool.rsocket import session
+from weirpool.rsocket.keepalive import Keepalive
+from weirpool.rsocket.link import Link
 
 from .patching import edited, replaced, together
 from .saboteur import Saboteur

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from unittest import mock
 
-from penstock.archive import reader as archive_reader
-from penstock.journal import since
-from penstock.journal.index import Index
-from penstock.journal.layout import Extent
+from weirpool.archive import reader as archive_reader
+from weirpool.journal import since
+from weirpool.journal.index import Index
+from weirpool.journal.layout import Extent
 
 from .patching import edited, together
 from .saboteur import Saboteur

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from penstock.aio.slots import Slots
-from penstock.transports.turns import Client, Turns
+from weirpool.aio.slots import Slots
+from weirpool.transports.turns import Client, Turns
 
 from .patching import edited, replaced
 from .saboteur import Saboteur

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import penstock
-from penstock import Payload, PenstockError, Service
-from penstock.aio import dispatch, exchanges
-from penstock.aio.driver import Driver
+import weirpool
 from tests.sim.clockwork import Stuck, network, run
+from weirpool import Payload, Service, WeirpoolError
+from weirpool.aio import dispatch, exchanges
+from weirpool.aio.driver import Driver
 
 __all__ = ["closed_transports", "panics", "shared_streams", "variables"]
 
@@ -88,7 +88,7 @@ class World:
             yield b"%d" % number
             await asyncio.sleep(0.001 * (number % 3))
 
-    async def ask(self, peer: penstock.Peer, number: int) -> None:
+    async def ask(self, peer: weirpool.Peer, number: int) -> None:
         """Send a request, and judge its result."""
         route = self.rng.choice(("plain", "later", "generator", "asynchronous"))
         called = route in ("plain", "later")
@@ -102,7 +102,7 @@ class World:
                 await asyncio.sleep(self.rng.random() * 0.05)
                 async for _ in peer.stream(route, body, credit=self.rng.choice((1, 7, 100))):
                     pass
-        except PenstockError as error:
+        except WeirpoolError as error:
             if number not in self.panicked:
                 self.breaches.append(f"request {number} ({route}) failed because of another one: {error}")
         else:
@@ -110,7 +110,7 @@ class World:
                 self.breaches.append(f"request {number} ({route}) succeeded although its handler panicked")
 
     async def play(self) -> None:
-        async with penstock.serve(self.service, URL), penstock.connect(URL) as peer:
+        async with weirpool.serve(self.service, URL), weirpool.connect(URL) as peer:
             await asyncio.gather(*(self.ask(peer, number) for number in range(1, REQUESTS + 1)))
 
     def error(self, *arguments: object, exc_info: object = None) -> None:
@@ -155,7 +155,7 @@ async def _share(rng: random.Random, breaches: list[str]) -> None:
         async for batch in stream.batches():
             found += [int(value) for value in batch.column("data").to_pylist()]
 
-    async with penstock.serve(world.service, URL), penstock.connect(URL) as peer:
+    async with weirpool.serve(world.service, URL), weirpool.connect(URL) as peer:
         for route in ("generator", "asynchronous") * 3:
             found: list[int] = []
             consumers = rng.choices((one_by_one, in_batches), k=rng.randint(2, 4))
@@ -166,7 +166,7 @@ async def _share(rng: random.Random, breaches: list[str]) -> None:
 
 
 def closed_transports(folder: Path) -> Iterator[str]:
-    """Close the transport below a driver as uvloop does; requests fail with Penstock's errors, soon."""
+    """Close the transport below a driver as uvloop does; requests fail with Weirpool's errors, soon."""
     for seed in range(SEEDS):
         breaches: list[str] = []
         yield from _played(_lose(random.Random(seed), breaches), breaches, seed)
@@ -184,11 +184,11 @@ async def _lose(rng: random.Random, breaches: list[str]) -> None:
     def closed(*arguments: object) -> Any:
         raise RuntimeError("the handler is closed")
 
-    async def ask(peer: penstock.Peer) -> None:
+    async def ask(peer: weirpool.Peer) -> None:
         await asyncio.sleep(rng.random() * 0.2)
         try:
             await peer.call("later", b"1")
-        except PenstockError:
+        except WeirpoolError:
             pass
         except Exception as error:
             breaches.append(f"a call raised {error!r}")
@@ -198,9 +198,9 @@ async def _lose(rng: random.Random, breaches: list[str]) -> None:
 
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(noted)
-    settings = penstock.Settings(keepalive_interval=0.05)
+    settings = weirpool.Settings(keepalive_interval=0.05)
     with mock.patch.object(Driver, "attach", attach):
-        async with penstock.serve(world.service, URL), penstock.connect(URL, settings=settings) as peer:
+        async with weirpool.serve(world.service, URL), weirpool.connect(URL, settings=settings) as peer:
             asked = [asyncio.ensure_future(ask(peer)) for _ in range(20)]
             await asyncio.sleep(rng.random() * 0.1)
             link: Any = drivers[0].link
@@ -221,6 +221,6 @@ def _played(main: Any, breaches: list[str], seed: int) -> Iterator[str]:
             run(main, seed=seed, limit=LIMIT)
         except (TimeoutError, Stuck):
             yield f"seed {seed}: it never ends"
-        except (PenstockError, RuntimeError) as error:
+        except (WeirpoolError, RuntimeError) as error:
             yield f"seed {seed}: {error!r}"
     yield from (f"seed {seed}: {breach}" for breach in breaches)

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from penstock.errors import JournalError, LocalError
-from penstock.journal import JournalReader, gaps
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import cursors
-from penstock.spark import reading
 from tests.spark.journals import advance, damage, fill, item, over_the_wire, run_task, segments, stream_reader
+from weirpool.errors import JournalError, LocalError
+from weirpool.journal import JournalReader, gaps
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import cursors
+from weirpool.spark import reading
 
 __all__ = ["queries"]
 

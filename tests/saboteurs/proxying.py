@@ -13,12 +13,12 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, cast
 
-from penstock import Admitted, ConnectError, Connection, Settings, SetupRejected
-from penstock.aio.limits import Limits
-from penstock.session import Session
-from penstock.tap import Refusal
 from tests.transports.recording import Place, connected, listening, raw_connection
 from tests.transports.test_proxy_header import inet
+from weirpool import Admitted, ConnectError, Connection, Settings, SetupRejected
+from weirpool.aio.limits import Limits
+from weirpool.session import Session
+from weirpool.tap import Refusal
 
 __all__ = ["neighbors", "proxies"]
 

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from penstock.archive import SealOptions, seal
-from penstock.errors import JournalCorrupt, JournalError, LocalError
-from penstock.journal import Journal, retention
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.journal.layout import DURABLE, log_folder
-from penstock.journal.retention import commits, durable_end
 from tests.journal.logs import SOURCE, append, uuid
+from weirpool.archive import SealOptions, seal
+from weirpool.errors import JournalCorrupt, JournalError, LocalError
+from weirpool.journal import Journal, retention
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.journal.layout import DURABLE, log_folder
+from weirpool.journal.retention import commits, durable_end
 
 __all__ = ["readers"]
 

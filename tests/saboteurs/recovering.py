@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from penstock.errors import ApplicationError, JournalError
-from penstock.journal.layout import UNSYNCED
-from penstock.receiving import log
 from tests.disk import labs, receiving, together
+from weirpool.errors import ApplicationError, JournalError
+from weirpool.journal.layout import UNSYNCED
+from weirpool.receiving import log
 
 __all__ = ["group_commits", "micro_batches"]
 

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import penstock
-from penstock import IntervalLease, Items, Payload, PenstockError, Reconnect, Rejected, Service, Settings
-from penstock.aio.balanced import Balanced
-from penstock.aio.nodes import Node
-from penstock.kinds import Kind
-from penstock.rsocket.session import RSocketSession
-from penstock.transports import reloading
-from penstock.transports.tls import server_contexts
-from penstock.urls import parse_url
+import weirpool
 from tests.sim.clockwork import Network, Stuck, network, run
 from tests.sim.links import Road
 from tests.transports.certificates import Certificates
+from weirpool import IntervalLease, Items, Payload, Reconnect, Rejected, Service, Settings, WeirpoolError
+from weirpool.aio.balanced import Balanced
+from weirpool.aio.nodes import Node
+from weirpool.kinds import Kind
+from weirpool.rsocket.session import RSocketSession
+from weirpool.transports import reloading
+from weirpool.transports.tls import server_contexts
+from weirpool.urls import parse_url
 
 __all__ = ["certificates", "cuts", "leased_nodes", "restarts", "sockets"]
 
@@ -87,7 +87,7 @@ class World:
         self.started["upload"] += 1
         return b"%d" % sum([int(item.data) async for item in items])
 
-    async def upload(self, balancer: penstock.Balancer) -> None:
+    async def upload(self, balancer: weirpool.Balancer) -> None:
         listed = [b"%d" % number for number in range(ITEMS)]
         spent = self.rereads and self.rng.random() < 0.5
         source = iter(listed) if spent or not self.rereads else listed
@@ -102,7 +102,7 @@ class World:
             if int(answer.data) != sum(range(ITEMS)):
                 self.breaches.append(f"an upload lost items: {answer.data!r}")
 
-    async def ask(self, balancer: penstock.Balancer, kind: str) -> None:
+    async def ask(self, balancer: weirpool.Balancer, kind: str) -> None:
         while not self.over:
             try:
                 if kind == "call":
@@ -112,13 +112,13 @@ class World:
                 else:
                     assert len([item async for item in balancer.stream("one.stream", b"0")]) == ITEMS
                 self.answered[kind] += 1
-            except PenstockError as error:
+            except WeirpoolError as error:
                 self.breaches.append(f"a {kind} failed: {error!r}")
                 return
 
     async def cut(self, net: Network) -> None:
         """Break the links again and again: requests fail, but none is asked twice."""
-        async with penstock.serve(self.service, self.urls[0]), penstock.serve(self.service, self.urls[1]):
+        async with weirpool.serve(self.service, self.urls[0]), weirpool.serve(self.service, self.urls[1]):
             async with self.balancer() as balancer:
                 for number in range(RESTARTS):
                     tasks = [asyncio.ensure_future(balancer.call("one.call", b"0")) for _ in range(CALLERS)]
@@ -128,7 +128,7 @@ class World:
                     if self.started["call"] > (number + 1) * CALLERS:
                         self.breaches.append(f"{CALLERS} calls started {self.started['call']} handlers")
 
-    async def close(self, server: penstock.Server) -> None:
+    async def close(self, server: weirpool.Server) -> None:
         """Close a server; its clients leave as soon as it has told them."""
         began = asyncio.get_running_loop().time()
         await server.close()
@@ -136,18 +136,18 @@ class World:
         if seconds > 1.0:
             self.breaches.append(f"a server took {seconds:.1f} s to close")
 
-    def balancer(self) -> penstock.Balancer:
-        return penstock.balance(self.urls, reconnect=QUICK)
+    def balancer(self) -> weirpool.Balancer:
+        return weirpool.balance(self.urls, reconnect=QUICK)
 
     async def play(self) -> None:
-        servers = [await penstock.serve(self.service, url) for url in self.urls]
+        servers = [await weirpool.serve(self.service, url) for url in self.urls]
         async with self.balancer() as idle, self.balancer() as balancer:
             tasks = [asyncio.ensure_future(self.ask(balancer, kind)) for kind in self.kinds]
             for number in range(RESTARTS):
                 await asyncio.sleep(self.rng.uniform(0.5, 1.0))
                 await self.close(servers[number % 2])
                 await asyncio.sleep(self.rng.uniform(0.1, 0.5))
-                servers[number % 2] = await penstock.serve(self.service, self.urls[number % 2])
+                servers[number % 2] = await weirpool.serve(self.service, self.urls[number % 2])
             await asyncio.sleep(1.0)
             self.over = True
             await asyncio.gather(*tasks)
@@ -169,7 +169,7 @@ def restarts(folder: Path) -> Iterator[str]:
                     run(world.play(), seed=seed, limit=LIMIT)
                 except (TimeoutError, Stuck):
                     yield f"{protocol}, seed {seed}: it never ends"
-                except PenstockError as error:
+                except WeirpoolError as error:
                     yield f"{protocol}, seed {seed}: {error!r}"
             yield from (f"{protocol}, seed {seed}: {breach}" for breach in world.breaches)
 
@@ -226,13 +226,13 @@ async def _share(strategy: str) -> list[str]:
 
         return made
 
-    async def ask(balancer: penstock.Balancer) -> None:
+    async def ask(balancer: weirpool.Balancer) -> None:
         loop = asyncio.get_running_loop()
         for _ in range(50):
             began = loop.time()
             try:
                 await balancer.call("name")
-            except PenstockError as error:
+            except WeirpoolError as error:
                 breaches.append(f"{strategy}: {error!r}")
             if loop.time() - began > 0.5:
                 breaches.append(f"{strategy}: a call waited for {loop.time() - began:.1f} s")
@@ -240,10 +240,10 @@ async def _share(strategy: str) -> list[str]:
 
     few, many = (Settings(lease=IntervalLease(number, 1.0)) for number in (5, 100_000))
     urls = ["rsocket+memory://few", "rsocket+memory://many"]
-    async with penstock.serve(service("few"), urls[0], settings=few):
-        async with penstock.serve(service("many"), urls[1], settings=many):
+    async with weirpool.serve(service("few"), urls[0], settings=few):
+        async with weirpool.serve(service("many"), urls[1], settings=many):
             options: Any = {"strategy": strategy, "settings": Settings(lease=IntervalLease(1, 1.0))}
-            async with penstock.balance(urls, **options) as balancer:
+            async with weirpool.balance(urls, **options) as balancer:
                 await asyncio.sleep(0.1)
                 await asyncio.gather(*(ask(balancer) for _ in range(10)))
     if answered["many"] < 400:
@@ -259,26 +259,26 @@ def sockets(folder: Path) -> Iterator[str]:
 async def _sockets(folder: Path) -> list[str]:
     breaches: list[str] = []
     url = f"rsocket+unix://{folder}/s"
-    closing = await penstock.serve(_named(b"old"), url)
+    closing = await weirpool.serve(_named(b"old"), url)
     with _queued(folder / "s") as client:
         await closing.close()
         if not (await _read(client)).endswith(b"the server closes the connection"):
             breaches.append("a client in the queue of a closing server was not rejected")
-    old = await penstock.serve(_named(b"old"), url)
+    old = await weirpool.serve(_named(b"old"), url)
     urls, descriptors = old.hand_over()
     kept = os.dup(descriptors[0])
     with _queued(folder / "s") as client:
         await old.close()
         if not (folder / "s").exists():
             breaches.append("a server that has handed over its socket removed the file")
-        async with penstock.serve(_named(b"new"), urls[0].replace(str(descriptors[0]), str(kept))):
+        async with weirpool.serve(_named(b"new"), urls[0].replace(str(descriptors[0]), str(kept))):
             if b"new" not in await _read(client):
                 breaches.append("a client in the queue was not left to the successor")
     os.close(kept)
     (folder / "s").unlink(missing_ok=True)
-    old = await penstock.serve(_named(b"old"), url)
+    old = await weirpool.serve(_named(b"old"), url)
     os.rename(folder / "s", folder / "away")
-    async with penstock.serve(_named(b"new"), url):
+    async with weirpool.serve(_named(b"new"), url):
         await old.close()
         if not (folder / "s").exists():
             breaches.append("a closing server removed the socket of its successor")
@@ -329,7 +329,7 @@ def certificates(folder: Path) -> Iterator[str]:
         try:
             if contexts() is not old:
                 yield "half of a pair was used"
-        except PenstockError:
+        except WeirpoolError:
             yield "half of a pair ended the listener"
         _copy(other, made, "cert.pem")
         if contexts() is old:

@@ -15,18 +15,18 @@ from unittest import mock
 
 import pyarrow as pa
 
-from penstock.archive import SealOptions, retire
-from penstock.archive import sealing as sealer
-from penstock.archive.parquet import footer_bytes
-from penstock.archive.snapshot import snapshot
-from penstock.errors import JournalError
-from penstock.journal import Journal, JournalWriter
-from penstock.journal.layout import log_folder
 from tests.archive.changes import OTHER_FILES
 from tests.archive.logs import broken, fill, positions
 from tests.archive.steps import Crash, Steps
 from tests.journal.logs import SOURCE, flip, items
 from tests.objects.stores import numbers
+from weirpool.archive import SealOptions, retire
+from weirpool.archive import sealing as sealer
+from weirpool.archive.parquet import footer_bytes
+from weirpool.archive.snapshot import snapshot
+from weirpool.errors import JournalError
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal.layout import log_folder
 
 __all__ = ["sealed_files", "sealing"]
 

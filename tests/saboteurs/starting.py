@@ -12,10 +12,10 @@ from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
-from penstock.archive import SealOptions, seal
-from penstock.journal import Journal
 from tests.journal.clocks import Step, write_at, wrong_starts
 from tests.journal.logs import SOURCE
+from weirpool.archive import SealOptions, seal
+from weirpool.journal import Journal
 
 __all__ = ["starts"]
 

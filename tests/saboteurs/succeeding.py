@@ -15,25 +15,25 @@ from pathlib import Path
 from typing import Final
 from unittest import mock
 
-from penstock.archive import SealOptions, seal
-from penstock.archive.retire import retire
-from penstock.errors import JournalError, JournalMismatch, StoreError
-from penstock.journal import Journal, JournalWriter, asks
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.journal.layout import log_folder
-from penstock.objects import open_store, remote
-from penstock.objects.folder import FolderStore
-from penstock.objects.ports import Data
-from penstock.objects.probe import ConditionIgnored
-from penstock.replica import ownership, readers
-from penstock.replica.bundle import Cursor
-from penstock.replica.group import Group, Membership
-from penstock.replica.ownership import Ownership, Superseded, take
-from penstock.replica.sequence import Sequence
-from penstock.replica.vault import new_key
 from tests.journal.logs import SOURCE, append
 from tests.objects.bucket import Bucket
 from tests.objects.stores import CREDENTIALS
+from weirpool.archive import SealOptions, seal
+from weirpool.archive.retire import retire
+from weirpool.errors import JournalError, JournalMismatch, StoreError
+from weirpool.journal import Journal, JournalWriter, asks
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.journal.layout import log_folder
+from weirpool.objects import open_store, remote
+from weirpool.objects.folder import FolderStore
+from weirpool.objects.ports import Data
+from weirpool.objects.probe import ConditionIgnored
+from weirpool.replica import ownership, readers
+from weirpool.replica.bundle import Cursor
+from weirpool.replica.group import Group, Membership
+from weirpool.replica.ownership import Ownership, Superseded, take
+from weirpool.replica.sequence import Sequence
+from weirpool.replica.vault import new_key
 
 __all__ = ["careless_stores", "successors"]
 

@@ -62,7 +62,7 @@ class PlainProcess:
         return subprocess.Popen(
             [sys.executable, "-m", "tests.saboteurs", "-"],
             cwd=ROOT,
-            env={**os.environ, "PENSTOCK_PURE": "1"},
+            env={**os.environ, "WEIRPOOL_PURE": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

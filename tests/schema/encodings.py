@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.protocols import encodings
-from penstock.schema.formats import FORMATS, Format, format_of
+from weirpool.protocols import encodings
+from weirpool.schema.formats import FORMATS, Format, format_of
 
 __all__ = ["ALL"]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from penstock import Service, TypedError
+from weirpool import Service, TypedError
 
 service = Service()
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import LocalError
-from penstock.schema.budget import Budget
+from weirpool import LocalError
+from weirpool.schema.budget import Budget
 
 
 def test_what_is_spent_is_gone() -> None:

@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import penstock
-from penstock import LocalError, Service, Settings, TypedError
-from penstock.schema.codegen import generate_python
-from penstock.schema.procedures import read_schema
-from penstock.schema.shapes import Loss
+import weirpool
 from tests.schema.test_export import REFERENCE, Token, demo, untitled
 from tests.schema.type_checking import check_types
+from weirpool import LocalError, Service, Settings, TypedError
+from weirpool.schema.codegen import generate_python
+from weirpool.schema.procedures import read_schema
+from weirpool.schema.shapes import Loss
 
 SECONDS = 240
 LINT = "F,W,B,I,UP,RUF,D102,D2,D4"
-THIRD_PARTY = "lint.isort.known-third-party=['penstock']"
+THIRD_PARTY = "lint.isort.known-third-party=['weirpool']"
 EVIL = '"""\nimport os\nos.abort()\n"""\\'
 
 
@@ -122,8 +122,8 @@ async def test_generated_client_calls_a_served_service(
 ) -> None:
     client = loaded(source_of(json.loads(REFERENCE.read_bytes())), tmp_path, monkeypatch)
     url = "rsocket+memory://generated"
-    async with penstock.serve(served(client), url):
-        async with penstock.connect(url, settings=Settings(data_mime=mime)) as peer:
+    async with weirpool.serve(served(client), url):
+        async with weirpool.connect(url, settings=Settings(data_mime=mime)) as peer:
             demo = client.Demo(peer)
             assert await demo.add(client.DemoAddInit(a=1, b=2)) == client.DemoAddOutput(sum=3)
             with pytest.raises(client.Negative) as error:

@@ -11,21 +11,21 @@ import msgspec
 import pydantic
 import pytest
 
-import penstock
-from penstock import Settings
+import weirpool
 from tests.schema.shop import service
 from tests.schema.test_codegen import loaded, served, source_of
 from tests.schema.test_export import REFERENCE
 from tests.schema.type_checking import check_types
+from weirpool import Settings
 
 RIVER = ("river+memory://shop?codec=json", "river+memory://shop?codec=msgpack", "river+ws://127.0.0.1:0/")
 JSON = Settings(data_mime="application/json")
 USER = """
-import penstock
+import weirpool
 from shop_client import Circle, Odd, OddName, Shop, Tree
 
 
-async def use(peer: penstock.Peer) -> None:
+async def use(peer: weirpool.Peer) -> None:
     shop = Shop(peer)
     tree = Tree(value=1, children=[Tree(value=2, parent=None)])
     async with shop.each(tree) as trees:
@@ -68,7 +68,7 @@ def everything(client: ModuleType, text: str) -> Any:
 @pytest.mark.parametrize("url", [*RIVER, "rsocket+memory://shop"])
 async def test_every_schema_feature_is_carried(client: ModuleType, url: str) -> None:
     settings = JSON if url.startswith("rsocket") else Settings()
-    async with penstock.serve(service, url) as server, penstock.connect(server.urls[0], settings=settings) as peer:
+    async with weirpool.serve(service, url) as server, weirpool.connect(server.urls[0], settings=settings) as peer:
         shop = client.Shop(peer)
         asked = everything(client, "x")
         answer = await shop.same(asked)
@@ -102,7 +102,7 @@ async def test_the_client_of_the_reference_s_schema_works_over_river(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = loaded(source_of(msgspec.json.decode(REFERENCE.read_bytes())), tmp_path, monkeypatch)
-    async with penstock.serve(served(client), url) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(served(client), url) as server, weirpool.connect(server.urls[0]) as peer:
         demo = client.Demo(peer)
         assert await demo.add(client.DemoAddInit(a=1, b=2)) == client.DemoAddOutput(sum=3)
         with pytest.raises(client.Negative) as error:
@@ -136,7 +136,7 @@ class Renamed(pydantic.BaseModel):
 async def test_what_a_model_writes_is_read_although_it_reads_something_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renaming = penstock.Service()
+    renaming = weirpool.Service()
 
     @renaming.call("models.echo")
     async def echo(request: Renamed) -> Renamed:
@@ -144,6 +144,6 @@ async def test_what_a_model_writes_is_read_although_it_reads_something_else(
 
     made = loaded(source_of(renaming.schema()), tmp_path, monkeypatch)
     url = "rsocket+memory://renamed"
-    async with penstock.serve(renaming, url), penstock.connect(url, settings=JSON) as peer:
+    async with weirpool.serve(renaming, url), weirpool.connect(url, settings=JSON) as peer:
         answer = await made.Models(peer).echo(made.Renamed(inWire=3))
     assert (answer.outWire, answer.twice) == (3, 6)

@@ -12,9 +12,9 @@ import attrs
 import msgspec
 import pytest
 
-from penstock import LocalError
-from penstock.schema.contents import check_supported, contents, shown_type
-from penstock.schema.converter import Converter
+from weirpool import LocalError
+from weirpool.schema.contents import check_supported, contents, shown_type
+from weirpool.schema.converter import Converter
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock import LocalError, Mismatch
-from penstock.schema.converter import Converter, problems_in_json, validation_extras
-from penstock.schema.formats import JSON, MSGPACK, Format
 from tests.schema.encodings import ALL
+from weirpool import LocalError, Mismatch
+from weirpool.schema.converter import Converter, problems_in_json, validation_extras
+from weirpool.schema.formats import JSON, MSGPACK, Format
 
 
 class Line(msgspec.Struct):

@@ -14,10 +14,10 @@ import pytest
 from pydantic.dataclasses import dataclass as model_dataclass
 from typing_extensions import TypeAliasType
 
-from penstock import LocalError, Mismatch
-from penstock.schema.converter import Converter
-from penstock.schema.formats import CBOR, JSON, MSGPACK, Format
 from tests.schema.encodings import ALL
+from weirpool import LocalError, Mismatch
+from weirpool.schema.converter import Converter
+from weirpool.schema.formats import CBOR, JSON, MSGPACK, Format
 
 T = TypeVar("T")
 

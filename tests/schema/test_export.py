@@ -9,8 +9,8 @@ import msgspec
 import pydantic
 import pytest
 
-from penstock import LocalError, Payload, Service, TypedError
-from penstock.schema.export import schema_of
+from weirpool import LocalError, Payload, Service, TypedError
+from weirpool.schema.export import schema_of
 
 REFERENCE = Path(__file__).parent.parent / "vectors" / "river-2.0-schema.json"
 

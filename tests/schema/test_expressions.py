@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from penstock.schema.expressions import MAX_CHARACTERS, is_safe, parsed
+from weirpool.schema.expressions import MAX_CHARACTERS, is_safe, parsed
 
 USUAL = [
     "^[A-Z]{1,5}$", "^[a-z0-9]+(?:-[a-z0-9]+)*$", r"^\d{4}-\d{2}-\d{2}$", r"^([0-9]{1,3}\.){3}[0-9]{1,3}$",

@@ -10,7 +10,7 @@ from uuid import UUID
 import pydantic
 import pytest
 
-from penstock.schema.fitting import fits
+from weirpool.schema.fitting import fits
 
 
 class Plain(pydantic.BaseModel):

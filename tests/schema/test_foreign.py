@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from penstock import LocalError, Mismatch
-from penstock.schema.converter import Converter
-from penstock.schema.foreign import Validator, check_schema
-from penstock.schema.formats import JSON, MSGPACK
+from weirpool import LocalError, Mismatch
+from weirpool.schema.converter import Converter
+from weirpool.schema.foreign import Validator, check_schema
+from weirpool.schema.formats import JSON, MSGPACK
 
 ORDER: dict[str, Any] = {
     "type": "object",
@@ -19,7 +19,7 @@ ORDER: dict[str, Any] = {
 
 def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
-    with pytest.raises(LocalError, match=r"pip install 'penstock\[schema\]'"):
+    with pytest.raises(LocalError, match=r"pip install 'weirpool\[schema\]'"):
         Validator(ORDER)
 
 

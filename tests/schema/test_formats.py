@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from penstock.schema.formats import FORMATS, JSON, KNOWN, MSGPACK, Format, format_of
+from weirpool.schema.formats import FORMATS, JSON, KNOWN, MSGPACK, Format, format_of
 
 
 @pytest.mark.parametrize(

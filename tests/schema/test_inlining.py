@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.schema.inlining import inlined
+from weirpool.schema.inlining import inlined
 
 LEAF = {"type": "object", "title": "Leaf", "properties": {"size": {"type": "integer", "title": "Size"}}}
 

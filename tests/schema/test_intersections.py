@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from penstock import LocalError
-from penstock.schema.budget import Budget
-from penstock.schema.intersections import merged
+from weirpool import LocalError
+from weirpool.schema.budget import Budget
+from weirpool.schema.intersections import merged
 
 A = {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}
 B = {"type": "object", "properties": {"b": {"type": "number"}}}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from penstock.schema.layout import call
+from weirpool.schema.layout import call
 
 
 def test_long_calls_are_split_as_by_formatters() -> None:

@@ -19,9 +19,9 @@ import pytest
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass as model_dataclass
 
-from penstock.errors import LocalError, Mismatch
-from penstock.schema import models
-from penstock.schema.models import InvalidModel, is_model, model_of
+from weirpool.errors import LocalError, Mismatch
+from weirpool.schema import models
+from weirpool.schema.models import InvalidModel, is_model, model_of
 
 T = TypeVar("T")
 
@@ -169,6 +169,6 @@ def test_model_without_json_schema_is_refused() -> None:
 
 
 def test_pydantic_is_imported_only_by_its_users() -> None:
-    script = "import sys; from penstock.schema import models; print(models.is_model(int), 'pydantic' in sys.modules)"
+    script = "import sys; from weirpool.schema import models; print(models.is_model(int), 'pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"

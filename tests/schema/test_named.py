@@ -5,10 +5,10 @@ import json
 import msgspec
 import pytest
 
-from penstock import ApplicationError, LocalError, TypedError
-from penstock.schema.formats import JSON, Format
-from penstock.schema.named import RESERVED, named_error
 from tests.schema.encodings import ALL
+from weirpool import ApplicationError, LocalError, TypedError
+from weirpool.schema.formats import JSON, Format
+from weirpool.schema.named import RESERVED, named_error
 
 
 class Extras(msgspec.Struct):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.schema.naming import MAX_CHARACTERS, USED, Names, camel, docstring, literal
+from weirpool.schema.naming import MAX_CHARACTERS, USED, Names, camel, docstring, literal
 
 
 @pytest.mark.parametrize(

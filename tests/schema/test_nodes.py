@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from penstock.schema.nodes import Choice, Field, Reference, Scalar, Struct
+from weirpool.schema.nodes import Choice, Field, Reference, Scalar, Struct
 
 
 def test_equal_types_are_equal_and_objects_are_themselves() -> None:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.schema.naming import Names
-from penstock.schema.nodes import NONE, Scalar
-from penstock.schema.procedures import Api, read_api
+from weirpool.schema.naming import Names
+from weirpool.schema.nodes import NONE, Scalar
+from weirpool.schema.procedures import Api, read_api
 
 TEXT = {"type": "string"}
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from penstock.schema.naming import Names
-from penstock.schema.nodes import NONE, Array, Choice, Field, Node, Reference, Scalar, Struct, Union
-from penstock.schema.python_types import PythonTypes
-from penstock.schema.shapes import Shapes
+from weirpool.schema.naming import Names
+from weirpool.schema.nodes import NONE, Array, Choice, Field, Node, Reference, Scalar, Struct, Union
+from weirpool.schema.python_types import PythonTypes
+from weirpool.schema.shapes import Shapes
 
 TEXT, NUMBER = Scalar("text"), Scalar("number")
 

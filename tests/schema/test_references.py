@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.schema.budget import Budget
-from penstock.schema.references import References
+from weirpool.schema.budget import Budget
+from weirpool.schema.references import References
 
 ROOT: dict[str, Any] = {
     "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"type": "string"}, "C": {"$ref": "#/$defs/C"}},

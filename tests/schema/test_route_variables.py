@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import Service, Settings
-from penstock.schema.naming import Names
-from penstock.schema.route_variables import filled, variables_of, without_braces
-from penstock.schema.shapes import Loss
-from penstock.schema.typescript import generate_typescript
+import weirpool
 from tests.schema.test_codegen import loaded, source_of
 from tests.schema.type_checking import check_types
+from weirpool import Service, Settings
+from weirpool.schema.naming import Names
+from weirpool.schema.route_variables import filled, variables_of, without_braces
+from weirpool.schema.shapes import Loss
+from weirpool.schema.typescript import generate_typescript
 
 
 def make_service() -> Service:
@@ -45,7 +45,7 @@ def test_variables_are_whole_segments_with_a_name() -> None:
 async def test_python_clients_take_variables(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = loaded(source_of(make_service().schema()), tmp_path, monkeypatch)
     settings = Settings(data_mime="application/json") if url.startswith("rsocket") else Settings()
-    async with penstock.serve(make_service(), url), penstock.connect(url, settings=settings) as peer:
+    async with weirpool.serve(make_service(), url), weirpool.connect(url, settings=settings) as peer:
         quotes = client.Quotes(peer)
         assert await quotes.symbol("ACME", 3) == "3 ACME"
         assert [item async for item in quotes.symbol_since_init("ACME", 2025, 3)] == ["3 ACME 2025"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock import Service
-from penstock.schema.typescript import generate_typescript
 from tests.schema.shop import service
+from weirpool import Service
+from weirpool.schema.typescript import generate_typescript
 
 
 def test_methods_have_the_types_of_their_procedures() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from penstock.schema.rsocket_js_runtime import RUNTIME
-from penstock.schema.typescript_types import RESERVED_NAMES
+from weirpool.schema.rsocket_js_runtime import RUNTIME
+from weirpool.schema.typescript_types import RESERVED_NAMES
 
 
 def test_its_public_names_are_reserved() -> None:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from penstock import LocalError
-from penstock.schema.naming import Names
-from penstock.schema.python_types import PythonTypes
-from penstock.schema.shapes import Shapes
+from weirpool import LocalError
+from weirpool.schema.naming import Names
+from weirpool.schema.python_types import PythonTypes
+from weirpool.schema.shapes import Shapes
 
 
 def declared(schema: Any, *words: str) -> tuple[str, str]:

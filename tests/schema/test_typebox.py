@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from penstock.schema.typescript import generate_typescript
 from tests.schema.shop import service
+from weirpool.schema.typescript import generate_typescript
 
 
 def test_services_are_described_for_both_generations() -> None:

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import LocalError
-from penstock.schema.shapes import Loss
-from penstock.schema.typescript import FLAVOURS, generate_typescript
 from tests.schema.shop import service
 from tests.schema.test_codegen import EVIL, hostile
+from weirpool import LocalError
+from weirpool.schema.shapes import Loss
+from weirpool.schema.typescript import FLAVOURS, generate_typescript
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from penstock.schema.nodes import NONE, Array, Choice, Field, Record, Reference, Scalar, Struct, Tuple, Union
-from penstock.schema.typescript_types import TypescriptTypes, jsdoc, key, quoted
+from weirpool.schema.nodes import NONE, Array, Choice, Field, Record, Reference, Scalar, Struct, Tuple, Union
+from weirpool.schema.typescript_types import TypescriptTypes, jsdoc, key, quoted
 
 TEXT = Scalar("text")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from penstock import LocalError
-from penstock.schema.wellformed import MAX_NAME, MAX_VALUES, WellFormed, weight
 from tests.reflection.quotes import service as quotes
 from tests.schema.shop import service as shop
+from weirpool import LocalError
+from weirpool.schema.wellformed import MAX_NAME, MAX_VALUES, WellFormed, weight
 
 WHOLE: list[Any] = [
     {},

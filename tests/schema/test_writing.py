@@ -14,11 +14,11 @@ from uuid import UUID
 import msgspec
 import pytest
 
-import penstock
-from penstock import Service, Settings
-from penstock.schema.codegen import generate_python
-from penstock.schema.formats import MSGPACK
-from penstock.schema.writing import schema_of
+import weirpool
+from weirpool import Service, Settings
+from weirpool.schema.codegen import generate_python
+from weirpool.schema.formats import MSGPACK
+from weirpool.schema.writing import schema_of
 
 
 class Side(enum.Enum):
@@ -96,7 +96,7 @@ async def test_every_field_type_travels_as_its_schema_says(url: str) -> None:
     try:
         exec(generate_python(service.schema()), vars(client))
         sent = msgspec.convert(msgspec.json.decode(msgspec.json.encode(wanted)), client.Everything, strict=False)
-        async with penstock.serve(service, place), penstock.connect(place, settings=settings) as peer:
+        async with weirpool.serve(service, place), weirpool.connect(place, settings=settings) as peer:
             answer = await client.All(peer).same(sent)
         assert answer == sent
         assert msgspec.json.decode(msgspec.json.encode(answer)) == msgspec.json.decode(msgspec.json.encode(wanted))

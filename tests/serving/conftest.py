@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.journal import JournalWriter
 from tests.journal.logs import SOURCE, append
+from weirpool.journal import JournalWriter
 
 from .served import Served, serving
 

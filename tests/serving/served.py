@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import penstock
-from penstock import Service, Settings
-from penstock.serving import serve_journal
-from penstock.serving.service import Authorize, read_and_commit
+import weirpool
+from weirpool import Service, Settings
+from weirpool.serving import serve_journal
+from weirpool.serving.service import Authorize, read_and_commit
 
 SETTINGS = Settings(close_grace=0.02)
 
@@ -40,7 +40,7 @@ class Served:
 
     async def _main(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        async with penstock.serve(self._service, self.url, **{"settings": SETTINGS, **self._options}) as self.server:
+        async with weirpool.serve(self._service, self.url, **{"settings": SETTINGS, **self._options}) as self.server:
             self.url = self.server.urls[0]
             self._ready.set()
             await self._stop.wait()

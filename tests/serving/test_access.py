@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import trustme
 
-from penstock import Bearer, Metadata, Payload, Simple
-from penstock.errors import LocalError
-from penstock.journal import Journal
-from penstock.serving.access import has_secret, target
 from tests.journal.logs import SOURCE, write
+from weirpool import Bearer, Metadata, Payload, Simple
+from weirpool.errors import LocalError
+from weirpool.journal import Journal
+from weirpool.serving.access import has_secret, target
 
 from .served import serving
 
@@ -24,17 +24,17 @@ def test_there_are_no_credentials_without_variables() -> None:
 
 
 def test_a_token_a_file_or_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PENSTOCK_JOURNAL_USER", "ada")
-    monkeypatch.setenv("PENSTOCK_JOURNAL_PASSWORD", "p")
+    monkeypatch.setenv("WEIRPOOL_JOURNAL_USER", "ada")
+    monkeypatch.setenv("WEIRPOOL_JOURNAL_PASSWORD", "p")
     assert shown(URL) == Simple("ada", "p") and has_secret()
-    monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN_FILE", str(tmp_path / "token"))
+    monkeypatch.setenv("WEIRPOOL_JOURNAL_TOKEN_FILE", str(tmp_path / "token"))
     with pytest.raises(LocalError, match=r"cannot read .*token"):
         shown(URL)
     (tmp_path / "token").write_text("t\n")
     assert shown(URL) == Bearer("t")
-    monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "u")
+    monkeypatch.setenv("WEIRPOOL_JOURNAL_TOKEN", "u")
     assert shown(URL) == Bearer("u")
-    with pytest.raises(LocalError, match=r"no place for credentials.*PENSTOCK_JOURNAL_"):
+    with pytest.raises(LocalError, match=r"no place for credentials.*WEIRPOOL_JOURNAL_"):
         target("reactive-streams+tcp://localhost:1", {})
 
 
@@ -59,9 +59,9 @@ def test_a_client_certificate_opens_a_collector_that_asks_for_one(
     authority.issue_cert("worker").private_key_and_cert_chain_pem.write_to_path(files["client"])
     with serving(tmp_path / "journal", f"rsocket+tls://localhost:0?cert={files['server']}&ca={files['ca']}") as served:
         url = served.url.partition("?")[0]
-        monkeypatch.setenv("PENSTOCK_JOURNAL_CA", files["ca"])
-        monkeypatch.setenv("PENSTOCK_JOURNAL_CERT", files["client"])
+        monkeypatch.setenv("WEIRPOOL_JOURNAL_CA", files["ca"])
+        monkeypatch.setenv("WEIRPOOL_JOURNAL_CERT", files["client"])
         assert Journal(url).reader(SOURCE).end == 10
-        monkeypatch.setenv("PENSTOCK_JOURNAL_CERT", str(tmp_path / "absent"))
+        monkeypatch.setenv("WEIRPOOL_JOURNAL_CERT", str(tmp_path / "absent"))
         with pytest.raises(LocalError, match="absent"):
             target(url, {}).connect()

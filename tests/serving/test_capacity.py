@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from penstock import Rejected
-from penstock.aio import descriptors
-from penstock.serving import capacity
-from penstock.serving.capacity import Capacity
 from tests.waiting import until
+from weirpool import Rejected
+from weirpool.aio import descriptors
+from weirpool.serving import capacity
+from weirpool.serving.capacity import Capacity
 
 
 def test_a_client_holds_no_more_names_than_it_leaves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalMissing, LocalError, UrlError
-from penstock.journal import Journal
-from penstock.serving.collectors import Collectors
 from tests.spark.journals import fill
+from weirpool.errors import JournalMissing, LocalError, UrlError
+from weirpool.journal import Journal
+from weirpool.serving.collectors import Collectors
 
 from .served import serving
 

@@ -11,17 +11,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.errors import JournalError, JournalMismatch, LocalError
-from penstock.journal.coordinator import FolderCoordinator, coordinator_of
-from penstock.journal.gaps import Gap
-from penstock.journal.lock import Lock, Owner
-from penstock.journal.ports import Coordinator
-from penstock.serving import coordinator
-from penstock.serving.coordinator import RemoteCoordinator
-from penstock.serving.links import links
-from penstock.serving.messages import PREFIX, Hold
 from tests.journal.logs import SOURCE, write
 from tests.journal.offers import check_offered
+from weirpool.errors import JournalError, JournalMismatch, LocalError
+from weirpool.journal.coordinator import FolderCoordinator, coordinator_of
+from weirpool.journal.gaps import Gap
+from weirpool.journal.lock import Lock, Owner
+from weirpool.journal.ports import Coordinator
+from weirpool.serving import coordinator
+from weirpool.serving.coordinator import RemoteCoordinator
+from weirpool.serving.links import links
+from weirpool.serving.messages import PREFIX, Hold
 
 from .served import Served, serving, until
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import LocalError
-from penstock.serving.discovery import Announcements, Found, address_of, discovered
+from weirpool import LocalError
+from weirpool.serving.discovery import Announcements, Found, address_of, discovered
 
 URL = "rsocket+tls://collector.example.org:7879"
 FILE = "_served.json"
@@ -22,7 +22,7 @@ FILE = "_served.json"
 @pytest.fixture(autouse=True)
 def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TOKEN", "TOKEN_FILE", "USER", "HOSTS"):
-        monkeypatch.delenv(f"PENSTOCK_JOURNAL_{name}", raising=False)
+        monkeypatch.delenv(f"WEIRPOOL_JOURNAL_{name}", raising=False)
 
 
 def test_a_collector_is_found_while_it_serves(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_collector_is_found_while_it_serves(tmp_path: Path) -> None:
 
 def test_the_file_of_a_collector_that_was_killed_is_stale(tmp_path: Path) -> None:
     program = (
-        "import sys; from penstock.serving.discovery import Announcements; "
+        "import sys; from weirpool.serving.discovery import Announcements; "
         f"Announcements({URL!r}).update({{'a': sys.argv[1]}}); print(flush=True); sys.stdin.read()"
     )
     arguments = [sys.executable, "-c", program, str(tmp_path)]
@@ -114,14 +114,14 @@ def test_a_disk_that_fails_is_told_once(tmp_path: Path, caplog: pytest.LogCaptur
 def test_credentials_go_only_to_hosts_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Found(f"{URL}?journal=a", "collector")
     assert found.checked() == found.url
-    monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "geheim")
-    with pytest.raises(LocalError, match=r"set PENSTOCK_JOURNAL_HOSTS=collector\.example\.org") as caught:
+    monkeypatch.setenv("WEIRPOOL_JOURNAL_TOKEN", "geheim")
+    with pytest.raises(LocalError, match=r"set WEIRPOOL_JOURNAL_HOSTS=collector\.example\.org") as caught:
         found.checked()
     assert "geheim" not in str(caught.value)
-    monkeypatch.setenv("PENSTOCK_JOURNAL_HOSTS", "evil.example.org")
-    with pytest.raises(LocalError, match="PENSTOCK_JOURNAL_HOSTS"):
+    monkeypatch.setenv("WEIRPOOL_JOURNAL_HOSTS", "evil.example.org")
+    with pytest.raises(LocalError, match="WEIRPOOL_JOURNAL_HOSTS"):
         found.checked()
-    monkeypatch.setenv("PENSTOCK_JOURNAL_HOSTS", "one, Collector.example.org")
+    monkeypatch.setenv("WEIRPOOL_JOURNAL_HOSTS", "one, Collector.example.org")
     assert found.checked() == found.url
 
 
@@ -129,7 +129,7 @@ def test_an_address_of_another_machine_alone_is_not_used(monkeypatch: pytest.Mon
     url = "rsocket+tcp://127.0.0.1:7879?journal=a"
     with pytest.raises(LocalError, match="of the machine elsewhere only"):
         Found(url, "elsewhere").checked()
-    monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "t")
+    monkeypatch.setenv("WEIRPOOL_JOURNAL_TOKEN", "t")
     assert Found(url, socket.gethostname()).checked() == url
 
 

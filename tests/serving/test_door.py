@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Bearer, LocalError, Metadata, Payload, Rejected, SetupRejected, Simple
-from penstock.serving.door import environment_token, journal_server
-from penstock.serving.journals import ServedJournals
+import weirpool
 from tests.journal.logs import write
+from weirpool import Bearer, LocalError, Metadata, Payload, Rejected, SetupRejected, Simple
+from weirpool.serving.door import environment_token, journal_server
+from weirpool.serving.journals import ServedJournals
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,13 @@ async def test_a_token_is_asked_for(tmp_path: Path, setup: Payload, admitted: bo
     url = f"rsocket+memory://{tmp_path.name}"
     async with (
         journal_server(ServedJournals({"j": str(tmp_path)}), url, token=lambda: "s3cret"),
-        penstock.connect(url, setup=setup) as peer,
+        weirpool.connect(url, setup=setup) as peer,
     ):
         if admitted:
-            assert b'"s"' in (await peer.call("penstock.journal.list")).data
+            assert b'"s"' in (await peer.call("weirpool.journal.list")).data
         else:
             with pytest.raises(SetupRejected, match="missing or wrong"):
-                await peer.call("penstock.journal.list")
+                await peer.call("weirpool.journal.list")
 
 
 @pytest.mark.parametrize(
@@ -47,25 +47,25 @@ async def test_operators_show_a_token_of_their_own(tmp_path: Path, shown: str, a
     tokens: dict[str, Any] = {"token": lambda: "reader", "operator": lambda: "0perator"}
     async with (
         journal_server(ServedJournals({"j": str(tmp_path)}), url, **tokens),
-        penstock.connect(url, setup=Payload(b"", Metadata(auth=Bearer(shown)).encode())) as peer,
+        weirpool.connect(url, setup=Payload(b"", Metadata(auth=Bearer(shown)).encode())) as peer,
     ):
         request = b'{"source": "s", "cursor": "export", "position": 5}'
         if not admitted:
             with pytest.raises(SetupRejected, match="missing or wrong"):
-                await peer.call("penstock.journal.seek", request)
+                await peer.call("weirpool.journal.seek", request)
         elif may:
-            assert (await peer.call("penstock.journal.seek", request)).data == b"5"
+            assert (await peer.call("weirpool.journal.seek", request)).data == b"5"
         else:
             with pytest.raises(Rejected, match="seek is not allowed to this client"):
-                await peer.call("penstock.journal.seek", request)
-            assert (await peer.call("penstock.journal.commit", request)).data == b"5"
+                await peer.call("weirpool.journal.seek", request)
+            assert (await peer.call("weirpool.journal.commit", request)).data == b"5"
 
 
 async def test_without_a_token_everybody_on_this_machine_may_read(tmp_path: Path) -> None:
     write(tmp_path, 10)
     url = f"rsocket+memory://{tmp_path.name}"
-    async with journal_server(ServedJournals({"j": str(tmp_path)}), url), penstock.connect(url) as peer:
-        assert (await peer.call("penstock.journal.list")).data
+    async with journal_server(ServedJournals({"j": str(tmp_path)}), url), weirpool.connect(url) as peer:
+        assert (await peer.call("weirpool.journal.list")).data
 
 
 @pytest.mark.parametrize("token", ["", None])
@@ -79,17 +79,17 @@ async def test_without_a_token_to_compare_nobody_is_admitted(tmp_path: Path, tok
     url = f"rsocket+memory://{tmp_path.name}"
     async with (
         journal_server(ServedJournals({"j": str(tmp_path)}), url, token=current),
-        penstock.connect(url, setup=setup) as peer,
+        weirpool.connect(url, setup=setup) as peer,
     ):
         with pytest.raises(SetupRejected, match="missing or wrong"):
-            await peer.call("penstock.journal.list")
+            await peer.call("weirpool.journal.list")
 
 
 def test_a_token_of_the_environment_is_read_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PENSTOCK_SERVE_TOKEN", raising=False)
+    monkeypatch.delenv("WEIRPOOL_SERVE_TOKEN", raising=False)
     assert environment_token() is None
-    monkeypatch.setenv("PENSTOCK_SERVE_TOKEN", "a")
+    monkeypatch.setenv("WEIRPOOL_SERVE_TOKEN", "a")
     token = environment_token()
     assert token is not None and token() == "a"
-    monkeypatch.setenv("PENSTOCK_SERVE_TOKEN", "b")
+    monkeypatch.setenv("WEIRPOOL_SERVE_TOKEN", "b")
     assert token() == "b"

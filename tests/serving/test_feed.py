@@ -14,16 +14,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import penstock
-from penstock import ApplicationError, Invalid, LocalError, Peer, Service
-from penstock.journal import JournalReader, JournalWriter
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.journal.gaps import Gap
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import trim
-from penstock.serving.feed import JournalFeed
-from penstock.serving.subscriptions import Subscription
+import weirpool
 from tests.journal.logs import SOURCE, append, write
+from weirpool import ApplicationError, Invalid, LocalError, Peer, Service
+from weirpool.journal import JournalReader, JournalWriter
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.journal.gaps import Gap
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import trim
+from weirpool.serving.feed import JournalFeed
+from weirpool.serving.subscriptions import Subscription
 
 PROTOCOLS = ["rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river"]
 
@@ -34,8 +34,8 @@ async def subscribed(path: Path, protocol: str = "rsocket", source: str | None =
     service = Service()
     service.journal("logs.all", path, source=source)
     async with (
-        penstock.serve(service, f"{protocol}+memory://{path.name}", settings=penstock.Settings(close_grace=0.01)),
-        penstock.connect(f"{protocol}+memory://{path.name}") as peer,
+        weirpool.serve(service, f"{protocol}+memory://{path.name}", settings=weirpool.Settings(close_grace=0.01)),
+        weirpool.connect(f"{protocol}+memory://{path.name}") as peer,
     ):
         yield peer
 
@@ -174,7 +174,7 @@ async def test_a_feed_may_have_another_default(tmp_path: Path) -> None:
     service = Service()
     service.stream("all")(JournalFeed(tmp_path, SOURCE, Subscription(start="earliest", end="now")))
     url = f"rsocket+memory://{tmp_path.name}"
-    async with penstock.serve(service, url), penstock.connect(url) as peer, peer.stream("all") as items:
+    async with weirpool.serve(service, url), weirpool.connect(url) as peer, peer.stream("all") as items:
         assert [int(item.data) async for item in items] == list(range(10))
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalError, JournalMissing, JournalUnavailable, LocalError
-from penstock.journal import Journal
-from penstock.journal.layout import COMMITTED, DURABLE, GAPS, IDENTITY, LOCK, SECRET
-from penstock.serving.files import content_of, files_of
-from penstock.serving.ranges import Place
 from tests.journal.logs import SOURCE, segment, write
+from weirpool import JournalError, JournalMissing, JournalUnavailable, LocalError
+from weirpool.journal import Journal
+from weirpool.journal.layout import COMMITTED, DURABLE, GAPS, IDENTITY, LOCK, SECRET
+from weirpool.serving.files import content_of, files_of
+from weirpool.serving.ranges import Place
 
 START = Place(0)
 

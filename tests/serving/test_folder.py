@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalError, JournalMissing
-from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.compare import compare
-from penstock.journal.layout import LOCK, SECRET, TRIMMED
-from penstock.journal.storage import LogFolder
-from penstock.journal.verify import verify
-from penstock.serving import folder as folders
-from penstock.serving.folder import ServedFolder
 from tests.journal.logs import SOURCE, all_numbers, append, numbers, write
+from weirpool.errors import JournalError, JournalMissing
+from weirpool.journal import Journal, JournalReader, JournalWriter
+from weirpool.journal.compare import compare
+from weirpool.journal.layout import LOCK, SECRET, TRIMMED
+from weirpool.journal.storage import LogFolder
+from weirpool.journal.verify import verify
+from weirpool.serving import folder as folders
+from weirpool.serving.folder import ServedFolder
 
 from .served import serving
 

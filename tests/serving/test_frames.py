@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import JournalError
-from penstock.serving.frames import HEAD_BYTES, Assembler, Form, Head, decode_rows, encode_rows, pieces
+from weirpool.errors import JournalError
+from weirpool.serving.frames import HEAD_BYTES, Assembler, Form, Head, decode_rows, encode_rows, pieces
 
 BATCH = pa.record_batch([pa.array([1, 2, 3])], ["position"])
 

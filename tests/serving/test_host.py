@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import ConnectError, LocalError, Payload
-from penstock.serving.discovery import discovered
-from penstock.serving.host import Host, Listening, check
+import weirpool
 from tests.journal.logs import write
+from weirpool import ConnectError, LocalError, Payload
+from weirpool.serving.discovery import discovered
+from weirpool.serving.host import Host, Listening, check
 
 LOCAL = "rsocket+tcp://127.0.0.1:0"
 
@@ -36,8 +36,8 @@ async def test_journals_are_served_and_announced(tmp_path: Path) -> None:
         await host.replace({"two": str(two)})
         await announced(two, f"{url}?journal=two")
         await announced(one, None)
-        async with penstock.connect(url, setup=Payload(b'{"journal": "two"}')) as peer:
-            assert b"22" in (await peer.call("penstock.journal.list")).data
+        async with weirpool.connect(url, setup=Payload(b'{"journal": "two"}')) as peer:
+            assert b"22" in (await peer.call("weirpool.journal.list")).data
             with pytest.raises(ConnectError):
                 await Host({}, Listening(urls=(url,))).__aenter__()
         assert host.journals.folders == {"two": str(two)}
@@ -60,6 +60,6 @@ def test_what_cannot_work_is_refused(where: Listening, why: str) -> None:
 
 
 async def test_what_is_not_safe_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LocalError, match="a token in the variable PENSTOCK_SERVE_TOKEN or client certificates"):
+    with pytest.raises(LocalError, match="a token in the variable WEIRPOOL_SERVE_TOKEN or client certificates"):
         await Host({"a": str(tmp_path)}, Listening(urls=("rsocket+tcp://0.0.0.0:0",))).__aenter__()
     assert await asyncio.to_thread(discovered, str(tmp_path)) is None

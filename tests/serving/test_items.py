@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock import Payload
-from penstock.journal import SCHEMA, Gap, JournalReader
-from penstock.serving.items import gap_item, row_items
-from penstock.serving.subscriptions import Subscription
 from tests.journal.logs import SOURCE, write
+from weirpool import Payload
+from weirpool.journal import SCHEMA, Gap, JournalReader
+from weirpool.serving.items import gap_item, row_items
+from weirpool.serving.subscriptions import Subscription
 
 GAP = Gap(7, datetime(2026, 1, 1, tzinfo=UTC), "gone", lost=(5, 7))
 
@@ -61,6 +61,6 @@ def test_arrow_has_all_columns_and_gaps_no_rows(tmp_path: Path) -> None:
     assert isinstance(found, Payload)
     assert pa.ipc.open_stream(found.data).read_next_batch().equals(batch)
     stream = pa.ipc.open_stream(gap_item(asked, GAP).data)
-    told = json.loads(stream.schema.metadata[b"penstock.gap"])
+    told = json.loads(stream.schema.metadata[b"weirpool.gap"])
     assert told["lost"] == [5, 7] and stream.schema.equals(SCHEMA) and not stream.read_all().num_rows
     assert json.loads(gap_item(Subscription(), GAP).metadata or b"")["gap"] == told

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import LocalError, Payload, Peer, PenstockError, SetupRejected
-from penstock.serving.door import journal_server
-from penstock.serving.journals import ServedJournals, journal_names
+import weirpool
 from tests.journal.logs import write
+from weirpool import LocalError, Payload, Peer, SetupRejected, WeirpoolError
+from weirpool.serving.door import journal_server
+from weirpool.serving.journals import ServedJournals, journal_names
 
 
 @asynccontextmanager
 async def client(url: str, name: str | None) -> AsyncIterator[Peer]:
     setup = Payload(b"" if name is None else f'{{"journal": "{name}"}}'.encode())
-    async with penstock.connect(url, setup=setup) as peer:
+    async with weirpool.connect(url, setup=setup) as peer:
         yield peer
 
 
 async def logs(peer: Peer) -> bytes:
-    return (await peer.call("penstock.journal.list")).data
+    return (await peer.call("weirpool.journal.list")).data
 
 
 async def reached(url: str, name: str | None) -> bytes:
@@ -50,7 +50,7 @@ async def test_a_client_gets_the_journal_that_it_names(folders: dict[str, str], 
             with pytest.raises(SetupRejected, match=f"JournalMissing: .*{why}; those that are: a, b, c"):
                 await reached(url, name)
         with pytest.raises(SetupRejected, match="the set-up is not one of a reader"):
-            async with penstock.connect(url, setup=b"\xff") as peer:
+            async with weirpool.connect(url, setup=b"\xff") as peer:
                 await logs(peer)
 
 
@@ -63,7 +63,7 @@ async def test_only_clients_of_a_journal_that_is_gone_are_disconnected(folders: 
         assert (journals.connections("a"), journals.connections("b")) == (1, 1)
         following = asyncio.ensure_future(_followed(leaving))
         await journals.replace(a | c)
-        with pytest.raises(PenstockError):
+        with pytest.raises(WeirpoolError):
             await following
         assert b"11" in await logs(staying)
         assert b"33" in await reached(url, "c")
@@ -72,12 +72,12 @@ async def test_only_clients_of_a_journal_that_is_gone_are_disconnected(folders: 
         # The same name, and another folder.
         await journals.replace({"a": folders["b"]})
         assert b"22" in await reached(url, "a")
-        with pytest.raises(PenstockError):
+        with pytest.raises(WeirpoolError):
             await logs(staying)
 
 
 async def _followed(peer: Peer) -> None:
-    async with peer.stream("penstock.journal.follow") as changes:
+    async with peer.stream("weirpool.journal.follow") as changes:
         async for _ in changes:
             pass
 
@@ -133,7 +133,7 @@ async def test_a_collector_that_stands_by_has_no_clients(folders: dict[str, str]
         following = asyncio.ensure_future(_followed(leaving))
         await asyncio.sleep(0)
         journals.stand_by("another one collects")
-        with pytest.raises(PenstockError):
+        with pytest.raises(WeirpoolError):
             await following
         with pytest.raises(SetupRejected, match="this collector stands by: another one collects"):
             await reached(url, "a")

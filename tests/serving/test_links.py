@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Service
-from penstock.errors import JournalError, JournalMissing, SessionClosed
-from penstock.journal import Journal
-from penstock.serving.journals import ServedJournals
-from penstock.serving.links import Links, close_links, links
 from tests.journal.logs import SOURCE, write
 from tests.sync.served import run_program
+from weirpool import Service
+from weirpool.errors import JournalError, JournalMissing, SessionClosed
+from weirpool.journal import Journal
+from weirpool.serving.journals import ServedJournals
+from weirpool.serving.links import Links, close_links, links
 
 from .served import Served, served_by, serving, until
 
@@ -57,7 +57,7 @@ def test_connections_are_closed_and_made_again(tmp_path: Path) -> None:
         until(lambda: len(served.server._drivers) == 1)
         close_links()
         until(lambda: not served.server._drivers)
-        assert "penstock-links" not in {thread.name for thread in threading.enumerate()}
+        assert "weirpool-links" not in {thread.name for thread in threading.enumerate()}
         rows.close()
         assert sum(batch.num_rows for batch in reader.read(0, 10)) == 10
         assert Journal(served.url).reader(SOURCE).end == 10
@@ -126,7 +126,7 @@ def test_what_follows_a_collector_that_has_gone_ends(tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         assert Journal(served.url).reader(SOURCE).end == 10
     close_links()
-    assert "penstock-links" not in {thread.name for thread in threading.enumerate()}
+    assert "weirpool-links" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_a_forked_process_has_connections_of_its_own(tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_a_forked_process_has_connections_of_its_own(tmp_path: Path) -> None:
 def test_a_forked_process_that_ends_leaves_connections_to_its_parent(tmp_path: Path) -> None:
     write(tmp_path, 10)
     program = """
-        from penstock.journal import Journal
-        from penstock.serving.links import close_links, links
+        from weirpool.journal import Journal
+        from weirpool.serving.links import close_links, links
         url = {url!r}
         reader = Journal(url).reader("s")
         peer = links().run(links().peer(url))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import errors
-from penstock.errors import ApplicationError, DataLost, Invalid, JournalError
-from penstock.serving.messages import Named, answered, decode, error_of, failure, refusal_of
+from weirpool import errors
+from weirpool.errors import ApplicationError, DataLost, Invalid, JournalError
+from weirpool.serving.messages import Named, answered, decode, error_of, failure, refusal_of
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import JournalCorrupt, JournalError, JournalMissing
-from penstock.serving.collectors import Collectors
-from penstock.serving.mirror import Mirror
 from tests.journal.logs import SOURCE, write
+from weirpool.errors import JournalCorrupt, JournalError, JournalMissing
+from weirpool.serving.collectors import Collectors
+from weirpool.serving.mirror import Mirror
 
 from .served import Served, serving, until
 
@@ -70,7 +70,7 @@ def test_a_collector_that_refuses_is_not_asked_without_a_pause(tmp_path: Path, m
             twice.set()
             await never.wait()
 
-    monkeypatch.setattr("penstock.serving.mirror.sleep", pause)
+    monkeypatch.setattr("weirpool.serving.mirror.sleep", pause)
     with serving(tmp_path, authorize=lambda connection, action: False) as served:
         mirror = Mirror(Collectors(served.url))
         mirror._follow()

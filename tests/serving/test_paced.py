@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from penstock import Connection
-from penstock.account import UNLIMITED, Account
-from penstock.aio.shares import Shares
-from penstock.serving import paced
-from penstock.serving.paced import Chunk, Paced
 from tests.waiting import turns, until
+from weirpool import Connection
+from weirpool.account import UNLIMITED, Account
+from weirpool.aio.shares import Shares
+from weirpool.serving import paced
+from weirpool.serving.paced import Chunk, Paced
 
 
 class Numbers:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import DataLost, JournalError
-from penstock.journal import JournalReader
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import trim
-from penstock.serving.frames import Assembler, Form, Head
-from penstock.serving.ranges import Place, chunks
 from tests.journal.logs import SOURCE, segment, write
+from weirpool.errors import DataLost, JournalError
+from weirpool.journal import JournalReader
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import trim
+from weirpool.serving.frames import Assembler, Form, Head
+from weirpool.serving.ranges import Place, chunks
 
 
 def frames(reader: JournalReader, first: int, end: int, *columns: str) -> list[tuple[Head, bytes]]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import DataLost, JournalMismatch
-from penstock.journal import Journal
-from penstock.serving.readers import MAX_IDLE, Readers
 from tests.journal.logs import SOURCE, write
+from weirpool.errors import DataLost, JournalMismatch
+from weirpool.journal import Journal
+from weirpool.serving.readers import MAX_IDLE, Readers
 
 
 def test_a_reader_is_used_again_but_by_one_at_a_time(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.errors import JournalUnavailable
-from penstock.journal import JournalReader, JournalWriter
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import trim
-from penstock.serving.frames import PIECE_BYTES, Assembler, Form
-from penstock.serving.ranges import CHUNK_BYTES, Part, Place, chunks
-from penstock.serving.reading import RangeReading
 from tests.journal.logs import SOURCE, segment
+from weirpool.errors import JournalUnavailable
+from weirpool.journal import JournalReader, JournalWriter
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import trim
+from weirpool.serving.frames import PIECE_BYTES, Assembler, Form
+from weirpool.serving.ranges import CHUNK_BYTES, Part, Place, chunks
+from weirpool.serving.reading import RangeReading
 
 
 async def at_once(work: Callable[[], Any]) -> Any:

@@ -8,18 +8,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock import Payload, Service
-from penstock.archive import seal
-from penstock.errors import DataLost, JournalCorrupt, JournalMismatch, JournalMissing, LocalError
-from penstock.journal import Journal, JournalWriter
-from penstock.journal.ports import LogReader
-from penstock.journal.retention import trim
-from penstock.serving.messages import LogState
-from penstock.serving.remote import RemoteReader
 from tests.archive.logs import SMALL
 from tests.journal.clocks import write_at, wrong_starts
 from tests.journal.logs import SOURCE, append, write
 from tests.journal.offers import check_offered
+from weirpool import Payload, Service
+from weirpool.archive import seal
+from weirpool.errors import DataLost, JournalCorrupt, JournalMismatch, JournalMissing, LocalError
+from weirpool.journal import Journal, JournalWriter
+from weirpool.journal.ports import LogReader
+from weirpool.journal.retention import trim
+from weirpool.serving.messages import LogState
+from weirpool.serving.remote import RemoteReader
 
 from .served import Served, served_by, serving, until
 
@@ -66,7 +66,7 @@ def test_names_that_could_not_be_those_of_logs_are_left_out(tmp_path: Path) -> N
         names = ["good", "\x1b[2J", "../evil", "", "x" * 200]
         return msgspec.json.encode([LogState(name, "u", 0, 5) for name in names])
 
-    service.call("penstock.journal.list")(states)
+    service.call("weirpool.journal.list")(states)
     with served_by(service) as url:
         assert Journal(url).sources() == ["good"]
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.errors import DataLost, JournalCorrupt
-from penstock.journal import Journal
-from penstock.journal.damage import Damage
-from penstock.journal.losses import accept
 from tests.journal.logs import SOURCE, flip, write
+from weirpool.errors import DataLost, JournalCorrupt
+from weirpool.journal import Journal
+from weirpool.journal.damage import Damage
+from weirpool.journal.losses import accept
 
 from .served import Served, serving
 

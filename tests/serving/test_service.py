@@ -15,17 +15,17 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-import penstock
-from penstock import Admitted, Bearer, Connection, Metadata, Payload, Rejected, Service, Setup, SetupRejected
-from penstock.errors import JournalError, JournalMismatch, JournalMissing, LocalError
-from penstock.journal import Journal, asks, retention
-from penstock.journal.coordinator import FolderCoordinator, coordinator_of
-from penstock.serving import Action, capacity, serve_journal, service
-from penstock.serving.collectors import Collectors
-from penstock.serving.messages import Describe, Description, Named, Read
-from penstock.serving.ranges import OVER, Part
+import weirpool
 from tests.journal.logs import SOURCE, write
 from tests.waiting import until
+from weirpool import Admitted, Bearer, Connection, Metadata, Payload, Rejected, Service, Setup, SetupRejected
+from weirpool.errors import JournalError, JournalMismatch, JournalMissing, LocalError
+from weirpool.journal import Journal, asks, retention
+from weirpool.journal.coordinator import FolderCoordinator, coordinator_of
+from weirpool.serving import Action, capacity, serve_journal, service
+from weirpool.serving.collectors import Collectors
+from weirpool.serving.messages import Describe, Description, Named, Read
+from weirpool.serving.ranges import OVER, Part
 
 from .served import Served, serving
 
@@ -107,14 +107,14 @@ async def test_names_have_shares_and_leave_no_files(tmp_path: Path, monkeypatch:
     def accept(setup: Setup) -> Admitted:
         return Admitted(principal=setup.payload.data.decode())
 
-    async with penstock.serve(mine, f"rsocket+memory://{tmp_path.name}", acceptor=accept) as server:
+    async with weirpool.serve(mine, f"rsocket+memory://{tmp_path.name}", acceptor=accept) as server:
         async with AsyncExitStack() as stack:
-            peers = [await stack.enter_async_context(penstock.connect(server.urls[0], setup=who)) for who in ("a", "b")]
+            peers = [await stack.enter_async_context(weirpool.connect(server.urls[0], setup=who)) for who in ("a", "b")]
             held = dict.fromkeys("ab", 0)
             for who, peer in zip("ab", peers, strict=True):
                 for number in range(6):
                     asked = msgspec.json.encode({"name": f"{who}{number}", "owner": owner})
-                    stream = await stack.enter_async_context(peer.stream("penstock.journal.hold", asked))
+                    stream = await stack.enter_async_context(peer.stream("weirpool.journal.hold", asked))
                     try:
                         held[who] += (await anext(aiter(stream))).data == b"held"
                     except Rejected as error:
@@ -164,7 +164,7 @@ async def test_a_client_may_go_away_while_the_disk_is_slow(
     monkeypatch.setattr(service, "chunks", chunks)
     uuid = Journal(tmp_path).reader(SOURCE).uuid
     asked = Payload(msgspec.json.encode(Read(source=SOURCE, uuid=uuid, first=0, end=10)))
-    items = aiter(routes(tmp_path)["penstock.journal.read"](asked))
+    items = aiter(routes(tmp_path)["weirpool.journal.read"](asked))
     coming = asyncio.ensure_future(anext(items))
     await asyncio.to_thread(reading.wait, 10)
     coming.cancel()
@@ -217,11 +217,11 @@ def test_a_token_from_the_environment_opens_the_door(tmp_path: Path, monkeypatch
             raise SetupRejected("no valid token")
 
     with serving(tmp_path, acceptor=accept) as served:
-        monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "wr0ng")
+        monkeypatch.setenv("WEIRPOOL_JOURNAL_TOKEN", "wr0ng")
         with pytest.raises(JournalError, match=r"refuses this client .*no valid token") as refused:
             Journal(served.url).reader(SOURCE)
         assert "wr0ng" not in str(refused.value)
-        monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "s3cret")
+        monkeypatch.setenv("WEIRPOOL_JOURNAL_TOKEN", "s3cret")
         assert Journal(served.url).reader(SOURCE).end == 10
 
 

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.errors import JournalError, LocalError
-from penstock.journal import Journal, JournalWriter, gaps
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.journal.gaps import Gap
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import cursors
-from penstock.serving import capacity
-from penstock.serving.collectors import Collectors
-from penstock.serving.coordinator import RemoteCoordinator
-from penstock.serving.messages import Describe
 from tests.archive.logs import seal_all
 from tests.journal.logs import SOURCE, append, write
+from weirpool.errors import JournalError, LocalError
+from weirpool.journal import Journal, JournalWriter, gaps
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.journal.gaps import Gap
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import cursors
+from weirpool.serving import capacity
+from weirpool.serving.collectors import Collectors
+from weirpool.serving.coordinator import RemoteCoordinator
+from weirpool.serving.messages import Describe
 
 from .served import Served, serving, until
 
@@ -174,7 +174,7 @@ def test_a_loss_cannot_harm_the_file_of_gaps(tmp_path: Path) -> None:
 
 
 def test_queries_skip_only_so_many_losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.journal.coordinator.MAX_SKIPPED", 3)
+    monkeypatch.setattr("weirpool.journal.coordinator.MAX_SKIPPED", 3)
     write(tmp_path, ROWS)
     here = FolderCoordinator(str(tmp_path))
     found = [Gap(at, NOON, "damaged", lost=(at - 1, at), query="q") for at in range(1, 6)]
@@ -210,10 +210,10 @@ def test_what_a_client_says_of_itself_is_checked(tmp_path: Path, owner: dict[str
 
 def ask_stream(served: Served, name: str, question: object) -> None:
     """Open a stream, and wait for its first item."""
-    from penstock.serving.links import links
+    from weirpool.serving.links import links
 
     async def first(peer: Any) -> None:
-        async with peer.stream(f"penstock.journal.{name}", msgspec.json.encode(question), credit=1) as stream:
+        async with peer.stream(f"weirpool.journal.{name}", msgspec.json.encode(question), credit=1) as stream:
             await anext(aiter(stream))
 
     links().run(links().ask(served.url, first))

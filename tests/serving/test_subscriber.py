@@ -11,14 +11,14 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from penstock import ApplicationError, DataLost, Payload
-from penstock.journal import Journal, JournalReader
-from penstock.serving import subscriber
-from penstock.serving.messages import LogState
-from penstock.serving.readers import Readers
-from penstock.serving.subscriber import Subscriber, View
-from penstock.serving.subscriptions import Subscription
 from tests.journal.logs import SOURCE, write
+from weirpool import ApplicationError, DataLost, Payload
+from weirpool.journal import Journal, JournalReader
+from weirpool.serving import subscriber
+from weirpool.serving.messages import LogState
+from weirpool.serving.readers import Readers
+from weirpool.serving.subscriber import Subscriber, View
+from weirpool.serving.subscriptions import Subscription
 
 ROWS = 100
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import Invalid
-from penstock.serving.subscriptions import Subscription
+from weirpool.errors import Invalid
+from weirpool.serving.subscriptions import Subscription
 
 OBJECT = {"from": 5, "to": 9, "source": "a", "form": "arrow", "metadata": "position", "loss": "skip"}
 WANTED = Subscription(start=5, end=9, source="a", form="arrow", metadata="position", loss="skip")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.journal import Journal, JournalWriter
-from penstock.serving.watch import Scan, Watch, states
 from tests.journal.logs import SOURCE, append, write
 from tests.spark.journals import quiet_collector
+from weirpool.journal import Journal, JournalWriter
+from weirpool.serving.watch import Scan, Watch, states
 
 
 def ends(journal: Path) -> dict[str, int]:

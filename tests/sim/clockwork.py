@@ -5,7 +5,7 @@ amount, as if a handler had blocked it or the machine had been busy. Input, expi
 meantime are then handled in one turn, in the order that results. The same seed gives the
 same order.
 
-A network replaces `penstock.transports.memory`, so URLs are ``river+memory://somewhere``::
+A network replaces `weirpool.transports.memory`, so URLs are ``river+memory://somewhere``::
 
     def test_it() -> None:
         with network(lambda number: (Road(rate=1e6), Road())):
@@ -23,9 +23,9 @@ from math import inf
 from typing import Any, TypeVar
 from unittest import mock
 
-from penstock.errors import ConnectError, LinkLost
-from penstock.transports import memory
-from penstock.transports.turns import turns_of
+from weirpool.errors import ConnectError, LinkLost
+from weirpool.transports import memory
+from weirpool.transports.turns import turns_of
 
 from .links import Pipe, Road
 
@@ -144,7 +144,7 @@ class Network:
         self.links: set[NetworkLink] = set()
 
     async def connect(self, url: Any, receiver: Any, settings: Any, ssl: Any) -> None:
-        """Make a link, as `penstock.transports.memory.connect` does."""
+        """Make a link, as `weirpool.transports.memory.connect` does."""
         self.tries += 1
         there, back = self._roads(self.made)
         await asyncio.sleep(there.delay + back.delay)
@@ -157,7 +157,7 @@ class Network:
         await asyncio.sleep(loop.lateness())
 
     def pair(self, left: Any, right: Any, settings: Any) -> None:
-        """Join two receivers, as `penstock.transports.memory.pair` does."""
+        """Join two receivers, as `weirpool.transports.memory.pair` does."""
         there, back = self._roads(self.made)
         self.made += 1
         loop = asyncio.get_running_loop()
@@ -182,7 +182,7 @@ class Network:
 
 
 class NetworkLink:
-    """One end of a link; see :class:`penstock.transports.base.Link`."""
+    """One end of a link; see :class:`weirpool.transports.base.Link`."""
 
     other: NetworkLink
     unfinished = unread = 0

@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import penstock
-from penstock import Kind, Metrics, Outcome, Payload, Rejected, Service, Settings
+import weirpool
+from weirpool import Kind, Metrics, Outcome, Payload, Rejected, Service, Settings
 
 from .clockwork import network, run
 from .links import Road
@@ -92,8 +92,8 @@ class Crowd:
 
         metrics = Metrics()
         url = f"{self.protocol}+memory://crowd"
-        async with penstock.serve(service, url, settings=Settings(max_streams=self.limit)):
-            async with penstock.connect(url, taps=[metrics]) as peer:
+        async with weirpool.serve(service, url, settings=Settings(max_streams=self.limit)):
+            async with weirpool.connect(url, taps=[metrics]) as peer:
                 loop = asyncio.get_running_loop()
                 started = loop.time()
                 calls = [asyncio.ensure_future(peer.call("demo.work", b"%d" % n)) for n in range(self.count)]
@@ -155,17 +155,17 @@ class Shared:
             return b""
 
         self.answered = [0] * self.clients
-        async with penstock.serve(service, "rsocket+memory://shared"):
+        async with weirpool.serve(service, "rsocket+memory://shared"):
             await asyncio.gather(*(self._client(number) for number in range(self.clients)))
 
     async def _client(self, number: int) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + self.duration
         await asyncio.sleep(number * self.duration / 3 / self.clients)
-        async with penstock.connect("rsocket+memory://shared") as peer:
+        async with weirpool.connect("rsocket+memory://shared") as peer:
             await asyncio.gather(*(self._caller(peer, number, end) for _ in range(2 * self.capacity)))
 
-    async def _caller(self, peer: penstock.Peer, number: int, end: float) -> None:
+    async def _caller(self, peer: weirpool.Peer, number: int, end: float) -> None:
         loop = asyncio.get_running_loop()
         while loop.time() < end:
             try:

@@ -12,11 +12,11 @@ class World:
 
     def __init__(self, build, client=None, checkpoint=None, accept=None, **settings) -> None:
         self.build = build
-        self.payload = build.module("penstock.payload").Payload
-        self.kind = build.module("penstock.kinds").Kind
-        self.settings = build.module("penstock.settings").Settings(resume=True, **settings)
+        self.payload = build.module("weirpool.payload").Payload
+        self.kind = build.module("weirpool.kinds").Kind
+        self.settings = build.module("weirpool.settings").Settings(resume=True, **settings)
         self.now = 0.0
-        protocols = build.module("penstock.protocols")
+        protocols = build.module("weirpool.protocols")
         self.accept = protocols.detectors("rsocket", self.settings)
         self.client = protocols.client_session("rsocket", self.settings, random=TOKEN)
         self.server = None
@@ -49,7 +49,7 @@ class World:
 
     def replace_client(self, checkpoint) -> None:
         """Resume at `checkpoint` in another process. What the former client had received is lost."""
-        protocols = self.build.module("penstock.protocols")
+        protocols = self.build.module("weirpool.protocols")
         self.client = protocols.client_session("rsocket", self.settings, checkpoint=checkpoint, secret=TOKEN)
         self.items.clear()
 
@@ -84,7 +84,7 @@ class World:
             return
         try:
             session = self.acceptor.receive(data, self.now)
-        except self.build.module("penstock.errors").ProtocolError:
+        except self.build.module("weirpool.errors").ProtocolError:
             self.client.receive(self.acceptor.farewell, self.now)
             self.refused = True
             return

@@ -74,7 +74,7 @@ class Client:
 
     def __init__(self, world: Laboratory, high_bytes: int = 0, rate: float = 1e8) -> None:
         build, loop = world.build, world.loop
-        flows = build.module("penstock.aio.flow")
+        flows = build.module("weirpool.aio.flow")
         self.world = world
         self.session = BusySession(build, loop)
         self.high_bytes, self.rate = high_bytes, rate
@@ -88,11 +88,11 @@ class Client:
             def schedule_write(self, size: int = 0) -> None:
                 """Do nothing."""
 
-        settings = build.module("penstock.settings").Settings()
+        settings = build.module("weirpool.settings").Settings()
         self.flow = BusyFlow(loop, self.session, settings, fake_connection(build), lambda: None)
         self.flow.lane.scheduler.clock = loop.time
         self.flow.paused = False
-        self.exchanges = build.module("penstock.aio.exchanges").Exchanges(self.flow)
+        self.exchanges = build.module("weirpool.aio.exchanges").Exchanges(self.flow)
         self.streams = 0
 
     @property
@@ -112,7 +112,7 @@ class Client:
     def open(self, source: Any) -> int:
         """Open a stream; return its number."""
         self.streams += 1
-        self.world.build.module("penstock.aio.pump").pump(self.exchanges, self.streams, ENDLESS, source, "")
+        self.world.build.module("weirpool.aio.pump").pump(self.exchanges, self.streams, ENDLESS, source, "")
         return self.streams
 
     def saturate(self, count: int, sizes: tuple[int, ...] = SIZES) -> None:
@@ -138,7 +138,7 @@ class Laboratory:
         self.build = build
         self.loop = BusyLoop(seed)
         self.random = random.Random(seed)
-        self.module = build.module("penstock.aio.scheduler")
+        self.module = build.module("weirpool.aio.scheduler")
         self.clients: list[Client] = []
         self.waits: list[float] = []
         """How long each call waited until the loop handled it."""

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from penstock.errors import LinkLost, ProtocolError
-from penstock.protocols import client_session, detectors
-from penstock.settings import Settings
+from weirpool.errors import LinkLost, ProtocolError
+from weirpool.protocols import client_session, detectors
+from weirpool.settings import Settings
 
 PIECE = 8_192
 """The maximum size of a delivered chunk."""
 BACKLOG = 4_096
-"""See `penstock.aio.flow.BACKLOG_BYTES`."""
+"""See `weirpool.aio.flow.BACKLOG_BYTES`."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A client's and a server's session, with a link and a clock that the test controls.
 
 Nothing here uses sockets or waits. `drive` moves bytes until nothing moves; `cut` determines how the
-link cuts them. All modules of Penstock come from the build that the test runs on.
+link cuts them. All modules of Weirpool come from the build that the test runs on.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ class Pair:
     ) -> None:
         self.build = build
         self.cut = cut
-        settings = build.module("penstock.settings").Settings
-        payload = build.module("penstock.payload").Payload
+        settings = build.module("weirpool.settings").Settings
+        payload = build.module("weirpool.payload").Payload
         ours, theirs = settings(**(client or {})), settings(**(server or {}))
         if dialect == "reactive-streams-0":
-            session = build.module("penstock.reactivestreams.session").ReactiveStreamsSession
+            session = build.module("weirpool.reactivestreams.session").ReactiveStreamsSession
             self.client, self.server = session.client(ours, setup or payload()), session.server(theirs)
         else:
-            session = build.module("penstock.rsocket.session").RSocketSession
-            spoken = build.module("penstock.rsocket.dialect").DIALECTS[dialect]
+            session = build.module("weirpool.rsocket.session").RSocketSession
+            spoken = build.module("weirpool.rsocket.dialect").DIALECTS[dialect]
             self.server_dialect = spoken
             self.client = session.client(ours, setup or payload(), spoken)
             self.server = session.server(theirs, spoken)

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from penstock import (
+from tests.builds import available, load
+from tests.sim.pair import CUTS, Cut, Pair, whole
+from weirpool import (
     Payload,
     Settings,
 )
-from penstock.kinds import Kind
-from penstock.reactivestreams.session import ReactiveStreamsSession
-from penstock.wire.reactivestreams.codec import Items, Message, Type, encode
-from penstock.wire.reactivestreams.decoder import Decoder
-from tests.builds import available, load
-from tests.sim.pair import CUTS, Cut, Pair, whole
+from weirpool.kinds import Kind
+from weirpool.reactivestreams.session import ReactiveStreamsSession
+from weirpool.wire.reactivestreams.codec import Items, Message, Type, encode
+from weirpool.wire.reactivestreams.decoder import Decoder
 
 CUT = pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
-import penstock
-from penstock import Payload, Service, Settings
-from penstock.transports import turns
+import weirpool
 from tests.sim.clockwork import network
 from tests.sim.fairness import BusyLoop
 from tests.sim.links import Road
+from weirpool import Payload, Service, Settings
+from weirpool.transports import turns
 
 __all__ = ["SCENARIOS"]
 
@@ -33,14 +33,14 @@ def calls_beside_a_flood(loop: BusyLoop) -> Iterator[str]:
     service.call("echo")(lambda request: request)
     waits: list[float] = []
 
-    async def send(flood: penstock.Peer) -> None:
+    async def send(flood: weirpool.Peer) -> None:
         while True:
             for _ in range(FLOOD):
                 await flood.fire("work")
             await asyncio.sleep(0.05)
 
     async def main() -> None:
-        async with penstock.serve(service, URL), penstock.connect(URL) as flood, penstock.connect(URL) as peer:
+        async with weirpool.serve(service, URL), weirpool.connect(URL) as flood, weirpool.connect(URL) as peer:
             await asyncio.gather(flood.call("echo"), peer.call("echo"))
             flooding = asyncio.ensure_future(send(flood))
             for _ in range(20):
@@ -110,7 +110,7 @@ def canceled_handlers(loop: BusyLoop) -> Iterator[str]:
         return request
 
     async def main() -> None:
-        async with penstock.serve(service, URL, settings=settings), penstock.connect(URL) as peer:
+        async with weirpool.serve(service, URL, settings=settings), weirpool.connect(URL) as peer:
             for _ in range(3 * SLOTS):
                 call = asyncio.ensure_future(peer.call("stubborn"))
                 await asyncio.sleep(0.01)

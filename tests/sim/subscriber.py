@@ -19,11 +19,11 @@ class Subscriber:
 
     def __init__(self, build: Build, is_client: bool = True, **limits: Any) -> None:
         self.build = build
-        self.wire: Any = build.module("penstock.wire.reactivestreams.codec")
-        self.errors: Any = build.module("penstock.errors")
-        self.payload: Any = build.module("penstock.payload").Payload
-        settings = build.module("penstock.settings").Settings(**limits)
-        session = build.module("penstock.reactivestreams.session").ReactiveStreamsSession
+        self.wire: Any = build.module("weirpool.wire.reactivestreams.codec")
+        self.errors: Any = build.module("weirpool.errors")
+        self.payload: Any = build.module("weirpool.payload").Payload
+        settings = build.module("weirpool.settings").Settings(**limits)
+        session = build.module("weirpool.reactivestreams.session").ReactiveStreamsSession
         self.session: Any = session.client(settings, self.payload()) if is_client else session.server(settings)
         self.session.link_up(0.0)
         self.session.receive(bytes.fromhex("020000" if is_client else "010000"), 1.0)
@@ -31,7 +31,7 @@ class Subscriber:
 
     def subscribe(self, demand: int = 10) -> int:
         """Open a stream and deliver its `subscribed`."""
-        kind = self.build.module("penstock.kinds").Kind.STREAM
+        kind = self.build.module("weirpool.kinds").Kind.STREAM
         stream: int = self.session.open(kind, "x", self.payload(), demand)
         self.session.receive(bytes([6, stream, 0]), 1.0)
         self.session.take_output()

@@ -33,14 +33,14 @@ class Target:
         self, build: Build, dialect: str = V1, side: str = "server", set_up: bool = True, **limits: Any
     ) -> None:
         self.build = build
-        self.dialect = build.module("penstock.rsocket.dialect").DIALECTS[dialect]
+        self.dialect = build.module("weirpool.rsocket.dialect").DIALECTS[dialect]
         self.codec: Any = self.dialect.codec()
-        self.frames: Any = build.module("penstock.wire.rsocket.frames")
-        self.payload: Any = build.module("penstock.payload").Payload
-        self.kinds: Any = build.module("penstock.kinds").Kind
+        self.frames: Any = build.module("weirpool.wire.rsocket.frames")
+        self.payload: Any = build.module("weirpool.payload").Payload
+        self.kinds: Any = build.module("weirpool.kinds").Kind
         self.now = 1000.0
-        settings = build.module("penstock.settings").Settings
-        session = build.module("penstock.rsocket.session").RSocketSession
+        settings = build.module("weirpool.settings").Settings
+        session = build.module("weirpool.rsocket.session").RSocketSession
         made = settings(**{"metadata_mime": "text/plain", **limits})
         if side == "server":
             self.session: Any = session.server(made, self.dialect)
@@ -101,7 +101,7 @@ class Target:
     def told(self) -> tuple[list[tuple[int, int]], list[str]]:
         """Return stream and code of its new errors, and the names of its new events."""
         sent = b"".join(self.session.take_output())
-        read = self.build.module("penstock.wire.rsocket.dump").read_frames
+        read = self.build.module("weirpool.wire.rsocket.dump").read_frames
         errors = [
             (frame.stream_id, frame.code)
             for _, frame in read(sent, self.dialect.name, self.codec.prefix_bytes)

@@ -27,10 +27,10 @@ class Publisher:
     def __init__(self, build: Build, url: str) -> None:
         self.build = build
         self.url = url
-        place = build.module("penstock.urls").parse_url(url)
-        protocols = build.module("penstock.protocols")
-        self.payload = build.module("penstock.payload").Payload
-        self.settings = build.module("penstock.settings").Settings(resume=True)
+        place = build.module("weirpool.urls").parse_url(url)
+        protocols = build.module("weirpool.protocols")
+        self.payload = build.module("weirpool.payload").Payload
+        self.settings = build.module("weirpool.settings").Settings(resume=True)
         self.options = {"options": place.options} if place.protocol == "river" else {}
         self.accept = protocols.detectors(place.protocol, self.settings, **self.options)
         self.protocol = place.protocol
@@ -52,7 +52,7 @@ class Publisher:
             self.session.receive(data, 0.0)
         else:
             self.session, self.acceptor = self.acceptor.receive(data, 0.0), None
-            stream = self.build.module("penstock.kinds").Kind.STREAM
+            stream = self.build.module("weirpool.kinds").Kind.STREAM
             self.session.ask_kinds(lambda route: stream)
         for event in self.session.take_events():
             if type(event).__name__ == "Requested":
@@ -64,7 +64,7 @@ class Publisher:
         acceptor = self.acceptor
         try:
             return self.answer(data)
-        except self.build.module("penstock.errors").ProtocolError:
+        except self.build.module("weirpool.errors").ProtocolError:
             return bytes(acceptor.farewell)
 
     def checkpoint(self, client: Any) -> tuple[bytes, int]:
@@ -72,7 +72,7 @@ class Publisher:
         self.secret = client.secret
         self.link()
         client.link_up(0.0)
-        kind = self.build.module("penstock.kinds").Kind.STREAM
+        kind = self.build.module("weirpool.kinds").Kind.STREAM
         self.drive(client)
         stream_id = client.open(kind, ROUTE, self.payload(), 1 + CREDIT)
         self.drive(client)
@@ -99,7 +99,7 @@ class Publisher:
         if how == "completes":
             self.session.complete(self.stream)
         elif how == "fails":
-            self.session.fail(self.stream, self.build.module("penstock.errors").ApplicationError(0x301, "no more"))
+            self.session.fail(self.stream, self.build.module("weirpool.errors").ApplicationError(0x301, "no more"))
 
 
 def resumed(publisher: Publisher, monkeypatch: pytest.MonkeyPatch, checkpoint: bytes) -> tuple[Any, list[FakeLink]]:
@@ -114,8 +114,8 @@ def resumed(publisher: Publisher, monkeypatch: pytest.MonkeyPatch, checkpoint: b
         driver.link_made(link)
         driver.received(publisher.answer(b"".join(link.written)))
 
-    monkeypatch.setattr(build.module("penstock.aio.dialer").transports, "connect", connect)
-    connecting = build.module("penstock.aio.client").connect(
+    monkeypatch.setattr(build.module("weirpool.aio.dialer").transports, "connect", connect)
+    connecting = build.module("weirpool.aio.client").connect(
         publisher.url,
         settings=publisher.settings,
         checkpoint=checkpoint,
@@ -126,7 +126,7 @@ def resumed(publisher: Publisher, monkeypatch: pytest.MonkeyPatch, checkpoint: b
 
 
 def first_process(publisher: Publisher) -> tuple[bytes, int]:
-    protocols = publisher.build.module("penstock.protocols")
+    protocols = publisher.build.module("weirpool.protocols")
     client = protocols.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
     return publisher.checkpoint(client)
 
@@ -143,10 +143,10 @@ def test_a_checkpoint_does_not_hold_its_secret(build: Build, place: str) -> None
 def test_only_the_private_part_of_a_checkpoint_holds_requests(build: Build, place: str) -> None:
     # THREATS 100
     publisher = Publisher(build, PLACES[place])
-    checkpoints = build.module("penstock.checkpoints")
-    kind, payload = build.module("penstock.kinds").Kind.STREAM, publisher.payload
+    checkpoints = build.module("weirpool.checkpoints")
+    kind, payload = build.module("weirpool.kinds").Kind.STREAM, publisher.payload
     setup = b'{"token":"of the set-up"}' if "json" in place else b"\xb4of the set-up, whole"
-    client = build.module("penstock.protocols").client_session(
+    client = build.module("weirpool.protocols").client_session(
         publisher.protocol, publisher.settings, setup=payload(setup), random=b"t" * 16, **publisher.options
     )
     publisher.link()
@@ -172,12 +172,12 @@ def test_only_the_private_part_of_a_checkpoint_holds_requests(build: Build, plac
 @pytest.mark.parametrize("place", PLACES)
 def test_a_request_that_was_lost_comes_again_or_the_session_ends(build: Build, place: str, kept: bool) -> None:
     publisher = Publisher(build, PLACES[place])
-    protocols, checkpoints = build.module("penstock.protocols"), build.module("penstock.checkpoints")
+    protocols, checkpoints = build.module("weirpool.protocols"), build.module("weirpool.checkpoints")
     client = protocols.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
     publisher.link()
     client.link_up(0.0)
     publisher.drive(client)
-    stream_id = client.open(build.module("penstock.kinds").Kind.STREAM, ROUTE, publisher.payload(), 5)
+    stream_id = client.open(build.module("weirpool.kinds").Kind.STREAM, ROUTE, publisher.payload(), 5)
     checkpoint = client.checkpoint(stream_id, 0)
     if not kept:
         checkpoint = checkpoints.join(checkpoints.split(checkpoint)[0], b"")
@@ -231,7 +231,7 @@ async def test_items_and_end_in_the_first_read_are_kept_until_adoption(
     elif how == "completes":
         assert not await stream.arrival()
     elif how == "fails":
-        with pytest.raises(publisher.build.module("penstock.errors").ApplicationError, match="no more"):
+        with pytest.raises(publisher.build.module("weirpool.errors").ApplicationError, match="no more"):
             await stream.arrival()
     # Each stream has one owner.
     assert peer.adopt() is None
@@ -240,7 +240,7 @@ async def test_items_and_end_in_the_first_read_are_kept_until_adoption(
 
 def taken(publisher: Publisher, stream: Any) -> list[bytes]:
     """Return the items that have arrived, as a collector takes them."""
-    builder = publisher.build.module("penstock.wire.columns").ColumnBuilder()
+    builder = publisher.build.module("weirpool.wire.columns").ColumnBuilder()
     stream.take(builder)
     return builder.finish()["data"].to_pylist() if len(builder) else []
 
@@ -260,7 +260,7 @@ async def test_a_session_that_ends_before_adoption_fails_its_stream(
     assert peer.closed
     stream = peer.adopt()
     assert taken(publisher, stream) == [b"0", b"1", b"2"]
-    with pytest.raises(publisher.build.module("penstock.errors").PenstockError):
+    with pytest.raises(publisher.build.module("weirpool.errors").WeirpoolError):
         await stream.arrival()
 
 
@@ -278,7 +278,7 @@ async def test_a_stream_that_nobody_adopts_holds_what_was_granted_at_most(
         # River has no credit: the session holds unrequested items, up to max_held_bytes.
         publisher.send(CREDIT, 5)
     else:
-        with pytest.raises(publisher.build.module("penstock.errors").CreditExceeded):
+        with pytest.raises(publisher.build.module("weirpool.errors").CreditExceeded):
             publisher.send(CREDIT, 1)
     link.receiver.received(b"".join(publisher.session.take_output()))
     stream = peer.adopt()

@@ -16,7 +16,7 @@ CLOSING = "the connection is closing"
 
 def ask(build: Build, session: Any, kind: str = "CALL") -> int:
     module = build.module
-    stream: int = session.open(module("penstock.kinds").Kind[kind], "r", module("penstock.payload").Payload(), 1)
+    stream: int = session.open(module("weirpool.kinds").Kind[kind], "r", module("weirpool.payload").Payload(), 1)
     return stream
 
 
@@ -68,7 +68,7 @@ def test_farewell_that_is_not_answered_ends_without_an_error(build: Build, diale
     pair = Pair(build, dialect=dialect)
     pair.server.close(pair.now)
     pair.server.take_output()
-    error = build.module("penstock.errors").LinkLost("reset")
+    error = build.module("weirpool.errors").LinkLost("reset")
     if lost == "link":
         pair.server.link_down(pair.now, error)
     else:
@@ -88,10 +88,10 @@ def test_refused_client_drains(build: Build, dialect: str) -> None:
     pair.drive()
     assert is_refused(pair, second)
     assert len(pair.events("client", "Draining")) == 1
-    with pytest.raises(build.module("penstock.errors").SessionClosed):
+    with pytest.raises(build.module("weirpool.errors").SessionClosed):
         ask(build, pair.client)
     [requested] = pair.events("server", "Requested")
-    pair.server.send(requested.stream_id, build.module("penstock.payload").Payload(b"done"), True)
+    pair.server.send(requested.stream_id, build.module("weirpool.payload").Payload(b"done"), True)
     pair.drive()
     assert pair.items("client", first) == [b"done"]
     text = CLOSING if dialect == "reactivesocket-0.0" else "all streams are done"
@@ -125,7 +125,7 @@ def test_first_draft_handler_with_another_text_is_not_a_rejection(build: Build) 
     stream = ask(build, pair.client)
     pair.drive()
     [requested] = pair.events("server", "Requested")
-    error = build.module("penstock.errors").ApplicationError(message=f"{CLOSING} to the database")
+    error = build.module("weirpool.errors").ApplicationError(message=f"{CLOSING} to the database")
     pair.server.fail(requested.stream_id, error)
     pair.drive()
     assert type(refusal(pair, stream)).__name__ == "ApplicationError"
@@ -155,7 +155,7 @@ def test_rs0_subscription_that_was_opened_is_not_rejected(build: Build) -> None:
     stream = ask(build, pair.client)
     pair.drive()
     # A server that says that all streams are done, although this one is open.
-    codec = build.module("penstock.wire.reactivestreams.codec")
+    codec = build.module("weirpool.wire.reactivestreams.codec")
     pair.client.receive(codec.encode(codec.Message(codec.Type.GOODBYE, 0, 0, b"all streams are done")), pair.now)
     pair.drive()
     assert type(refusal(pair, stream)).__name__ == "PeerClosed"
@@ -165,7 +165,7 @@ def test_rs0_subscription_that_was_opened_is_not_rejected(build: Build) -> None:
 def test_rs0_other_goodbyes_reject_no_subscription(build: Build, reason: bytes) -> None:
     pair = Pair(build, dialect="reactive-streams-0")
     stream = ask(build, pair.client)
-    codec = build.module("penstock.wire.reactivestreams.codec")
+    codec = build.module("weirpool.wire.reactivestreams.codec")
     pair.client.receive(codec.encode(codec.Message(codec.Type.GOODBYE, 0, 0, reason)), pair.now)
     pair.drive()
     assert type(refusal(pair, stream)).__name__ == "PeerClosed"
@@ -180,10 +180,10 @@ def test_rs0_refused_client_drains(build: Build) -> None:
     pair.drive()
     assert is_refused(pair, second)
     assert len(pair.events("client", "Draining")) == 1
-    with pytest.raises(build.module("penstock.errors").SessionClosed):
+    with pytest.raises(build.module("weirpool.errors").SessionClosed):
         ask(build, pair.client)
     [requested] = pair.events("server", "Requested")
-    pair.server.send(requested.stream_id, build.module("penstock.payload").Payload(b"done"), True)
+    pair.server.send(requested.stream_id, build.module("weirpool.payload").Payload(b"done"), True)
     pair.drive()
     pair.advance(0.0)
     assert pair.items("client", first) == [b"done"]
@@ -191,9 +191,9 @@ def test_rs0_refused_client_drains(build: Build) -> None:
 
 
 def test_rs0_client_without_a_link_closes_at_once(build: Build) -> None:
-    payload = build.module("penstock.payload").Payload()
-    settings = build.module("penstock.settings").Settings()
-    client = build.module("penstock.reactivestreams.session").ReactiveStreamsSession.client(settings, payload)
+    payload = build.module("weirpool.payload").Payload()
+    settings = build.module("weirpool.settings").Settings()
+    client = build.module("weirpool.reactivestreams.session").ReactiveStreamsSession.client(settings, payload)
     client.close(0.0)
     assert [type(event).__name__ for event in client.take_events()] == ["Closed"]
     assert not client.link_wanted

@@ -16,12 +16,12 @@ CUT = pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 
 
 def names(build: Build) -> tuple[Any, Any]:
-    return build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    return build.module("weirpool.kinds").Kind, build.module("weirpool.payload").Payload
 
 
 def sent(build: Build, data: bytes, dialect: str) -> list[dict[str, Any]]:
     """Return the frames that a side has sent, as text."""
-    dump = build.module("penstock.wire.rsocket.dump")
+    dump = build.module("weirpool.wire.rsocket.dump")
     prefix = 4 if dialect == V00 else 3
     return [dump.to_object(frame, dialect) for _, frame in dump.read_frames(data, dialect, prefix)]
 
@@ -93,7 +93,7 @@ def test_large_items_travel_in_fragments(build: Build, dialect: str) -> None:
 @DRAFTS
 def test_errors_and_cancels_carry_metadata_to_the_application(build: Build, dialect: str) -> None:
     kind, payload = names(build)
-    errors = build.module("penstock.errors")
+    errors = build.module("weirpool.errors")
     pair = Pair(build, dialect=dialect)
     call = pair.client.open(kind.CALL, "r", payload())
     stream = pair.client.open(kind.STREAM, "r", payload(), 5)
@@ -140,7 +140,7 @@ def test_requester_cancels_what_it_must_not_receive(build: Build) -> None:
 
 def test_rsocket_1_0_has_no_room_for_that(build: Build) -> None:
     kind, payload = names(build)
-    errors = build.module("penstock.errors")
+    errors = build.module("weirpool.errors")
     pair = Pair(build)
     stream = pair.client.open(kind.STREAM, "r", payload(), 5)
     pair.drive()
@@ -169,7 +169,7 @@ def test_a_channel_ends_with_its_responder(build: Build, cut: Cut) -> None:
     (canceled,) = pair.events("client", "Canceled")
     assert canceled.done
     assert pair.client.open_streams == 0
-    with pytest.raises(build.module("penstock.errors").StreamClosed):
+    with pytest.raises(build.module("weirpool.errors").StreamClosed):
         pair.client.send(stream, payload(b"third"))
 
 
@@ -249,9 +249,9 @@ def test_clients_of_other_years_have_even_ids(build: Build, dialect: str) -> Non
 
 @pytest.mark.parametrize(("dialect", "strict"), [(V02, True), ("rsocket-1.0", False)])
 def test_the_strict_flag_reaches_the_acceptor(build: Build, dialect: str, strict: bool) -> None:
-    frames = build.module("penstock.wire.rsocket.frames")
+    frames = build.module("weirpool.wire.rsocket.frames")
     pair = Pair(build, dialect=dialect)
-    server = type(pair.server).server(build.module("penstock.settings").Settings(), pair.server_dialect)
+    server = type(pair.server).server(build.module("weirpool.settings").Settings(), pair.server_dialect)
     server.link_up(1.0)
     setup = frames.SetupFrame(
         frames.STRICT, *pair.server_dialect.version, 500, 60_000, None, b"x/unknown", b"text/plain"
@@ -302,7 +302,7 @@ def test_what_cannot_travel_is_refused_before_anything_is_sent(build: Build) -> 
     pair = Pair(build, dialect=V00)
     before = pair.client_sent
     for unsupported in (kind.CHANNEL, kind.UPLOAD):
-        with pytest.raises(build.module("penstock.errors").UnsupportedKind):
+        with pytest.raises(build.module("weirpool.errors").UnsupportedKind):
             pair.client.open(unsupported, "r", payload(), 1)
     pair.drive()
     assert (pair.client_sent, pair.client.open_streams) == (before, 0)
@@ -330,7 +330,7 @@ def test_others_push_to_connections_alone(build: Build) -> None:
     kind, payload = names(build)
     pair = Pair(build, dialect=V02)
     stream = pair.client.open(kind.STREAM, "s", payload(), 9)
-    with pytest.raises(build.module("penstock.errors").UnsupportedKind):
+    with pytest.raises(build.module("weirpool.errors").UnsupportedKind):
         pair.client.push(b"m", stream)
 
 
@@ -345,7 +345,7 @@ def test_others_push_to_connections_alone(build: Build) -> None:
 )
 def test_a_set_up_that_is_refused_is_answered_in_its_own_words(build: Build, first: str, code: int) -> None:
     pair = Pair(build, dialect=V00)
-    server = type(pair.server).server(build.module("penstock.settings").Settings(), pair.server_dialect)
+    server = type(pair.server).server(build.module("weirpool.settings").Settings(), pair.server_dialect)
     server.link_up(1.0)
     server.receive(bytes.fromhex(first.replace(" ", "")), 1.0)
     (answer,) = sent(build, b"".join(server.take_output()), V00)
@@ -355,7 +355,7 @@ def test_a_set_up_that_is_refused_is_answered_in_its_own_words(build: Build, fir
 
 def test_a_refused_client_learns_why(build: Build) -> None:
     pair = Pair(build, dialect=V00)
-    error = build.module("penstock.errors").SetupRejected("not you", 0x003)
+    error = build.module("weirpool.errors").SetupRejected("not you", 0x003)
     pair.server.close(pair.now, error)
     pair.drive()
     (closed,) = pair.events("client", "Closed")

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
-from penstock.aio.scheduler import QUANTUM, TURN_SECONDS, scheduler_of
+import weirpool
 from tests.builds import Build
 from tests.sim.clockwork import network
 from tests.sim.fairness import SCENARIOS, BusyLoop, breaches
+from weirpool import Payload, Service, Settings
+from weirpool.aio.scheduler import QUANTUM, TURN_SECONDS, scheduler_of
 
 ITEM_SECONDS = 10e-6
 ITEM = b"x" * 1_000
@@ -40,7 +40,7 @@ def test_call_to_a_saturated_server_waits_for_a_few_turns(protocol: str) -> None
         return request
 
     async def read(url: str) -> None:
-        async with penstock.connect(url) as peer, peer.stream("demo.endless", b"{}") as stream:
+        async with weirpool.connect(url) as peer, peer.stream("demo.endless", b"{}") as stream:
             async for _ in stream:
                 counts[asyncio.current_task()] = counts.get(asyncio.current_task(), 0) + 1
 
@@ -49,7 +49,7 @@ def test_call_to_a_saturated_server_waits_for_a_few_turns(protocol: str) -> None
         scheduler.clock = loop.time
         url = f"{protocol}+memory://busy"
         longest = 0.0
-        async with penstock.serve(service, url), penstock.connect(url) as peer:
+        async with weirpool.serve(service, url), weirpool.connect(url) as peer:
             await peer.call("demo.echo", b"{}")
             readers = [asyncio.create_task(read(url)) for _ in range(20)]
             for _ in range(40):
@@ -81,7 +81,7 @@ def test_streams_of_one_connection_have_equal_shares(protocol: str) -> None:
             loop.work(ITEM_SECONDS)
             yield b'"' + ITEM + b'"'
 
-    async def read(peer: penstock.Peer, number: int) -> None:
+    async def read(peer: weirpool.Peer, number: int) -> None:
         async with peer.stream("demo.endless", b"{}") as stream:
             async for _ in stream:
                 counts[number] += 1
@@ -89,7 +89,7 @@ def test_streams_of_one_connection_have_equal_shares(protocol: str) -> None:
     async def main() -> None:
         scheduler_of(loop).clock = loop.time
         url = f"{protocol}+memory://shared"
-        async with penstock.serve(service, url, settings=settings), penstock.connect(url, settings=settings) as peer:
+        async with weirpool.serve(service, url, settings=settings), weirpool.connect(url, settings=settings) as peer:
             readers = [asyncio.create_task(read(peer, number)) for number in range(len(counts))]
             await asyncio.sleep(0.15)
             for reader in readers:

@@ -10,7 +10,7 @@ CUT = pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 
 
 def names(build):
-    return build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    return build.module("weirpool.kinds").Kind, build.module("weirpool.payload").Payload
 
 
 @CUT
@@ -41,14 +41,14 @@ def test_fire(build, cut) -> None:
 @CUT
 def test_stream_under_credit(build, cut) -> None:
     kind, payload = names(build)
-    run = build.module("penstock.payload").PayloadRun
+    run = build.module("weirpool.payload").PayloadRun
     pair = Pair(build, cut=cut)
     stream = pair.client.open(kind.STREAM, "s", payload(b""), 3)
     pair.drive()
     items = run.of([payload(b"%d" % number) for number in range(10)])
     assert pair.server.send_run(stream, items) == 3
     assert pair.server.credit(stream) == 0
-    with pytest.raises(build.module("penstock.errors").CreditExceeded):
+    with pytest.raises(build.module("weirpool.errors").CreditExceeded):
         pair.server.send(stream, payload(b"too many"))
     pair.client.request(stream, 100)
     pair.drive()
@@ -105,7 +105,7 @@ def test_cancels_of_either_side(build, cut) -> None:
 @CUT
 def test_errors_carry_any_application_code(build, cut) -> None:
     kind, payload = names(build)
-    errors = build.module("penstock.errors")
+    errors = build.module("weirpool.errors")
     pair = Pair(build, cut=cut)
     wanted = [
         (errors.ApplicationError(0x301, "boom"), errors.ApplicationError, 0x301, "boom"),
@@ -165,7 +165,7 @@ def test_keepalive_keeps_a_silent_session_alive_and_death_is_noticed(build) -> N
 
 def test_closing_lets_streams_end_and_takes_no_new_ones(build) -> None:
     kind, payload = names(build)
-    errors = build.module("penstock.errors")
+    errors = build.module("weirpool.errors")
     pair = Pair(build)
     stream = pair.client.open(kind.CALL, "x", payload())
     pair.drive()

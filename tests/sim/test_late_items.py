@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from penstock import ApplicationError, LimitExceeded, Payload, Rejected, Settings
-from penstock.kinds import Kind
-from penstock.wire.reactivestreams.codec import Message, Type
 from tests.builds import Build
 from tests.river.peers import Raw as RiverRaw
 from tests.sim.reactive import Raw as ReactiveRaw
 from tests.sim.target import DIALECTS, V00, V02, V1, Target
+from weirpool import ApplicationError, LimitExceeded, Payload, Rejected, Settings
+from weirpool.kinds import Kind
+from weirpool.wire.reactivestreams.codec import Message, Type
 
 GRANTED = 16_384
 STREAMS = 3
@@ -28,7 +28,7 @@ Way = Callable[[Target, int], None]
 
 
 def failure(target: Target) -> Exception:
-    made: Exception = target.build.module("penstock.errors").ApplicationError(0x301, "the database is gone")
+    made: Exception = target.build.module("weirpool.errors").ApplicationError(0x301, "the database is gone")
     return made
 
 
@@ -39,7 +39,7 @@ def fails(target: Target, stream: int) -> None:
 
 def rejects(target: Target, stream: int) -> None:
     """Find no handler."""
-    target.session.fail(target.number(stream), target.build.module("penstock.errors").Rejected(message="no handler"))
+    target.session.fail(target.number(stream), target.build.module("weirpool.errors").Rejected(message="no handler"))
 
 
 def cancels(target: Target, stream: int) -> None:
@@ -148,7 +148,7 @@ def test_what_a_requester_sends_after_a_draining_responder_has_ended(build: Buil
 def test_fragments_of_a_refused_request(build: Build, dialect: str, type: str, why: str) -> None:
     limits: dict[str, Any] = {why: 1} if why.startswith("max") else {}
     if why == "lease":
-        limits["lease"] = build.module("penstock.leases").FixedLease(1, 60.0)
+        limits["lease"] = build.module("weirpool.leases").FixedLease(1, 60.0)
     target = Target(build, dialect, set_up=False, **limits)
     target.session.receive(target.setup(flags=target.frames.LEASE if why == "lease" else 0), target.now)
     target.say(target.request("REQUEST_STREAM", 1), *[target.request("REQUEST_FNF", 3)] * (why == "max_open_rate"))

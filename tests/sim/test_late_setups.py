@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from penstock import Settings
-from penstock.events import Closed
 from tests.builds import Build
+from weirpool import Settings
+from weirpool.events import Closed
 
 PROTOCOLS = pytest.mark.parametrize(
     "protocol", ["rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams"]
@@ -20,7 +20,7 @@ class Meeting:
     """A client whose set-up is in transit, and the detector of a server."""
 
     def __init__(self, build: Build, protocol: str) -> None:
-        protocols = build.module("penstock.protocols")
+        protocols = build.module("weirpool.protocols")
         settings = Settings(first_frame_timeout=5.0)
         self.client = protocols.client_session(protocol, Settings(first_frame_timeout=2 * LATE), random=b"t" * 16)
         self.detector = protocols.detectors(protocol, settings)()
@@ -48,4 +48,4 @@ def test_a_server_that_closes_before_the_set_up_has_come_refuses_for_a_time(buil
     meeting = Meeting(build, protocol)
     error = meeting.end(meeting.detector.farewell)
     # RSocket has no message for it: the link is lost, and a retry may succeed.
-    assert isinstance(error, build.module("penstock.errors").LinkError) or error.temporary
+    assert isinstance(error, build.module("weirpool.errors").LinkError) or error.temporary

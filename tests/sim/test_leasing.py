@@ -15,13 +15,13 @@ ALL = pytest.mark.parametrize("dialect", DIALECTS)
 
 
 def leased(build: Build, dialect: str, policy: str, *arguments: Any, **client: Any) -> Pair:
-    granted = getattr(build.module("penstock.leases"), policy)(*arguments)
+    granted = getattr(build.module("weirpool.leases"), policy)(*arguments)
     return Pair(build, dialect=dialect, client={"lease": True, **client}, server={"lease": granted})
 
 
 def call(build: Build, session: Any) -> int:
     stream: int = session.open(
-        build.module("penstock.kinds").Kind.CALL, "r", build.module("penstock.payload").Payload(), 1
+        build.module("weirpool.kinds").Kind.CALL, "r", build.module("weirpool.payload").Payload(), 1
     )
     return stream
 
@@ -29,7 +29,7 @@ def call(build: Build, session: Any) -> int:
 def refuses(build: Build, session: Any) -> bool:
     try:
         call(build, session)
-    except build.module("penstock.errors").LeaseMissing:
+    except build.module("weirpool.errors").LeaseMissing:
         return True
     return False
 
@@ -50,10 +50,10 @@ def test_requests_wait_for_the_first_lease_and_are_counted(build: Build, dialect
 
 @ALL
 def test_before_any_lease_nothing_may_be_asked(build: Build, dialect: str) -> None:
-    session = build.module("penstock.rsocket.session").RSocketSession
-    spoken = build.module("penstock.rsocket.dialect").DIALECTS[dialect]
-    settings = build.module("penstock.settings").Settings(lease=True)
-    client = session.client(settings, build.module("penstock.payload").Payload(), spoken)
+    session = build.module("weirpool.rsocket.session").RSocketSession
+    spoken = build.module("weirpool.rsocket.dialect").DIALECTS[dialect]
+    settings = build.module("weirpool.settings").Settings(lease=True)
+    client = session.client(settings, build.module("weirpool.payload").Payload(), spoken)
     client.link_up(0.0)
     assert refuses(build, client)
 
@@ -69,7 +69,7 @@ def test_a_fixed_lease_is_renewed_at_once(build: Build, dialect: str) -> None:
 
 
 def test_an_adaptive_lease_waits_for_answers(build: Build) -> None:
-    payload = build.module("penstock.payload").Payload
+    payload = build.module("weirpool.payload").Payload
     pair = leased(build, "rsocket-1.0", "AdaptiveLease", 4, 60.0)
     streams = [call(build, pair.client) for _ in range(4)]
     pair.drive()
@@ -93,7 +93,7 @@ def test_a_request_without_a_lease_is_rejected(build: Build, dialect: str) -> No
     pair.client.take_events()
     assert len([event for event in pair.server.take_events() if type(event).__name__ == "Requested"]) == 1
     sent = b"".join(pair.server.take_output())
-    frames = list(build.module("penstock.wire.rsocket.dump").read_frames(sent, dialect, codec.prefix_bytes))
+    frames = list(build.module("weirpool.wire.rsocket.dump").read_frames(sent, dialect, codec.prefix_bytes))
     errors = [frame for _, frame in frames if frame.type == 0x0B]
     # A fire-and-forget request has no response.
     assert [abs(frame.stream_id) for frame in errors] == [3, 5]
@@ -102,7 +102,7 @@ def test_a_request_without_a_lease_is_rejected(build: Build, dialect: str) -> No
 
 @pytest.mark.parametrize(("dialect", "waits"), list(zip(DIALECTS, (True, True, False), strict=True)))
 def test_a_server_mirrors_its_clients_leases_but_in_the_first_draft(build: Build, dialect: str, waits: bool) -> None:
-    policy = build.module("penstock.leases").IntervalLease(1, 10.0)
+    policy = build.module("weirpool.leases").IntervalLease(1, 10.0)
     pair = Pair(build, dialect=dialect, client={"lease": policy}, server={"lease": True})
     assert len(pair.events("server", "LeaseGranted")) == waits
     assert [refuses(build, pair.server) for _ in range(2)] == [False, waits]
@@ -120,7 +120,7 @@ def test_a_server_without_a_policy_refuses_clients_that_ask(build: Build) -> Non
 
 def test_leases_that_nobody_asked_for_are_ignored(build: Build) -> None:
     pair = Pair(build)
-    frame = build.module("penstock.wire.rsocket.frames").LeaseFrame(1000, 1)
+    frame = build.module("weirpool.wire.rsocket.frames").LeaseFrame(1000, 1)
     pair.client.receive(pair.server_dialect.codec().frame(frame), pair.now)
     pair.drive()
     assert pair.events("client", "LeaseGranted") == []
@@ -129,7 +129,7 @@ def test_leases_that_nobody_asked_for_are_ignored(build: Build) -> None:
 
 def test_leases_begin_anew_with_each_link(build: Build) -> None:
     # RSocket 1.0, Resuming Operation.
-    policy = build.module("penstock.leases").IntervalLease(3, 1000.0)
+    policy = build.module("weirpool.leases").IntervalLease(3, 1000.0)
     world = World(build, lease=policy)
     world.connect()
     world.drive()

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Payload, PenstockError, Service, Settings
-from penstock.urls import fitting
+import weirpool
 from tests.sim.clockwork import Network, network, run
 from tests.sim.links import Road
+from weirpool import Payload, Service, Settings, WeirpoolError
+from weirpool.urls import fitting
 
 SEEDS = 30
 LIMIT = 20_000.0
@@ -101,13 +101,13 @@ class World:
         """
         return self.restarts > 0 or self.known > self.begun
 
-    def _serve(self) -> penstock.Server:
+    def _serve(self) -> weirpool.Server:
         @asynccontextmanager
-        async def count(connection: penstock.Connection) -> AsyncIterator[None]:
+        async def count(connection: weirpool.Connection) -> AsyncIterator[None]:
             self.known += 1
             yield
 
-        return penstock.serve(
+        return weirpool.serve(
             self.service, self.url, settings=fitting(self.settings, self.url, serving=True), on_connection=count
         )
 
@@ -116,12 +116,12 @@ class World:
         for life in range(2):
             self.begun += 1
             try:
-                async with penstock.connect(
+                async with weirpool.connect(
                     self.url, settings=fitting(self.settings, self.url), reconnect=False
                 ) as peer:
                     calls = [self._call(peer, f"{life}-{at}", size) for at, size in enumerate(self.sizes)]
                     await asyncio.gather(*calls, self._stream(peer))
-            except (penstock.ConnectError, penstock.SessionError):
+            except (weirpool.ConnectError, weirpool.SessionError):
                 # The server was not listening during its restart.
                 continue
 
@@ -129,7 +129,7 @@ class World:
         asked = {"id": name, "size": self.sizes[-1], "ballast": "x" * size}
         try:
             answer = await peer.call("demo.large", json.dumps(asked).encode())
-        except PenstockError:
+        except WeirpoolError:
             return
         assert json.loads(answer.data) == name + "y" * self.sizes[-1]
         assert self.handled[name] >= 1
@@ -140,7 +140,7 @@ class World:
             async with peer.stream("demo.numbers", b"{}") as stream:
                 async for item in stream:
                     seen.append(json.loads(item.data))  # noqa: PERF401  # What came before an error counts.
-        except PenstockError:
+        except WeirpoolError:
             assert seen == list(range(len(seen)))
         else:
             assert seen == list(range(ITEMS))

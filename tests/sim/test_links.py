@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from penstock.kinds import Kind
-from penstock.payload import Payload
 from tests.sim.links import PIECE, Line, Pipe, Road
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
 
 WATCHED: dict[str, dict[str, Any]] = {
     "river": {},

@@ -40,11 +40,11 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self, build: Build, protocol: str, resume: bool) -> None:
         super().__init__()
-        limits = build.module("penstock.settings").Settings(fragment_bytes=128, resume=resume, resume_timeout=1e6)
-        dialects = build.module("penstock.protocols")
-        self.payload: Any = build.module("penstock.payload")
-        self.errors: Any = build.module("penstock.errors")
-        kinds: Any = build.module("penstock.kinds").Kind
+        limits = build.module("weirpool.settings").Settings(fragment_bytes=128, resume=resume, resume_timeout=1e6)
+        dialects = build.module("weirpool.protocols")
+        self.payload: Any = build.module("weirpool.payload")
+        self.errors: Any = build.module("weirpool.errors")
+        kinds: Any = build.module("weirpool.kinds").Kind
         # ReactiveSocket 0.0 has no channels, and each side may use all numbers.
         self.first_draft = protocol.endswith("0.0")
         self.kinds = [kinds.CALL, kinds.STREAM] if self.first_draft else [kind for kind in kinds if kind != kinds.FIRE]

@@ -125,7 +125,7 @@ def test_ignored_frames_have_their_positions(build: Build) -> None:
     world = World(build)
     world.connect()
     world.drive()
-    frames, codec = build.module("penstock.wire.rsocket.frames"), build.module("penstock.wire.rsocket.codec").Codec()
+    frames, codec = build.module("weirpool.wire.rsocket.frames"), build.module("weirpool.wire.rsocket.codec").Codec()
 
     def position() -> int:
         world.server.receive(codec.frame(frames.KeepaliveFrame(0x80, 0)), world.now)
@@ -159,7 +159,7 @@ def test_resume_after_resume_is_answered(build: Build) -> None:
     world.cut()
     world.connect()
     world.drive()
-    frames, codec = build.module("penstock.wire.rsocket.frames"), build.module("penstock.wire.rsocket.codec").Codec()
+    frames, codec = build.module("weirpool.wire.rsocket.frames"), build.module("weirpool.wire.rsocket.codec").Codec()
     world.server.receive(codec.frame(frames.ResumeFrame(b"t" * 16, 0, 0)), world.now)
     said = b"".join(world.server.take_output())
     assert codec.decode(said, 3, len(said)).code == 0x101

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import ConnectError, Payload, Service, Settings
-from penstock.errors import ApplicationError
-from penstock.journal import Journal
-from penstock.journal.collect import Collector
-from penstock.urls import fitting
+import weirpool
 from tests.sim.clockwork import Network, network, passing, run
 from tests.sim.links import Road
+from weirpool import ConnectError, Payload, Service, Settings
+from weirpool.errors import ApplicationError
+from weirpool.journal import Journal
+from weirpool.journal.collect import Collector
+from weirpool.urls import fitting
 
 PATIENT = Settings(session_grace=60.0, resume=True)
 WATCHFUL = replace(PATIENT, heartbeat_interval=0.5, keepalive_interval=0.5, keepalive_lifetime=5.0)
@@ -67,8 +67,8 @@ def test_a_session_gets_a_link_soon_after_an_outage(protocol: str, trouble: str,
     async def main(net: Network) -> float:
         loop = asyncio.get_running_loop()
         async with (
-            penstock.serve(items(100, 0.1), url, settings=fitting(PATIENT, url, serving=True)),
-            penstock.connect(url, settings=fitting(PATIENT, url), reconnect=False) as peer,
+            weirpool.serve(items(100, 0.1), url, settings=fitting(PATIENT, url, serving=True)),
+            weirpool.connect(url, settings=fitting(PATIENT, url), reconnect=False) as peer,
         ):
             async with peer.stream("demo.numbers", b"{}") as opened:
                 stream = aiter(opened)
@@ -93,7 +93,7 @@ def test_a_collector_records_no_gap_for_a_short_outage(protocol: str, trouble: s
 
     async def main(net: Network) -> tuple[int, float]:
         loop = asyncio.get_running_loop()
-        async with penstock.serve(items(600, 0.1), url, settings=fitting(PATIENT, url, serving=True)):
+        async with weirpool.serve(items(600, 0.1), url, settings=fitting(PATIENT, url, serving=True)):
             collector = Collector(url, "demo.numbers", tmp_path, settings=fitting(PATIENT, url), data=b"{}")
             task = asyncio.create_task(collector.run())
             await passing(lambda: collector.progress.rows >= 20)
@@ -118,13 +118,13 @@ def test_a_call_waits_for_the_last_try_of_the_budget(seed: int) -> None:
     url = "river+memory://deploy"
 
     async def main() -> Payload:
-        async with penstock.serve(items(1, 0.0), url) as server:
-            peer = await penstock.connect(url)
+        async with weirpool.serve(items(1, 0.0), url) as server:
+            peer = await weirpool.connect(url)
             await peer.call("demo.echo", b"1")
             await asyncio.sleep(2.0)
             await server.close(0)
         await asyncio.sleep(2.1)
-        async with penstock.serve(items(1, 0.0), url):
+        async with weirpool.serve(items(1, 0.0), url):
             answer = await peer.call("demo.echo", b"2")
             await peer.close()
             return answer
@@ -140,8 +140,8 @@ def test_an_ordinary_river_client_stops_at_its_budget() -> None:
     async def main(net: Network) -> None:
         loop = asyncio.get_running_loop()
         async with (
-            penstock.serve(items(1, 0.0), url, settings=fitting(PATIENT, url, serving=True)),
-            penstock.connect(url, settings=fitting(PATIENT, url)) as peer,
+            weirpool.serve(items(1, 0.0), url, settings=fitting(PATIENT, url, serving=True)),
+            weirpool.connect(url, settings=fitting(PATIENT, url)) as peer,
         ):
             await peer.call("demo.echo", b"1")
             outage = asyncio.create_task(net.outage(20.0))
@@ -171,10 +171,10 @@ def test_a_message_that_is_cut_again_and_again_ends_its_session(protocol: str, s
 
     async def main() -> BaseException | None:
         async with (
-            penstock.serve(items(1, 0.0), url, settings=fitting(WATCHFUL, url, serving=True)),
-            penstock.connect(url, settings=fitting(WATCHFUL, url), reconnect=False) as peer,
+            weirpool.serve(items(1, 0.0), url, settings=fitting(WATCHFUL, url, serving=True)),
+            weirpool.connect(url, settings=fitting(WATCHFUL, url), reconnect=False) as peer,
         ):
-            with pytest.raises((ApplicationError, penstock.LinkLost)) as failed:
+            with pytest.raises((ApplicationError, weirpool.LinkLost)) as failed:
                 await peer.call("demo.echo", large)
             if protocol != "river":
                 return failed.value
@@ -183,7 +183,7 @@ def test_a_message_that_is_cut_again_and_again_ends_its_session(protocol: str, s
 
     with network(lambda number: (Road(50_000.0, 0.01, cut=100_000 + seed), Road(50_000.0, 0.01))) as net:
         error = run(main(), seed=seed, limit=300.0)
-    assert isinstance(error, penstock.LinkLost)
+    assert isinstance(error, weirpool.LinkLost)
     assert re.search(r"\b200\d\d\d bytes .*sent (again and again|repeatedly)", str(error))
     # The first link of an RSocket session does not count: the received position is known only after resuming.
     assert net.made == (8 if protocol == "river" else 9)

@@ -11,7 +11,7 @@ from tests.sim.target import V02, V1, Target
 
 def requested(target: Target) -> list[tuple[str, int]]:
     """Return type and request-n of the frames that the session sends."""
-    dump = target.build.module("penstock.wire.rsocket.dump")
+    dump = target.build.module("weirpool.wire.rsocket.dump")
     sent = b"".join(target.session.take_output())
     return [
         (dump.to_object(frame, target.dialect.name)["type"], frame.request_n)
@@ -43,7 +43,7 @@ def test_other_clients_request_everything_at_once(build: Build, dialect: str, le
 def test_server_follows_the_parity_of_its_client(build: Build) -> None:
     # Default settings expect odd ids, as the document does.
     pair = Pair(build, dialect=V02, client={"client_ids": "even"})
-    kinds, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    kinds, payload = build.module("weirpool.kinds").Kind, build.module("weirpool.payload").Payload
     call = pair.client.open(kinds.CALL, "r", payload(b"q"))
     pair.drive()
     pair.server.send(call, payload(b"a"), True)

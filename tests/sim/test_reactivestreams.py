@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import (
+from tests.sim.pair import Cut
+from tests.sim.reactive import CUT, make, opened
+from weirpool import (
     ApplicationError,
     CreditExceeded,
     LocalError,
@@ -14,10 +16,8 @@ from penstock import (
     StreamClosed,
     UnsupportedKind,
 )
-from penstock.kinds import Kind
-from penstock.reactivestreams.session import ReactiveStreamsSession
-from tests.sim.pair import Cut
-from tests.sim.reactive import CUT, make, opened
+from weirpool.kinds import Kind
+from weirpool.reactivestreams.session import ReactiveStreamsSession
 
 
 @CUT

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from penstock import Settings
-from penstock.wire.reactivestreams.codec import Message, Type
 from tests.builds import Build
 from tests.river.peers import Raw as RiverRaw
 from tests.sim.reactive import Raw as ReactiveRaw
 from tests.sim.target import DIALECTS, V00, Target
+from weirpool import Settings
+from weirpool.wire.reactivestreams.codec import Message, Type
 
 MANY = 120_000
 """In a few seconds of virtual time, and before there were limits for them: more than 100,000 ended the connection."""
@@ -24,7 +24,7 @@ REJECTED = 0x202
 def test_each_refused_request_is_answered(build: Build, dialect: str, why: str) -> None:
     limits: dict[str, Any] = {"max_streams": 1}
     if why == "lease":
-        limits = {"lease": build.module("penstock.leases").FixedLease(1, 3_600.0)}
+        limits = {"lease": build.module("weirpool.leases").FixedLease(1, 3_600.0)}
     target = Target(build, dialect, set_up=False, **limits)
     target.session.receive(target.setup(flags=target.frames.LEASE if why == "lease" else 0), target.now)
     target.told()

@@ -26,10 +26,10 @@ class World:
         self.build = build
         self.late = late
         self.protocol = protocol
-        self.payload = build.module("penstock.payload").Payload
-        self.kind = build.module("penstock.kinds").Kind
-        self.dialects = build.module("penstock.protocols")
-        self.settings = build.module("penstock.settings").Settings(resume=True, fragment_bytes=64, **limits)
+        self.payload = build.module("weirpool.payload").Payload
+        self.kind = build.module("weirpool.kinds").Kind
+        self.dialects = build.module("weirpool.protocols")
+        self.settings = build.module("weirpool.settings").Settings(resume=True, fragment_bytes=64, **limits)
         self.disk = Disk()
         self.client = self.dialects.client_session(protocol, self.settings, random=TOKEN)
         self.begun: list[tuple[str, int]] = []
@@ -145,7 +145,7 @@ class World:
             return
         try:
             session = self.acceptor.receive(data, 0.0)
-        except self.build.module("penstock.errors").ProtocolError:
+        except self.build.module("weirpool.errors").ProtocolError:
             self.client.receive(self.acceptor.farewell, 0.0)
             return
         if session is not None:
@@ -233,7 +233,7 @@ class World:
 
     def look(self) -> None:
         assert 0 not in self.ends, self.ends[0]
-        errors = self.build.module("penstock.errors")
+        errors = self.build.module("weirpool.errors")
         assert len(set(self.begun)) == len(self.begun)
         begun = {stream_id for _, stream_id in self.begun}
         for stream_id, kind in self.opened.items():
@@ -305,13 +305,13 @@ def test_whatever_happens_nothing_is_lost_repeated_or_begun_twice(builds, action
             world = World(build, late=late)
             if small:
                 # Each log is rewritten at every write.
-                build.module("penstock.core.write_ahead").REWRITE_BYTES = -(1 << 20)
+                build.module("weirpool.core.write_ahead").REWRITE_BYTES = -(1 << 20)
             try:
                 for action, *arguments in actions:
                     act(world, action, arguments)
                 world.finish()
             finally:
-                build.module("penstock.core.write_ahead").REWRITE_BYTES = 1 << 20
+                build.module("weirpool.core.write_ahead").REWRITE_BYTES = 1 << 20
 
 
 def act(world: World, action: str, arguments: list) -> None:

@@ -60,7 +60,7 @@ def test_unknown_tokens_are_refused(build) -> None:
     world.connect()
     world.drive()
     world.cut()
-    world.accept = build.module("penstock.protocols").detectors("rsocket", world.settings)
+    world.accept = build.module("weirpool.protocols").detectors("rsocket", world.settings)
     world.connect()
     world.drive()
     assert world.refused and not world.client.link_wanted
@@ -69,15 +69,15 @@ def test_unknown_tokens_are_refused(build) -> None:
 @pytest.mark.parametrize("position", [1, 2**31, 2**63 - 1])
 def test_positions_in_the_future_are_refused_without_harm(build, position) -> None:
     # THREATS 29
-    frames = build.module("penstock.wire.rsocket.frames")
-    codec = build.module("penstock.wire.rsocket.codec").Codec()
+    frames = build.module("weirpool.wire.rsocket.frames")
+    codec = build.module("weirpool.wire.rsocket.codec").Codec()
     world = World(build)
     world.connect()
     world.drive()
     for server_position, client_position in ((position, 0), (0, position)):
         acceptor = world.accept()
         acceptor.link_up(world.now)
-        with pytest.raises(build.module("penstock.errors").ProtocolError, match="RESUME rejected"):
+        with pytest.raises(build.module("weirpool.errors").ProtocolError, match="RESUME rejected"):
             acceptor.receive(codec.frame(frames.ResumeFrame(TOKEN, server_position, client_position)), world.now)
         assert codec.decode(acceptor.farewell, 3, len(acceptor.farewell)).code == 0x004
     call = world.client.open(world.kind.CALL, "x", world.payload())
@@ -93,8 +93,8 @@ NEGATIVE = ("ffffffffffffffff", "8000000000000000", "8000000000000001")
 @pytest.mark.parametrize("position", NEGATIVE)
 def test_negative_positions_of_the_second_draft_are_refused(build, position) -> None:
     # THREATS 29; ReactiveSocket 0.2, RESUME, RESUME_OK and KEEPALIVE Frame: signed integers.
-    dialect = build.module("penstock.rsocket.dialect").REACTIVESOCKET_0_2
-    codec, protocols = dialect.codec(), build.module("penstock.protocols")
+    dialect = build.module("weirpool.rsocket.dialect").REACTIVESOCKET_0_2
+    codec, protocols = dialect.codec(), build.module("weirpool.protocols")
     world = World(build)
     world.accept = protocols.detectors("reactivesocket-0.2", world.settings)
     world.client = protocols.client_session("reactivesocket-0.2", world.settings, random=TOKEN)
@@ -104,7 +104,7 @@ def test_negative_positions_of_the_second_draft_are_refused(build, position) -> 
         acceptor = world.accept()
         acceptor.link_up(world.now)
         body = bytes.fromhex("00000000 3400 0000 0002 0010" + TOKEN.hex() + positions)
-        with pytest.raises(build.module("penstock.errors").ProtocolError, match="RESUME rejected"):
+        with pytest.raises(build.module("weirpool.errors").ProtocolError, match="RESUME rejected"):
             acceptor.receive(len(body).to_bytes(3, "big") + body, world.now)
         assert codec.decode(acceptor.farewell, 3, len(acceptor.farewell)).code == 0x004
     world.server.receive(bytes.fromhex("00000e 00000000 0c00" + position), world.now)
@@ -122,7 +122,7 @@ def test_a_token_in_use_is_refused(build) -> None:
     world = World(build)
     world.connect()
     world.drive()
-    other = build.module("penstock.protocols").client_session("rsocket", world.settings, random=TOKEN)
+    other = build.module("weirpool.protocols").client_session("rsocket", world.settings, random=TOKEN)
     other.link_up(0.0)
     acceptor = world.accept()
     acceptor.link_up(0.0)
@@ -148,8 +148,8 @@ def test_a_session_without_a_link_expires(build) -> None:
 
 def test_confirming_what_was_never_sent_ends_the_session(build) -> None:
     # THREATS 31
-    frames = build.module("penstock.wire.rsocket.frames")
-    codec = build.module("penstock.wire.rsocket.codec").Codec()
+    frames = build.module("weirpool.wire.rsocket.frames")
+    codec = build.module("weirpool.wire.rsocket.codec").Codec()
     world = World(build)
     world.connect()
     world.drive()
@@ -253,8 +253,8 @@ def test_a_client_that_is_killed_again_and_again_finds_its_session_unless_a_fram
 
 
 def test_server_that_goes_on_elsewhere_than_it_was_asked_to_ends_the_session(build) -> None:
-    wire, frames = build.module("penstock.wire.rsocket.codec"), build.module("penstock.wire.rsocket.frames")
-    errors = build.module("penstock.errors")
+    wire, frames = build.module("weirpool.wire.rsocket.codec"), build.module("weirpool.wire.rsocket.frames")
+    errors = build.module("weirpool.errors")
     codec = wire.Codec()
     world = World(build)
     world.connect()
@@ -300,8 +300,8 @@ def test_half_an_item_has_time_for_its_other_half_after_a_long_outage(build, ano
 
 
 def test_what_is_no_checkpoint_is_refused(build) -> None:
-    protocols, errors = build.module("penstock.protocols"), build.module("penstock.errors")
-    settings = build.module("penstock.settings").Settings(resume=True)
+    protocols, errors = build.module("weirpool.protocols"), build.module("weirpool.errors")
+    settings = build.module("weirpool.settings").Settings(resume=True)
     for junk in (b"", b"junk", b"\x80"):
         with pytest.raises(errors.LocalError):
             protocols.client_session("rsocket", settings, checkpoint=junk, secret=TOKEN)
@@ -309,7 +309,7 @@ def test_what_is_no_checkpoint_is_refused(build) -> None:
 
 def test_stream_ids_begin_anew_and_skip_those_in_use(build) -> None:
     # THREATS 35; RSocket 1.0, Stream Identifiers, Lifetime: from 2^31-1 back to 1, which is still open here.
-    resume = build.module("penstock.rsocket.resume")
+    resume = build.module("weirpool.rsocket.resume")
     world = World(build)
     payload, kind = world.payload, world.kind
     world.connect()
@@ -318,7 +318,7 @@ def test_stream_ids_begin_anew_and_skip_those_in_use(build) -> None:
     checkpoint = resume.decode_checkpoint(world.client.checkpoint(live, 0))
     checkpoint.next_id = 2**31 - 3
     world.cut()
-    session = build.module("penstock.rsocket.session").RSocketSession
+    session = build.module("weirpool.rsocket.session").RSocketSession
     world.client = session.restore(world.settings, resume.encode_checkpoint(checkpoint), TOKEN)
     world.connect()
     world.drive()

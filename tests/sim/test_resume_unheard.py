@@ -95,23 +95,23 @@ def test_a_set_up_that_is_read_late_is_not_begun_twice(build) -> None:
 
 def test_a_server_that_refuses_the_set_up_each_time_is_believed(build) -> None:
     world = Unheard(build)
-    settings = build.module("penstock.settings").Settings(resume_timeout=0)
-    world.accept = build.module("penstock.protocols").detectors("rsocket", settings)
+    settings = build.module("weirpool.settings").Settings(resume_timeout=0)
+    world.accept = build.module("weirpool.protocols").detectors("rsocket", settings)
     assert [world.relink() for _ in range(3)] == [False] * 3
     [error] = world.closed
-    assert isinstance(error, build.module("penstock.errors").SetupRejected)
+    assert isinstance(error, build.module("weirpool.errors").SetupRejected)
     assert world.requests == []
 
 
 def test_a_session_of_which_something_was_heard_or_forgotten_is_not_begun_anew(build) -> None:
-    errors = build.module("penstock.errors")
+    errors = build.module("weirpool.errors")
     heard = Unheard(build, 1 << 20)
     heard.relink()
     heard.cut()
     forgotten = Unheard(build, resume_bytes=8)
     for world in (heard, forgotten):
         # Another server.
-        world.accept = build.module("penstock.protocols").detectors("rsocket", world.settings)
+        world.accept = build.module("weirpool.protocols").detectors("rsocket", world.settings)
         world.server = None
         assert not world.relink()
         [error] = world.closed
@@ -122,7 +122,7 @@ def test_what_a_server_has_begun_and_given_up_is_not_begun_again(build) -> None:
     # Everything was read, no response arrived, and the server ended the session because of a limit.
     world = Unheard(build, 1 << 20)
     assert len(world.requests) == 2
-    limit = build.module("penstock.errors").LimitExceeded("max_sessions")
+    limit = build.module("weirpool.errors").LimitExceeded("max_sessions")
     world.server.close(world.now, limit)
     world.server = None
     for _ in range(3):
@@ -132,7 +132,7 @@ def test_what_a_server_has_begun_and_given_up_is_not_begun_again(build) -> None:
         world.cut()
     assert len(world.requests) == 2
     [error] = world.closed
-    assert isinstance(error, build.module("penstock.errors").SetupRejected) and "max_sessions" in str(error)
+    assert isinstance(error, build.module("weirpool.errors").SetupRejected) and "max_sessions" in str(error)
 
 
 def test_a_set_up_is_not_said_again_for_ever(build) -> None:
@@ -145,4 +145,4 @@ def test_a_set_up_is_not_said_again_for_ever(build) -> None:
         world.cut()
     world.collect()
     [error] = world.closed
-    assert isinstance(error, build.module("penstock.errors").LinkLost)
+    assert isinstance(error, build.module("weirpool.errors").LinkLost)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.kinds import Kind
-from penstock.wire.river.values import decode_value
 from tests.river.peers import Duo
+from weirpool.kinds import Kind
+from weirpool.wire.river.values import decode_value
 
 UPTO = 4
 

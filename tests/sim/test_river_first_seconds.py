@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import ApplicationError, ProtocolError, ResumeRejected
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.river.accept import RiverDetector
-from penstock.river.connect import new_client
-from penstock.river.identity import Identity
-from penstock.river.session import RiverSession
-from penstock.river.sessions import Sessions
-from penstock.settings import Settings
-from penstock.wire.river.values import encode_value
 from tests.river.peers import KINDS, RANDOM, Raw
+from weirpool.errors import ApplicationError, ProtocolError, ResumeRejected
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.river.accept import RiverDetector
+from weirpool.river.connect import new_client
+from weirpool.river.identity import Identity
+from weirpool.river.session import RiverSession
+from weirpool.river.sessions import Sessions
+from weirpool.settings import Settings
+from weirpool.wire.river.values import encode_value
 
 
 class Beginning:

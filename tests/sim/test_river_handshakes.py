@@ -11,15 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
-import penstock
-from penstock import Payload, Reconnect, ResumeRejected, Service, Settings, Setup, SetupRejected, handshake
-from penstock.events import Closed, Requested
-from penstock.kinds import Kind
-from penstock.wire.river.codec import CODECS
-from penstock.wire.river.message import Message
-from penstock.wire.river.values import decode_value, encode_value
+import weirpool
 from tests.river.peers import Duo, Raw, body_of, is_greeting
 from tests.waiting import until
+from weirpool import Payload, Reconnect, ResumeRejected, Service, Settings, Setup, SetupRejected, handshake
+from weirpool.events import Closed, Requested
+from weirpool.kinds import Kind
+from weirpool.wire.river.codec import CODECS
+from weirpool.wire.river.message import Message
+from weirpool.wire.river.values import decode_value, encode_value
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
 CODES = ["json", "msgpack"]
@@ -170,7 +170,7 @@ def service(seen: list[bytes]) -> Service:
     return made
 
 
-def port_of(server: penstock.Server) -> int:
+def port_of(server: weirpool.Server) -> int:
     return int(server.urls[0].partition("?")[0].rpartition(":")[2])
 
 
@@ -186,9 +186,9 @@ async def test_what_is_said_before_the_validator_has_ended_is_not_handled() -> N
         raise SetupRejected("no")
 
     url = "river+tcp://127.0.0.1:0"
-    async with penstock.serve(service(seen), url, acceptor=handshake(Token, decide)) as server:
+    async with weirpool.serve(service(seen), url, acceptor=handshake(Token, decide)) as server:
         client = f"river+tcp://127.0.0.1:{port_of(server)}?client=victim"
-        async with penstock.connect(client, setup=b'{"token":"good"}', confirm=True) as peer:
+        async with weirpool.connect(client, setup=b'{"token":"good"}', confirm=True) as peer:
             assert (await peer.call("demo.add", b"0")).data == b"0"
             evil = Hand(port_of(server), "victim")
             await evil.connect()
@@ -219,7 +219,7 @@ async def test_a_client_that_comes_back_while_the_validator_thinks_is_asked_abou
 
     settings = Settings(heartbeat_interval=60.0)
     acceptor = handshake(Token, decide)
-    async with penstock.serve(service([]), "river+tcp://127.0.0.1:0", acceptor=acceptor, settings=settings) as server:
+    async with weirpool.serve(service([]), "river+tcp://127.0.0.1:0", acceptor=acceptor, settings=settings) as server:
         first, second = Hand(port_of(server), "c"), Hand(port_of(server), "c")
         await first.connect()
         first.shake("s", metadata={"token": "one"})
@@ -241,7 +241,7 @@ async def test_a_client_that_comes_back_while_the_validator_thinks_is_asked_abou
 async def test_connections_of_one_address_have_a_limit() -> None:
     # THREATS 94
     settings = Settings(max_connections_per_address=2, session_grace=60.0, heartbeat_interval=60.0)
-    async with penstock.serve(service([]), "river+tcp://127.0.0.1:0", settings=settings) as server:
+    async with weirpool.serve(service([]), "river+tcp://127.0.0.1:0", settings=settings) as server:
         hands = [Hand(port_of(server), f"c{number}") for number in range(3)]
         for hand in hands[:2]:
             await hand.connect()
@@ -324,11 +324,11 @@ async def test_what_is_fatal_is_not_tried_again(code: str | None) -> None:
     status: dict[str, object] = {"ok": False, "reason": "because"} | ({} if code is None else {"code": code})
     async with refusing(itertools.repeat(status)) as (url, shakes):
         with pytest.raises(SetupRejected, match="because") as refused:
-            await penstock.connect(url, confirm=True)
+            await weirpool.connect(url, confirm=True)
         assert refused.value.code == code
         with pytest.raises(SetupRejected, match="because"):
-            await penstock.connect(url, confirm=True, reconnect=AGAIN)
-        async with penstock.connect(url, reconnect=AGAIN) as peer:
+            await weirpool.connect(url, confirm=True, reconnect=AGAIN)
+        async with weirpool.connect(url, reconnect=AGAIN) as peer:
             with pytest.raises(SetupRejected, match="because"):
                 await peer.call("demo.add")
             await until(lambda: peer.closed)
@@ -340,8 +340,8 @@ async def test_a_session_that_the_server_does_not_know_is_followed_by_another() 
     statuses = itertools.chain([mismatch, mismatch], itertools.repeat({"ok": True}))
     async with refusing(statuses) as (url, shakes):
         with pytest.raises(ResumeRejected, match="no such session"):
-            await penstock.connect(url, confirm=True)
-        async with penstock.connect(url, reconnect=AGAIN):
+            await weirpool.connect(url, confirm=True)
+        async with weirpool.connect(url, reconnect=AGAIN):
             await until(lambda: len(shakes) == 3)
         assert len({shake["sessionId"] for shake in shakes}) == 3
         assert all(shake["expectedSessionState"] == {"nextExpectedSeq": 0, "nextSentSeq": 0} for shake in shakes)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Items, Payload, Settings
-from penstock.wire.framing import framed
-from penstock.wire.river.values import decode_value, encode_value
+import weirpool
 from tests.waiting import until
+from weirpool import Items, Payload, Settings
+from weirpool.wire.framing import framed
+from weirpool.wire.river.values import decode_value, encode_value
 
 # No timeouts and no heartbeats here.
 PATIENT = Settings(heartbeat_interval=60.0, session_grace=60.0)
@@ -71,8 +71,8 @@ class Client:
                 self.heard.append(message["payload"]["payload"])
 
 
-def make_service(seen: list[object], codec: str) -> penstock.Service:
-    service = penstock.Service()
+def make_service(seen: list[object], codec: str) -> weirpool.Service:
+    service = weirpool.Service()
 
     @service.upload("demo.note")
     async def note(request: Payload, items: Items) -> bytes:
@@ -87,7 +87,7 @@ def make_service(seen: list[object], codec: str) -> penstock.Service:
 async def test_what_an_old_link_brings_late_is_not_heard(codec: str, part: int | None) -> None:
     seen: list[object] = []
     url = f"river+tcp://127.0.0.1:0?codec={codec}"
-    async with penstock.serve(make_service(seen, codec), url, settings=PATIENT) as server:
+    async with weirpool.serve(make_service(seen, codec), url, settings=PATIENT) as server:
         client = Client(server.urls[0], codec)
         item = {type: client.message(1, "s", 0, {"n": type}) for type in ("old", "new")}
         async with client.link() as (_, old):
@@ -112,7 +112,7 @@ async def test_what_an_old_link_brings_late_is_not_heard(codec: str, part: int |
 
 async def test_an_old_link_that_still_hears_does_not_hear_what_is_for_the_new_one() -> None:
     seen: list[object] = []
-    async with penstock.serve(make_service(seen, "json"), "river+tcp://127.0.0.1:0", settings=PATIENT) as server:
+    async with weirpool.serve(make_service(seen, "json"), "river+tcp://127.0.0.1:0", settings=PATIENT) as server:
         client = Client(server.urls[0], "json")
         async with client.link() as (old_reader, old):
             old.write(client.message(0, "s", 2, {}, "demo.note"))

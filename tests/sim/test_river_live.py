@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, LocalError, Payload, Settings, UnsupportedKind
+import weirpool
 from tests.aio.serving import noted_drivers
 from tests.river.serving import make_service
 from tests.waiting import until
+from weirpool import ApplicationError, LocalError, Payload, Settings, UnsupportedKind
 
 TRANSPORTS = ("memory", "tcp", "unix", "ws")
 
@@ -27,9 +27,9 @@ def url_of(transport: str, folder: Path) -> str:
 
 @asynccontextmanager
 async def world(url: str, seen: list[object] | None = None, **options: Any) -> AsyncIterator[tuple[Any, Any]]:
-    async with penstock.serve(make_service([] if seen is None else seen), url) as server:
+    async with weirpool.serve(make_service([] if seen is None else seen), url) as server:
         with noted_drivers() as drivers:
-            async with penstock.connect(server.urls[0], **options) as peer:
+            async with weirpool.connect(server.urls[0], **options) as peer:
                 # Tests break links through the client's driver.
                 vars(server)["noted"] = drivers
                 yield server, peer
@@ -55,7 +55,7 @@ async def test_every_kind(transport: str, tmp_path: Path) -> None:
         with pytest.raises(ApplicationError) as failed:
             await peer.call("demo.boom")
         assert failed.value.code == "UNCAUGHT_ERROR" and "secret" not in failed.value.message
-        with pytest.raises(penstock.Rejected, match=r"demo\.nope"):
+        with pytest.raises(weirpool.Rejected, match=r"demo\.nope"):
             await peer.call("demo.nope")
         assert peer.outstanding == 0
 
@@ -88,36 +88,36 @@ async def test_a_message_out_of_order_closes_the_link_and_not_the_session(tmp_pa
 
 
 async def test_msgpack_and_names_in_the_url(tmp_path: Path) -> None:
-    service = penstock.Service()
+    service = weirpool.Service()
 
     @service.call("demo.echo")
     def echo(request: Payload) -> Payload:
         return request
 
     url = url_of("tcp", tmp_path) + "?codec=msgpack&server=backend"
-    async with penstock.serve(service, url) as server:
-        async with penstock.connect(server.urls[0] + "&client=web-1") as peer:
+    async with weirpool.serve(service, url) as server:
+        async with weirpool.connect(server.urls[0] + "&client=web-1") as peer:
             assert (await peer.call("demo.echo", b"\x93\x01\x02\x03")).data == b"\x93\x01\x02\x03"
             with pytest.raises(LocalError, match="msgpack"):
                 await peer.call("demo.echo", b"\xc1")
             with pytest.raises(UnsupportedKind):
                 await peer.fire("demo.echo", b"\x01")
-        with pytest.raises(penstock.SetupRejected, match="MALFORMED_HANDSHAKE"):
-            await penstock.connect(server.urls[0].replace("backend", "other"), confirm=True)
+        with pytest.raises(weirpool.SetupRejected, match="MALFORMED_HANDSHAKE"):
+            await weirpool.connect(server.urls[0].replace("backend", "other"), confirm=True)
 
 
 async def test_the_acceptor_sees_the_metadata(tmp_path: Path) -> None:
-    async def accept(setup: penstock.Setup) -> None:
+    async def accept(setup: weirpool.Setup) -> None:
         await asyncio.sleep(0)
         if setup.payload.data != b'{"token":"good"}':
-            raise penstock.SetupRejected("who are you?", "MALFORMED_HANDSHAKE_META")
+            raise weirpool.SetupRejected("who are you?", "MALFORMED_HANDSHAKE_META")
 
-    async with penstock.serve(make_service([]), url_of("tcp", tmp_path), acceptor=accept) as server:
-        async with penstock.connect(server.urls[0], setup=b'{"token": "good"}') as peer:
+    async with weirpool.serve(make_service([]), url_of("tcp", tmp_path), acceptor=accept) as server:
+        async with weirpool.connect(server.urls[0], setup=b'{"token": "good"}') as peer:
             assert (await peer.call("demo.add", b'{"a":1,"b":2}')).data == b'{"sum":3}'
         for setup in (b"", b'{"token": 5}'):
-            with pytest.raises(penstock.SetupRejected, match="who are you") as refused:
-                await penstock.connect(server.urls[0], setup=setup, confirm=True)
+            with pytest.raises(weirpool.SetupRejected, match="who are you") as refused:
+                await weirpool.connect(server.urls[0], setup=setup, confirm=True)
             assert refused.value.code == "MALFORMED_HANDSHAKE_META"
 
 
@@ -141,15 +141,15 @@ async def test_a_stuck_consumer_stops_nobody_else(tmp_path: Path) -> None:
 
 async def test_a_server_that_restarts_is_connected_to_anew(tmp_path: Path) -> None:
     url = url_of("unix", tmp_path)
-    server = await penstock.serve(make_service([]), url)
-    async with penstock.connect(url, reconnect=penstock.Reconnect(first_delay=0.01)) as peer:
+    server = await weirpool.serve(make_service([]), url)
+    async with weirpool.connect(url, reconnect=weirpool.Reconnect(first_delay=0.01)) as peer:
         assert (await peer.call("demo.add", b'{"a":1,"b":2}')).data == b'{"sum":3}'
         call = asyncio.ensure_future(peer.call("demo.never"))
         await until(lambda: peer.outstanding == 1)
         # The response acknowledges it, so the server's session has proceeded.
         await peer.call("demo.nothing")
         await server.close(0)
-        server = await penstock.serve(make_service([]), url)
+        server = await weirpool.serve(make_service([]), url)
         with pytest.raises(ApplicationError) as failed:
             await call
         assert failed.value.code == "UNEXPECTED_DISCONNECT"
@@ -159,7 +159,7 @@ async def test_a_server_that_restarts_is_connected_to_anew(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 async def test_the_command_line(codec: str, tmp_path: Path) -> None:
-    service = penstock.Service()
+    service = weirpool.Service()
 
     @service.call("demo.echo")
     def echo(request: Payload) -> Payload:
@@ -170,17 +170,17 @@ async def test_the_command_line(codec: str, tmp_path: Path) -> None:
         return [request, request]
 
     @service.channel("demo.back")
-    async def back(request: Payload, items: penstock.Items) -> AsyncIterator[Payload]:
+    async def back(request: Payload, items: weirpool.Items) -> AsyncIterator[Payload]:
         async for item in items:
             yield item
 
     @service.upload("demo.last")
-    async def last(request: Payload, items: penstock.Items) -> Payload:
+    async def last(request: Payload, items: weirpool.Items) -> Payload:
         async for item in items:
             request = item
         return request
 
-    async with penstock.serve(service, f"river+unix://{tmp_path}/s?codec={codec}") as server:
+    async with weirpool.serve(service, f"river+unix://{tmp_path}/s?codec={codec}") as server:
         for arguments, expected in (
             (("call", "demo.echo", "-d", '{"n": 3}'), '{"n":3}\n'),
             (("stream", "demo.twice", "-d", '{"n": 3}'), '{"n":3}\n' * 2),
@@ -189,7 +189,7 @@ async def test_the_command_line(codec: str, tmp_path: Path) -> None:
         ):
             verb, *rest = arguments
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "penstock", verb, server.urls[0], *rest, stdout=asyncio.subprocess.PIPE
+                sys.executable, "-m", "weirpool", verb, server.urls[0], *rest, stdout=asyncio.subprocess.PIPE
             )
             out, _ = await process.communicate()
             assert (process.returncode, out.decode()) == (0, expected)

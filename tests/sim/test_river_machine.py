@@ -10,18 +10,18 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from penstock.errors import ApplicationError, LinkLost
-from penstock.events import Canceled, Closed, Completed, Event, Failed, ItemReceived, Requested, Unlinked
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.river.accept import RiverDetector
-from penstock.river.connect import new_client
-from penstock.river.identity import Identity
-from penstock.river.session import RiverSession
-from penstock.river.sessions import Sessions
-from penstock.settings import Settings
-from penstock.wire.river.values import decode_value, encode_value
 from tests.river.peers import KINDS, RANDOM
+from weirpool.errors import ApplicationError, LinkLost
+from weirpool.events import Canceled, Closed, Completed, Event, Failed, ItemReceived, Requested, Unlinked
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.river.accept import RiverDetector
+from weirpool.river.connect import new_client
+from weirpool.river.identity import Identity
+from weirpool.river.session import RiverSession
+from weirpool.river.sessions import Sessions
+from weirpool.settings import Settings
+from weirpool.wire.river.values import decode_value, encode_value
 
 SIDES = ("client", "server")
 OTHER = {"client": "server", "server": "client"}

@@ -15,9 +15,9 @@ from websockets.asyncio.server import ServerConnection
 from websockets.asyncio.server import serve as their_serve
 from websockets.exceptions import ConnectionClosed
 
-import penstock
-from penstock import Invalid, Items, LimitExceeded, Payload, Rejected, Service, Settings
+import weirpool
 from tests.sim.test_river_live import TRANSPORTS, url_of
+from weirpool import Invalid, Items, LimitExceeded, Payload, Rejected, Service, Settings
 
 LIMIT = 50_000
 SMALL = Settings(max_frame_bytes=LIMIT, fragment_bytes=1_000)
@@ -74,7 +74,7 @@ async def test_a_server_refuses_what_is_too_long(transport: str, codec: str, tmp
         yield large
 
     service = make_service() if codec == "json" else packed_service()
-    async with penstock.serve(service, url, settings=SMALL) as server, penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(service, url, settings=SMALL) as server, weirpool.connect(server.urls[0]) as peer:
         slow = asyncio.create_task(peer.call("demo.slow", one))
         with pytest.raises(Invalid, match=r"a message of 3000\d+ bytes exceeds the server's max_frame_bytes \(50000\)"):
             await peer.call("demo.size", large)
@@ -106,8 +106,8 @@ def packed_service() -> Service:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_client_refuses_what_is_too_long(transport: str, tmp_path: Path) -> None:
-    async with penstock.serve(make_service(), url_of(transport, tmp_path)) as server:
-        async with penstock.connect(server.urls[0], settings=SMALL) as peer:
+    async with weirpool.serve(make_service(), url_of(transport, tmp_path)) as server:
+        async with weirpool.connect(server.urls[0], settings=SMALL) as peer:
             slow = asyncio.create_task(peer.call("demo.slow", b"1"))
             why = r"a message of 3000\d+ bytes exceeds the client's max_frame_bytes \(50000\)"
             with pytest.raises(LimitExceeded, match=why):
@@ -126,9 +126,9 @@ async def test_a_client_refuses_what_is_too_long(transport: str, tmp_path: Path)
 async def test_an_answer_above_the_servers_own_limit_says_so(
     transport: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with penstock.serve(make_service(), url_of(transport, tmp_path), settings=SMALL) as server:
-        async with penstock.connect(server.urls[0]) as peer:
-            with pytest.raises(penstock.ApplicationError, match="exceeds the server's max_frame_bytes") as failed:
+    async with weirpool.serve(make_service(), url_of(transport, tmp_path), settings=SMALL) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
+            with pytest.raises(weirpool.ApplicationError, match="exceeds the server's max_frame_bytes") as failed:
                 await peer.call("demo.large", b"1")
             assert failed.value.code == "UNCAUGHT_ERROR"
             assert (await peer.call("demo.size", b"1")).data == b"1"
@@ -163,8 +163,8 @@ async def refusing(url: str, to_server: int | None, to_client: int | None) -> As
 
 
 async def test_a_server_that_closes_with_1009_fails_the_call_and_no_other(tmp_path: Path) -> None:
-    async with penstock.serve(make_service(), url_of("ws", tmp_path)) as server:
-        async with refusing(server.urls[0], LIMIT, None) as url, penstock.connect(url) as peer:
+    async with weirpool.serve(make_service(), url_of("ws", tmp_path)) as server:
+        async with refusing(server.urls[0], LIMIT, None) as url, weirpool.connect(url) as peer:
             assert (await peer.call("demo.size", b"1")).data == b"1"
             never = asyncio.create_task(peer.call("demo.never", b"1"))
             slow = asyncio.create_task(peer.call("demo.slow", b"1"))
@@ -173,7 +173,7 @@ async def test_a_server_that_closes_with_1009_fails_the_call_and_no_other(tmp_pa
                 with pytest.raises(Invalid, match=rf"rejected a message of {size // 1_000}\d\d\d bytes as too large"):
                     await peer.call("demo.size", b'"' + b"x" * size + b'"')
                 assert (await peer.call("demo.size", b"1")).data == b"1"
-            with pytest.raises(penstock.LocalError, match="is not sent"):
+            with pytest.raises(weirpool.LocalError, match="is not sent"):
                 await peer.call("demo.size", LARGE)
             assert (await slow).data == b"1" and not never.done()
             assert server.connections == 1
@@ -181,8 +181,8 @@ async def test_a_server_that_closes_with_1009_fails_the_call_and_no_other(tmp_pa
 
 
 async def test_streams_beyond_the_limit_are_refused_for_now_and_calls_wait(tmp_path: Path) -> None:
-    async with penstock.serve(make_service(), url_of("tcp", tmp_path), settings=Settings(max_streams=2)) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(make_service(), url_of("tcp", tmp_path), settings=Settings(max_streams=2)) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             open_ones = [asyncio.create_task(peer.call("demo.slow", b"1")) for _ in range(2)]
             await asyncio.sleep(0)
             with pytest.raises(Rejected, match="max_streams") as refused:
@@ -199,10 +199,10 @@ async def test_what_cannot_be_sent_back_is_one_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # THREATS 93
-    async with penstock.serve(make_service(), url_of("tcp", tmp_path)) as server:
-        async with penstock.connect(server.urls[0]) as peer:
+    async with weirpool.serve(make_service(), url_of("tcp", tmp_path)) as server:
+        async with weirpool.connect(server.urls[0]) as peer:
             for wrong in (b'{"$t":"!!!"}', b'"\\ud800"', b"[" * 126 + b"]" * 126):
-                with pytest.raises(penstock.LocalError, match="the data is not valid json for River"):
+                with pytest.raises(weirpool.LocalError, match="the data is not valid json for River"):
                     await peer.call("demo.echo", wrong)
             deepest = b"[" * 125 + b"]" * 125
             assert (await peer.call("demo.echo", deepest)).data == deepest

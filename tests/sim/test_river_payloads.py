@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import Invalid, LimitExceeded, ProtocolError
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.wire.river.values import encode_value
 from tests.river.peers import Duo
+from weirpool.errors import Invalid, LimitExceeded, ProtocolError
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.wire.river.values import encode_value
 
 FILL = "@" * 300
 # Replacements for a string of 300 characters.

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
+import weirpool
 from tests.waiting import until
+from weirpool import Payload, Service, Settings
 
 FAST = Settings(heartbeat_interval=0.05, heartbeats_until_dead=2, session_grace=30.0)
 
@@ -70,13 +70,13 @@ class Proxy:
 
 @asynccontextmanager
 async def through(service: Service, client: Settings, server: Settings) -> AsyncIterator[tuple[Any, Any, Proxy]]:
-    async with penstock.serve(service, "river+tcp://127.0.0.1:0", settings=server) as serving:
+    async with weirpool.serve(service, "river+tcp://127.0.0.1:0", settings=server) as serving:
         proxy = Proxy(int(serving.urls[0].rpartition(":")[2]))
         listening = await asyncio.start_server(proxy.accept, "127.0.0.1", 0)
         async with listening:
             url = f"river+tcp://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
             try:
-                async with penstock.connect(url, settings=client, confirm=True) as peer:
+                async with weirpool.connect(url, settings=client, confirm=True) as peer:
                     yield serving, peer, proxy
             finally:
                 await proxy.close()
@@ -93,7 +93,7 @@ async def test_a_phantom_is_found_and_nothing_is_lost(directions: tuple[str, ...
         return request
 
     @service.channel("demo.echo")
-    async def echo(request: Payload, items: penstock.Items) -> AsyncIterator[Payload]:
+    async def echo(request: Payload, items: weirpool.Items) -> AsyncIterator[Payload]:
         async for item in items:
             yield item
 
@@ -143,16 +143,16 @@ async def test_a_session_dies_when_its_grace_is_over() -> None:
         finally:
             ended.set()
 
-    async with penstock.serve(service, "river+tcp://127.0.0.1:0", settings=short) as serving:
+    async with weirpool.serve(service, "river+tcp://127.0.0.1:0", settings=short) as serving:
         proxy = Proxy(int(serving.urls[0].rpartition(":")[2]))
         listening = await asyncio.start_server(proxy.accept, "127.0.0.1", 0)
         url = f"river+tcp://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        async with penstock.connect(url, settings=short, confirm=True) as peer:
+        async with weirpool.connect(url, settings=short, confirm=True) as peer:
             call = asyncio.ensure_future(peer.call("demo.never"))
             await until(lambda: bool(serving._drivers) and next(iter(serving._drivers.values())).session.open_streams)
             listening.close()
             proxy.swallow("c>s", "s>c")
-            with pytest.raises(penstock.ApplicationError) as failed:
+            with pytest.raises(weirpool.ApplicationError) as failed:
                 await call
             assert failed.value.code == "UNEXPECTED_DISCONNECT"
             # The server's handler has ended.

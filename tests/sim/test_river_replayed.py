@@ -14,8 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.river.greeting import Greeting
+from tests.river.peers import is_greeting, messages, recorded, transcript, transcripts
+from weirpool import (
     Canceled,
     Connection,
     Payload,
@@ -25,11 +27,9 @@ from penstock import (
     SetupRejected,
     TypedError,
 )  # fmt: skip
-from penstock.wire.river.codec import CODECS
-from penstock.wire.river.message import Message
-from penstock.wire.river.values import decode_value
-from tests.river.greeting import Greeting
-from tests.river.peers import is_greeting, messages, recorded, transcript, transcripts
+from weirpool.wire.river.codec import CODECS
+from weirpool.wire.river.message import Message
+from weirpool.wire.river.values import decode_value
 
 NOT_LIVE = {
     "43": "WebSocket's own: see tests/transports/test_websocket_link.py",
@@ -161,7 +161,7 @@ class Conversation:
         return sum("i" in value["payload"] for value in values if value.get("ok") is True)
 
     async def run(self) -> None:
-        acceptor = penstock.handshake(Token, validate) if self.record["scenario"][:2] in ("50", "52") else None
+        acceptor = weirpool.handshake(Token, validate) if self.record["scenario"][:2] in ("50", "52") else None
         settings = Settings(heartbeat_interval=60.0, handshake_timeout=0.5, session_grace=60.0)
         service = demo({"count": self.counted})
 
@@ -171,7 +171,7 @@ class Conversation:
             yield
 
         url = f"river+tcp://127.0.0.1:0?codec={self.codec}&server=SERVER"
-        async with penstock.serve(service, url, acceptor=acceptor, settings=settings, on_connection=hook) as server:
+        async with weirpool.serve(service, url, acceptor=acceptor, settings=settings, on_connection=hook) as server:
             self.place = ("127.0.0.1", int(server.urls[0].partition("?")[0].rpartition(":")[2]))
             for event in self.record["events"]:
                 await self.happen(event)
@@ -187,7 +187,7 @@ class Conversation:
         if direction == "--" and "ws open" in event["note"]:
             self.links[link] = await asyncio.open_connection(*self.place)
         elif kind == "requestRehandshake":
-            self.tasks.append(asyncio.ensure_future(penstock.rehandshake(self.connections[-1])))
+            self.tasks.append(asyncio.ensure_future(weirpool.rehandshake(self.connections[-1])))
         elif kind == "ws-close" and direction == "s>c":
             if (self.record["scenario"][:2], link) not in LEFT_OPEN:
                 left = messages([await self.links[link][0].read()], self.codec)

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock import protocols as dialects
-from penstock.core import write_ahead
-from penstock.errors import Canceled, ProtocolError
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.river.link import MAX_UNANSWERED
-from penstock.settings import Settings
-from penstock.wire.river.values import decode_value, encode_value
 from tests.sim.stored import Died, Disk, Logs
+from weirpool import protocols as dialects
+from weirpool.core import write_ahead
+from weirpool.errors import Canceled, ProtocolError
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.river.link import MAX_UNANSWERED
+from weirpool.settings import Settings
+from weirpool.wire.river.values import decode_value, encode_value
 
 ITEMS = 12
 FOREVER = 1 << 60

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import (
+from tests.river.peers import Duo
+from weirpool.errors import (
     ApplicationError,
     KeepaliveTimeout,
     LeaseMissing,
@@ -16,14 +17,13 @@ from penstock.errors import (
     ProtocolError,
     ResumeRejected,
 )
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.river.accept import RiverDetector
-from penstock.river.identity import Identity
-from penstock.river.sessions import Sessions
-from penstock.wire.river.message import Message
-from penstock.wire.river.values import decode_value
-from tests.river.peers import Duo
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.river.accept import RiverDetector
+from weirpool.river.identity import Identity
+from weirpool.river.sessions import Sessions
+from weirpool.wire.river.message import Message
+from weirpool.wire.river.values import decode_value
 
 UPTO = 5
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
-from penstock.events import Canceled, Completed, Failed
-from penstock.kinds import Kind
-from penstock.river.connect import new_client
-from penstock.river.identity import Identity
-from penstock.wire.framing import framed
-from penstock.wire.river.values import encode_value
+import weirpool
 from tests.river.peers import RANDOM, Duo, body_of, messages, shaken
+from weirpool import Payload, Service, Settings
+from weirpool.events import Canceled, Completed, Failed
+from weirpool.kinds import Kind
+from weirpool.river.connect import new_client
+from weirpool.river.identity import Identity
+from weirpool.wire.framing import framed
+from weirpool.wire.river.values import encode_value
 
 CLOSE = {"type": "CLOSE"}
 COUNT = {"serviceName": "demo", "procedureName": "count"}
@@ -211,8 +211,8 @@ async def test_handler_stops_when_its_subscriber_has_enough() -> None:
             ended.set()
 
     async with (
-        penstock.serve(service, "river+tcp://127.0.0.1:0") as server,
-        penstock.connect(server.urls[0], settings=DOCUMENT) as peer,
+        weirpool.serve(service, "river+tcp://127.0.0.1:0") as server,
+        weirpool.connect(server.urls[0], settings=DOCUMENT) as peer,
     ):
         for _ in range(2):
             async with peer.stream("demo.count", b"{}") as stream:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from penstock.kinds import Kind
-from penstock.river.connect import restored_client
-from penstock.river.identity import Identity
-from penstock.settings import Settings
-from penstock.wire.river.values import decode_value
 from tests.river.peers import Duo
+from weirpool.kinds import Kind
+from weirpool.river.connect import restored_client
+from weirpool.river.identity import Identity
+from weirpool.settings import Settings
+from weirpool.wire.river.values import decode_value
 
 ITEMS = 12
 MOMENTS = ("in flight", "covered", "durable", "committed", "told in part", "told")

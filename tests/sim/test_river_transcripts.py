@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import ApplicationError, Canceled, Invalid, ProtocolError, SetupRejected
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.river.accept import RiverDetector
-from penstock.river.identity import Identity
-from penstock.river.session import RiverSession
-from penstock.river.sessions import Sessions
-from penstock.river.states import CLOSED, DOWN
-from penstock.settings import Settings
-from penstock.wire.framing import framed
-from penstock.wire.river.codec import CODECS, PREFIX_BYTES
-from penstock.wire.river.message import Message
-from penstock.wire.river.values import decode_value, encode_value
 from tests.river.greeting import Greeting
 from tests.river.peers import messages, recorded, transcript, transcripts
+from weirpool.errors import ApplicationError, Canceled, Invalid, ProtocolError, SetupRejected
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.river.accept import RiverDetector
+from weirpool.river.identity import Identity
+from weirpool.river.session import RiverSession
+from weirpool.river.sessions import Sessions
+from weirpool.river.states import CLOSED, DOWN
+from weirpool.settings import Settings
+from weirpool.wire.framing import framed
+from weirpool.wire.river.codec import CODECS, PREFIX_BYTES
+from weirpool.wire.river.message import Message
+from weirpool.wire.river.values import decode_value, encode_value
 
 CALLS = ("add", "boom", "selfCancel", "slow", "bytes")
 KINDS = {f"demo.{name}": Kind.CALL for name in CALLS} | {

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-import penstock
-from penstock import (
+import weirpool
+from tests.waiting import until
+from weirpool import (
     ApplicationError,
     Canceled,
     Invalid,
@@ -24,8 +25,7 @@ from penstock import (
     TypedError,
     typed,
 )  # fmt: skip
-from penstock.wire.river.values import decode_value, encode_value
-from tests.waiting import until
+from weirpool.wire.river.values import decode_value, encode_value
 
 
 class Add(msgspec.Struct):
@@ -130,7 +130,7 @@ def by_schemas(seen: list[object]) -> Service:
 @asynccontextmanager
 async def asking(service: Service, codec: str = "json", **options: Any) -> AsyncIterator[Peer]:
     url = f"river+memory://typed?codec={codec}"
-    async with penstock.serve(service, url), penstock.connect(url, **options) as peer:
+    async with weirpool.serve(service, url), weirpool.connect(url, **options) as peer:
         yield peer
 
 

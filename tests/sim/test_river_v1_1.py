@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, Payload, Service, Settings
-from penstock.events import Canceled, Completed, ItemReceived, Requested
-from penstock.kinds import Kind
-from penstock.wire.river.codec import CODECS
-from penstock.wire.river.message import Message
-from penstock.wire.river.values import decode_value, encode_value
+import weirpool
 from tests.river.peers import Raw, body_of
 from tests.waiting import until
+from weirpool import ApplicationError, Payload, Service, Settings
+from weirpool.events import Canceled, Completed, ItemReceived, Requested
+from weirpool.kinds import Kind
+from weirpool.wire.river.codec import CODECS
+from weirpool.wire.river.message import Message
+from weirpool.wire.river.values import decode_value, encode_value
 
 CLOSE = {"type": "CLOSE"}
 ADD, SUM, COUNT, ECHO = ({"serviceName": "demo", "procedureName": name} for name in ("add", "sum", "count", "echo"))
@@ -153,7 +153,7 @@ async def test_with_a_whole_server(codec: str) -> None:
 
     seq = 0
     url = f"river+tcp://127.0.0.1:0?codec={codec}"
-    async with penstock.serve(service, url, settings=Settings(river_v1_1=True, heartbeat_interval=60.0)) as server:
+    async with weirpool.serve(service, url, settings=Settings(river_v1_1=True, heartbeat_interval=60.0)) as server:
         port = int(server.urls[0].partition("?")[0].rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
 

@@ -12,11 +12,11 @@ from unittest import mock
 
 import pytest
 
-import penstock
-from penstock import ConnectError, Reconnect, Service, Settings
-from penstock.transports import Discard, memory
-from penstock.transports.places import SPARED_SECONDS
-from penstock.urls import parse_url
+import weirpool
+from weirpool import ConnectError, Reconnect, Service, Settings
+from weirpool.transports import Discard, memory
+from weirpool.transports.places import SPARED_SECONDS
+from weirpool.urls import parse_url
 
 from .clockwork import network, passing, run
 from .links import Road
@@ -60,15 +60,15 @@ class Junk(Discard):
             self.open()
 
 
-def serve(settings: Settings, addresses: Any) -> penstock.Server:
+def serve(settings: Settings, addresses: Any) -> weirpool.Server:
     """Return a server whose links come from `addresses`, one after the other."""
     service = Service()
 
     @service.call("echo")
-    def echo(request: penstock.Payload) -> bytes:
+    def echo(request: weirpool.Payload) -> bytes:
         return request.data
 
-    server = penstock.serve(service, URL, settings=settings)
+    server = weirpool.serve(service, URL, settings=settings)
     made = server._accepting
 
     def accepting(*arguments: Any) -> Any:
@@ -81,15 +81,15 @@ def serve(settings: Settings, addresses: Any) -> penstock.Server:
 
 async def is_served() -> bool:
     patience = Reconnect(first_delay=0.1, longest_delay=0.5, initial=True)
-    async with penstock.connect(URL, reconnect=patience, confirm=True) as peer:
+    async with weirpool.connect(URL, reconnect=patience, confirm=True) as peer:
         return bytes((await peer.call("echo", b"x")).data) == b"x"
 
 
 def simulate(main: Coroutine[Any, Any, None]) -> None:
     drawn = random.Random(7)
     with (
-        mock.patch("penstock.transports.places.random", drawn.random),
-        mock.patch("penstock.aio.reconnect.random", drawn),
+        mock.patch("weirpool.transports.places.random", drawn.random),
+        mock.patch("weirpool.aio.reconnect.random", drawn),
         network(lambda _: (Road(delay=ROUND_TRIP / 2), Road(delay=ROUND_TRIP / 2))),
     ):
         run(main, limit=600.0)

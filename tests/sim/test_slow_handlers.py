@@ -8,12 +8,12 @@ from statistics import median
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
-from penstock.aio.scheduler import scheduler_of
+import weirpool
 from tests.sim.clockwork import network
 from tests.sim.fairness import BusyLoop
 from tests.sim.links import Road
+from weirpool import Payload, Service, Settings
+from weirpool.aio.scheduler import scheduler_of
 
 HANDLER_SECONDS = 0.05
 CALLS = 60
@@ -51,7 +51,7 @@ def test_others_wait_for_one_slow_handler(protocol: str) -> None:
         links.add(number)
         return Road(), Road()
 
-    async def read(peer: penstock.Peer) -> None:
+    async def read(peer: weirpool.Peer) -> None:
         last = loop.time()
         async with peer.stream("demo.count", b"{}") as stream:
             async for _ in stream:
@@ -63,9 +63,9 @@ def test_others_wait_for_one_slow_handler(protocol: str) -> None:
         scheduler.clock = loop.time
         url, settings = f"{protocol}+memory://slow", WATCHFUL[protocol]
         async with (
-            penstock.serve(service, url, settings=settings),
-            penstock.connect(url, settings=settings) as greedy,
-            penstock.connect(url, settings=settings) as peer,
+            weirpool.serve(service, url, settings=settings),
+            weirpool.connect(url, settings=settings) as greedy,
+            weirpool.connect(url, settings=settings) as peer,
         ):
             await asyncio.gather(greedy.call("demo.echo", b"{}"), peer.call("demo.echo", b"{}"))
             reader = asyncio.create_task(read(peer))

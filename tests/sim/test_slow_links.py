@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
+import weirpool
 from tests.sim.clockwork import network, run
 from tests.sim.links import Road
+from weirpool import Payload, Service, Settings
 
 MIB = 1024 * 1024
 SLOW = 100_000.0
@@ -51,8 +51,8 @@ def test_a_large_message_arrives_over_a_slow_link(
     url, settings = f"{protocol}+memory://slow", WATCHED[protocol]
 
     async def main() -> Any:
-        async with penstock.serve(service_of(answer_bytes, calls), url, settings=settings):
-            async with penstock.connect(url, settings=settings) as peer:
+        async with weirpool.serve(service_of(answer_bytes, calls), url, settings=settings):
+            async with weirpool.connect(url, settings=settings) as peer:
                 return await peer.call("demo.large", body(request_bytes))
 
     with network(lambda number: (Road(SLOW, 0.05, buffer), Road(SLOW, 0.05, buffer))) as net:
@@ -66,8 +66,8 @@ def test_an_idle_timeout_waits_for_output_that_moves() -> None:
     url, settings = "reactive-streams+memory://slow", Settings(idle_timeout=2.0)
 
     async def main() -> Any:
-        async with penstock.serve(service_of(MIB, calls), url, settings=settings):
-            async with penstock.connect(url, settings=settings) as peer:
+        async with weirpool.serve(service_of(MIB, calls), url, settings=settings):
+            async with weirpool.connect(url, settings=settings) as peer:
                 return await peer.call("demo.large", body(10))
 
     with network(lambda number: (Road(SLOW, 0.05), Road(SLOW, 0.05))) as net:

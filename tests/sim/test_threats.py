@@ -14,14 +14,14 @@ def frame(body: str) -> bytes:
 
 def errors_sent(build, sent: bytes) -> list[tuple[int, int]]:
     """Return stream and code of every ERROR in some output."""
-    dump = build.module("penstock.wire.rsocket.dump")
+    dump = build.module("weirpool.wire.rsocket.dump")
     frames = [frame for _, frame in dump.read_frames(sent, prefix=3)]
     return [(each.stream_id, each.code) for each in frames if type(each).__name__ == "ErrorFrame"]
 
 
 def server(build, **settings):
-    session = build.module("penstock.rsocket.session").RSocketSession.server(
-        build.module("penstock.settings").Settings(**settings)
+    session = build.module("weirpool.rsocket.session").RSocketSession.server(
+        build.module("weirpool.settings").Settings(**settings)
     )
     session.link_up(0.0)
     return session
@@ -185,7 +185,7 @@ def test_a_second_end_is_ignored(build) -> None:
 
 def test_a_call_is_over_with_its_first_item(build) -> None:
     # THREATS 43
-    kind, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    kind, payload = build.module("weirpool.kinds").Kind, build.module("weirpool.payload").Payload
     pair = Pair(build)
     stream = pair.client.open(kind.CALL, "x", payload())
     pair.client.take_output()

@@ -57,7 +57,7 @@ def test_streams_with_64_bits_end_in_every_way(build: Build, stream: int) -> Non
     call = target.request("REQUEST_STREAM", stream)
     assert target.say(call, target.codec.cancel_frame(stream)) == ([], ["Requested", "Canceled"])
     target.say(call)
-    target.session.fail(-stream, build.module("penstock.errors").ApplicationError(0x201, "no"))
+    target.session.fail(-stream, build.module("weirpool.errors").ApplicationError(0x201, "no"))
     assert target.told() == ([(stream, 0x201)], [])
     target.say(call)
     target.session.push(b"m", -stream)
@@ -68,7 +68,7 @@ def test_streams_with_64_bits_end_in_every_way(build: Build, stream: int) -> Non
 
 @LONG_IDS
 def test_items_for_no_stream_may_have_64_bits(build: Build, stream: int) -> None:
-    # A client of Penstock does not use such ids, so nobody waits for these items.
+    # A client of Weirpool does not use such ids, so nobody waits for these items.
     target = Target(build, V00, "client")
     opened = target.open("STREAM", 9)
     assert target.say(target.item(stream) * 3, target.error(stream)) == ([], ["Established"])
@@ -77,7 +77,7 @@ def test_items_for_no_stream_may_have_64_bits(build: Build, stream: int) -> None
 
 def frames_of(target: Target) -> list[Any]:
     """Return the frames that the session of ReactiveSocket 0.0 has sent."""
-    read = target.build.module("penstock.wire.rsocket.dump").read_frames
+    read = target.build.module("weirpool.wire.rsocket.dump").read_frames
     return [frame for _, frame in read(b"".join(target.session.take_output()), V00, 4)]
 
 

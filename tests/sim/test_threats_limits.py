@@ -119,7 +119,7 @@ def test_time_of_an_item_is_limited_in_every_protocol(build: Build, protocol: st
 
 
 def test_every_limit_on_parts_is_in_the_table(build: Build) -> None:
-    settings = build.module("penstock.settings").Settings
+    settings = build.module("weirpool.settings").Settings
     words = ("fragment", "reassembly", "element", "max_payload")
     found = {field.name for field in fields(settings) if any(word in field.name for word in words)}
     assert found - {"element_sizes"} == CASES.keys() | ELSEWHERE.keys()

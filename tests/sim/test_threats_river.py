@@ -11,18 +11,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.errors import FrameError, LimitExceeded, LocalError, ProtocolError
-from penstock.events import Canceled, Closed, Completed, ItemReceived, Requested
-from penstock.kinds import Kind
-from penstock.payload import Payload
-from penstock.river.accept import RiverDetector
-from penstock.river.identity import Identity
-from penstock.river.sessions import Sessions
-from penstock.settings import Settings
-from penstock.wire.framing import framed
-from penstock.wire.river.message import Message
-from penstock.wire.river.values import encode_value
 from tests.river.peers import Duo, Raw, body_of, shaken
+from weirpool.errors import FrameError, LimitExceeded, LocalError, ProtocolError
+from weirpool.events import Canceled, Closed, Completed, ItemReceived, Requested
+from weirpool.kinds import Kind
+from weirpool.payload import Payload
+from weirpool.river.accept import RiverDetector
+from weirpool.river.identity import Identity
+from weirpool.river.sessions import Sessions
+from weirpool.settings import Settings
+from weirpool.wire.framing import framed
+from weirpool.wire.river.message import Message
+from weirpool.wire.river.values import encode_value
 
 KIB = 1024
 ADD = {"serviceName": "demo", "procedureName": "add"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.errors import FrameError
-from penstock.events import Closed
-from penstock.wire.framing import framed
-from penstock.wire.river.message import Message
 from tests.river.peers import Raw, body_of, shaken
+from weirpool.errors import FrameError
+from weirpool.events import Closed
+from weirpool.wire.framing import framed
+from weirpool.wire.river.message import Message
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
 ECHO = {"serviceName": "demo", "procedureName": "echo"}

@@ -134,9 +134,9 @@ def test_a_token_of_somebody_else_is_worth_nothing(build: Build) -> None:
     for identity in (b"his certificate", b""):
         thief = _with_identity(owned, identity)()
         thief.link_up(world.now)
-        frame = build.module("penstock.wire.rsocket.frames").ResumeFrame(TOKEN, 0, 0)
-        codec = build.module("penstock.wire.rsocket.codec").Codec()
-        with pytest.raises(build.module("penstock.errors").ProtocolError, match="no session with this token"):
+        frame = build.module("weirpool.wire.rsocket.frames").ResumeFrame(TOKEN, 0, 0)
+        codec = build.module("weirpool.wire.rsocket.codec").Codec()
+        with pytest.raises(build.module("weirpool.errors").ProtocolError, match="no session with this token"):
             thief.receive(codec.frame(frame), world.now)
         # The session is unaffected: its old link still carries it.
         world.server.send(stream, world.payload(b"hers"))
@@ -162,8 +162,8 @@ def test_a_server_that_confirms_what_was_never_sent_is_left(build: Build, positi
     world.cut()
     world.client.link_up(world.now)
     world.client.take_output()
-    codec = build.module("penstock.wire.rsocket.codec").Codec()
-    ok = build.module("penstock.wire.rsocket.frames").ResumeOkFrame(position)
+    codec = build.module("weirpool.wire.rsocket.codec").Codec()
+    ok = build.module("weirpool.wire.rsocket.frames").ResumeOkFrame(position)
     world.client.receive(codec.frame(ok), world.now)
     closed = world.client.take_events()[-1]
     assert type(closed.error).__name__ == "ResumeRejected"
@@ -179,8 +179,8 @@ def test_a_confirmation_of_less_than_before_trims_nothing(build: Build) -> None:
     world.drive()
     world.server.send(stream, world.payload(b"1"))
     world.drive()
-    codec = build.module("penstock.wire.rsocket.codec").Codec()
-    keepalive = build.module("penstock.wire.rsocket.frames").KeepaliveFrame
+    codec = build.module("weirpool.wire.rsocket.codec").Codec()
+    keepalive = build.module("weirpool.wire.rsocket.frames").KeepaliveFrame
     for position in (7, 3, 0):
         world.server.receive(codec.frame(keepalive(0, position)), world.now)
     world.server.send(stream, world.payload(b"2"))
@@ -218,7 +218,7 @@ def test_leases_of_nothing_and_of_everything(build: Build, dialect: str) -> None
     # THREATS 32, 33
     target = Target(build, dialect, "client", lease=True)
     lease = target.frames.LeaseFrame
-    missing = build.module("penstock.errors").LeaseMissing
+    missing = build.module("weirpool.errors").LeaseMissing
 
     def say(milliseconds: int, requests: int) -> None:
         errors, events = target.say(target.codec.frame(lease(milliseconds, requests, None, milliseconds * 1_000_000)))
@@ -259,7 +259,7 @@ def test_a_lease_of_less_than_nothing_allows_nothing(build: Build, fields: str) 
     assert target.say(good)[0] == []
     target.open("CALL")
     assert target.say(good[:9] + bytes.fromhex(fields)) == ([], ["LeaseGranted"])
-    with pytest.raises(build.module("penstock.errors").LeaseMissing):
+    with pytest.raises(build.module("weirpool.errors").LeaseMissing):
         target.open("CALL")
     target.say(good)
     target.open("CALL")

@@ -41,10 +41,10 @@ def test_a_number_in_use_is_ignored_and_one_from_before_is_taken(build: Build, d
 def test_numbers_begin_anew_and_never_hit_a_live_stream(build: Build, dialect: str) -> None:
     # THREATS 35
     target = Target(build, dialect, "client")
-    resume = build.module("penstock.rsocket.resume")
+    resume = build.module("weirpool.rsocket.resume")
     first = resume.StreamState(1, int(target.kinds.STREAM), 1, 2, 5, 0)
     checkpoint = resume.Checkpoint(resume.VERSION, 0, 0, [], MOST, [first], [])
-    settings = build.module("penstock.settings").Settings(resume=True)
+    settings = build.module("weirpool.settings").Settings(resume=True)
     made = type(target.session).restore(settings, resume.encode_checkpoint(checkpoint), b"t" * 16, target.dialect)
     made.link_up(target.now)
     made.receive(target.codec.frame(target.frames.ResumeOkFrame(0)), target.now)

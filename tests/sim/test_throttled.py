@@ -8,8 +8,8 @@ import socket
 
 import pytest
 
-import penstock
-from penstock import Payload, Service, Settings
+import weirpool
+from weirpool import Payload, Service, Settings
 
 pytestmark = pytest.mark.slow
 
@@ -82,11 +82,11 @@ async def test_a_message_that_takes_longer_than_the_watchdog_arrives(place: str,
         return json.dumps("x" * (SIZE if large == "answer" else 1)).encode()
 
     settings = HASTY if place.startswith("river") else HASTY_KEEPALIVE
-    async with penstock.serve(service, f"{place}://127.0.0.1:0/", settings=settings) as server:
+    async with weirpool.serve(service, f"{place}://127.0.0.1:0/", settings=settings) as server:
         throttle = Throttle(int(server.urls[0].rpartition(":")[2].strip("/")))
         try:
             url = f"{place}://127.0.0.1:{await throttle.listen()}/"
-            async with penstock.connect(url, settings=settings) as peer:
+            async with weirpool.connect(url, settings=settings) as peer:
                 asked = json.dumps("x" * (SIZE if large == "request" else 1)).encode()
                 got = await peer.call("demo.large", asked)
         finally:

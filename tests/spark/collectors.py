@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from penstock.aio.server import serve
-from penstock.journal import Journal
-from penstock.receiving.receiver import Receiver
+from weirpool.aio.server import serve
+from weirpool.journal import Journal
+from weirpool.receiving.receiver import Receiver
 
 from .threads import on_a_thread
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.spark.local import CONFIGURATION, session
+from weirpool.spark.local import CONFIGURATION, session
 
 from .drivers import FRUGAL
 from .peers import Receiver, receiving

@@ -11,9 +11,9 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from penstock.errors import JournalCorrupt
-from penstock.spark import history
-from penstock.spark.java import ensure_java
+from weirpool.errors import JournalCorrupt
+from weirpool.spark import history
+from weirpool.spark.java import ensure_java
 
 from ..archive.changes import changed_rows
 from .journals import fill
@@ -32,7 +32,7 @@ def main(journal: str, sealed: str, folder: str) -> None:
         .getOrCreate()
     )
     found: dict[str, Any] = {"session": type(spark).__module__}
-    rows = spark.read.format("penstock").load(journal)
+    rows = spark.read.format("weirpool").load(journal)
     part = rows.where("position >= 7")
     found["rows"] = [part.count(), rows.count(), part.unionAll(rows.where("position < 2")).unionAll(rows).count()]
     files = sorted(Path(sealed).glob("source=a/*.parquet"))
@@ -51,15 +51,15 @@ def main(journal: str, sealed: str, folder: str) -> None:
     found["later"] = [
         rows.count(),
         spark.table("rows_of_then").count(),
-        spark.read.format("penstock").load(journal).count(),
+        spark.read.format("weirpool").load(journal).count(),
     ]
     out, checkpoint = str(Path(folder, "out")), str(Path(folder, "checkpoint"))
-    stream = spark.readStream.format("penstock").option("reader", "connect").load(journal)
+    stream = spark.readStream.format("weirpool").option("reader", "connect").load(journal)
     writer = stream.writeStream.format("parquet").option("checkpointLocation", checkpoint)
     writer.trigger(availableNow=True).start(out).awaitTermination()
     found["streamed"] = spark.read.parquet(out).count()
     try:
-        spark.read.format("penstock").load(f"{journal}-typo").count()
+        spark.read.format("weirpool").load(f"{journal}-typo").count()
     except PySparkException as error:
         found["error"] = str(error).splitlines()[0]
     spark.stop()

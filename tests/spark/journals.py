@@ -13,17 +13,17 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceReader
 from pyspark.sql.types import StructType
 
-from penstock.journal.feedlog import FeedLog, Place
-from penstock.journal.format import ITEMS
-from penstock.journal.identity import Request
-from penstock.journal.reader import JournalReader
-from penstock.journal.writer import JournalWriter
-from penstock.spark import offsets
-from penstock.spark.datasource import PenstockSource
-from penstock.spark.driver import SourceDriver
-from penstock.spark.options import SourceOptions
-from penstock.spark.partitions import Range
-from penstock.spark.source import JournalStreamReader
+from weirpool.journal.feedlog import FeedLog, Place
+from weirpool.journal.format import ITEMS
+from weirpool.journal.identity import Request
+from weirpool.journal.reader import JournalReader
+from weirpool.journal.writer import JournalWriter
+from weirpool.spark import offsets
+from weirpool.spark.datasource import WeirpoolSource
+from weirpool.spark.driver import SourceDriver
+from weirpool.spark.options import SourceOptions
+from weirpool.spark.partitions import Range
+from weirpool.spark.source import JournalStreamReader
 
 Offset = dict[str, Any]
 EARLIEST = offsets.Offset("earliest")
@@ -65,9 +65,9 @@ def options(journal: Path | str, **more: str) -> SourceOptions:
     return SourceOptions.parse({"journal": str(journal), **more})
 
 
-def datasource(journal: Path | str, **more: str) -> PenstockSource:
+def datasource(journal: Path | str, **more: str) -> WeirpoolSource:
     """Return the format as Spark makes it."""
-    return PenstockSource(CaseInsensitiveDict({"journal": str(journal), **more}))
+    return WeirpoolSource(CaseInsensitiveDict({"journal": str(journal), **more}))
 
 
 def stream_reader(journal: Path | str, schema: StructType | None = None, **more: str) -> JournalStreamReader:

@@ -18,13 +18,13 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from penstock.spark.datasource import PenstockSource
-from penstock.spark.local import session
-from penstock.spark.options import SourceOptions
-from penstock.spark.partitions import JournalPartition
-from penstock.spark.reading import TaskReader
-from penstock.spark.schema import Projection
-from penstock.spark.source import JournalStreamReader
+from weirpool.spark.datasource import WeirpoolSource
+from weirpool.spark.local import session
+from weirpool.spark.options import SourceOptions
+from weirpool.spark.partitions import JournalPartition
+from weirpool.spark.reading import TaskReader
+from weirpool.spark.schema import Projection
+from weirpool.spark.source import JournalStreamReader
 
 BATCH_ROWS = 2_000
 
@@ -82,7 +82,7 @@ class FragileReader(JournalStreamReader):
 def main(point: str, position: str, journal: str, checkpoint: str, out: str, lossy: str) -> None:
     death = Death(os.getpgid(0), point, int(position))
 
-    class Fragile(PenstockSource):
+    class Fragile(WeirpoolSource):
         @classmethod
         def name(cls) -> str:
             return "fragile"

@@ -13,10 +13,10 @@ import sys
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from penstock.spark.datasource import PenstockSource
-from penstock.spark.local import session
-from penstock.spark.sink import StreamSink
-from penstock.spark.sink_options import SinkOptions
+from weirpool.spark.datasource import WeirpoolSource
+from weirpool.spark.local import session
+from weirpool.spark.sink import StreamSink
+from weirpool.spark.sink_options import SinkOptions
 
 BATCH_ROWS = 2_000
 
@@ -44,7 +44,7 @@ class FragileSink(StreamSink):
 def main(point: str, journal: str, checkpoint: str, url: str) -> None:
     group = os.getpgid(0)
 
-    class Fragile(PenstockSource):
+    class Fragile(WeirpoolSource):
         @classmethod
         def name(cls) -> str:
             return "fragile"
@@ -54,7 +54,7 @@ def main(point: str, journal: str, checkpoint: str, url: str) -> None:
 
     spark = session("killed", master="local[2]", spark__driver__memory="1g")
     spark.dataSource.register(Fragile)
-    rows = spark.readStream.format("penstock").option("maxRowsPerTrigger", BATCH_ROWS).load(journal)
+    rows = spark.readStream.format("weirpool").option("maxRowsPerTrigger", BATCH_ROWS).load(journal)
     writer = rows.writeStream.format("fragile").options(url=url, route="rows", delivery="transactional")
     writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
     spark.stop()

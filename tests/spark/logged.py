@@ -15,7 +15,7 @@ from urllib.request import urlopen
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.spark.local import session
+from weirpool.spark.local import session
 
 from .peers import receiving
 
@@ -62,7 +62,7 @@ def main(folder: str) -> None:
         "secrets": sorted(name for name, text in texts.items() if SECRET in text),
         "marks": sorted(name.partition("/")[0] for name, text in texts.items() if MARK in text),
         "errors": sum(name.startswith("error") for name in texts),
-        "writes": log.count("AppendData penstock"),
+        "writes": log.count("AppendData weirpool"),
         "streamed": log.count("QueryTerminatedEvent"),
     }
     print(json.dumps(found))
@@ -90,7 +90,7 @@ def _texts(spark: SparkSession, folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _write(rows: DataFrame, options: dict[str, str]) -> None:
-    rows.write.format("penstock").options(**options).mode("append").save()
+    rows.write.format("weirpool").options(**options).mode("append").save()
 
 
 def _error(work: Callable[[], None]) -> str:
@@ -103,7 +103,7 @@ def _error(work: Callable[[], None]) -> str:
 
 def _streamed(spark: SparkSession, options: dict[str, str], checkpoint: Path, name: str) -> Iterator[tuple[str, str]]:
     source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "5").load()
-    writer = source.selectExpr("CAST(value AS STRING) AS data").writeStream.format("penstock").options(**options)
+    writer = source.selectExpr("CAST(value AS STRING) AS data").writeStream.format("weirpool").options(**options)
     query = writer.option("checkpointLocation", str(checkpoint)).queryName(name).start()
     with suppress(PySparkException):
         while not query.recentProgress:

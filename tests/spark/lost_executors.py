@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.spark.local import session
+from weirpool.spark.local import session
 
 from .collectors import held, listening
 from .journals import fill, item
@@ -68,13 +68,13 @@ def main(folder: str) -> None:
 
 def _batch(spark: SparkSession, journal: Path, folder: str) -> DataFrame:
     """Lose an executor while rows are read, and one with the results of a stage while the next one reads them."""
-    rows = spark.read.format("penstock").option("partitions", "4").load(str(journal)).select("position")
+    rows = spark.read.format("weirpool").option("partitions", "4").load(str(journal)).select("position")
     read = rows.mapInArrow(killing(folder, "read"), "position bigint")
     return read.repartition(4).mapInArrow(killing(folder, "shuffle"), "position bigint")
 
 
 def _stream(spark: SparkSession, journal: Path, folder: str) -> DataFrame:
-    source = spark.readStream.format("penstock").option("reader", "lake").option("maxRowsPerTrigger", "1000")
+    source = spark.readStream.format("weirpool").option("reader", "lake").option("maxRowsPerTrigger", "1000")
     rows = source.option("partitions", "2").load(str(journal)).select("position")
     killed = rows.mapInArrow(killing(folder, "stream"), "position bigint")
     writer = killed.writeStream.format("parquet").option("checkpointLocation", f"{folder}/checkpoint")
@@ -84,11 +84,11 @@ def _stream(spark: SparkSession, journal: Path, folder: str) -> DataFrame:
 
 def _sent(spark: SparkSession, journal: Path, folder: str) -> list[int]:
     """Commit rows at a collector, and lose an executor after its task has staged some."""
-    rows = spark.read.format("penstock").option("partitions", "2").load(str(journal)).select("data")
+    rows = spark.read.format("weirpool").option("partitions", "2").load(str(journal)).select("data")
     received = Path(folder, "received")
     with listening(received) as url:
         writer = rows.mapInArrow(killing(folder, "sink"), "data binary").write
-        writer.format("penstock").options(url=url, route="rows", delivery="transactional").mode("append").save()
+        writer.format("weirpool").options(url=url, route="rows", delivery="transactional").mode("append").save()
     numbers = {item(position): position for position in range(ROWS)}
     return [numbers[data] for data in held(received)]
 

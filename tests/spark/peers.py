@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager
 
-from penstock import ApplicationError, Payload, Rejected, Service
-from penstock.aio.server import serve
-from penstock.aio.setup import Acceptor
+from weirpool import ApplicationError, Payload, Rejected, Service
+from weirpool.aio.server import serve
+from weirpool.aio.setup import Acceptor
 
 from .threads import on_a_thread
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt, LocalError
-from penstock.spark.batch import plan
-from penstock.spark.partitions import JournalPartition, Range
+from weirpool import JournalCorrupt, LocalError
+from weirpool.spark.batch import plan
+from weirpool.spark.partitions import JournalPartition, Range
 
 from .journals import fill, options, span
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import (
+from tests.serving.served import serving
+from weirpool import (
     DiskFull,
     JournalCorrupt,
     JournalError,
@@ -20,15 +21,14 @@ from penstock import (
     JournalMismatch,
     JournalUnavailable,
     LocalError,
-    PenstockError,
+    WeirpoolError,
 )
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import commits, cursors, forget
-from penstock.serving.links import close_links
-from penstock.serving.service import Action
-from penstock.spark import cursor as cursors_module
-from penstock.spark.cursor import Cursor
-from tests.serving.served import serving
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import commits, cursors, forget
+from weirpool.serving.links import close_links
+from weirpool.serving.service import Action
+from weirpool.spark import cursor as cursors_module
+from weirpool.spark.cursor import Cursor
 
 from .journals import fill, segments
 
@@ -47,7 +47,7 @@ def start(one: Cursor, query: str, **positions: int) -> None:
 def claiming(journal: Path, *, settled: bool) -> Iterator[subprocess.Popen[bytes]]:
     """Have a process of another driver read the journal as "spark", from the checkpoint of query q1."""
     code = (
-        "import sys; from penstock.spark.cursor import Cursor; cursor = Cursor(sys.argv[1], 'spark', 0); "
+        "import sys; from weirpool.spark.cursor import Cursor; cursor = Cursor(sys.argv[1], 'spark', 0); "
         f"cursor.claim('q1', {{'a': 0}}, first=True, settled={settled}); print('claimed', flush=True); "
         "line = sys.stdin.readline(); "
         "cursor.claim('q1', {'a': 0}, first=True, settled=True); print('settled', flush=True); sys.stdin.read()"
@@ -121,7 +121,7 @@ def test_a_name_in_use_is_refused_to_a_second_query(tmp_path: Path, stopped: boo
         first.release()
     for settled in (False, True):
         with pytest.raises(
-            JournalMismatch, match=r"'spark' belongs to another query \(q1\).* `penstock journal forget`"
+            JournalMismatch, match=r"'spark' belongs to another query \(q1\).* `weirpool journal forget`"
         ):
             second.claim("q2", {"a": 30}, first=not settled, settled=settled)
     second.commit({"a": 30})
@@ -367,15 +367,15 @@ def failing(number: int) -> Callable[..., None]:
     ],
     ids=errno.errorcode.get,
 )
-@pytest.mark.parametrize("call", ["penstock.journal.lock.open_private", "penstock.journal.coordinator.make_folder"])
+@pytest.mark.parametrize("call", ["weirpool.journal.lock.open_private", "weirpool.journal.coordinator.make_folder"])
 def test_only_a_refusal_ends_a_query_that_claims_a_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int, error: type[PenstockError]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int, error: type[WeirpoolError]
 ) -> None:
     fill(tmp_path, "a", 5)
     mine = cursor(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(call, failing(number))
-        with pytest.raises(PenstockError) as caught:
+        with pytest.raises(WeirpoolError) as caught:
             start(mine, "q1", a=0)
     assert type(caught.value) is error
     assert ("omit the option reader" in str(caught.value)) == (error is LocalError)

@@ -18,17 +18,17 @@ from pyspark.sql.functions import col
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
 
-from penstock import LocalError
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import commits
-from penstock.journal.writer import JournalWriter
-from penstock.spark.datasource import PenstockSource
-from penstock.spark.gaps import GAP_COLUMNS
-from penstock.spark.options import SourceOptions
-from penstock.spark.partitions import JournalPartition
-from penstock.spark.reading import TaskReader, read
-from penstock.spark.schema import COLUMNS, Projection
-from penstock.spark.source import JournalStreamReader
+from weirpool import LocalError
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import commits
+from weirpool.journal.writer import JournalWriter
+from weirpool.spark.datasource import WeirpoolSource
+from weirpool.spark.gaps import GAP_COLUMNS
+from weirpool.spark.options import SourceOptions
+from weirpool.spark.partitions import JournalPartition
+from weirpool.spark.reading import TaskReader, read
+from weirpool.spark.schema import COLUMNS, Projection
+from weirpool.spark.source import JournalStreamReader
 
 from .collectors import held, listening
 from .journals import damage, datasource, fill, item, items, segments
@@ -38,7 +38,7 @@ SECONDS = 60
 
 
 def test_name_and_columns(tmp_path: Path) -> None:
-    assert PenstockSource.name() == "penstock"
+    assert WeirpoolSource.name() == "weirpool"
     assert datasource(tmp_path).schema() == COLUMNS
     assert datasource(tmp_path, rows="gaps").schema() == GAP_COLUMNS
 
@@ -94,7 +94,7 @@ def wait_until(query: StreamingQuery, position: int) -> None:
 def test_batch_read(spark: SparkSession, journal: Path) -> None:
     fill(journal, "a", 7, 20_005)
     fill(journal, "b", 3)
-    rows = spark.read.format("penstock").load(str(journal))
+    rows = spark.read.format("weirpool").load(str(journal))
     assert rows.schema == COLUMNS
     assert rows.count() == 20_008
     assert rows.where("source = 'a' and metadata is null").count() == 10_002
@@ -105,9 +105,9 @@ def test_batch_read(spark: SparkSession, journal: Path) -> None:
 @pytest.mark.spark
 def test_batch_read_of_some_columns_in_sql(spark: SparkSession, journal: Path) -> None:
     fill(journal, "a", 9)
-    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW log USING penstock OPTIONS (journal '{journal}')")
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW log USING weirpool OPTIONS (journal '{journal}')")
     assert spark.sql("SELECT max(position) AS last FROM log").collect()[0].last == 8
-    pruned = spark.read.format("penstock").schema("data binary, position long").load(str(journal))
+    pruned = spark.read.format("weirpool").schema("data binary, position long").load(str(journal))
     assert pruned.columns == ["data", "position"]
     assert pruned.count() == 9
 
@@ -115,7 +115,7 @@ def test_batch_read_of_some_columns_in_sql(spark: SparkSession, journal: Path) -
 @pytest.mark.spark
 def test_stream_read_restarts_where_it_was(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     fill(journal, "a", 10, 25)
-    stream = spark.readStream.format("penstock").option("reader", "spark")
+    stream = spark.readStream.format("weirpool").option("reader", "spark")
     rows = stream.option("maxRowsPerTrigger", 10).load(str(journal))
     query = run(rows, tmp_path / "c", tmp_path / "out")
     finish(query)
@@ -133,7 +133,7 @@ def test_stream_read_restarts_where_it_was(spark: SparkSession, journal: Path, t
 @pytest.mark.spark
 def test_stream_read_follows_and_trims_the_journal(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     fill(journal, "a", 10, 20, segment_bytes=1)
-    rows = spark.readStream.format("penstock").options(reader="spark", retainBytes=0).load(str(journal))
+    rows = spark.readStream.format("weirpool").options(reader="spark", retainBytes=0).load(str(journal))
     query = run(rows, tmp_path / "c", tmp_path / "out", available_now=False)
     try:
         wait_until(query, 20)
@@ -148,7 +148,7 @@ def test_stream_read_follows_and_trims_the_journal(spark: SparkSession, journal:
 @pytest.mark.spark
 def test_latest_begins_with_what_comes_after(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     fill(journal, "a", 10)
-    rows = spark.readStream.format("penstock").option("startingOffsets", "latest").load(str(journal))
+    rows = spark.readStream.format("weirpool").option("startingOffsets", "latest").load(str(journal))
     finish(run(rows, tmp_path / "c", tmp_path / "out"))
     fill(journal, "a", 15)
     finish(run(rows, tmp_path / "c", tmp_path / "out"))
@@ -159,14 +159,14 @@ def test_latest_begins_with_what_comes_after(spark: SparkSession, journal: Path,
 def test_damaged_rows_end_the_query_unless_that_is_wanted(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     fill(journal, "a", 10, 20, 30)
     damage(segments(journal, "a")[0], item(15))
-    rows = spark.readStream.format("penstock").option("partitions", 1).load(str(journal))
+    rows = spark.readStream.format("weirpool").option("partitions", 1).load(str(journal))
     query = run(rows, tmp_path / "c", tmp_path / "out")
     with pytest.raises(StreamingQueryException, match="positions 10 to 19"):
         finish(query)
-    lenient = spark.readStream.format("penstock").option("failOnDataLoss", "false").load(str(journal))
+    lenient = spark.readStream.format("weirpool").option("failOnDataLoss", "false").load(str(journal))
     finish(run(lenient, tmp_path / "c", tmp_path / "out"))
     assert positions(spark.read.parquet(str(tmp_path / "out"))) == [*range(10), *range(20, 30)]
-    gap = spark.read.format("penstock").option("rows", "gaps").load(str(journal)).collect()[0]
+    gap = spark.read.format("weirpool").option("rows", "gaps").load(str(journal)).collect()[0]
     assert (gap.source, gap.position, gap.last_position, gap.lost_first, gap.lost_end) == ("a", 20, 9, 10, 20)
     assert gap.reason.startswith("skipped by query ") and gap.time >= gap.previous_time
 
@@ -174,7 +174,7 @@ def test_damaged_rows_end_the_query_unless_that_is_wanted(spark: SparkSession, j
 @pytest.mark.spark
 def test_stream_of_gaps_has_each_of_them_once(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     fill(journal, "a", 5)
-    rows = spark.readStream.format("penstock").option("rows", "gaps").load(str(journal))
+    rows = spark.readStream.format("weirpool").option("rows", "gaps").load(str(journal))
     for reason in ("one", "two"):
         with JournalWriter.open(journal, "a", fsync=False) as writer:
             writer.append_gap(reason)
@@ -188,7 +188,7 @@ def test_query_stops_before_the_rows_behind_a_gap(spark: SparkSession, journal: 
         writer.append(items(0, 5), "flights")
         writer.append_gap("the session had expired")
         writer.append(items(5, 9), "flights")
-    stream = spark.readStream.format("penstock")
+    stream = spark.readStream.format("weirpool")
     with pytest.raises(StreamingQueryException, match=r"before position 5 .the session had expired., and failOnGap"):
         finish(run(stream.option("failOnGap", "true").load(str(journal)), tmp_path / "c", tmp_path / "out"))
     assert positions(spark.read.parquet(str(tmp_path / "out"))) == list(range(5))
@@ -200,7 +200,7 @@ def test_query_stops_before_the_rows_behind_a_gap(spark: SparkSession, journal: 
 def test_second_query_under_a_name_is_refused(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     # THREATS 99
     fill(journal, "a", 10, 20, 30, segment_bytes=1)
-    stream = spark.readStream.format("penstock").options(reader="spark", retainBytes=0, maxRowsPerTrigger=10)
+    stream = spark.readStream.format("weirpool").options(reader="spark", retainBytes=0, maxRowsPerTrigger=10)
     query = run(stream.load(str(journal)), tmp_path / "c1", tmp_path / "out1", available_now=False)
     try:
         wait_until(query, 30)
@@ -218,7 +218,7 @@ def test_second_query_under_a_name_is_refused(spark: SparkSession, journal: Path
 @pytest.mark.spark
 def test_query_may_read_a_journal_twice_under_one_name(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     fill(journal, "a", *range(10, 61, 10), segment_bytes=1)
-    stream = spark.readStream.format("penstock").options(reader="spark", retainBytes=0, maxRowsPerTrigger=40)
+    stream = spark.readStream.format("weirpool").options(reader="spark", retainBytes=0, maxRowsPerTrigger=40)
     both = stream.load(str(journal)).union(stream.load(str(journal)))
     finish(run(both, tmp_path / "c", tmp_path / "out"))
     fill(journal, "a", 70)
@@ -243,7 +243,7 @@ class BlindReader(JournalStreamReader):
         return BlindTask, (self._options, self._projection)
 
 
-class BlindSource(PenstockSource):
+class BlindSource(WeirpoolSource):
     @classmethod
     def name(cls) -> str:
         return "blind"
@@ -275,13 +275,13 @@ def test_worker_that_does_not_see_the_journal_fails(
 @pytest.mark.spark
 def test_refusals_are_in_the_first_line_of_spark_s_error(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     with pytest.raises(PySparkException) as batch:
-        spark.read.format("penstock").load(str(journal)).collect()
+        spark.read.format("weirpool").load(str(journal)).collect()
     with pytest.raises(PySparkException) as stream:
-        finish(run(spark.readStream.format("penstock").load(str(journal)), tmp_path / "c", tmp_path / "out"))
+        finish(run(spark.readStream.format("weirpool").load(str(journal)), tmp_path / "c", tmp_path / "out"))
     fill(journal, "a", 10)
     damage(segments(journal, "a")[0], item(5))
     with pytest.raises(PySparkException) as task:
-        spark.read.format("penstock").load(str(journal)).collect()
+        spark.read.format("weirpool").load(str(journal)).collect()
     assert "check the path" in str(batch.value).splitlines()[0]
     assert "check the path" in str(stream.value).splitlines()[0]
     assert "positions 0 to 9 are damaged" in "".join(str(task.value).splitlines()[:2])
@@ -292,7 +292,7 @@ def test_refusals_are_in_the_first_line_of_spark_s_error(spark: SparkSession, jo
 def test_latest_of_a_journal_that_is_mounted_later(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     # THREATS 99
     fill(tmp_path / "disk", "a", 10)
-    rows = spark.readStream.format("penstock").option("startingOffsets", "latest").load(str(journal))
+    rows = spark.readStream.format("weirpool").option("startingOffsets", "latest").load(str(journal))
     query = run(rows, tmp_path / "c", tmp_path / "out", available_now=False)
     try:
         while not list((tmp_path / "c" / "commits").glob("[0-9]*")):
@@ -308,13 +308,13 @@ def test_latest_of_a_journal_that_is_mounted_later(spark: SparkSession, journal:
 @pytest.mark.spark
 def test_option_with_a_typo_is_explained(spark: SparkSession, journal: Path) -> None:
     with pytest.raises(PySparkException, match='did you mean "maxRowsPerTrigger"'):
-        spark.readStream.format("penstock").option("maxRowPerTrigger", 10).load(str(journal))
+        spark.readStream.format("weirpool").option("maxRowPerTrigger", 10).load(str(journal))
 
 
 @pytest.mark.spark
 def test_batch_write(spark: SparkSession, receiver: Receiver) -> None:
     rows = spark.range(0, 1000, 1, 2).select((col("id") * 2).alias("double"))
-    rows.write.format("penstock").option("url", receiver.url).option("route", "rows").mode("append").save()
+    rows.write.format("weirpool").option("url", receiver.url).option("route", "rows").mode("append").save()
     assert sorted(json.loads(one.data)["double"] for one in receiver.items) == list(range(0, 2000, 2))
     metadata = [json.loads(one.metadata or b"") for one in receiver.items]
     assert len({one["query"] for one in metadata}) == 1
@@ -326,9 +326,9 @@ def test_stream_write_from_journal_to_channel(
     spark: SparkSession, journal: Path, receiver: Receiver, tmp_path: Path
 ) -> None:
     fill(journal, "a", 5, 9)
-    rows = spark.readStream.format("penstock").option("maxRowsPerTrigger", 5).load(str(journal))
+    rows = spark.readStream.format("weirpool").option("maxRowsPerTrigger", 5).load(str(journal))
     query = (
-        rows.writeStream.format("penstock")
+        rows.writeStream.format("weirpool")
         .option("url", receiver.url)
         .option("route", "rows")
         .option("checkpointLocation", str(tmp_path / "c"))
@@ -348,8 +348,8 @@ def test_stream_write_to_nobody_ends_in_one_line(spark: SparkSession, journal: P
     fill(journal, "a", 5)
     with receiving() as gone:
         pass
-    rows = spark.readStream.format("penstock").load(str(journal))
-    writer = rows.writeStream.format("penstock").option("url", gone.url).option("route", "rows")
+    rows = spark.readStream.format("weirpool").load(str(journal))
+    writer = rows.writeStream.format("weirpool").option("url", gone.url).option("route", "rows")
     query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
     with pytest.raises(StreamingQueryException, match="ConnectError"):
         finish(query)
@@ -357,7 +357,7 @@ def test_stream_write_to_nobody_ends_in_one_line(spark: SparkSession, journal: P
 
 @pytest.mark.spark
 def test_overwrite_is_refused(spark: SparkSession, receiver: Receiver) -> None:
-    writer = spark.range(3).write.format("penstock").option("url", receiver.url).option("route", "rows")
+    writer = spark.range(3).write.format("weirpool").option("url", receiver.url).option("route", "rows")
     with pytest.raises(PySparkException, match=r'cannot be overwritten; use mode\("append"\)'):
         writer.mode("overwrite").save()
     assert receiver.items == []
@@ -366,7 +366,7 @@ def test_overwrite_is_refused(spark: SparkSession, receiver: Receiver) -> None:
 @pytest.mark.spark
 def test_rejected_rows_of_a_write_are_kept(spark: SparkSession, receiver: Receiver, tmp_path: Path) -> None:
     rows = spark.createDataFrame([(str(n) if n % 10 else "bad",) for n in range(40)], "data string").repartition(2)
-    writer = rows.write.format("penstock").options(url=receiver.url, route="asked", kind="call")
+    writer = rows.write.format("weirpool").options(url=receiver.url, route="asked", kind="call")
     writer.option("deadLetters", str(tmp_path / "dead")).mode("append").save()
     dead = spark.read.parquet(str(tmp_path / "dead")).collect()
     assert [bytes(row.data) for row in dead] == [b"bad"] * 4
@@ -376,13 +376,13 @@ def test_rejected_rows_of_a_write_are_kept(spark: SparkSession, receiver: Receiv
 
 @pytest.mark.spark
 def test_secrets_are_not_in_plans_or_errors(spark: SparkSession, receiver: Receiver) -> None:
-    writer = spark.range(3).write.format("penstock").options(url=receiver.url, route="refuse", token="geheim")
+    writer = spark.range(3).write.format("weirpool").options(url=receiver.url, route="refuse", token="geheim")
     with pytest.raises(PySparkException) as caught:
         writer.mode("append").save()
     assert "no room" in str(caught.value) and "geheim" not in str(caught.value)
     executions = spark._jsparkSession.sharedState().statusStore().executionsList()
     plans = [executions.apply(number).physicalPlanDescription() for number in range(executions.size())]
-    assert any("AppendData penstock" in plan for plan in plans)
+    assert any("AppendData weirpool" in plan for plan in plans)
     assert not any("geheim" in plan for plan in plans)
 
 
@@ -391,7 +391,7 @@ def test_transactional_write_is_committed_as_a_whole(spark: SparkSession, journa
     fill(journal, "a", 5, 9)
     received = tmp_path / "received"
     with listening(received) as url:
-        stream = spark.readStream.format("penstock").option("maxRowsPerTrigger", 5).load(str(journal))
-        writer = stream.writeStream.format("penstock").options(url=url, route="rows", delivery="transactional")
+        stream = spark.readStream.format("weirpool").option("maxRowsPerTrigger", 5).load(str(journal))
+        writer = stream.writeStream.format("weirpool").options(url=url, route="rows", delivery="transactional")
         finish(writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start())
     assert held(received) == [item(position) for position in range(9)]

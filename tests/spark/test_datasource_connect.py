@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import SealOptions, seal
+from weirpool.archive import SealOptions, seal
 
 from .drivers import FRUGAL
 from .journals import fill

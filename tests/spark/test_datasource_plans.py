@@ -13,11 +13,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
-from penstock.archive import SealOptions, seal
-from penstock.journal import Journal
-from penstock.journal.format import ITEMS
-from penstock.journal.writer import JournalWriter
-from penstock.spark import history
+from weirpool.archive import SealOptions, seal
+from weirpool.journal import Journal
+from weirpool.journal.format import ITEMS
+from weirpool.journal.writer import JournalWriter
+from weirpool.spark import history
 
 pytestmark = pytest.mark.spark
 
@@ -53,7 +53,7 @@ def journal(tmp_path: Path) -> Path:
 
 
 def load(spark: SparkSession, journal: Path, **options: str) -> DataFrame:
-    return spark.read.format("penstock").options(**options).load(str(journal))
+    return spark.read.format("weirpool").options(**options).load(str(journal))
 
 
 def low(frame: DataFrame) -> DataFrame:
@@ -131,7 +131,7 @@ def test_the_parts_of_one_plan_do_not_share_filters(spark: SparkSession, journal
 
 
 def test_views_have_the_same_rows_in_every_plan(spark: SparkSession, journal: Path) -> None:
-    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW plans_of_sql USING penstock OPTIONS (path '{journal}')")
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW plans_of_sql USING weirpool OPTIONS (path '{journal}')")
     assert spark.sql("SELECT * FROM plans_of_sql WHERE source = 'a'").count() == 100
     assert spark.table("plans_of_sql").count() == 200
     assert spark.sql("SELECT * FROM plans_of_sql WHERE position < 10").count() == 20
@@ -197,7 +197,7 @@ def test_history_has_the_same_rows_in_every_plan(spark: SparkSession, journal: P
 
 def test_a_frame_ends_where_the_journal_ended_at_its_first_action(spark: SparkSession, journal: Path) -> None:
     # docs/how-to/spark.md, "The end of a batch".
-    view = f"CREATE OR REPLACE TEMPORARY VIEW ending USING penstock OPTIONS (path '{journal}')"
+    view = f"CREATE OR REPLACE TEMPORARY VIEW ending USING weirpool OPTIONS (path '{journal}')"
     spark.sql(view)
     frame, past = load(spark, journal), history(spark, str(journal))
     assert (frame.count(), past.count(), spark.table("ending").count()) == (200, 200, 200)
@@ -224,7 +224,7 @@ def test_a_frame_whose_rows_were_trimmed_fails(spark: SparkSession, journal: Pat
 
 
 def test_a_stream_has_the_same_rows_in_every_query(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
-    frame = spark.readStream.format("penstock").load(str(journal))
+    frame = spark.readStream.format("weirpool").load(str(journal))
     for number, (part, rows) in enumerate(((low(frame), 20), (frame, 200), (low(frame).unionAll(frame), 220))):
         out = str(tmp_path / f"out-{number}")
         writer = part.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / f"checkpoint-{number}"))

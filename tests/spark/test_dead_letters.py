@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import Undelivered
-from penstock.spark.dead_letters import COLUMNS, keep
-from penstock.spark.rejection import Rejection
+from weirpool import Undelivered
+from weirpool.spark.dead_letters import COLUMNS, keep
+from weirpool.spark.rejection import Rejection
 
 ROWS = [Rejection(1, 5, "0x301", "late", b"b", b"m"), Rejection(0, 9, "0x301", "odd", b"a", None)]
 

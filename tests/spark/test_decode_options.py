@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import LocalError
-from penstock.spark.decode_options import DecodeOptions, Mode
+from weirpool import LocalError
+from weirpool.spark.decode_options import DecodeOptions, Mode
 
 from .journals import options
 

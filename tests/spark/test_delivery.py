@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from penstock import (
+from weirpool import (
     ApplicationError,
     Bearer,
     Canceled,
@@ -19,10 +19,10 @@ from penstock import (
     Simple,
     Undelivered,
 )
-from penstock.spark.delivery import publish
-from penstock.spark.feed import RUN_ROWS
-from penstock.spark.items import Origin, Packer
-from penstock.spark.sink_options import SinkOptions
+from weirpool.spark.delivery import publish
+from weirpool.spark.feed import RUN_ROWS
+from weirpool.spark.items import Origin, Packer
+from weirpool.spark.sink_options import SinkOptions
 
 from .peers import Receiver, receiving
 from .proxies import resetting

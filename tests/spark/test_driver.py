@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DataLost, JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import commits, cursors
-from penstock.spark import troubles
-from penstock.spark.driver import SourceDriver
-from penstock.spark.offsets import Offset
+from weirpool import DataLost, JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import commits, cursors
+from weirpool.spark import troubles
+from weirpool.spark.driver import SourceDriver
+from weirpool.spark.offsets import Offset
 
 from .journals import EARLIEST, NO_LIMITS, driver, fill, item, log_of, numbers, segments, span
 
@@ -369,7 +369,7 @@ def test_a_query_that_collects_does_so_from_the_first_look(tmp_path: Path) -> No
 
 def test_a_query_that_collects_has_no_end(tmp_path: Path) -> None:
     one = driver(tmp_path, url="rsocket+tcp://127.0.0.1:1", route="flights")
-    with pytest.raises(LocalError, match="run `penstock collect` first"):
+    with pytest.raises(LocalError, match="run `weirpool collect` first"):
         one.stop_here()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.spark.polling import Poll
-from penstock.spark.view import JournalView
+from weirpool.spark.polling import Poll
+from weirpool.spark.view import JournalView
 
 from .journals import EARLIEST, NO_LIMITS, driver, fill, numbers
 

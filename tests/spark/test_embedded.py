@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from penstock import ConnectError, JournalLocked
-from penstock.journal import collect
-from penstock.spark import embedded
-from penstock.spark.embedded import EmbeddedCollector
+from weirpool import ConnectError, JournalLocked
+from weirpool.journal import collect
+from weirpool.spark import embedded
+from weirpool.spark.embedded import EmbeddedCollector
 
 from .journals import advance, options, read_between, stream_reader
 from .peers import receiving

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from penstock.spark.feed import Attempt, Chunk, Feed, Part
-from penstock.spark.items import Origin, Packer
+from weirpool.spark.feed import Attempt, Chunk, Feed, Part
+from weirpool.spark.items import Origin, Packer
 
 
 def batch(first: int, end: int) -> pa.RecordBatch:

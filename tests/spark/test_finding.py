@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalMissing
-from penstock.serving.discovery import Announcements, discovered
-from penstock.spark.finding import collector_of, with_collector
-from penstock.spark.partitions import JournalPartition, Range
+from weirpool import JournalMissing
+from weirpool.serving.discovery import Announcements, discovered
+from weirpool.spark.finding import collector_of, with_collector
+from weirpool.spark.partitions import JournalPartition, Range
 
 from .journals import EARLIEST, advance, fill, options, stream_reader
 
@@ -42,9 +42,9 @@ def test_a_driver_hands_it_to_the_tasks_of_streams_and_batches(tmp_path: Path) -
 
 
 def test_a_collector_that_may_not_be_used_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PENSTOCK_JOURNAL_TOKEN", "geheim")
-    monkeypatch.delenv("PENSTOCK_JOURNAL_HOSTS", raising=False)
+    monkeypatch.setenv("WEIRPOOL_JOURNAL_TOKEN", "geheim")
+    monkeypatch.delenv("WEIRPOOL_JOURNAL_HOSTS", raising=False)
     with pytest.raises(JournalMissing, match=r"/data/x is not on this machine, and its collector is at .*HOSTS"):
         collector_of("/data/x", (URL, "h"))
-    monkeypatch.delenv("PENSTOCK_JOURNAL_TOKEN")
+    monkeypatch.delenv("WEIRPOOL_JOURNAL_TOKEN")
     assert collector_of("/data/x", (URL, "h")) == URL

@@ -14,15 +14,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructField, StructType
 
-from penstock import JournalCorrupt, JournalMismatch, JournalMissing, LocalError
-from penstock.journal import gaps
-from penstock.journal.gaps import Gap
-from penstock.journal.layout import log_folder, segment_name
-from penstock.journal.reader import JournalReader
-from penstock.journal.writer import JournalWriter
-from penstock.spark import troubles
-from penstock.spark.gaps import GAP_COLUMNS, GapOffset, GapStreamReader, Seen
-from penstock.spark.polling import Poll
+from weirpool import JournalCorrupt, JournalMismatch, JournalMissing, LocalError
+from weirpool.journal import gaps
+from weirpool.journal.gaps import Gap
+from weirpool.journal.layout import log_folder, segment_name
+from weirpool.journal.reader import JournalReader
+from weirpool.journal.writer import JournalWriter
+from weirpool.spark import troubles
+from weirpool.spark.gaps import GAP_COLUMNS, GapOffset, GapStreamReader, Seen
+from weirpool.spark.polling import Poll
 
 from .journals import Offset, datasource, fill, items, over_the_wire, run_task
 

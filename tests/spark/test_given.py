@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import LocalError
-from penstock.spark.given import Given, Plain, as_count, as_flag, as_seconds, as_size, as_text, as_url, one_of
+from weirpool import LocalError
+from weirpool.spark.given import Given, Plain, as_count, as_flag, as_seconds, as_size, as_text, as_url, one_of
 
 PLAIN: Plain = {"rows": ("maxRows", as_count), "quick": ("quick", as_flag)}
 

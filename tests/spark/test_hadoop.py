@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.spark.hadoop import hadoop_paths, hadoop_uri
+from weirpool.spark.hadoop import hadoop_paths, hadoop_uri
 
 NAME = "source=s/1.parquet"
 

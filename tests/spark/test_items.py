@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from penstock import LocalError
-from penstock.spark.items import Origin, Packer
-from penstock.spark.sink_options import SinkOptions
+from weirpool import LocalError
+from weirpool.spark.items import Origin, Packer
+from weirpool.spark.sink_options import SinkOptions
 
 ORIGIN = Origin('the "query"', 12, 3)
 ROWS = pa.record_batch({"id": [1, 2], "data": ["a", "é"], "key": [b"k1", None]})

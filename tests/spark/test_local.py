@@ -6,7 +6,7 @@ import sys
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.spark.local import LOGGING
+from weirpool.spark.local import LOGGING
 
 pytestmark = pytest.mark.spark
 

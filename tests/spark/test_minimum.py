@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from penstock.spark.minimum import MinimumRows
+from weirpool.spark.minimum import MinimumRows
 
 FEW = {"a": (0, 3), "b": (5, 9)}
 MANY = {"a": (0, 3), "b": (5, 12)}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock import JournalMismatch, LocalError
-from penstock.spark.offsets import Offset, same_logs
+from weirpool import JournalMismatch, LocalError
+from weirpool.spark.offsets import Offset, same_logs
 
 NOON = "2026-01-02T12:00:00+00:00"
 NEW = {"v": 2, "query": None, "from": "earliest", "sources": {}, "logs": {}}
@@ -69,7 +69,7 @@ def test_what_is_no_offset_is_refused(value: Any) -> None:
 
 def test_the_checkpoint_of_an_earlier_version_is_refused() -> None:
     # It does not tell which log it counts in.
-    with pytest.raises(LocalError, match=r"an earlier version of Penstock.*with a new checkpoint on a new journal"):
+    with pytest.raises(LocalError, match=r"an earlier version of Weirpool.*with a new checkpoint on a new journal"):
         Offset.parse({"v": 1, "from": {"a": 0}, "sources": {"a": 5}})
 
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from penstock import LocalError
-from penstock.spark.options import SourceOptions
+from weirpool import LocalError
+from weirpool.spark.options import SourceOptions
 
 JOURNAL = {"journal": "data/flights"}
 EMBEDDED = {**JOURNAL, "url": "rsocket+tcp://h:1", "route": "flights"}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.journal.layout import Extent
-from penstock.spark import partitions
-from penstock.spark.partitions import JournalPartition, Range, Tasks, limit_bytes, limit_rows, split
+from weirpool.journal.layout import Extent
+from weirpool.spark import partitions
+from weirpool.spark.partitions import JournalPartition, Range, Tasks, limit_bytes, limit_rows, split
 
 
 def span(source: str, first: int, end: int) -> Range:

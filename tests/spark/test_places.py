@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock import LocalError
-from penstock.spark.places import ENDS, STARTS, PlaceOptions, Start, check_places, is_future, is_time, place_in
+from weirpool import LocalError
+from weirpool.spark.places import ENDS, STARTS, PlaceOptions, Start, check_places, is_future, is_time, place_in
 
 NOON = "2026-01-31T12:00:00+00:00"
 

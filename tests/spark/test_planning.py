@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DataLost, JournalCorrupt, JournalError, JournalMissing, LocalError
-from penstock.journal import gaps
-from penstock.journal.gaps import Gap
-from penstock.journal.layout import log_folder
-from penstock.journal.reader import JournalReader
-from penstock.journal.retention import trim
-from penstock.journal.writer import JournalWriter
-from penstock.spark import planning
-from penstock.spark.offsets import Offset
-from penstock.spark.planning import Planner
-from penstock.spark.view import JournalView
+from weirpool import DataLost, JournalCorrupt, JournalError, JournalMissing, LocalError
+from weirpool.journal import gaps
+from weirpool.journal.gaps import Gap
+from weirpool.journal.layout import log_folder
+from weirpool.journal.reader import JournalReader
+from weirpool.journal.retention import trim
+from weirpool.journal.writer import JournalWriter
+from weirpool.spark import planning
+from weirpool.spark.offsets import Offset
+from weirpool.spark.planning import Planner
+from weirpool.spark.view import JournalView
 
 from .journals import damage, fill, item, items, log_of, options, segments
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.spark.polling import BUSY_SECONDS, IDLE_PAUSE, IDLE_SHARE, LONGEST_PAUSE, LONGEST_WAIT, Poll
+from weirpool.spark.polling import BUSY_SECONDS, IDLE_PAUSE, IDLE_SHARE, LONGEST_PAUSE, LONGEST_WAIT, Poll
 
 
 class Journal:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DataLost, JournalCorrupt, JournalMismatch, JournalMissing
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import trim
-from penstock.spark import reading
-from penstock.spark.partitions import JournalPartition, Range
-from penstock.spark.reading import read
-from penstock.spark.schema import COLUMNS, Projection
 from tests.serving.served import serving
+from weirpool import DataLost, JournalCorrupt, JournalMismatch, JournalMissing
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import trim
+from weirpool.spark import reading
+from weirpool.spark.partitions import JournalPartition, Range
+from weirpool.spark.reading import read
+from weirpool.spark.schema import COLUMNS, Projection
 
 from .journals import damage, fill, item, log_of, options, segments, span
 
@@ -91,7 +91,7 @@ def test_a_journal_that_this_machine_does_not_see_fails_the_task(tmp_path: Path,
     if gone == "mount":
         journal.mkdir()
     code = (
-        "import sys; from penstock.spark import options, partitions, reading, schema\n"
+        "import sys; from weirpool.spark import options, partitions, reading, schema\n"
         "journal, lossy, log = sys.argv[1:]\n"
         "part = partitions.JournalPartition([partitions.Range('a', 0, 10, log)])\n"
         "parsed = options.SourceOptions.parse({'journal': journal, 'failOnDataLoss': lossy})\n"
@@ -115,7 +115,7 @@ def test_a_journal_that_goes_while_a_worker_lives_fails_the_task(tmp_path: Path)
 def test_workers_need_not_wait_for_pandas(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10)
     code = (
-        "import sys; from penstock.spark import options, partitions, reading, schema\n"
+        "import sys; from weirpool.spark import options, partitions, reading, schema\n"
         "part = partitions.JournalPartition([partitions.Range('a', 0, 10, sys.argv[2])])\n"
         "parsed = options.SourceOptions.parse({'journal': sys.argv[1]})\n"
         "rows = sum(b.num_rows for b in reading.read(parsed, schema.Projection(schema.COLUMNS), part))\n"
@@ -127,7 +127,7 @@ def test_workers_need_not_wait_for_pandas(tmp_path: Path) -> None:
 
 
 def test_without_the_folder_the_rows_come_from_its_collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PENSTOCK_JOURNAL_TOKEN", raising=False)
+    monkeypatch.delenv("WEIRPOOL_JOURNAL_TOKEN", raising=False)
     fill(tmp_path / "journal", "a", 10, 20)
     rows = span(tmp_path / "journal", "a", 5, 15)
     elsewhere = options(tmp_path / "mount" / "journal")

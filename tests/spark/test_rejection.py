@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import ApplicationError, Undelivered
-from penstock.spark import rejection as module
-from penstock.spark.rejection import Letters, Rejection, code_of, shown
+from weirpool import ApplicationError, Undelivered
+from weirpool.spark import rejection as module
+from weirpool.spark.rejection import Letters, Rejection, code_of, shown
 
 
 def rejection(index: int, data: bytes = b"geheim") -> Rejection:

@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from penstock import LocalError
-from penstock.spark.schema import COLUMNS, Projection
 from tests.journal.arrow import tabulate
+from weirpool import LocalError
+from weirpool.spark.schema import COLUMNS, Projection
 
 from .journals import items
 

@@ -9,13 +9,13 @@ import pyarrow.dataset
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.archive import SealOptions, seal
-from penstock.errors import JournalMissing, LocalError
-from penstock.journal import Journal, JournalWriter
-from penstock.spark.schema import COLUMNS
-from penstock.spark.sealed_history import history
 from tests.objects.stores import numbers
 from tests.spark.journals import fill, item, items
+from weirpool.archive import SealOptions, seal
+from weirpool.errors import JournalMissing, LocalError
+from weirpool.journal import Journal, JournalWriter
+from weirpool.spark.schema import COLUMNS
+from weirpool.spark.sealed_history import history
 
 pytestmark = pytest.mark.spark
 
@@ -130,7 +130,7 @@ def test_a_store_without_a_file_system_of_spark_is_read_by_us(
     uri = f"memory://history-{next(numbers)}"
     hourly(journal, "a", 10, 20, 30)
     sealed(journal, "a", options=SealOptions(target_bytes=1, store=uri))
-    with caplog.at_level(logging.WARNING, "penstock.spark"):
+    with caplog.at_level(logging.WARNING, "weirpool.spark"):
         frame = history(spark, str(journal))
     assert len(caplog.messages) == 1 and "no file system" in caplog.messages[0]
     assert frame.columns == COLUMNS.names and not files_read(frame)
@@ -159,7 +159,7 @@ def test_wrong_arguments_are_refused(spark: SparkSession, journal: Path) -> None
 def test_streams_read_sealed_rows(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     hourly(journal, "a", 10, 20, 30)
     sealed(journal, "a", 1)
-    stream = spark.readStream.format("penstock").option("reader", "r").option("maxRowsPerTrigger", "8")
+    stream = spark.readStream.format("weirpool").option("reader", "r").option("maxRowsPerTrigger", "8")
     query = (
         stream.load(str(journal))
         .writeStream.format("parquet")

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.archive import SealOptions, seal
-from penstock.archive.file import check_files
-from penstock.archive.manifest import Segment
-from penstock.archive.retire import retire
-from penstock.errors import JournalCorrupt
-from penstock.journal.format import ITEMS
-from penstock.journal.writer import JournalWriter
-from penstock.objects import open_store
-from penstock.spark.sealed_history import history
+from weirpool.archive import SealOptions, seal
+from weirpool.archive.file import check_files
+from weirpool.archive.manifest import Segment
+from weirpool.archive.retire import retire
+from weirpool.errors import JournalCorrupt
+from weirpool.journal.format import ITEMS
+from weirpool.journal.writer import JournalWriter
+from weirpool.objects import open_store
+from weirpool.spark.sealed_history import history
 
 from ..archive.changes import OTHER_FILES, changed_dictionaries, changed_headers, changed_rows
 from ..objects.stores import BUCKET, CREDENTIALS, new_uri, numbers, s3_server
@@ -203,7 +203,7 @@ def test_files_that_are_removed_meanwhile_are_not_damaged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sealed = Sealed(spark, tmp_path / "journal", "")
-    patched = "penstock.spark.sealed_history.check_files"
+    patched = "weirpool.spark.sealed_history.check_files"
 
     def retired(store: str, files: list[tuple[str, Segment]]) -> None:
         monkeypatch.setattr(patched, check_files)
@@ -214,7 +214,7 @@ def test_files_that_are_removed_meanwhile_are_not_damaged(
     assert [position for position, *_ in sealed.rows()] == [*range(ROWS // 3, ROWS)]
 
 
-def test_a_store_that_penstock_reads_is_checked_too(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_store_that_weirpool_reads_is_checked_too(spark: SparkSession, tmp_path: Path) -> None:
     sealed = Sealed(spark, tmp_path / "journal", f"memory://damage-{next(numbers)}")
     sealed.change(sealed.neighbour)
     with pytest.raises(JournalCorrupt, match=sealed.name):

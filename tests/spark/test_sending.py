@@ -3,12 +3,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock import Undelivered
-from penstock.spark.feed import Chunk, Feed
-from penstock.spark.items import Origin, Packer
-from penstock.spark.rejection import Letters
-from penstock.spark.sending import SENDERS, _accept, _reject, _unanswered
-from penstock.spark.sink_options import SinkOptions
+from weirpool import Undelivered
+from weirpool.spark.feed import Chunk, Feed
+from weirpool.spark.items import Origin, Packer
+from weirpool.spark.rejection import Letters
+from weirpool.spark.sending import SENDERS, _accept, _reject, _unanswered
+from weirpool.spark.sink_options import SinkOptions
 
 
 async def chunk() -> Chunk:

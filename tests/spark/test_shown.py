@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.util import handle_worker_exception
 
-from penstock import LocalError
-from penstock.spark.shown import HIDE, WORKER, plain_errors
+from weirpool import LocalError
+from weirpool.spark.shown import HIDE, WORKER, plain_errors
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def shown(error: Exception) -> str:
 
 @pytest.mark.usefixtures("worker")
 def test_our_errors_are_one_line() -> None:
-    assert shown(LocalError("do this")) == "penstock.errors.LocalError: do this\n"
+    assert shown(LocalError("do this")) == "weirpool.errors.LocalError: do this\n"
 
 
 @pytest.mark.usefixtures("worker")

@@ -15,12 +15,12 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock import LocalError
-from penstock.spark import sink
-from penstock.spark.delivery import Delivered
-from penstock.spark.items import Origin, Packer
-from penstock.spark.sink import BatchSink, Sent, StreamSink
-from penstock.spark.sink_options import SinkOptions
+from weirpool import LocalError
+from weirpool.spark import sink
+from weirpool.spark.delivery import Delivered
+from weirpool.spark.items import Origin, Packer
+from weirpool.spark.sink import BatchSink, Sent, StreamSink
+from weirpool.spark.sink_options import SinkOptions
 
 from .collectors import held
 from .drivers import exit_code_of
@@ -103,8 +103,8 @@ def test_wrong_columns_are_seen_when_the_write_is_planned(writer: type[BatchSink
 
 @contextmanager
 def collector(journal: Path) -> Iterator[str]:
-    """Run `penstock collect --listen`, and end it by `kill -9`."""
-    command = [sys.executable, "-m", "penstock", "collect", "--listen", "rsocket+tcp://127.0.0.1:0"]
+    """Run `weirpool collect --listen`, and end it by `kill -9`."""
+    command = [sys.executable, "-m", "weirpool", "collect", "--listen", "rsocket+tcp://127.0.0.1:0"]
     command += ["--receive", "rows", "--journal", str(journal)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -128,8 +128,8 @@ def test_killed_drivers_and_collectors_leave_every_row_once(spark: SparkSession,
         with collector(tmp_path / "received") as url:
             assert killed(point, tmp_path, url) == -signal.SIGKILL
     with collector(tmp_path / "received") as url:
-        rows = spark.readStream.format("penstock").option("maxRowsPerTrigger", 3_000).load(str(tmp_path / "journal"))
-        writer = rows.writeStream.format("penstock").options(url=url, route="rows", delivery="transactional")
+        rows = spark.readStream.format("weirpool").option("maxRowsPerTrigger", 3_000).load(str(tmp_path / "journal"))
+        writer = rows.writeStream.format("weirpool").options(url=url, route="rows", delivery="transactional")
         query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
         assert query.awaitTermination(100)
     assert held(tmp_path / "received") == [item(position) for position in range(10_000)]

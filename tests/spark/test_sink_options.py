@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import LocalError, UrlError
-from penstock.spark.sink_options import SinkOptions
+from weirpool import LocalError, UrlError
+from weirpool.spark.sink_options import SinkOptions
 
 SINK = {"url": "rsocket+tcp://127.0.0.1:7878", "route": "delays"}
 

@@ -12,13 +12,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from penstock import DataLost, JournalCorrupt, JournalMissing, LocalError
-from penstock.journal import gaps
-from penstock.journal.layout import log_folder
-from penstock.journal.retention import commits
-from penstock.spark.gaps import GAP_COLUMNS
-from penstock.spark.reading import TaskReader
-from penstock.spark.schema import COLUMNS
+from weirpool import DataLost, JournalCorrupt, JournalMissing, LocalError
+from weirpool.journal import gaps
+from weirpool.journal.layout import log_folder
+from weirpool.journal.retention import commits
+from weirpool.spark.gaps import GAP_COLUMNS
+from weirpool.spark.reading import TaskReader
+from weirpool.spark.schema import COLUMNS
 
 from .drivers import exit_code_of
 from .journals import (
@@ -351,7 +351,7 @@ def run_killed(tmp_path: Path, point: str, *, lossy: str = "strict") -> int:
 
 
 def copy_the_rest(spark: SparkSession, tmp_path: Path, checkpoint: str = "c", out: str = "out", **more: str) -> None:
-    rows = spark.readStream.format("penstock").options(**more).load(str(tmp_path / "journal"))
+    rows = spark.readStream.format("weirpool").options(**more).load(str(tmp_path / "journal"))
     writer = rows.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / checkpoint))
     assert writer.trigger(availableNow=True).start(str(tmp_path / out)).awaitTermination(100)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.archive import SealOptions, seal
-from penstock.errors import JournalCorrupt, JournalError, JournalMismatch
-from penstock.journal import Journal
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.spark import history
 from tests.serving.served import serving, until
+from weirpool.archive import SealOptions, seal
+from weirpool.errors import JournalCorrupt, JournalError, JournalMismatch
+from weirpool.journal import Journal
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.spark import history
 
 from .journals import (
     advance,
@@ -44,12 +44,12 @@ def test_batches_and_streams_read_it_across_a_restart_of_the_collector(
     fill(journal, "b", 500)
 
     def run(url: str) -> None:
-        stream = spark.readStream.format("penstock").option("reader", "lake").option("retainBytes", "0").load(url)
+        stream = spark.readStream.format("weirpool").option("reader", "lake").option("retainBytes", "0").load(url)
         write = stream.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
         write.trigger(availableNow=True).start(str(tmp_path / "lake")).awaitTermination()
 
     with serving(journal) as served:
-        assert rows(spark.read.format("penstock").load(served.url)) == expected(a=30_000, b=500)
+        assert rows(spark.read.format("weirpool").load(served.url)) == expected(a=30_000, b=500)
         run(served.url)
     fill(journal, "a", 30_010)
     with serving(journal, served.url) as again:

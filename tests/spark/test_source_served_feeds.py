@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock import Service
-from penstock.serving.journals import ServedJournals
 from tests.cli.conftest import INTEROP, SECONDS
 from tests.cli.conftest import serving as publishing
 from tests.cli.test_feeds import collecting
 from tests.cli.test_feeds_serving import feed, reads, served_on, write
 from tests.serving.served import served_by, until
+from weirpool import Service
+from weirpool.serving.journals import ServedJournals
 
 from .journals import EARLIEST, advance, fill, item, read_between, stream_reader
 
@@ -23,9 +23,9 @@ from .journals import EARLIEST, advance, fill, item, read_between, stream_reader
 def test_queries_go_on_while_journals_come_and_go(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("PENSTOCK_SERVE_TOKEN", "PENSTOCK_JOURNAL_TOKEN"):
+    for name in ("WEIRPOOL_SERVE_TOKEN", "WEIRPOOL_JOURNAL_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    source = spark.readStream.format("penstock").option("reader", "lake")
+    source = spark.readStream.format("weirpool").option("reader", "lake")
 
     def run(url: str) -> DataFrame:
         write_rows = source.load(url).writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
@@ -40,14 +40,14 @@ def test_queries_go_on_while_journals_come_and_go(
             until(reads(one, "one", 500), SECONDS)
             until(reads(two, "two", 300), SECONDS)
             assert run(one).count() == 500
-            assert spark.read.format("penstock").load(two).count() == 300
+            assert spark.read.format("weirpool").load(two).count() == 300
             write(path, publisher, feed("one", 500) + feed("more", 40, "one") + feed("three", 7))
             os.kill(process.pid, signal.SIGHUP)
             until(reads(three, "three", 7), SECONDS)
             until(reads(one, "more", 40), SECONDS)
             # The same query goes on, with the rows of a log that the reload has added.
             assert run(one).groupBy("source").count().orderBy("source").collect() == [("more", 40), ("one", 500)]
-            assert spark.read.format("penstock").load(three).count() == 7
+            assert spark.read.format("weirpool").load(three).count() == 7
             process.send_signal(signal.SIGTERM)
             _, err = process.communicate(timeout=SECONDS)
     assert (process.returncode, "Traceback" in err) == (0, False)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalError, LocalError
-from penstock.journal.layout import log_folder
-from penstock.journal.reader import JournalReader
-from penstock.journal.since import first_since
-from penstock.journal.writer import JournalWriter
-from penstock.spark.cursor import Cursor
-from penstock.spark.offsets import Offset
-from penstock.spark.places import Start
-from penstock.spark.schema import COLUMNS
+from weirpool import JournalError, LocalError
+from weirpool.journal.layout import log_folder
+from weirpool.journal.reader import JournalReader
+from weirpool.journal.since import first_since
+from weirpool.journal.writer import JournalWriter
+from weirpool.spark.cursor import Cursor
+from weirpool.spark.offsets import Offset
+from weirpool.spark.places import Start
+from weirpool.spark.schema import COLUMNS
 
 from .journals import (
     LATEST,

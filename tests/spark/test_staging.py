@@ -5,13 +5,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock import ApplicationError, Invalid, LocalError
-from penstock.journal.layout import log_folder
-from penstock.receiving.messages import Committed, Stage
-from penstock.spark.delivery import publish
-from penstock.spark.items import Origin, Packer
-from penstock.spark.sink_options import SinkOptions
-from penstock.spark.staging import abort, commit
+from weirpool import ApplicationError, Invalid, LocalError
+from weirpool.journal.layout import log_folder
+from weirpool.receiving.messages import Committed, Stage
+from weirpool.spark.delivery import publish
+from weirpool.spark.items import Origin, Packer
+from weirpool.spark.sink_options import SinkOptions
+from weirpool.spark.staging import abort, commit
 
 from .collectors import held, listening
 from .peers import Receiver
@@ -70,5 +70,5 @@ def test_a_collector_that_does_not_know_the_route_says_so(tmp_path: Path) -> Non
 
 def test_a_service_that_receives_no_stages_is_explained_at_once(receiver: Receiver) -> None:
     # The name of the handler that is missing is not one that the user knows.
-    with pytest.raises(LocalError, match=r"does not receive stages.*`penstock collect --listen`"):
+    with pytest.raises(LocalError, match=r"does not receive stages.*`weirpool collect --listen`"):
         staged(receiver.url, 0, 0)

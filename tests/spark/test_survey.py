@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.journal import gaps
-from penstock.journal.coordinator import FolderCoordinator
-from penstock.journal.layout import log_folder
-from penstock.journal.reader import JournalReader
-from penstock.journal.retention import trim
-from penstock.journal.writer import JournalWriter
-from penstock.spark.survey import Loss, losses, record, recorded, remaining
+from weirpool.journal import gaps
+from weirpool.journal.coordinator import FolderCoordinator
+from weirpool.journal.layout import log_folder
+from weirpool.journal.reader import JournalReader
+from weirpool.journal.retention import trim
+from weirpool.journal.writer import JournalWriter
+from weirpool.spark.survey import Loss, losses, record, recorded, remaining
 
 from .journals import damage, fill, item, items, segments
 

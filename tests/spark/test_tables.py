@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-import penstock
-from penstock import ApplicationError, Bearer, LocalError, Metadata, Payload, Peer, Service, SetupRejected
-from penstock.journal import JournalReader
-from penstock.spark.tables import SOURCE, Published, publish
+import weirpool
+from weirpool import ApplicationError, Bearer, LocalError, Metadata, Payload, Peer, Service, SetupRejected
+from weirpool.journal import JournalReader
+from weirpool.spark.tables import SOURCE, Published, publish
 
 from .journals import fill
 
@@ -44,8 +44,8 @@ async def test_a_table_is_served_in_full_to_everybody_and_again_after_a_restart(
         service = Service()
         async with (
             publish(frame, service, "rows", folder=tmp_path / "rows", form=form) as published,
-            penstock.serve(service, service_url(tmp_path)),
-            penstock.connect(service_url(tmp_path)) as peer,
+            weirpool.serve(service, service_url(tmp_path)),
+            weirpool.connect(service_url(tmp_path)) as peer,
         ):
             # Asked before the table is complete.
             if form == "json":
@@ -67,12 +67,12 @@ async def test_the_result_of_a_query_is_served_live_each_row_once(
     seen = []
     for end in (100, 150):
         fill(journal, "a", end)
-        frame = spark.readStream.format("penstock").load(str(journal)).selectExpr("position")
+        frame = spark.readStream.format("weirpool").load(str(journal)).selectExpr("position")
         service = Service()
         async with (
             publish(frame, service, "rows", folder=tmp_path / "rows") as published,
-            penstock.serve(service, service_url(tmp_path)),
-            penstock.connect(service_url(tmp_path)) as peer,
+            weirpool.serve(service, service_url(tmp_path)),
+            weirpool.connect(service_url(tmp_path)) as peer,
         ):
             seen = await objects(peer, b"0", end)
             assert published.query is not None and published.query.isActive
@@ -85,8 +85,8 @@ async def test_a_table_that_cannot_be_computed_fails_its_streams(spark: SparkSes
     service = Service()
     async with (
         publish(frame, service, "rows", folder=tmp_path / "rows") as published,
-        penstock.serve(service, service_url(tmp_path)),
-        penstock.connect(service_url(tmp_path)) as peer,
+        weirpool.serve(service, service_url(tmp_path)),
+        weirpool.connect(service_url(tmp_path)) as peer,
     ):
         with pytest.raises(ApplicationError, match="the table could not be computed") as failed:
             await objects(peer)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock import (
+from weirpool import (
     DataLost,
     DiskFull,
     JournalCorrupt,
@@ -15,12 +15,12 @@ from penstock import (
     JournalMissing,
     StoreError,
 )
-from penstock.journal.layout import log_folder
-from penstock.journal.ports import Refused
-from penstock.journal.reader import JournalReader
-from penstock.spark import troubles as troubles_module
-from penstock.spark.troubles import Troubles
-from penstock.spark.view import JournalView
+from weirpool.journal.layout import log_folder
+from weirpool.journal.ports import Refused
+from weirpool.journal.reader import JournalReader
+from weirpool.spark import troubles as troubles_module
+from weirpool.spark.troubles import Troubles
+from weirpool.spark.view import JournalView
 
 from .journals import fill, options, quiet_collector
 

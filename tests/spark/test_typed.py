@@ -8,13 +8,13 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, IntegerType, LongType, MapType, StringType, StructField, StructType
 
-from penstock import LocalError, Mismatch
-from penstock.journal.format import ITEMS
-from penstock.spark.decode_options import DecodeOptions, Mode
-from penstock.spark.schema import COLUMNS
-from penstock.spark.typed import TypedProjection
-from penstock.spark.typed_schema import columns_without_fields
 from tests.journal.arrow import tabulate
+from weirpool import LocalError, Mismatch
+from weirpool.journal.format import ITEMS
+from weirpool.spark.decode_options import DecodeOptions, Mode
+from weirpool.spark.schema import COLUMNS
+from weirpool.spark.typed import TypedProjection
+from weirpool.spark.typed_schema import columns_without_fields
 
 from ..decoding.messages import record, stream, text
 

@@ -6,8 +6,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from penstock import LocalError
-from penstock.spark.typed_frames import typed_rows
+from weirpool import LocalError
+from weirpool.spark.typed_frames import typed_rows
 
 from .test_typed_spark import fill, typed
 
@@ -17,7 +17,7 @@ OPTIONS = {"decode": "json", "decodeSchema": "id BIGINT, at BIGINT", "eventTime"
 @pytest.mark.spark
 def test_any_rows_of_a_journal_are_typed_like_the_source(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     fill(journal, [b'{"id":1,"at":5}', b"junk", b'{"id":3}'])
-    raw = spark.read.format("penstock").load(str(journal))
+    raw = spark.read.format("weirpool").load(str(journal))
     raw.write.parquet(str(tmp_path / "history"))
     spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
     try:
@@ -34,7 +34,7 @@ def test_any_rows_of_a_journal_are_typed_like_the_source(spark: SparkSession, jo
 @pytest.mark.spark
 def test_mistakes_are_refused(spark: SparkSession, journal: Path) -> None:
     fill(journal, [b"{}"])
-    raw = spark.read.format("penstock").load(str(journal))
+    raw = spark.read.format("weirpool").load(str(journal))
     with pytest.raises(LocalError, match='"decode" is missing'):
         typed_rows(raw)
     with pytest.raises(LocalError, match="no column 'metadata'"):

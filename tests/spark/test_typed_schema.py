@@ -15,10 +15,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from penstock import LocalError
-from penstock.spark.decode_options import DecodeOptions, Mode
-from penstock.spark.schema import COLUMNS
-from penstock.spark.typed_schema import requested_fields, typed_schema
+from weirpool import LocalError
+from weirpool.spark.decode_options import DecodeOptions, Mode
+from weirpool.spark.schema import COLUMNS
+from weirpool.spark.typed_schema import requested_fields, typed_schema
 
 from ..decoding.messages import record, text
 

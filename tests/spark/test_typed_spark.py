@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import col, from_json, window
 
-from penstock.journal.format import ITEMS
-from penstock.journal.writer import JournalWriter
+from weirpool.journal.format import ITEMS
+from weirpool.journal.writer import JournalWriter
 
 from ..decoding.messages import DESCRIPTORS, avro, message, record, text
 
@@ -85,7 +85,7 @@ def fill(journal: Path, items: list[bytes]) -> None:
 
 
 def typed(spark: SparkSession, journal: Path, **options: str) -> DataFrame:
-    return spark.read.format("penstock").options(**options).load(str(journal))
+    return spark.read.format("weirpool").options(**options).load(str(journal))
 
 
 @pytest.mark.spark
@@ -98,7 +98,7 @@ def test_json_is_decoded_like_sparks_own(spark: SparkSession, journal: Path) -> 
         f"{DDL}, _corrupt STRING",
         {"columnNameOfCorruptRecord": "_corrupt"},
     )
-    raw = spark.read.format("penstock").load(str(journal))
+    raw = spark.read.format("weirpool").load(str(journal))
     theirs = raw.select("position", parsed.alias("v")).select("position", "v.*").orderBy("position").collect()
     names = [*SOUND]
     differing = []
@@ -119,7 +119,7 @@ def test_a_query_with_a_watermark_reads_event_times(spark: SparkSession, journal
     minutes = [0, 30, 31, 3]
     fill(journal, [b'{"at": %d, "n": 1}' % (60_000 * minute) for minute in minutes])
     rows = (
-        spark.readStream.format("penstock")
+        spark.readStream.format("weirpool")
         .options(decode="json", decodeSchema="at BIGINT, n INT", eventTime="at", timestampUnit="ms")
         .options(mode="DROPMALFORMED", maxRowsPerTrigger=1)
         .load(str(journal))

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DataLost, JournalCorrupt, JournalMissing, LocalError
-from penstock.journal.journal import Journal
-from penstock.journal.layout import log_folder
-from penstock.journal.reader import JournalReader
-from penstock.spark.options import SourceOptions
-from penstock.spark.view import REMOTE_SECONDS, JournalView
+from weirpool import DataLost, JournalCorrupt, JournalMissing, LocalError
+from weirpool.journal.journal import Journal
+from weirpool.journal.layout import log_folder
+from weirpool.journal.reader import JournalReader
+from weirpool.spark.options import SourceOptions
+from weirpool.spark.view import REMOTE_SECONDS, JournalView
 
 from .journals import fill, log_of, options
 

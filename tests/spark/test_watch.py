@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalMissing
-from penstock.journal.journal import Journal
-from penstock.journal.layout import log_folder
-from penstock.spark import watch
-from penstock.spark.watch import Watch
+from weirpool import JournalMissing
+from weirpool.journal.journal import Journal
+from weirpool.journal.layout import log_folder
+from weirpool.spark import watch
+from weirpool.spark.watch import Watch
 
 from .journals import fill
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import SessionStoreError
-from penstock.store import SessionFolder
-from penstock.store.log import TEMPORARY
+from weirpool.errors import SessionStoreError
+from weirpool.store import SessionFolder
+from weirpool.store.log import TEMPORARY
 
 ONE, TWO, THREE = "1" * 64, "2" * 64, "3" * 64
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import SessionStoreError
-from penstock.store.log import MAGIC, TEMPORARY, Log, frame, split
+from weirpool.errors import SessionStoreError
+from weirpool.store.log import MAGIC, TEMPORARY, Log, frame, split
 
 RECORDS = [b"first", b"", b"x" * 1000, b"last"]
 WHOLE = MAGIC + b"".join(map(frame, RECORDS))
@@ -54,7 +54,7 @@ def test_damage_before_the_end_is_refused() -> None:
             split(bytes(damaged))
 
 
-@pytest.mark.parametrize("data", [b"", MAGIC[:-1], b"penstock session 2\n"])
+@pytest.mark.parametrize("data", [b"", MAGIC[:-1], b"weirpool session 2\n"])
 def test_invalid_log_raises(data: bytes) -> None:
     with pytest.raises(ValueError, match="not the log of a session"):
         split(data)

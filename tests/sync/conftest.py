@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-import penstock.sync
-from penstock import Settings
+import weirpool.sync
 from tests.sync.served import Watch, service_of
+from weirpool import Settings
 
 
 @pytest.fixture
@@ -20,12 +20,12 @@ def watch() -> Watch:
 @pytest.fixture
 def url(watch: Watch) -> Iterator[str]:
     """The URL of a service that is served."""
-    with penstock.sync.serve(service_of(watch), "rsocket+tcp://127.0.0.1:0") as server:
+    with weirpool.sync.serve(service_of(watch), "rsocket+tcp://127.0.0.1:0") as server:
         yield server.urls[0]
 
 
 @pytest.fixture
-def peer(url: str) -> Iterator[penstock.sync.Peer]:
+def peer(url: str) -> Iterator[weirpool.sync.Peer]:
     """A peer of the service."""
-    with penstock.sync.connect(url, settings=Settings(data_mime="application/json")) as peer:
+    with weirpool.sync.connect(url, settings=Settings(data_mime="application/json")) as peer:
         yield peer

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
-from penstock import ApplicationError, Items, Payload, Service, TypedError
+from weirpool import ApplicationError, Items, Payload, Service, TypedError
 
 __all__ = ["Point", "Watch", "Wrong", "run_program", "service_of"]
 
@@ -118,8 +118,8 @@ def service_of(watch: Watch) -> Service:
 
 
 def run_program(code: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run a program that has imported `penstock.sync` and the service, with warnings as errors."""
-    start = "import os, sys, threading\nimport penstock, penstock.sync\nfrom tests.sync.served import *\n"
+    """Run a program that has imported `weirpool.sync` and the service, with warnings as errors."""
+    start = "import os, sys, threading\nimport weirpool, weirpool.sync\nfrom tests.sync.served import *\n"
     return subprocess.run(
         [sys.executable, "-W", "error", *options, "-c", start + textwrap.dedent(code)],
         capture_output=True,

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-import penstock.sync
-from penstock import ConnectError, LocalError
+import weirpool.sync
 from tests.sync.served import Watch, service_of
+from weirpool import ConnectError, LocalError
 
 
 def test_balancer_uses_all_nodes_and_those_that_are_added(watch: Watch) -> None:
     urls = ["rsocket+memory://one", "rsocket+memory://two"]
-    with penstock.sync.serve(service_of(watch), *urls), penstock.sync.balance(urls[:1]) as balancer:
+    with weirpool.sync.serve(service_of(watch), *urls), weirpool.sync.balance(urls[:1]) as balancer:
         assert [node.url for node in balancer.nodes] == urls[:1]
         balancer.add(urls[1])
         assert balancer.call("echo", b"x").data == b"x"
@@ -22,6 +22,6 @@ def test_balancer_uses_all_nodes_and_those_that_are_added(watch: Watch) -> None:
 
 def test_balancer_without_nodes_is_refused() -> None:
     with pytest.raises(LocalError, match="at least one URL"):
-        penstock.sync.balance([])
+        weirpool.sync.balance([])
     with pytest.raises(ConnectError):
-        penstock.sync.balance(["rsocket+memory://nobody"])
+        weirpool.sync.balance(["rsocket+memory://nobody"])

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from penstock import LocalError
-from penstock.sync.loop import loop_thread, run
 from tests.sync.served import run_program
+from weirpool import LocalError
+from weirpool.sync.loop import loop_thread, run
 
 
 async def _seven() -> int:
@@ -79,7 +79,7 @@ def test_post_and_abandon_do_not_wait() -> None:
 def test_interrupt_cancels_the_request_that_waits() -> None:
     result = run_program("""
         import asyncio, signal
-        service = penstock.Service()
+        service = weirpool.Service()
         canceled = threading.Event()
         @service.call("interrupt")
         async def interrupt(request):
@@ -88,7 +88,7 @@ def test_interrupt_cancels_the_request_that_waits() -> None:
                 await asyncio.get_running_loop().create_future()
             finally:
                 canceled.set()
-        with penstock.sync.serve(service, "rsocket+memory://x"), penstock.sync.connect("rsocket+memory://x") as peer:
+        with weirpool.sync.serve(service, "rsocket+memory://x"), weirpool.sync.connect("rsocket+memory://x") as peer:
             try:
                 peer.call("interrupt")
             except KeyboardInterrupt:
@@ -100,20 +100,20 @@ def test_interrupt_cancels_the_request_that_waits() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_forked_child_has_a_loop_of_its_own() -> None:
     result = run_program("""
-        server = penstock.sync.serve(service_of(Watch()), "rsocket+tcp://127.0.0.1:0")
-        peer = penstock.sync.connect(server.urls[0])
+        server = weirpool.sync.serve(service_of(Watch()), "rsocket+tcp://127.0.0.1:0")
+        peer = weirpool.sync.connect(server.urls[0])
         stream = peer.stream("silence").__enter__()
         child = os.fork()
         if not child:
             for attempt in (lambda: peer.call("echo"), lambda: list(stream), lambda: peer.outstanding):
                 try:
                     attempt()
-                except penstock.LocalError as error:
+                except weirpool.LocalError as error:
                     print(error)
             peer.close()
             stream.__exit__(None, None, None)
             server.close()
-            with penstock.sync.connect(server.urls[0]) as own:
+            with weirpool.sync.connect(server.urls[0]) as own:
                 print(own.call("echo", b"of the child").data, flush=True)
             del peer, stream, server
             sys.exit()
@@ -127,7 +127,7 @@ def test_forked_child_has_a_loop_of_its_own() -> None:
     *refused, child, parent = result.stdout.splitlines()
     assert (
         refused
-        == ["penstock.sync: it belongs to the process that was forked; make a new connection in this process"] * 3
+        == ["weirpool.sync: it belongs to the process that was forked; make a new connection in this process"] * 3
     )
     assert (child, parent) == ("b'of the child'", "b'of the parent'")
 
@@ -136,9 +136,9 @@ def test_pool_of_forked_processes_makes_connections() -> None:
     result = run_program("""
         import multiprocessing
         def work(number):
-            with penstock.sync.connect(url) as peer:
+            with weirpool.sync.connect(url) as peer:
                 return peer.call("echo", b"%d" % number).data
-        with penstock.sync.serve(service_of(Watch()), "rsocket+tcp://127.0.0.1:0") as server:
+        with weirpool.sync.serve(service_of(Watch()), "rsocket+tcp://127.0.0.1:0") as server:
             url = server.urls[0]
             with multiprocessing.get_context("fork").Pool(2) as pool:
                 print(pool.map(work, range(4)))
@@ -166,8 +166,8 @@ EXITS = {
 def test_interpreter_exits_without_a_word_with(what: str) -> None:
     result = run_program(f"""
 watch = Watch()
-server = penstock.sync.serve(service_of(watch), "rsocket+tcp://127.0.0.1:0")
-peer = penstock.sync.connect(server.urls[0])
+server = weirpool.sync.serve(service_of(watch), "rsocket+tcp://127.0.0.1:0")
+peer = weirpool.sync.connect(server.urls[0])
 stream = peer.stream("silence")
 {EXITS[what]}
 """)
@@ -177,11 +177,11 @@ stream = peer.stream("silence")
 def test_thread_goes_on_after_the_main_thread_and_exit_handlers_may_call() -> None:
     result = run_program("""
         import atexit
-        server = penstock.sync.serve(service_of(Watch()), "rsocket+tcp://127.0.0.1:0")
-        peer = penstock.sync.connect(server.urls[0])
+        server = weirpool.sync.serve(service_of(Watch()), "rsocket+tcp://127.0.0.1:0")
+        peer = weirpool.sync.connect(server.urls[0])
         def later():
             threading.main_thread().join()
-            with penstock.sync.connect(server.urls[0]) as own:
+            with weirpool.sync.connect(server.urls[0]) as own:
                 print(own.call("echo", b"thread").data, flush=True)
         threading.Thread(target=later).start()
         @atexit.register
@@ -194,17 +194,17 @@ def test_thread_goes_on_after_the_main_thread_and_exit_handlers_may_call() -> No
 def test_use_after_the_exit_is_refused_with_a_reason() -> None:
     result = run_program("""
         import atexit
-        from penstock.sync import loop
-        server = penstock.sync.serve(service_of(Watch()), "rsocket+memory://x")
-        peer = penstock.sync.connect(server.urls[0])
+        from weirpool.sync import loop
+        server = weirpool.sync.serve(service_of(Watch()), "rsocket+memory://x")
+        peer = weirpool.sync.connect(server.urls[0])
         loop.loop_thread().end()
         try:
             peer.call("echo")
-        except penstock.LocalError as error:
+        except weirpool.LocalError as error:
             print(error)
         peer.close()
     """)
     assert (result.stdout, result.stderr) == (
-        "penstock.sync: the interpreter is exiting, so the connection is closed; use it before\n",
+        "weirpool.sync: the interpreter is exiting, so the connection is closed; use it before\n",
         "",
     )

@@ -8,11 +8,11 @@ from math import inf
 
 import pytest
 
-import penstock
-import penstock.sync
-from penstock import ApplicationError, LocalError, Payload, SessionError, Settings
-from penstock.sync import Peer
+import weirpool
+import weirpool.sync
 from tests.sync.served import Watch
+from weirpool import ApplicationError, LocalError, Payload, SessionError, Settings
+from weirpool.sync import Peer
 
 # Those of a collector, and of code within an event loop.
 NOT_BLOCKING = {
@@ -39,19 +39,19 @@ NOT_BLOCKING = {
 
 @pytest.mark.parametrize("name", NOT_BLOCKING)
 def test_every_public_name_has_its_twin_with_the_same_parameters(name: str) -> None:
-    twin = getattr(penstock.sync, name)
-    public = {key for key in dir(getattr(penstock, name)) if not key.startswith("_")} - NOT_BLOCKING[name]
+    twin = getattr(weirpool.sync, name)
+    public = {key for key in dir(getattr(weirpool, name)) if not key.startswith("_")} - NOT_BLOCKING[name]
     own = {"reader", "raw"} if name.endswith("Stream") else set()
     assert {key for key in dir(twin) if not key.startswith("_")} - own == public - own
     for key in sorted(public - own):
-        method = getattr(getattr(penstock, name), key)
+        method = getattr(getattr(weirpool, name), key)
         if inspect.isroutine(method):
             assert parameters(getattr(twin, key)) == parameters(method), key
 
 
 @pytest.mark.parametrize("name", ["balance", "connect", "run", "serve", "typed"])
 def test_every_function_has_its_twin_with_the_same_parameters(name: str) -> None:
-    assert parameters(getattr(penstock.sync, name)) == parameters(getattr(penstock, name))
+    assert parameters(getattr(weirpool.sync, name)) == parameters(getattr(weirpool, name))
 
 
 def parameters(function: Callable[..., object]) -> list[tuple[str, object, object]]:
@@ -88,7 +88,7 @@ def test_timeout_of_a_call_cancels_it(peer: Peer, watch: Watch) -> None:
 
 
 def test_timeout_of_the_peer_applies_unless_a_request_has_its_own(url: str) -> None:
-    with penstock.sync.connect(url, timeout=0.01) as peer:
+    with weirpool.sync.connect(url, timeout=0.01) as peer:
         with pytest.raises(TimeoutError):
             peer.call("never")
         assert peer.call("echo", b"x", timeout=inf).data == b"x"
@@ -102,7 +102,7 @@ def test_timeout_of_connecting_is_raised() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         with pytest.raises(TimeoutError, match="connecting to"):
-            penstock.sync.connect(f"rsocket+tcp://127.0.0.1:{silent.getsockname()[1]}", confirm=True, timeout=0.05)
+            weirpool.sync.connect(f"rsocket+tcp://127.0.0.1:{silent.getsockname()[1]}", confirm=True, timeout=0.05)
 
 
 def test_many_threads_use_one_peer(peer: Peer) -> None:
@@ -126,7 +126,7 @@ def test_many_threads_use_one_peer(peer: Peer) -> None:
 
 
 def test_closing_in_another_thread_fails_requests_that_wait(url: str, watch: Watch) -> None:
-    peer = penstock.sync.connect(url)
+    peer = weirpool.sync.connect(url)
     errors: list[BaseException] = []
 
     def call() -> None:
@@ -144,7 +144,7 @@ def test_closing_in_another_thread_fails_requests_that_wait(url: str, watch: Wat
 
 
 def test_peers_and_streams_close_in_any_order(url: str) -> None:
-    peer = penstock.sync.connect(url)
+    peer = weirpool.sync.connect(url)
     stream = peer.stream("silence").__enter__()
     peer.close(0)
     peer.close()
@@ -155,17 +155,17 @@ def test_peers_and_streams_close_in_any_order(url: str) -> None:
 
 
 def test_unclosed_peer_warns_and_closes_its_connection(url: str) -> None:
-    peer = penstock.sync.connect(url)
+    peer = weirpool.sync.connect(url)
     raw = peer._raw
     with pytest.warns(ResourceWarning, match="was not closed; use it as a context manager, or call close"):
         del peer
         gc.collect()
-    penstock.sync.run(raw.close())
+    weirpool.sync.run(raw.close())
     assert raw.closed
 
 
 def test_stream_keeps_its_peer_open(url: str) -> None:
-    stream = penstock.sync.connect(url).stream("count", b"3")
+    stream = weirpool.sync.connect(url).stream("count", b"3")
     with stream as items:
         assert len(list(items)) == 3
     stream._owner.close()  # type: ignore[attr-defined]
@@ -185,13 +185,13 @@ def test_wrong_arguments_are_refused_at_once(peer: Peer) -> None:
 
 
 def test_handlers_of_a_client_answer_the_server(watch: Watch) -> None:
-    service = penstock.Service()
+    service = weirpool.Service()
 
     @service.call("name")
     def name(request: Payload) -> bytes:
         return b"client"
 
-    with penstock.sync.serve(penstock.Service(), "rsocket+tcp://127.0.0.1:0") as server:
-        with penstock.sync.connect(server.urls[0], service=service, settings=Settings()):
+    with weirpool.sync.serve(weirpool.Service(), "rsocket+tcp://127.0.0.1:0") as server:
+        with weirpool.sync.connect(server.urls[0], service=service, settings=Settings()):
             [client] = server.peers
             assert client.call("name").data == b"client"

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from penstock.sync.loop import loop_thread
-from penstock.sync.pull import Pull
+from weirpool.sync.loop import loop_thread
+from weirpool.sync.pull import Pull
 
 
 def test_value_that_comes_too_late_is_for_the_next_wait() -> None:

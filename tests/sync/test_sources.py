@@ -7,11 +7,11 @@ from contextvars import ContextVar
 
 import pytest
 
-import penstock
-import penstock.sync
-from penstock import ApplicationError, Items, Payload, Service
-from penstock.sync import Peer
-from penstock.sync.sources import ThreadSource, source_of
+import weirpool
+import weirpool.sync
+from weirpool import ApplicationError, Items, Payload, Service
+from weirpool.sync import Peer
+from weirpool.sync.sources import ThreadSource, source_of
 
 NAME: ContextVar[str] = ContextVar("name")
 
@@ -65,10 +65,10 @@ def test_source_is_read_only_as_far_as_the_peer_requests() -> None:
             read += 1
             yield b"%d" % number
 
-    with penstock.sync.serve(
-        service, "rsocket+tcp://127.0.0.1:0", settings=penstock.Settings(credit=8, max_credit=8)
+    with weirpool.sync.serve(
+        service, "rsocket+tcp://127.0.0.1:0", settings=weirpool.Settings(credit=8, max_credit=8)
     ) as server:
-        with penstock.sync.connect(server.urls[0]) as peer, peer.channel("three", b"", numbers(), credit=4) as items:
+        with weirpool.sync.connect(server.urls[0]) as peer, peer.channel("three", b"", numbers(), credit=4) as items:
             next(iter(items))
             for _ in range(5):
                 with pytest.raises(ApplicationError):
@@ -102,7 +102,7 @@ def test_canceled_source_is_closed_in_its_thread(peer: Peer) -> None:
     with peer.channel("back", b"", endless()) as items:
         next(iter(items))
     assert done.wait(10)
-    assert closed == ["penstock-source"]
+    assert closed == ["weirpool-source"]
 
 
 def test_source_runs_in_the_context_of_the_caller(peer: Peer) -> None:

@@ -7,11 +7,11 @@ import polars
 import pyarrow as pa
 import pytest
 
-import penstock
-import penstock.sync
-from penstock import LocalError, Next, Payload, Request, StreamClosed
-from penstock.sync import Peer
+import weirpool
+import weirpool.sync
 from tests.sync.served import Watch
+from weirpool import LocalError, Next, Payload, Request, StreamClosed
+from weirpool.sync import Peer
 
 
 def test_iteration_gives_all_items_in_order(peer: Peer) -> None:
@@ -59,7 +59,7 @@ def test_block_that_is_left_cancels_the_stream(peer: Peer, watch: Watch) -> None
 
 def test_iteration_continues_after_a_timeout(url: str) -> None:
     ready = threading.Event()
-    service = penstock.Service()
+    service = weirpool.Service()
 
     @service.stream("late")
     async def late(request: Payload):  # type: ignore[no-untyped-def]
@@ -69,8 +69,8 @@ def test_iteration_continues_after_a_timeout(url: str) -> None:
         await asyncio.to_thread(ready.wait)
         yield b"two"
 
-    with penstock.sync.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
-        with penstock.sync.connect(server.urls[0]) as peer, peer.stream("late", timeout=0.01) as items:
+    with weirpool.sync.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+        with weirpool.sync.connect(server.urls[0]) as peer, peer.stream("late", timeout=0.01) as items:
             found = []
             while len(found) < 2:
                 try:
@@ -145,7 +145,7 @@ def test_items_of_an_interceptor_are_taken_one_by_one(url: str) -> None:
 
         return wrapped()
 
-    with penstock.sync.connect(url, interceptors=[louder]) as peer:
+    with weirpool.sync.connect(url, interceptors=[louder]) as peer:
         with pytest.raises(TimeoutError), peer.stream("silence", timeout=0.01) as items:
             list(items)
         assert closed == ["closed"]
@@ -186,5 +186,5 @@ def test_iteration_that_is_garbage_of_the_loop_cancels_the_stream(peer: Peer, wa
     async def collect() -> None:
         numbers.close()
 
-    penstock.sync.run(collect())
+    weirpool.sync.run(collect())
     assert watch.canceled.wait(10)

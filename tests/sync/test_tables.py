@@ -5,11 +5,11 @@ import polars
 import pyarrow as pa
 import pytest
 
-import penstock
-import penstock.sync
-from penstock import LimitExceeded, Payload
-from penstock.sync import Peer, typed
+import weirpool
+import weirpool.sync
 from tests.sync.served import Point, Watch
+from weirpool import LimitExceeded, Payload
+from weirpool.sync import Peer, typed
 
 
 def test_reader_is_read_by_others_and_lazily(peer: Peer, watch: Watch) -> None:
@@ -29,15 +29,15 @@ def test_duckdb_and_polars_read_values(peer: Peer) -> None:
 
 
 def test_reader_of_arrow_items_has_their_columns() -> None:
-    service = penstock.Service()
+    service = weirpool.Service()
     frame = polars.DataFrame({"a": [1, 2, 3], "b": ["x", None, "z"]})
 
     @service.stream("frame")
     def rows(request: Payload) -> object:
-        return penstock.rows(frame if request.data else frame.clear(), "arrow", rows_per_item=2)
+        return weirpool.rows(frame if request.data else frame.clear(), "arrow", rows_per_item=2)
 
-    with penstock.sync.serve(service, "rsocket+memory://frames") as server:
-        with penstock.sync.connect(server.urls[0]) as peer:
+    with weirpool.sync.serve(service, "rsocket+memory://frames") as server:
+        with weirpool.sync.connect(server.urls[0]) as peer:
             table = peer.stream("frame", b"x").reader(encoding="arrow").read_all()
             assert polars.from_arrow(table).equals(frame)  # type: ignore[union-attr, arg-type]
             assert peer.stream("frame").reader(encoding="arrow").read_all().num_rows == 0

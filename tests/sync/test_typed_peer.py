@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import penstock.sync
-from penstock import ApplicationError, LocalError, Mismatch, Payload
-from penstock.sync import Peer, typed
+import weirpool.sync
 from tests.sync.served import Point, Watch, Wrong, service_of
+from weirpool import ApplicationError, LocalError, Mismatch, Payload
+from weirpool.sync import Peer, typed
 
 
 def test_values_are_sent_and_received(peer: Peer) -> None:
@@ -40,7 +40,7 @@ def test_errors_have_their_classes(peer: Peer) -> None:
 
 def test_errors_between_values_are_yielded(watch: Watch) -> None:
     url = "river+memory://sync-errors-between"
-    with penstock.sync.serve(service_of(watch), url), penstock.sync.connect(url) as peer:
+    with weirpool.sync.serve(service_of(watch), url), weirpool.sync.connect(url) as peer:
         asked = typed(peer)
         with asked.stream("points.gaps", 1, returns=Point, errors=[Wrong], results=True) as points:
             assert next(iter(points)) == Point(1)
@@ -83,27 +83,27 @@ def test_values_become_tables(peer: Peer) -> None:
 
 USER = """
 from collections.abc import Iterator
-import penstock.sync
-from penstock import Payload, TypedError, typed
+import weirpool.sync
+from weirpool import Payload, TypedError, typed
 from typing import assert_type
 class Wrong(TypedError, code="WRONG"):
     pass
 class Point:
     x: int
-with penstock.sync.connect("rsocket+tcp://127.0.0.1:1", timeout=1.5) as peer:
+with weirpool.sync.connect("rsocket+tcp://127.0.0.1:1", timeout=1.5) as peer:
     assert_type(peer.call("echo", b"", timeout=1), Payload)
     with peer.stream("count", credit=2) as items:
         assert_type(next(iter(items)), Payload)
         for batch in items.batches():
             pass
-    asked = penstock.sync.typed(peer)
+    asked = weirpool.sync.typed(peer)
     assert_type(asked.call("echo", 1, returns=Point, errors=[Wrong], timeout=2), Point)
     assert_type(asked.upload("sum", 1, [1], returns=int), int)
     with asked.stream("points", returns=Point, timeout=1, credit=1) as points:
         assert_type(next(iter(points)), Point)
     with asked.channel("points", 1, [2], returns=Point) as points:
         pass
-assert_type(penstock.sync.balance(["x"]).nodes[0].url, str)
+assert_type(weirpool.sync.balance(["x"]).nodes[0].url, str)
 """
 
 

@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from penstock import ApplicationError, Payload, Settings
-from penstock.events import Canceled, CreditGranted, Failed, Requested
-from penstock.kinds import Kind
-from penstock.protocols import detectors
-from penstock.testing import Published
-from penstock.testing.requester import ENDLESS
-from penstock.transports import Link, listen
-from penstock.urls import parse_url
 from tests.testing.numbered import deaf
+from weirpool import ApplicationError, Payload, Settings
+from weirpool.events import Canceled, CreditGranted, Failed, Requested
+from weirpool.kinds import Kind
+from weirpool.protocols import detectors
+from weirpool.testing import Published
+from weirpool.testing.requester import ENDLESS
+from weirpool.transports import Link, listen
+from weirpool.urls import parse_url
 
 SERVED = ("faulty.finite", "faulty.endless", "faulty.failing", "faulty.empty")
 COUNT = 6

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import penstock
-from penstock import Payload, Service
-from penstock.testing import Result
+import weirpool
+from weirpool import Payload, Service
+from weirpool.testing import Result
 
 FAMILY = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams")
 """Protocols with demand and without numbered messages, for which every rule can be checked."""
@@ -31,5 +31,5 @@ async def counting(protocol: str = "rsocket") -> AsyncIterator[str]:
     def count(request: Payload) -> list[bytes]:
         return [b"%d" % number for number in range(int(request.data))]
 
-    async with penstock.serve(service, f"{protocol}+memory://raw") as server:
+    async with weirpool.serve(service, f"{protocol}+memory://raw") as server:
         yield server.urls[0]

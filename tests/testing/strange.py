@@ -9,10 +9,10 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from penstock import Payload
-from penstock.events import CreditGranted, Requested
-from penstock.protocols import spec_of
 from tests.testing.faulty import FaultyServer, Sending, faulty
+from weirpool import Payload
+from weirpool.events import CreditGranted, Requested
+from weirpool.protocols import spec_of
 
 
 class Holding(FaultyServer):

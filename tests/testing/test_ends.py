@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.testing.ends import PATIENCE
-from penstock.testing.requester import RawRequester
-from penstock.testing.results import Broken
 from tests.testing.serving import counting
+from weirpool.testing.ends import PATIENCE
+from weirpool.testing.requester import RawRequester
+from weirpool.testing.results import Broken
 
 
 async def test_one_stray_frame_too_many_ends_it() -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from penstock import ConnectError
-from penstock.protocols import PROTOCOLS
-from penstock.testing.published import misdescribed, silence_of
-from penstock.testing.results import Skipped
 from tests.testing.faulty import SETTLE, faulty
 from tests.testing.strange import STRANGE
+from weirpool import ConnectError
+from weirpool.protocols import PROTOCOLS
+from weirpool.testing.published import misdescribed, silence_of
+from weirpool.testing.results import Skipped
 
 
 async def test_quick_stream_must_be_silent_for_the_least_time() -> None:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, LocalError, Payload, Service, Settings
-from penstock.protocols import PROTOCOLS
-from penstock.testing import PUBLISHER_RULES, RULES, Published, check_publisher
-from penstock.testing.ends import PATIENCE
+import weirpool
 from tests.testing.faulty import COUNT, SETTLE, faulty
 from tests.testing.serving import FAMILY, assert_kept
+from weirpool import ApplicationError, LocalError, Payload, Service, Settings
+from weirpool.protocols import PROTOCOLS
+from weirpool.testing import PUBLISHER_RULES, RULES, Published, check_publisher
+from weirpool.testing.ends import PATIENCE
 
 
 def service() -> Service:
@@ -44,7 +44,7 @@ def service() -> Service:
 @asynccontextmanager
 async def sound(protocol: str, handler: str, transport: str = "memory://rules") -> AsyncIterator[Published]:
     settings = Settings(max_streams=50)
-    async with penstock.serve(service(), f"{protocol}+{transport}", settings=settings) as server:
+    async with weirpool.serve(service(), f"{protocol}+{transport}", settings=settings) as server:
         yield Published(
             url=server.urls[0],
             finite=(handler, b"6"),

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from penstock.protocols import PROTOCOLS
-from penstock.testing import PUBLISHER_RULES, check_publisher
-from penstock.testing.ends import PATIENCE
 from tests.testing.faulty import FaultyServer, faulty
 from tests.testing.serving import FAMILY
 from tests.testing.strange import STRANGE
+from weirpool.protocols import PROTOCOLS
+from weirpool.testing import PUBLISHER_RULES, check_publisher
+from weirpool.testing.ends import PATIENCE
 
 TICKER_1 = {"interval": 0.001, "burst": 1}
 TICKER_5 = {"interval": 0.005, "burst": 1}

@@ -6,12 +6,12 @@ from typing import cast
 
 import pytest
 
-from penstock import Payload
-from penstock.testing.ends import PATIENCE
-from penstock.testing.requester import RawRequester
-from penstock.testing.results import Broken, Skipped
 from tests.testing.faulty import faulty
 from tests.testing.serving import FAMILY, counting
+from weirpool import Payload
+from weirpool.testing.ends import PATIENCE
+from weirpool.testing.requester import RawRequester
+from weirpool.testing.results import Broken, Skipped
 
 
 @pytest.mark.parametrize("protocol", FAMILY)

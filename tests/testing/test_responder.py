@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Payload
-from penstock.testing.ends import PATIENCE
-from penstock.testing.requester import RawRequester
-from penstock.testing.responder import RawPublisher
 from tests.testing.serving import FAMILY
 from tests.waiting import until
+from weirpool import Payload
+from weirpool.testing.ends import PATIENCE
+from weirpool.testing.requester import RawRequester
+from weirpool.testing.responder import RawPublisher
 
 
 @pytest.mark.parametrize("protocol", FAMILY)

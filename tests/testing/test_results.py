@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import LocalError
-from penstock.testing.results import Broken, Skipped, require, results_of
+from weirpool import LocalError
+from weirpool.testing.results import Broken, Skipped, require, results_of
 
 
 async def test_each_check_has_its_outcome() -> None:

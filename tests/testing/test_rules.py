@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.testing.rules import RULES, markdown
+from weirpool.testing.rules import RULES, markdown
 
 PAGE = Path(__file__).parent.parent.parent / "docs/reference/reactive-streams-rules.md"
 

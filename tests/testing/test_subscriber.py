@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-import penstock
-from penstock.protocols import PROTOCOLS
-from penstock.testing import RULES, SUBSCRIBER_RULES, Subscribing, check_subscriber
-from penstock.testing.ends import PATIENCE
-from penstock.testing.requester import RawRequester
+import weirpool
 from tests.testing.serving import FAMILY
 from tests.waiting import turns
+from weirpool.protocols import PROTOCOLS
+from weirpool.testing import RULES, SUBSCRIBER_RULES, Subscribing, check_subscriber
+from weirpool.testing.ends import PATIENCE
+from weirpool.testing.requester import RawRequester
 
 PROMPT = 0.05
 """Seconds to wait for events that never happen."""
@@ -19,7 +19,7 @@ TURNS = 5
 async def consume(url: str, take: int | None) -> list[bytes]:
     """Receive items as a normal user does."""
     taken: list[bytes] = []
-    async with penstock.connect(url) as peer, peer.stream("tests.numbers") as items:
+    async with weirpool.connect(url) as peer, peer.stream("tests.numbers") as items:
         async for item in items:
             taken.append(item.data)
             if len(taken) == take:
@@ -28,7 +28,7 @@ async def consume(url: str, take: int | None) -> list[bytes]:
 
 
 async def asks_once(url: str, take: int | None) -> list[bytes]:
-    async with penstock.connect(url) as peer, peer.stream("tests.numbers", credit=4, manual=True) as items:
+    async with weirpool.connect(url) as peer, peer.stream("tests.numbers", credit=4, manual=True) as items:
         return [item.data async for item in items]
 
 
@@ -78,12 +78,12 @@ async def minds_an_empty_stream(url: str, take: int | None) -> list[bytes]:
 async def swallows_errors(url: str, take: int | None) -> list[bytes]:
     try:
         return await consume(url, take)
-    except penstock.PenstockError:
+    except weirpool.WeirpoolError:
         return []
 
 
 async def subscribes_twice(url: str, take: int | None) -> list[bytes]:
-    async with penstock.connect(url) as peer, peer.stream("tests.numbers") as items, peer.stream("tests.numbers"):
+    async with weirpool.connect(url) as peer, peer.stream("tests.numbers") as items, peer.stream("tests.numbers"):
         return [item.data async for item in items]
 
 
@@ -164,7 +164,7 @@ async def test_a_subscriber_that_breaks_a_rule_is_caught(protocol: str, rule: st
 
 async def test_a_client_that_takes_one_by_one_has_nothing_late() -> None:
     async def one_by_one(url: str, take: int | None) -> list[bytes]:
-        async with penstock.connect(url) as peer, peer.stream("tests.numbers", credit=1) as items:
+        async with weirpool.connect(url) as peer, peer.stream("tests.numbers", credit=1) as items:
             return [item.data async for item in items]
 
     [result] = await check_subscriber(Subscribing(consume=one_by_one, url="rsocket+memory://rules"), ["2.8"])

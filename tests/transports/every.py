@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import penstock
-from penstock import Items, Payload, Service, Settings
+import weirpool
 from tests.aio.serving import make_service, noted_drivers
 from tests.transports.certificates import Certificates
+from weirpool import Items, Payload, Service, Settings
 
 PLACES = {
     "tcp": "rsocket+tcp://localhost:0",
@@ -55,9 +55,9 @@ class Place:
 class World:
     """A client and its driver, its server, and what the handlers saw."""
 
-    peer: penstock.Peer
+    peer: weirpool.Peer
     here: Any
-    server: penstock.Server
+    server: weirpool.Server
     seen: list[object]
     reached: asyncio.Event
     place: Place
@@ -70,7 +70,7 @@ class World:
 
     def connect(self, **options: Any) -> Any:
         """Another client."""
-        return penstock.connect(self.place.for_client(self.server.urls[0]), ssl=self.place.client, **options)
+        return weirpool.connect(self.place.for_client(self.server.urls[0]), ssl=self.place.client, **options)
 
 
 def make_place(name: str, protocol: str, tmp_path: Path) -> Place:
@@ -131,9 +131,9 @@ async def world(place: Place, settings: Settings | None = None, **options: Any) 
     reached = asyncio.Event()
     service = make_service(seen, reached)
     add_handlers(service, seen, reached)
-    async with penstock.serve(service, place.url, settings=settings, ssl=place.server) as server:
+    async with weirpool.serve(service, place.url, settings=settings, ssl=place.server) as server:
         with noted_drivers() as drivers:
-            peer = await penstock.connect(
+            peer = await weirpool.connect(
                 place.for_client(server.urls[0]), settings=settings, ssl=place.client, **options
             )
         try:

@@ -10,11 +10,11 @@ from itertools import count
 
 import pytest
 
-import penstock
-from penstock import ConnectError, Settings
+import weirpool
 from tests.aio.serving import World, make_service
 from tests.transports.recording import Place, Recorder, connected
 from tests.waiting import until
+from weirpool import ConnectError, Settings
 
 MANY = 200_000
 
@@ -30,13 +30,13 @@ async def serving(
     service.push(seen.append)
 
     @service.stream("endless")
-    def endless(request: penstock.Payload) -> AsyncIterator[bytes] | object:
+    def endless(request: weirpool.Payload) -> AsyncIterator[bytes] | object:
         for number in count():
             seen.append(number)
             yield bytes(10_000)
 
-    async with penstock.serve(service, url, settings=settings) as server:
-        async with penstock.connect(to_client(server.urls[0]), settings=settings) as peer:
+    async with weirpool.serve(service, url, settings=settings) as server:
+        async with weirpool.connect(to_client(server.urls[0]), settings=settings) as peer:
             yield World(peer, server, seen, reached)
 
 

@@ -1,4 +1,4 @@
-"""HTTP/2 peers without Penstock: h2 on a socket."""
+"""HTTP/2 peers without Weirpool: h2 on a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both ends of QUIC links, and QUIC peers without Penstock."""
+"""Both ends of QUIC links, and QUIC peers without Weirpool."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from aioquic.asyncio import connect as quic_connect
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 
-from penstock import Settings
 from tests.transports.certificates import Certificates
 from tests.transports.recording import Place, Recorder, connected, listening
+from weirpool import Settings
 
 
 async def met(server: Recorder) -> Recorder:
@@ -44,7 +44,7 @@ async def quic_link(
 
 
 class Raw(QuicConnectionProtocol):
-    """A peer without Penstock: plain aioquic."""
+    """A peer without Weirpool: plain aioquic."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from penstock import transports
-from penstock.settings import DEFAULT_SETTINGS, Settings
-from penstock.transports import HangUp, Link, Listener, Refused
-from penstock.urls import parse_url
+from weirpool import transports
+from weirpool.settings import DEFAULT_SETTINGS, Settings
+from weirpool.transports import HangUp, Link, Listener, Refused
+from weirpool.urls import parse_url
 
 TCP = "rsocket+tcp://127.0.0.1:0"
 SHORT_TIMEOUT = Settings(connect_timeout=0.05)

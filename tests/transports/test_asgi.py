@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from penstock import LimitExceeded, LinkLost, ProtocolError, Settings
-from penstock.settings import DEFAULT_SETTINGS
-from penstock.transports.asgi import AsgiListener
-from penstock.urls import parse_url
 from tests.transports.recording import Place, Recorder
 from tests.transports.their_websockets import prefixed
 from tests.waiting import turns, until
+from weirpool import LimitExceeded, LinkLost, ProtocolError, Settings
+from weirpool.settings import DEFAULT_SETTINGS
+from weirpool.transports.asgi import AsgiListener
+from weirpool.urls import parse_url
 
 RSOCKET = "rsocket+ws://:0"
 ANSWERS = {"extensions": {"websocket.http.response": {}}}
@@ -165,7 +165,7 @@ async def test_abort_discards_output() -> None:
 
 
 async def test_close_gives_up_on_a_client_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.transports.asgi.LINGER", 0.01)
+    monkeypatch.setattr("weirpool.transports.asgi.LINGER", 0.01)
     async with opened() as (web, receiver, task):
         web.writable.clear()
         receiver.link.write(prefixed(b"never"))

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock import ConnectError, LinkLost, Settings, UrlError
-from penstock.transports import base
-from penstock.transports.base import Discard, check_options, connect_errors, link_error, listen_errors
-from penstock.urls import parse_url
+from weirpool import ConnectError, LinkLost, Settings, UrlError
+from weirpool.transports import base
+from weirpool.transports.base import Discard, check_options, connect_errors, link_error, listen_errors
+from weirpool.urls import parse_url
 
 URL = parse_url("rsocket+tcp://example.org:7878?ca=x&zone=y")
 

@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 import uvloop
 
-from penstock.transports.encrypted import PART_BYTES, EncryptedTransport
 from tests.transports.certificates import Certificates
 from tests.transports.recording import Recorder, connected, listening
+from weirpool.transports.encrypted import PART_BYTES, EncryptedTransport
 
 HIGH_BYTES = 4 * PART_BYTES
 

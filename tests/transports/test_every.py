@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import ApplicationError, LinkLost, Payload, PeerClosed, Service, Settings
-from penstock.aio.connectors import Direct
-from penstock.aio.peer import Peer
-from penstock.transports import MODULES
+import weirpool
 from tests.transports.every import KIB, MIB, PLACES, Place, make_place, world
 from tests.waiting import turns, until
+from weirpool import ApplicationError, LinkLost, Payload, PeerClosed, Service, Settings
+from weirpool.aio.connectors import Direct
+from weirpool.aio.peer import Peer
+from weirpool.transports import MODULES
 
 
 @pytest.fixture(params=PLACES)
@@ -250,7 +250,7 @@ async def test_closing_server_finishes_calls_and_closes_clients(either: Place) -
         assert (await call).data == b"in flight"
         await until(lambda: w.peer.closed)
         assert driver.error is None and w.server.connections == 0
-        with pytest.raises(penstock.PenstockError):
+        with pytest.raises(weirpool.WeirpoolError):
             await w.peer.call("echo")
 
 

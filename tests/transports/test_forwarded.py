@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import ProtocolError
-from penstock.networks import Networks
-from penstock.transports.forwarded import client_address
+from weirpool import ProtocolError
+from weirpool.networks import Networks
+from weirpool.transports.forwarded import client_address
 
 TRUSTED = Networks(("10.0.0.0/8", "2001:db8:ffff::/48", "unix"))
 PROXY = "10.0.0.1"

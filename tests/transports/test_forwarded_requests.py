@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from h2 import events
 
-from penstock import ConnectError, LinkLost, Settings
 from tests.hostile.cutting import Relay
 from tests.transports.raw_http2 import H2C, TYPE, raw_client
 from tests.transports.recording import connected, listening, raw_connection
 from tests.transports.test_proxy_header import V1
 from tests.transports.their_websockets import WS
+from weirpool import ConnectError, LinkLost, Settings
 
 LOOPBACK = ("127.0.0.0/8",)
 FORWARDED = [

@@ -7,15 +7,15 @@ import pytest
 from h2 import events
 from h2.errors import ErrorCodes
 
-import penstock
-from penstock import ConnectError, LinkLost, LocalError, Settings
-from penstock.transports import streams
+import weirpool
 from tests.transports import interactions
 from tests.transports.certificates import Certificates
 from tests.transports.interactions import serving
 from tests.transports.raw_http2 import H2, H2C, asked_by_client, open_link, raw_client, raw_server
 from tests.transports.recording import SHORT_TIMEOUT, connected, joined, listening
 from tests.waiting import turns
+from weirpool import ConnectError, LinkLost, LocalError, Settings
+from weirpool.transports import streams
 
 # Sessions.
 
@@ -52,10 +52,10 @@ async def test_server_close_ends_its_sessions() -> None:
         call = asyncio.create_task(world.peer.call("never"))
         await world.reached.wait()
         await world.server.close(0)
-        with pytest.raises(penstock.PenstockError):
+        with pytest.raises(weirpool.WeirpoolError):
             await call
         with pytest.raises(ConnectError, match="refused"):
-            await penstock.connect(world.server.urls[0] if world.server.urls else H2C)
+            await weirpool.connect(world.server.urls[0] if world.server.urls else H2C)
 
 
 async def test_session_resumes_over_another_connection() -> None:

@@ -11,12 +11,12 @@ from h2 import events
 from h2.errors import ErrorCodes
 from hyperframe.frame import ContinuationFrame, DataFrame, HeadersFrame, PingFrame, PriorityFrame, SettingsFrame
 
-from penstock import LimitExceeded, LinkLost, Settings
-from penstock.ledger import LEDGER
-from penstock.transports.http2_connection import FRAME_BYTES
 from tests.transports.raw_http2 import Raw, raw_client, raw_server
 from tests.transports.recording import Place, Recorder, connected, listening
 from tests.waiting import until
+from weirpool import LimitExceeded, LinkLost, Settings
+from weirpool.ledger import LEDGER
+from weirpool.transports.http2_connection import FRAME_BYTES
 
 H2C = "rsocket+h2c://127.0.0.1:0"
 

@@ -11,19 +11,19 @@ from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 from hyperframe.frame import ContinuationFrame, HeadersFrame
 
-import penstock
-from penstock import ConnectError, Kind, Payload, Service, Settings, UrlError
-from penstock.protocols import PROTOCOLS
-from penstock.rsocket.dialect import DIALECTS
-from penstock.rsocket.session import RSocketSession
-from penstock.transports import http2
-from penstock.urls import parse_url
+import weirpool
 from tests.transports import interactions
 from tests.transports.certificates import Certificates
 from tests.transports.interactions import serving
 from tests.transports.raw_http2 import H2, H2C, TYPE, open_link, raw_client
 from tests.transports.recording import SHORT_TIMEOUT, connected, listening
 from tests.waiting import until
+from weirpool import ConnectError, Kind, Payload, Service, Settings, UrlError
+from weirpool.protocols import PROTOCOLS
+from weirpool.rsocket.dialect import DIALECTS
+from weirpool.rsocket.session import RSocketSession
+from weirpool.transports import http2
+from weirpool.urls import parse_url
 
 
 async def test_each_stream_of_a_connection_is_a_link() -> None:
@@ -162,7 +162,7 @@ async def test_pages_of_others_open_no_stream_of_any_protocol(protocol: str) -> 
 
 
 async def test_refusal_for_origin_or_type_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "penstock")
+    caplog.set_level(logging.INFO, "weirpool")
     async with listening(H2C) as place, raw_client(place.port) as raw:
         for _ in range(3):
             raw.request(headers=[EVIL, TYPE])
@@ -309,7 +309,7 @@ async def test_encryption_that_the_url_does_not_ask_for_is_wrong_use(certificate
     with pytest.raises(UrlError, match=r"is not encrypted; write rsocket\+h2://"):
         await connected("rsocket+h2c://localhost:1", ssl=certificates.client)
     with pytest.raises(UrlError, match="needs a certificate"):
-        await penstock.serve(Service(), H2)
+        await weirpool.serve(Service(), H2)
 
 
 async def test_header_block_without_end_ends_the_connection() -> None:

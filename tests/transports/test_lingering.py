@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from penstock.transports.lingering import BACKLOG_BYTES, MAX_LINGER, STALL_TIMEOUT, Linger
 from tests.sim.clockwork import run
+from weirpool.transports.lingering import BACKLOG_BYTES, MAX_LINGER, STALL_TIMEOUT, Linger
 
 RATE = 10_000
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from penstock.transports.lingering import tcp_progress
+from weirpool.transports.lingering import tcp_progress
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a peer has confirmed")
 LARGE = b"x" * 20_000_000

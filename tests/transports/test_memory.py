@@ -5,9 +5,9 @@ import ssl
 
 import pytest
 
-from penstock import ConnectError, LinkLost, LocalError, Settings, UrlError
 from tests.transports.recording import connected, joined, listening
 from tests.waiting import turns
+from weirpool import ConnectError, LinkLost, LocalError, Settings, UrlError
 
 URL = "rsocket+memory://place"
 

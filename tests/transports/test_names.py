@@ -8,14 +8,14 @@ import threading
 
 import pytest
 
-from penstock.transports import names
-from penstock.transports.names import addresses_of
+from weirpool.transports import names
+from weirpool.transports.names import addresses_of
 
 SECONDS = 30
 LEAVING = """
 import asyncio, socket, threading
-from penstock.aio.loop import run
-from penstock.transports.names import addresses_of
+from weirpool.aio.loop import run
+from weirpool.transports.names import addresses_of
 
 looking = threading.Event()
 

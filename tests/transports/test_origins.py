@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.transports.origins import are_allowed
+from weirpool.transports.origins import are_allowed
 
 APP = "https://app.example"
 EVIL = "https://evil.example"

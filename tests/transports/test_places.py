@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from penstock.transports import places as places_module
-from penstock.transports.places import SPARED_SECONDS, Places
+from weirpool.transports import places as places_module
+from weirpool.transports.places import SPARED_SECONDS, Places
 
 
 def places(limit: int = 2) -> tuple[Places[str], list[str]]:

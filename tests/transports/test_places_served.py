@@ -16,20 +16,20 @@ from aioquic.quic import events as quic_events
 from aioquic.quic.configuration import QuicConfiguration
 from h2 import events
 
-import penstock
-from penstock import Settings
-from penstock.aio import server as servers
-from penstock.protocols import client_session
-from penstock.tap import Refusal, RefusalCause
-from penstock.transports.http2 import Http2Listener
-from penstock.transports.tcp import SocketListener
-from penstock.transports.websocket import WebSocketListener
-from penstock.urls import parse_url
+import weirpool
 from tests.aio.serving import make_service
 from tests.aio.taps import Notes
 from tests.transports import raw_http2, raw_quic
 from tests.transports.certificates import Certificates
 from tests.waiting import until
+from weirpool import Settings
+from weirpool.aio import server as servers
+from weirpool.protocols import client_session
+from weirpool.tap import Refusal, RefusalCause
+from weirpool.transports.http2 import Http2Listener
+from weirpool.transports.tcp import SocketListener
+from weirpool.transports.websocket import WebSocketListener
+from weirpool.urls import parse_url
 
 pytestmark = pytest.mark.usefixtures("silence_punished")
 
@@ -42,17 +42,17 @@ Socket = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @asynccontextmanager
-async def served(transport: str, certificates: Certificates) -> AsyncIterator[tuple[penstock.Server, str, Notes]]:
+async def served(transport: str, certificates: Certificates) -> AsyncIterator[tuple[weirpool.Server, str, Notes]]:
     """Yield a server, and the URL for its clients."""
     url = f"rsocket+{transport}://127.0.0.1:0"
     encrypted = transport in ("tls", "wss", "h2", "quic")
     url += f"?{certificates.server_options}" if encrypted else ""
     notes = Notes()
-    async with penstock.serve(make_service([], asyncio.Event()), url, settings=HELD, taps=[notes]) as server:
+    async with weirpool.serve(make_service([], asyncio.Event()), url, settings=HELD, taps=[notes]) as server:
         yield server, certificates.to_client(server.urls[0]) if encrypted else server.urls[0], notes
 
 
-def sockets_of(server: penstock.Server) -> SocketListener:
+def sockets_of(server: weirpool.Server) -> SocketListener:
     listener = server._listeners[0]
     if isinstance(listener, WebSocketListener):
         listener = listener._listener
@@ -63,7 +63,7 @@ def sockets_of(server: penstock.Server) -> SocketListener:
 
 
 async def opened(
-    stack: AsyncExitStack, url: str, server: penstock.Server, context: ssl.SSLContext | None = None
+    stack: AsyncExitStack, url: str, server: weirpool.Server, context: ssl.SSLContext | None = None
 ) -> Socket:
     """Open a socket that sends nothing, but its TLS handshake if there is a context; wait until it is accepted."""
     if context is not None and "h2" in url:
@@ -84,7 +84,7 @@ async def everything(reader: asyncio.StreamReader) -> bytes:
 
 
 async def check_served(url: str) -> None:
-    async with penstock.connect(url, reconnect=False) as peer:
+    async with weirpool.connect(url, reconnect=False) as peer:
         assert (await peer.call("echo", b"x")).data == b"x"
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock import LinkLost, LocalError, ProtocolError, Settings
-from penstock.transports.base import Refused
-from penstock.transports.proxied import ProxiedConnections
 from tests.transports.certificates import Certificates
 from tests.transports.recording import Place, connected, listening, raw_connection
 from tests.transports.test_proxy_header import V1, VALID, inet
 from tests.waiting import turns
+from weirpool import LinkLost, LocalError, ProtocolError, Settings
+from weirpool.transports.base import Refused
+from weirpool.transports.proxied import ProxiedConnections
 
 TRUSTED = Settings(trusted_proxies=("127.0.0.0/8",), proxy_protocol=True)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import LocalError, ProtocolError
-from penstock.transports.proxy_header import V2_START, ProxyHeader
+from weirpool import LocalError, ProtocolError
+from weirpool.transports.proxy_header import V2_START, ProxyHeader
 
 
 def v2(command: int = 0x21, family: int = 0x11, body: bytes = b"", length: int | None = None) -> bytes:

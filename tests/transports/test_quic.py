@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-import penstock
-from penstock import ConnectError, LinkLost, Settings, UrlError
-from penstock.transports import streams
+import weirpool
 from tests.transports import interactions
 from tests.transports.certificates import Certificates
 from tests.transports.interactions import serving
 from tests.transports.raw_quic import met, quic_link, raw_client
 from tests.transports.recording import connected, listening
 from tests.waiting import turns, until
+from weirpool import ConnectError, LinkLost, Settings, UrlError
+from weirpool.transports import streams
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def test_server_close_ends_its_sessions(url: str, certificates: Certificat
         call = asyncio.create_task(world.peer.call("never"))
         await world.reached.wait()
         await world.server.close(0)
-        with pytest.raises(penstock.PenstockError):
+        with pytest.raises(weirpool.WeirpoolError):
             await call
 
 

@@ -12,12 +12,12 @@ from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection as QuicState
 
-from penstock import ConnectError, Settings
-from penstock.transports import quic
 from tests.transports.certificates import Certificates
 from tests.transports.raw_quic import Raw
 from tests.transports.recording import connected, listening
 from tests.waiting import turns
+from weirpool import ConnectError, Settings
+from weirpool.transports import quic
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Settings, UrlError
-from penstock.transports.quic_connection import client_configuration, server_configuration
-from penstock.urls import parse_url
 from tests.transports.certificates import Certificates
+from weirpool import Settings, UrlError
+from weirpool.transports.quic_connection import client_configuration, server_configuration
+from weirpool.urls import parse_url
 
 QUIC = "rsocket+quic://localhost:0"
 

@@ -6,13 +6,13 @@ import pytest
 from aioquic.quic import events
 from aioquic.tls import Epoch
 
-from penstock import ConnectError, Settings
-from penstock.ledger import LEDGER
-from penstock.transports.quic_connection import RANGE_BYTES
 from tests.transports.certificates import Certificates
 from tests.transports.raw_quic import Raw, met, quic_link, raw_client
 from tests.transports.recording import connected, listening
 from tests.waiting import until
+from weirpool import ConnectError, Settings
+from weirpool.ledger import LEDGER
+from weirpool.transports.quic_connection import RANGE_BYTES
 
 
 @pytest.fixture

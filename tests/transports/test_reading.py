@@ -10,7 +10,7 @@ from tests.builds import Build
 
 @pytest.fixture
 def reading(build: Build) -> Any:
-    return build.module("penstock.transports.reading")
+    return build.module("weirpool.transports.reading")
 
 
 def read(buffer: Any, data: bytes) -> None:
@@ -41,7 +41,7 @@ def test_a_read_is_not_overwritten_by_the_next(reading: Any, less: int) -> None:
 def test_taking_more_than_the_buffer_raises(build: Build, reading: Any, count: int) -> None:
     buffer = reading.ReadBuffer()
     buffer.view()
-    with pytest.raises(build.module("penstock.errors").LocalError, match="were taken of a read buffer"):
+    with pytest.raises(build.module("weirpool.errors").LocalError, match="were taken of a read buffer"):
         buffer.take(count)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import trustme
 
-from penstock import ConnectError, UrlError
-from penstock.transports import reloading
-from penstock.transports.reloading import Reloaded
-from penstock.urls import parse_url
 from tests.transports.certificates import Certificates
 from tests.transports.recording import Place, Recorder, connected, listening
 from tests.waiting import until
+from weirpool import ConnectError, UrlError
+from weirpool.transports import reloading
+from weirpool.transports.reloading import Reloaded
+from weirpool.urls import parse_url
 
 ENCRYPTED = pytest.mark.parametrize("transport", ["tls", "wss", "h2", "quic"])
 HI = b"\0\0\2hi"

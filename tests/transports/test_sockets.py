@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import penstock
-from penstock import ConnectError, Service, UrlError, transports
-from penstock.settings import DEFAULT_SETTINGS
-from penstock.transports import Refused
-from penstock.transports.sockets import FileOfSocket, listening_sockets, user_of
-from penstock.urls import parse_url
+import weirpool
 from tests.transports.recording import connected, listening
+from weirpool import ConnectError, Service, UrlError, transports
+from weirpool.settings import DEFAULT_SETTINGS
+from weirpool.transports import Refused
+from weirpool.transports.sockets import FileOfSocket, listening_sockets, user_of
+from weirpool.urls import parse_url
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def test_clients_have_no_such_option(bound: socket.socket) -> None:
 @pytest.mark.parametrize("scheme", ["tcp", "unix", "ws", "h2c"])
 async def test_links_that_wait_are_left_to_the_successor(scheme: str, tmp_path: Path) -> None:
     place = f"/{tmp_path}/s" if scheme == "unix" else "127.0.0.1:0"
-    server = await penstock.serve(Service(), f"rsocket+{scheme}://{place}")
+    server = await weirpool.serve(Service(), f"rsocket+{scheme}://{place}")
     urls, descriptors = server.hand_over()
     assert urls == [f"{server.urls[0]}?fd={descriptors[0]}"]
     # As a process does that inherits them.
@@ -109,8 +109,8 @@ async def test_links_that_wait_are_left_to_the_successor(scheme: str, tmp_path: 
             await server.close()
             service = Service()
             service.call("name")(lambda request: b"new")
-            async with penstock.serve(service, urls[0].replace(f"fd={descriptors[0]}", f"fd={kept.fileno()}")) as new:
-                async with penstock.connect(server_url(new.urls[0])) as peer:
+            async with weirpool.serve(service, urls[0].replace(f"fd={descriptors[0]}", f"fd={kept.fileno()}")) as new:
+                async with weirpool.connect(server_url(new.urls[0])) as peer:
                     assert (await peer.call("name")).data == b"new"
 
 
@@ -119,7 +119,7 @@ def server_url(url: str) -> str:
 
 
 async def test_transports_without_sockets_hand_nothing_over() -> None:
-    async with penstock.serve(Service(), "rsocket+memory://x") as server:
+    async with weirpool.serve(Service(), "rsocket+memory://x") as server:
         assert server.hand_over() == (["rsocket+memory://x"], [])
 
 
@@ -202,7 +202,7 @@ async def test_file_whose_group_cannot_be_set_is_removed(tmp_path: Path, monkeyp
 
 
 async def test_abstract_socket_needs_no_file(tmp_path: Path) -> None:
-    url = f"rsocket+unix://%00penstock{tmp_path}"
+    url = f"rsocket+unix://%00weirpool{tmp_path}"
     async with listening(url) as place:
         client = await connected(url)
         server = await place.linked()

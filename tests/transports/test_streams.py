@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock import LinkLost, Settings
-from penstock.transports import streams
-from penstock.transports.streams import WINDOW_BYTES, Slot, StreamLink, StreamListener
-from penstock.urls import parse_url
 from tests.transports.recording import Place, Recorder
 from tests.waiting import turns
+from weirpool import LinkLost, Settings
+from weirpool.transports import streams
+from weirpool.transports.streams import WINDOW_BYTES, Slot, StreamLink, StreamListener
+from weirpool.urls import parse_url
 
 
 class Carrier:

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import uvloop
 
-from penstock import ConnectError, LinkLost, Settings, transports
-from penstock.settings import DEFAULT_SETTINGS
-from penstock.transports import Link, tcp
-from penstock.transports.names import addresses_of
-from penstock.urls import parse_url
 from tests.transports import interactions
 from tests.transports.recording import Recorder, connected, joined, listening, raw_connection
 from tests.waiting import turns
+from weirpool import ConnectError, LinkLost, Settings, transports
+from weirpool.settings import DEFAULT_SETTINGS
+from weirpool.transports import Link, tcp
+from weirpool.transports.names import addresses_of
+from weirpool.urls import parse_url
 
 # Bytes.
 

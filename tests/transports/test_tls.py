@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import ConnectError, LinkLost, Settings, UrlError
 from tests.transports.certificates import Certificates
 from tests.transports.recording import SHORT_TIMEOUT, TCP, connected, listening, raw_connection
 from tests.waiting import turns
+from weirpool import ConnectError, LinkLost, Settings, UrlError
 
 
 @pytest.fixture(scope="module")

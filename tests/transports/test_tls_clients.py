@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-import penstock
-from penstock import ConnectError, LinkLost, Payload, ResumeRejected, Service, Settings
+import weirpool
 from tests.transports.recording import raw_connection
+from weirpool import ConnectError, LinkLost, Payload, ResumeRejected, Service, Settings
 
 DAY = timedelta(days=1)
 CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
@@ -104,13 +104,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def serve(folder: Path, transport: str, protocol: str = "rsocket", **options: Any) -> penstock.Server:
+def serve(folder: Path, transport: str, protocol: str = "rsocket", **options: Any) -> weirpool.Server:
     """Return a server that tells a client the name in its certificate."""
     service = Service()
 
     @service.call("who")
     def who(request: Payload) -> str:
-        certificate = penstock.current_connection().certificate or {}
+        certificate = weirpool.current_connection().certificate or {}
         names = dict(part for parts in certificate["subject"] for part in parts)
         return str(names["commonName"])
 
@@ -120,7 +120,7 @@ def serve(folder: Path, transport: str, protocol: str = "rsocket", **options: An
             yield b"tick"
 
     files = f"cert={folder}/server.pem&ca={folder}/ca.pem"
-    return penstock.serve(service, f"{protocol}+{transport}://localhost:0?{files}", **options)
+    return weirpool.serve(service, f"{protocol}+{transport}://localhost:0?{files}", **options)
 
 
 def context(folder: Path, name: str, version: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED) -> ssl.SSLContext:
@@ -134,7 +134,7 @@ def context(folder: Path, name: str, version: ssl.TLSVersion = ssl.TLSVersion.MA
 
 async def who(url: str, tls: ssl.SSLContext) -> str:
     """Return whom the server takes the client for."""
-    async with penstock.connect(url, ssl=tls) as peer:
+    async with weirpool.connect(url, ssl=tls) as peer:
         return (await peer.call("who")).data.decode()
 
 
@@ -172,7 +172,7 @@ async def test_refusal_is_the_same_over_each_protocol(protocol: str, transport: 
     async with serve(folder, transport, protocol) as server:
         url = plain(server.urls[0])
         with pytest.raises((LinkLost, ConnectError), match=HINT):
-            async with penstock.connect(url, ssl=context(folder, "none"), reconnect=False) as peer:
+            async with weirpool.connect(url, ssl=context(folder, "none"), reconnect=False) as peer:
                 await peer.call("who.who")
 
 
@@ -208,13 +208,13 @@ async def test_session_belongs_to_the_certificate_that_began_it(transport: str, 
     settings = Settings(resume=True)
     async with serve(folder, transport) as server:
         url = plain(server.urls[0])
-        async with penstock.connect(url, ssl=context(folder, "right"), settings=settings) as peer:
+        async with weirpool.connect(url, ssl=context(folder, "right"), settings=settings) as peer:
             stream = peer.stream("ticks", manual=True)
             await anext(aiter(stream))
             checkpoint, secret = peer.checkpoint(stream, 1), peer.secret
             other = context(folder, "chain")
             with pytest.raises(ResumeRejected, match="there is no session with this token"):
-                async with penstock.connect(
+                async with weirpool.connect(
                     url, ssl=other, settings=settings, reconnect=False, checkpoint=checkpoint, secret=secret
                 ) as thief:
                     await thief.call("who")

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from penstock import LocalError, Settings, transports
-from penstock.transports import tcp
-from penstock.transports.base import Transport
-from penstock.urls import TRANSPORTS, parse_url
 from tests.transports.recording import connected, listening
 from tests.waiting import turns
+from weirpool import LocalError, Settings, transports
+from weirpool.transports import tcp
+from weirpool.transports.base import Transport
+from weirpool.urls import TRANSPORTS, parse_url
 
 
 def test_every_transport_that_urls_may_name_has_its_module() -> None:
@@ -26,14 +26,14 @@ def test_every_transport_that_urls_may_name_has_its_module() -> None:
 @pytest.mark.parametrize("name", sorted(set(transports.MODULES.values())))
 @pytest.mark.parametrize("function", ["connect", "listen"])
 def test_every_module_is_a_transport(name: str, function: str) -> None:
-    found = getattr(import_module(f"penstock.transports.{name}"), function)
+    found = getattr(import_module(f"weirpool.transports.{name}"), function)
     assert iscoroutinefunction(found)
     assert [*signature(found).parameters] == [*signature(getattr(Transport, function)).parameters][1:]
 
 
 def test_transports_are_imported_when_they_are_used() -> None:
-    names = [f"penstock.transports.{name}" for name in transports.MODULES.values()]
-    program = f"import sys, penstock.transports; sys.exit(any(name in sys.modules for name in {names}))"
+    names = [f"weirpool.transports.{name}" for name in transports.MODULES.values()]
+    program = f"import sys, weirpool.transports; sys.exit(any(name in sys.modules for name in {names}))"
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
 
 
@@ -48,12 +48,12 @@ def test_transports_are_imported_when_they_are_used() -> None:
 async def test_a_package_that_is_missing_is_named_with_its_extra(
     url: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours = tuple(f"penstock.transports.{name}" for name in ("websocket", "http2", "quic"))
+    ours = tuple(f"weirpool.transports.{name}" for name in ("websocket", "http2", "quic"))
     for name in list(sys.modules):
         if name.partition(".")[0] == package or name.startswith(ours):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(LocalError, match=rf"needs the package {package}; run: pip install 'penstock\[{extra}\]'"):
+    with pytest.raises(LocalError, match=rf"needs the package {package}; run: pip install 'weirpool\[{extra}\]'"):
         await connected(f"rsocket+{url}")
 
 

@@ -20,7 +20,7 @@ class World:
     """Readers of one event loop, which log whose slice was decoded."""
 
     def __init__(self, build: Build) -> None:
-        self.module = build.module("penstock.transports.turns")
+        self.module = build.module("weirpool.transports.turns")
         self.now = 100.0
         self.turns = self.module.turns_of(asyncio.get_running_loop())
         self.turns.clock = lambda: self.now
@@ -226,7 +226,7 @@ async def test_what_the_last_turn_has_caused_shortens_the_next_one(build: Build,
 
 
 def test_turns_are_those_of_a_loop(build: Build) -> None:
-    turns_of: Callable[..., Any] = build.module("penstock.transports.turns").turns_of
+    turns_of: Callable[..., Any] = build.module("weirpool.transports.turns").turns_of
     one, two = asyncio.new_event_loop(), asyncio.new_event_loop()
     held = turns_of(one)
     assert turns_of(one) is held

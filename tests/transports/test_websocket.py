@@ -6,9 +6,9 @@ from websockets.asyncio.server import ServerConnection
 from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
 from websockets.frames import Frame, Opcode
 
-from penstock import ProtocolError, Settings
 from tests.transports.recording import connected, listening
 from tests.transports.their_websockets import WS, close_code, prefixed, send_raw, their_client, their_server
+from weirpool import ProtocolError, Settings
 
 
 async def test_a_client_of_another_make_is_served() -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from websockets.frames import Close, CloseCode, Frame, Opcode
 from websockets.protocol import OPEN, Protocol, Side
 
-from penstock.transports.websocket_frames import FrameReader, control_frame, message_frames
-from penstock.wire.framing import WINDOW
 from tests.sim.pair import CUTS, Cut
+from weirpool.transports.websocket_frames import FrameReader, control_frame, message_frames
+from weirpool.wire.framing import WINDOW
 
 BOTH = pytest.mark.parametrize("masked", [True, False], ids=["from a client", "from a server"])
 LIMIT = 100_000

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from websockets.frames import CloseCode, Opcode
 
-from penstock.transports.websocket_frames import SLICE, FrameReader
 from tests.transports.test_websocket_frames import frame, prefixed
+from weirpool.transports.websocket_frames import SLICE, FrameReader
 
 
 def reader(**options: int) -> FrameReader:

@@ -10,10 +10,10 @@ from websockets.server import ServerProtocol
 from websockets.typing import Origin, Subprotocol
 from websockets.uri import parse_uri
 
-from penstock import ConnectError, LocalError, ProtocolError, Settings
-from penstock.transports.websocket_handshake import HEAD_BYTES, ClientHandshake, ServerHandshake
-from penstock.urls import parse_url
 from tests.sim.pair import CUTS, Cut
+from weirpool import ConnectError, LocalError, ProtocolError, Settings
+from weirpool.transports.websocket_handshake import HEAD_BYTES, ClientHandshake, ServerHandshake
+from weirpool.urls import parse_url
 
 URL = parse_url("rsocket+ws://localhost:7878/feed")
 

@@ -8,13 +8,13 @@ from websockets.asyncio.client import connect as their_connect
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import Frame, Opcode
 
-import penstock
-from penstock import LimitExceeded, ProtocolError, Settings
-from penstock.transports.websocket_frames import message_frames
+import weirpool
 from tests.aio.serving import make_service
 from tests.transports.recording import connected, joined, listening
 from tests.transports.their_websockets import WS, close_code, prefixed, their_client, their_server
 from tests.waiting import turns, until
+from weirpool import LimitExceeded, ProtocolError, Settings
+from weirpool.transports.websocket_frames import message_frames
 
 # Bytes.
 
@@ -89,7 +89,7 @@ async def test_two_frames_in_one_message_are_never_two() -> None:
     # THREATS 8: what stands behind the first belongs to it.
     seen: list[object] = []
     reached = asyncio.Event()
-    async with penstock.serve(make_service(seen, reached), WS) as server:
+    async with weirpool.serve(make_service(seen, reached), WS) as server:
         async with their_connect(server.urls[0].removeprefix("rsocket+"), proxy=None, compression=None) as client:
             setup = bytes.fromhex("00000000 0400 0001 0000 00004e20 00015f90")
             mime = b"message/x.rsocket.routing.v0"

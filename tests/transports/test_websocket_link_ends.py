@@ -9,12 +9,12 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import Frame, Opcode
 
-from penstock import LinkLost
-from penstock.transports import lingering, tcp, websocket_link
-from penstock.transports.websocket_frames import message_frames
 from tests.transports.recording import Recorder, connected, joined, listening
 from tests.transports.their_websockets import WS, close_code, prefixed, send_raw, their_client, their_server
 from tests.waiting import turns, until
+from weirpool import LinkLost
+from weirpool.transports import lingering, tcp, websocket_link
+from weirpool.transports.websocket_frames import message_frames
 
 
 async def test_output_before_close_arrives() -> None:

@@ -12,13 +12,13 @@ from websockets.asyncio.client import connect as their_connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
-from penstock import ConnectError, LinkLost, LocalError, ProtocolError, Settings, UrlError
-from penstock.ledger import LEDGER
-from penstock.transports import websocket
-from penstock.transports.base import MAX_REFUSED_LINKS
 from tests.transports.recording import SHORT_TIMEOUT, connected, listening, raw_connection
 from tests.transports.their_websockets import WS, prefixed, their_client
 from tests.waiting import until
+from weirpool import ConnectError, LinkLost, LocalError, ProtocolError, Settings, UrlError
+from weirpool.ledger import LEDGER
+from weirpool.transports import websocket
+from weirpool.transports.base import MAX_REFUSED_LINKS
 
 
 @pytest.mark.parametrize(("origin", "status"), [("https://app.example", 101), ("https://evil.example", 403)])
@@ -42,7 +42,7 @@ async def test_only_pages_that_are_listed_may_connect(origin: str, status: int) 
 
 
 async def test_another_path_is_one_clear_error_on_both_sides(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "penstock")
+    caplog.set_level(logging.INFO, "weirpool")
     async with listening(f"{WS}/feed") as place:
         other = place.url.replace("/feed", "/food")
         with pytest.raises(ConnectError, match=r"/food: the server answered 404 Not Found; check the path"):

@@ -25,7 +25,7 @@ def frames(messages: list[bytes], masked: bool) -> bytes:
 def test_runs_match_the_frames(
     build: Build, masked: bool, messages: list[bytes], width: int, before: bytes, rest: bytes
 ) -> None:
-    runs = build.module("penstock.transports.websocket_runs")
+    runs = build.module("weirpool.transports.websocket_runs")
     sent = frames(messages, masked)
     found, end = runs.read_run(before + sent, len(before), masked, 1 << 20, width)
     if build.name == "plain":
@@ -40,7 +40,7 @@ def test_runs_match_the_frames(
 @MASKED
 @given(messages=MESSAGES.filter(bool), cut=st.integers(1, 12))
 def test_incomplete_frames_are_not_decoded(build: Build, masked: bool, messages: list[bytes], cut: int) -> None:
-    runs = build.module("penstock.transports.websocket_runs")
+    runs = build.module("weirpool.transports.websocket_runs")
     sent = frames(messages, masked)
     last = len(frames(messages[-1:], masked))
     found, end = runs.read_run(sent[: len(sent) - min(cut, last)], 0, masked, 1 << 20, 4)
@@ -61,7 +61,7 @@ def test_incomplete_frames_are_not_decoded(build: Build, masked: bool, messages:
     ],
 )
 def test_other_frames_are_not_decoded(build: Build, masked: bool, odd: Frame) -> None:
-    runs = build.module("penstock.transports.websocket_runs")
+    runs = build.module("weirpool.transports.websocket_runs")
     usual = frames([b"usual"], masked)
     found, end = runs.read_run(usual + odd.serialize(mask=masked), 0, masked, 1_000, 3)
     assert (found, end) == ((b"", 0) if build.name == "plain" else (b"\0\0\5usual", len(usual)))
@@ -72,7 +72,7 @@ def test_other_frames_are_not_decoded(build: Build, masked: bool, odd: Frame) ->
 
 
 def test_lengths_beyond_the_memory_are_left(build: Build) -> None:
-    read_run = build.module("penstock.transports.websocket_runs").read_run
+    read_run = build.module("weirpool.transports.websocket_runs").read_run
     for length in (b"\xff" * 8, b"\x7f" + b"\xff" * 7, b"\0\0\0\1" + b"\0" * 4, b"\0\0\0\0\xff\xff\xff\xff"):
         assert read_run(b"\x82\x7f" + length + b"x" * 20, 0, False, 1 << 62, 4) == (b"", 0)
 
@@ -80,7 +80,7 @@ def test_lengths_beyond_the_memory_are_left(build: Build) -> None:
 @MASKED
 @given(messages=MESSAGES, width=st.sampled_from([3, 4]), rest=st.binary(max_size=2))
 def test_library_reads_our_frames(build: Build, masked: bool, messages: list[bytes], width: int, rest: bytes) -> None:
-    runs = build.module("penstock.transports.websocket_runs")
+    runs = build.module("weirpool.transports.websocket_runs")
     data = prefixed(messages, width)
     written, taken = runs.write_run(data + rest, width, masked)
     if build.name == "plain":
@@ -99,13 +99,13 @@ def test_library_reads_our_frames(build: Build, masked: bool, messages: list[byt
 
 
 def test_each_frame_has_a_key_of_its_own(build: Build) -> None:
-    runs = build.module("penstock.transports.websocket_runs")
+    runs = build.module("weirpool.transports.websocket_runs")
     written, _ = runs.write_run(b"\0\0\4\0\0\0\0" * 50, 3, True)
     assert build.name == "plain" or len({written[at + 2 : at + 6] for at in range(0, len(written), 10)}) > 40
 
 
 def test_no_argument_makes_it_read_elsewhere_or_for_ever(build: Build) -> None:
-    runs = build.module("penstock.transports.websocket_runs")
+    runs = build.module("weirpool.transports.websocket_runs")
     with pytest.raises(IndexError):
         runs.read_run(b"\x82\x00", -1, False, 10, 0)
     assert runs.read_run(b"\x82\x00", 5, False, 10, 0) == (b"", 5)

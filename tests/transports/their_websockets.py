@@ -1,4 +1,4 @@
-"""WebSocket peers without Penstock: the library websockets."""
+"""WebSocket peers without Weirpool: the library websockets."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from penstock import Payload
 from tests.reflection.quotes import service
+from weirpool import Payload
 
 __all__ = ["service"]
 

@@ -6,11 +6,11 @@ import asyncio
 import json
 from typing import Any
 
-import penstock
-from penstock import Settings
-from penstock.tryit.conversation import MAX_RUNNING, Conversation, Place
-from penstock.tryit.target import State, Target
+import weirpool
 from tests.reflection.quotes import KINDS, service
+from weirpool import Settings
+from weirpool.tryit.conversation import MAX_RUNNING, Conversation, Place
+from weirpool.tryit.target import State, Target
 
 URL = "rsocket+memory://talk"
 
@@ -18,10 +18,10 @@ URL = "rsocket+memory://talk"
 class Talk:
     """A conversation, and what it has reported."""
 
-    def __init__(self, peer: penstock.Peer | None) -> None:
+    def __init__(self, peer: weirpool.Peer | None) -> None:
         self.messages: list[dict[str, Any]] = []
         self._ended = asyncio.Event()
-        target = Target(lambda hook: penstock.connect(URL, on_connection=hook))
+        target = Target(lambda hook: weirpool.connect(URL, on_connection=hook))
         if peer is not None:
             target.peer, target.state = peer, State.CONNECTED
         self.target = target
@@ -42,7 +42,7 @@ class Talk:
 
 
 async def test_a_request_from_start_to_end() -> None:
-    async with penstock.serve(service, URL), penstock.connect(URL) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL) as peer:
         talk = Talk(peer)
         await talk.say(op="start", id="r1", kind="stream", route="numbers", data="2", demand=5)
         end = await talk.end()
@@ -52,7 +52,7 @@ async def test_a_request_from_start_to_end() -> None:
 
 async def test_cancel_and_close_end_requests() -> None:
     settings = Settings(data_mime="application/json")
-    async with penstock.serve(service, URL), penstock.connect(URL, settings=settings) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL, settings=settings) as peer:
         talk = Talk(peer)
         live = {"op": "start", "kind": "stream", "route": "quotes.live", "data": '{"name": "A"}'}
         await talk.say(**live, id="r1")
@@ -79,7 +79,7 @@ async def test_what_cannot_be_done_is_said() -> None:
 
 async def test_requests_at_once_are_limited() -> None:
     settings = Settings(data_mime="application/json")
-    async with penstock.serve(service, URL), penstock.connect(URL, settings=settings) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL, settings=settings) as peer:
         talk = Talk(peer)
         for number in range(MAX_RUNNING + 1):
             await talk.say(op="start", id=f"r{number}", kind="stream", route="quotes.live", data='{"name": "A"}')
@@ -88,7 +88,7 @@ async def test_requests_at_once_are_limited() -> None:
 
 
 async def test_items_are_refused_with_the_reason() -> None:
-    async with penstock.serve(service, URL), penstock.connect(URL) as peer:
+    async with weirpool.serve(service, URL), weirpool.connect(URL) as peer:
         talk = Talk(peer)
         await talk.say(op="start", id="r1", kind="upload", route="none")
         for _ in range(200):
@@ -101,12 +101,12 @@ async def test_texts_to_copy() -> None:
     talk = Talk(None)
     await talk.say(op="copy", id="", kind="call", route="echo", data="it's")
     copied = talk.messages[-1]
-    assert copied["command"] == f"""penstock call {URL} echo -d 'it'"'"'s' --data-mime application/json"""
+    assert copied["command"] == f"""weirpool call {URL} echo -d 'it'"'"'s' --data-mime application/json"""
     assert "peer.call('echo', \"it's\")" in copied["python"]
 
 
 async def test_tells_what_the_server_offers() -> None:
-    async with penstock.serve(service, URL, settings=Settings(reflection=True)), penstock.connect(URL) as peer:
+    async with weirpool.serve(service, URL, settings=Settings(reflection=True)), weirpool.connect(URL) as peer:
         talk = Talk(peer)
         await talk.say(op="describe")
     told = talk.messages[-1]

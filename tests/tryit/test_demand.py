@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.tryit.demand import Demand
+from weirpool.tryit.demand import Demand
 
 
 def test_nothing_is_requested_by_itself() -> None:

@@ -12,11 +12,11 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-import penstock
-from penstock import ConnectError
-from penstock.tryit.conversation import Place
-from penstock.tryit.door import MAX_PAGES, open_door
-from penstock.tryit.target import Target
+import weirpool
+from weirpool import ConnectError
+from weirpool.tryit.conversation import Place
+from weirpool.tryit.door import MAX_PAGES, open_door
+from weirpool.tryit.target import Target
 
 URL = "rsocket+memory://door"
 
@@ -24,7 +24,7 @@ URL = "rsocket+memory://door"
 @asynccontextmanager
 async def door(port: int = 0) -> AsyncIterator[str]:
     """Open a door to a server that is never reached; yield the page's URL."""
-    target = Target(lambda hook: penstock.connect(URL, on_connection=hook))
+    target = Target(lambda hook: weirpool.connect(URL, on_connection=hook))
     async with open_door(target, Place(URL), port) as page:
         yield page
 

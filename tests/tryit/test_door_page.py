@@ -36,7 +36,7 @@ def servers() -> Iterator[list[str]]:
 
 @contextmanager
 def trying(url: str) -> Iterator[str]:
-    """Run `penstock ui`; yield the URL of its page."""
+    """Run `weirpool ui`; yield the URL of its page."""
     with subprocess.Popen(command("ui", url, "--no-open"), stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -103,8 +103,8 @@ def run(text: str) -> str:
     if text.startswith("import "):
         made = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     else:
-        penstock = f'penstock() {{ {shlex.quote(sys.executable)} -m penstock "$@"; }}'
-        made = subprocess.run(["sh", "-c", f"{penstock}\n{text}"], capture_output=True, text=True, check=True)
+        weirpool = f'weirpool() {{ {shlex.quote(sys.executable)} -m weirpool "$@"; }}'
+        made = subprocess.run(["sh", "-c", f"{weirpool}\n{text}"], capture_output=True, text=True, check=True)
     return made.stdout
 
 

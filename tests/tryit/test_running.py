@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-import penstock
-from penstock import LocalError, Service
-from penstock.aio.peer import Peer
-from penstock.tryit.running import MAX_PENDING, MAX_WAITING, Running, Start
-from penstock.tryit.texts import Texts
+import weirpool
 from tests.reflection.quotes import service
 from tests.waiting import turns
+from weirpool import LocalError, Service
+from weirpool.aio.peer import Peer
+from weirpool.tryit.running import MAX_PENDING, MAX_WAITING, Running, Start
+from weirpool.tryit.texts import Texts
 
 URL = "rsocket+memory://running"
-SETTINGS = penstock.Settings(data_mime="application/json")
+SETTINGS = weirpool.Settings(data_mime="application/json")
 
 
 class Page:
@@ -53,7 +53,7 @@ async def running(start: Start, served: Service = service) -> AsyncIterator[tupl
     """Run a request until the block ends."""
     page = Page()
     made = page.running = Running(start, Texts(URL), None, page.report)
-    async with penstock.serve(served, URL), penstock.connect(URL, settings=SETTINGS) as peer:
+    async with weirpool.serve(served, URL), weirpool.connect(URL, settings=SETTINGS) as peer:
         task = asyncio.create_task(made.run(peer))
         try:
             yield made, page
@@ -85,7 +85,7 @@ async def test_a_stream_sends_what_is_requested_and_no_more() -> None:
     counted = Service()
 
     @counted.stream("count")
-    async def count(request: penstock.Payload) -> AsyncIterator[bytes]:
+    async def count(request: weirpool.Payload) -> AsyncIterator[bytes]:
         nonlocal sent
         while True:
             sent += 1
@@ -110,7 +110,7 @@ async def test_a_page_that_shows_nothing_stops_the_stream() -> None:
     fast = Service()
 
     @fast.stream("count")
-    async def count(request: penstock.Payload) -> AsyncIterator[bytes]:
+    async def count(request: weirpool.Payload) -> AsyncIterator[bytes]:
         nonlocal sent
         while True:
             sent += 1
@@ -150,7 +150,7 @@ async def test_a_channel_receives_no_more_than_what_was_requested() -> None:
     endless, made = Service(), [0]
 
     @endless.channel("numbers")
-    def numbers(request: penstock.Payload, items: penstock.Items) -> Iterator[bytes]:
+    def numbers(request: weirpool.Payload, items: weirpool.Items) -> Iterator[bytes]:
         while True:
             made[0] += 1
             yield b"%d" % made[0]
@@ -169,7 +169,7 @@ async def test_items_that_the_server_does_not_take_are_refused() -> None:
     idle = Service()
 
     @idle.upload("never")
-    async def never(request: penstock.Payload, items: penstock.Items) -> bytes:
+    async def never(request: weirpool.Payload, items: weirpool.Items) -> bytes:
         await asyncio.Event().wait()
         return b""
 
@@ -183,7 +183,7 @@ async def test_items_that_the_server_does_not_take_are_refused() -> None:
 async def test_data_that_cannot_be_sent_fails() -> None:
     page = Page()
     made = page.running = Running(Start("call", "a.b", "{"), Texts("river+memory://none"), None, page.report)
-    async with penstock.serve(service, "river+memory://none"), penstock.connect("river+memory://none") as peer:
+    async with weirpool.serve(service, "river+memory://none"), weirpool.connect("river+memory://none") as peer:
         assert isinstance(peer, Peer)
         await made.run(peer)
     assert page.end["how"] == "failed"

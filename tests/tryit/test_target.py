@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-import penstock
-from penstock import LocalError, Settings
-from penstock.tryit import target as module
-from penstock.tryit.target import State, Target
+import weirpool
 from tests.reflection.quotes import KINDS, service
+from weirpool import LocalError, Settings
+from weirpool.tryit import target as module
+from weirpool.tryit.target import State, Target
 
 URL = "rsocket+memory://target"
 ON = Settings(reflection=True)
@@ -22,7 +22,7 @@ ON = Settings(reflection=True)
 @asynccontextmanager
 async def watched(url: str = URL) -> AsyncIterator[tuple[Target, Callable[[State], asyncio.Task[None]]]]:
     """Run a target; yield it, and a function that waits for a state."""
-    found = Target(lambda hook: penstock.connect(url, on_connection=hook, reconnect=False))
+    found = Target(lambda hook: weirpool.connect(url, on_connection=hook, reconnect=False))
     changed = asyncio.Condition()
     tasks = set()
 
@@ -64,20 +64,20 @@ async def test_comes_goes_and_returns() -> None:
     async with watched() as (target, until):
         await until(State.AWAY)
         assert told(target) == (True, None) and target.peer is None
-        async with penstock.serve(service, URL, settings=ON):
+        async with weirpool.serve(service, URL, settings=ON):
             await until(State.CONNECTED)
             assert told(target) == (False, len(KINDS))
         await until(State.AWAY)
         # What it offered is still known.
         assert told(target) == (True, len(KINDS))
-        async with penstock.serve(service, URL):
+        async with weirpool.serve(service, URL):
             await until(State.CONNECTED)
             assert told(target) == (False, None) and "--reflection" in target.undescribed
 
 
 async def test_asks_again() -> None:
-    growing = penstock.Service()
-    async with penstock.serve(growing, URL, settings=ON), watched() as (target, until):
+    growing = weirpool.Service()
+    async with weirpool.serve(growing, URL, settings=ON), watched() as (target, until):
         await target.describe()
         await until(State.CONNECTED)
         assert told(target) == (False, 0)
@@ -87,6 +87,6 @@ async def test_asks_again() -> None:
 
 
 async def test_options_that_do_not_fit_are_not_tried_again() -> None:
-    wrong = Target(lambda hook: penstock.connect("rsocket+tcp://127.0.0.1:1", ssl=ssl.create_default_context()))
+    wrong = Target(lambda hook: weirpool.connect("rsocket+tcp://127.0.0.1:1", ssl=ssl.create_default_context()))
     with pytest.raises(LocalError):
         await wrong.run()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Payload, PenstockError
-from penstock.tryit.texts import MAX_BYTES, Texts
+from weirpool import Payload, WeirpoolError
+from weirpool.tryit.texts import MAX_BYTES, Texts
 
 PLAIN = Texts("rsocket+tcp://localhost:1")
 
@@ -30,6 +30,6 @@ def test_river_is_json() -> None:
     texts = Texts("river+tcp://localhost:1?codec=msgpack")
     data = texts.outgoing('{"a": 1}')
     assert texts.incoming(Payload(data))["text"].replace(" ", "") == '{"a":1}'
-    with pytest.raises(PenstockError):
+    with pytest.raises(WeirpoolError):
         texts.outgoing("{")
     assert texts.incoming(Payload(b"\xc1"))["size"] == 1

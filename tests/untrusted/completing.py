@@ -1,4 +1,4 @@
-"""Shells with a `penstock` whose completions are real, and whose other runs only write down their words."""
+"""Shells with a `weirpool` whose completions are real, and whose other runs only write down their words."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import routes
 from tests.cli.conftest import command
+from weirpool.cli import routes
 
 from .terminal import Terminal, install, shell
 
 __all__ = ["Completing", "completing"]
 
 PROGRAM = f"""#!/bin/sh
-if [ -n "$_PENSTOCK_COMPLETE" ]; then exec {sys.executable} -m penstock "$@"; fi
+if [ -n "$_WEIRPOOL_COMPLETE" ]; then exec {sys.executable} -m weirpool "$@"; fi
 printf '%s\\0' "$@" > words.part
 mv words.part words
 """

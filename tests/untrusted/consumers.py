@@ -12,17 +12,17 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from penstock import PenstockError
-from penstock.cli import describe as describing
-from penstock.cli.schemas import KIND_OF, procedures
-from penstock.mocking.service import MockOptions, mock_service
-from penstock.reflection.description import Description, read
-from penstock.reflection.examples import example
-from penstock.reflection.exported import exported
-from penstock.reflection.notation import field_lines, fields_text, signature
-from penstock.schema.codegen import generate_python
-from penstock.schema.typescript import generate_typescript
 from tests.untrusted.bombs import bombs
+from weirpool import WeirpoolError
+from weirpool.cli import describe as describing
+from weirpool.cli.schemas import KIND_OF, procedures
+from weirpool.mocking.service import MockOptions, mock_service
+from weirpool.reflection.description import Description, read
+from weirpool.reflection.examples import example
+from weirpool.reflection.exported import exported
+from weirpool.reflection.notation import field_lines, fields_text, signature
+from weirpool.schema.codegen import generate_python
+from weirpool.schema.typescript import generate_typescript
 
 __all__ = ["CONSUMERS", "MIB", "SECONDS"]
 
@@ -88,7 +88,7 @@ def measured(consume: Callable[[Description], Any], data: bytes) -> tuple[str, f
         try:
             consume(read(data))
             said = "used"
-        except PenstockError as error:
+        except WeirpoolError as error:
             said = f"refused: {error}"
         except BaseException as error:
             said = f"{type(error).__name__}: {error}"

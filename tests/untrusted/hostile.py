@@ -29,7 +29,7 @@ HOSTILE = [
     "__proto__",
     "constructor",
     "</script>",
-    "\r\npenstock: ok",
+    "\r\nweirpool: ok",
     "a\x7fb\x08\x08",
     "=cmd|'/c calc'!A0",
     "\u200e\u200f\u061c",

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import penstock
-from penstock import ApplicationError, Payload, Service
-from penstock.kinds import Kind
+import weirpool
+from weirpool import ApplicationError, Payload, Service
+from weirpool.kinds import Kind
 
 __all__ = ["lying"]
 
@@ -37,7 +37,7 @@ class _Liar(Service):
         super().__init__()
         text = (folder / "answer").read_text("utf-8")
 
-        @self.call("penstock.describe")
+        @self.call("weirpool.describe")
         def describe(request: Payload) -> Payload:
             return Payload((folder / "description").read_bytes())
 
@@ -55,7 +55,7 @@ class _Liar(Service):
 
 
 async def _main(folder: Path, url: str) -> None:
-    async with penstock.serve(_Liar(folder), url) as server:
+    async with weirpool.serve(_Liar(folder), url) as server:
         print(server.urls[0], flush=True)
         await asyncio.Event().wait()
 

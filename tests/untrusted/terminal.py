@@ -31,10 +31,10 @@ START = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); o
 
 
 def install(program: str, folder: Path) -> None:
-    """Make the source of a program the `penstock` of commands in `folder`."""
+    """Make the source of a program the `weirpool` of commands in `folder`."""
     (folder / "bin").mkdir(exist_ok=True)
-    (folder / "bin" / "penstock").write_text(program)
-    (folder / "bin" / "penstock").chmod(0o755)
+    (folder / "bin" / "weirpool").write_text(program)
+    (folder / "bin" / "weirpool").chmod(0o755)
 
 
 def needed(shell: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.values import ASKED, completable
+from weirpool.cli.values import ASKED, completable
 
 from .completing import completing
 from .terminal import SHELLS
@@ -35,25 +35,25 @@ PLAIN = ["Rplain.live_1", "S{symbol}.x", "Th\u00e9", "Ud@x", "Vg/b+c-d", "@z"]
 def test_a_completed_route_is_one_word(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with completing(name, tmp_path, URL, [*ATTACKS, *OTHERS, *PLAIN], monkeypatch) as typing:
         for route in PLAIN:
-            assert typing.words(f"penstock call {URL} {route[0]}") == ["call", URL, route]
+            assert typing.words(f"weirpool call {URL} {route[0]}") == ["call", URL, route]
         for route in ATTACKS:
-            assert typing.words(f"penstock call {URL} {route[0]}") == ["call", URL, route[0]]
+            assert typing.words(f"weirpool call {URL} {route[0]}") == ["call", URL, route[0]]
         # All together, with what they have in common: nothing.
-        assert typing.words(f"penstock call {URL} ")[:2] == ["call", URL]
+        assert typing.words(f"weirpool call {URL} ")[:2] == ["call", URL]
     assert not (tmp_path / "pwned").exists()
 
 
 @pytest.mark.parametrize("name", SHELLS)
 def test_a_completed_context_is_one_word(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     contexts = {each: {"url": URL} for each in (*ATTACKS, *OTHERS, "Rplain")}
-    (tmp_path / "penstock").mkdir()
-    (tmp_path / "penstock" / "contexts.json").write_text(json.dumps({"contexts": contexts}))
+    (tmp_path / "weirpool").mkdir()
+    (tmp_path / "weirpool" / "contexts.json").write_text(json.dumps({"contexts": contexts}))
     with completing(name, tmp_path, URL, [], monkeypatch) as typing:
-        assert typing.words("penstock call @R") == ["call", "@Rplain"]
-        assert typing.words("penstock context use R") == ["context", "use", "Rplain"]
+        assert typing.words("weirpool call @R") == ["call", "@Rplain"]
+        assert typing.words("weirpool context use R") == ["context", "use", "Rplain"]
         for context in ATTACKS[:2]:
-            assert typing.words(f"penstock call @{context[0]}") == ["call", f"@{context[0]}"]
-            assert typing.words(f"penstock context use {context[0]}") == ["context", "use", context[0]]
+            assert typing.words(f"weirpool call @{context[0]}") == ["call", f"@{context[0]}"]
+            assert typing.words(f"weirpool context use {context[0]}") == ["context", "use", context[0]]
     assert not (tmp_path / "pwned").exists()
 
 

@@ -10,19 +10,19 @@ from urllib.parse import urlsplit
 
 import pytest
 
-import penstock
-from penstock import Metadata, Payload, SetupRejected
-from penstock.cli.framedump import FrameDump
-from penstock.feeds.board import Board
-from penstock.feeds.config import Auth, FeedConfig, Setup
-from penstock.feeds.feed import Feed
-from penstock.feeds.http import listening
-from penstock.feeds.shared import Shared
-from penstock.observe.feed_metrics import exposition
+import weirpool
 from tests.feeds.helpers import config
 from tests.feeds.test_feed import running
 from tests.journal.publishing import Publisher, numbered
 from tests.waiting import until
+from weirpool import Metadata, Payload, SetupRejected
+from weirpool.cli.framedump import FrameDump
+from weirpool.feeds.board import Board
+from weirpool.feeds.config import Auth, FeedConfig, Setup
+from weirpool.feeds.feed import Feed
+from weirpool.feeds.http import listening
+from weirpool.feeds.shared import Shared
+from weirpool.observe.feed_metrics import exposition
 
 MARK = "geheim-4711"
 ASKED = Auth(bearer=MARK)
@@ -64,12 +64,12 @@ async def test_a_feed_shows_its_secrets_nowhere(
     publisher = Publisher(*numbered(0, 5), RuntimeError("broken"))
     seen: list[bytes] = []
 
-    def accept(setup: penstock.Setup) -> None:
+    def accept(setup: weirpool.Setup) -> None:
         seen.append(setup.payload.data)
         if refused:
             raise SetupRejected("who are you?")
 
-    async with penstock.serve(
+    async with weirpool.serve(
         publisher.service, f"rsocket+{transport}://127.0.0.1:0", acceptor=accept, taps=[FrameDump(lines.append)]
     ) as server:
         feed = Feed("a", marked(tmp_path, server.urls[0]), tmp_path, Shared())
@@ -82,10 +82,10 @@ async def test_a_feed_shows_its_secrets_nowhere(
 
 
 async def test_the_error_of_a_refused_client_has_no_secret() -> None:
-    setup = Payload(MARK.encode(), Metadata(auth=penstock.Bearer(MARK)).encode())
-    async with penstock.serve(penstock.Service(), "rsocket+tcp://127.0.0.1:0", acceptor=refuse) as server:
+    setup = Payload(MARK.encode(), Metadata(auth=weirpool.Bearer(MARK)).encode())
+    async with weirpool.serve(weirpool.Service(), "rsocket+tcp://127.0.0.1:0", acceptor=refuse) as server:
         with pytest.raises(SetupRejected) as caught:
-            async with penstock.connect(server.urls[0], setup=setup) as peer:
+            async with weirpool.connect(server.urls[0], setup=setup) as peer:
                 await peer.call("echo", MARK.encode())
     error = caught.value
     assert MARK not in "".join([str(error), repr(error), *traceback.format_exception(error)])

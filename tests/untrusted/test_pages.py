@@ -1,4 +1,4 @@
-"""The page of `penstock ui` in a real browser, with descriptions and data of hostile servers."""
+"""The page of `weirpool ui` in a real browser, with descriptions and data of hostile servers."""
 
 from __future__ import annotations
 

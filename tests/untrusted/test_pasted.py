@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.reflection.commands import as_command
-from penstock.texts import shell_line
+from weirpool.reflection.commands import as_command
+from weirpool.texts import shell_line
 
 from .terminal import PASTE, Terminal, install, shell
 
@@ -64,7 +64,7 @@ def test_a_pasted_command_has_the_words_that_were_meant(name: str, bracketed: bo
     with pasting(name, tmp_path) as terminal:
         for at in range(0, len(every), 8):
             some = every[at : at + 8]
-            assert words_of(terminal, tmp_path, f"penstock {shell_line(some)}", bracketed) == some
+            assert words_of(terminal, tmp_path, f"weirpool {shell_line(some)}", bracketed) == some
         for text in ("".join(CONTROLS), *ATTACKS):
             command = as_command(f"{URL}?{text}", text, "upload", text, [text, text], ["--set", text])
             words = words_of(terminal, tmp_path, command, bracketed)
@@ -79,7 +79,7 @@ def test_fish_reads_the_same_words_or_refuses_the_command(tmp_path: Path) -> Non
     with pasting("fish", tmp_path) as terminal:
         for at in range(0, len(PRINTABLE), 8):
             some = [text for text in PRINTABLE[at : at + 8] if text.isprintable()]
-            assert words_of(terminal, tmp_path, f"penstock {shell_line(some)}", True) == some
+            assert words_of(terminal, tmp_path, f"weirpool {shell_line(some)}", True) == some
     for text in ATTACKS:
         with pasting("fish", tmp_path) as terminal:
             terminal.type(PASTE[0] + as_command(URL, text, "call").encode() + PASTE[1] + b"\r")
@@ -92,8 +92,8 @@ def test_such_a_text_is_an_attack_in_quotes(tmp_path: Path) -> None:
     # The tests above can fail: quotes alone let these commands do what they want.
     for name, text in (("bash", ATTACKS[0]), ("bash", ATTACKS[1])):
         with pasting(name, tmp_path) as terminal:
-            terminal.type(PASTE[0] + shlex.join(["penstock", text]).encode() + PASTE[1] + b"\r")
+            terminal.type(PASTE[0] + shlex.join(["weirpool", text]).encode() + PASTE[1] + b"\r")
             terminal.until_file(tmp_path / "pwned")
     with pasting("fish", tmp_path) as terminal:
-        terminal.type(PASTE[0] + shlex.join(["penstock", PRINTABLE[9]]).encode() + PASTE[1] + b"\r")
+        terminal.type(PASTE[0] + shlex.join(["weirpool", PRINTABLE[9]]).encode() + PASTE[1] + b"\r")
         terminal.until_file(tmp_path / "pwned")

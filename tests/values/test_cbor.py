@@ -9,8 +9,8 @@ import cbor2
 import msgspec
 import pytest
 
-from penstock.values.cbor import CborReader, encode
-from penstock.values.decoder import Decoder
+from weirpool.values.cbor import CborReader, encode
+from weirpool.values.decoder import Decoder
 
 read = Decoder(CborReader()).decode
 TIME = datetime(2013, 3, 21, 20, 4, tzinfo=UTC)
@@ -20,7 +20,7 @@ TIME = datetime(2013, 3, 21, 20, 4, tzinfo=UTC)
     "value",
     [
         {"a": [1, "x", b"y", None, True]},
-        "\x1bPenstock",
+        "\x1bWeirpool",
         1 << 70,
         -(1 << 70),
         Decimal("104.11"),
@@ -46,7 +46,7 @@ def test_what_is_refused_is_a_value_error(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"\x01\x02", b"\x01\x1bPenstock", b"\x01\x1bPenstock\xff", b"\x01\xff", b"\x01\xd9\xd9\xf7"]
+    "data", [b"\x01\x02", b"\x01\x1bWeirpool", b"\x01\x1bWeirpool\xff", b"\x01\xff", b"\x01\xd9\xd9\xf7"]
 )
 def test_data_after_the_value_is_refused(data: bytes) -> None:
     # Also a tag, whose content would be what marks the end.

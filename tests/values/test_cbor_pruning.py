@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.values.cbor_pruning import MAX_VALUES, pruned
+from weirpool.values.cbor_pruning import MAX_VALUES, pruned
 
 BAD = b"\x61\xff"
 """A text that is not UTF-8: what is kept of it cannot be read."""

@@ -12,8 +12,8 @@ import cbor2
 import msgspec
 import pytest
 
-from penstock.values.cbor import CborReader
-from penstock.values.decoder import Decoder
+from weirpool.values.cbor import CborReader
+from weirpool.values.decoder import Decoder
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 IDENTIFIER = UUID("123e4567-e89b-12d3-a456-426614174000")

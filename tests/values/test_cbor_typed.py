@@ -11,10 +11,10 @@ import cbor2
 import msgspec
 import pytest
 
-from penstock.errors import LocalError, Mismatch
-from penstock.schema.converter import Converter
-from penstock.schema.formats import CBOR
-from penstock.values import cbor
+from weirpool.errors import LocalError, Mismatch
+from weirpool.schema.converter import Converter
+from weirpool.schema.formats import CBOR
+from weirpool.values import cbor
 
 SPRING = (
     "bf62696450123e4567e89b12d3a456426614174000626174781e323032362d30312d33315431323a30303a30302e3633323236363934365a"
@@ -131,8 +131,8 @@ def test_hostile_data_is_a_mismatch(data: bytes, why: str) -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     cbor._reader.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "cbor2", None)
-    with pytest.raises(LocalError, match=r"pip install 'penstock\[cbor\]'"):
+    with pytest.raises(LocalError, match=r"pip install 'weirpool\[cbor\]'"):
         Converter.encode(CBOR, 1)
     with pytest.raises(Mismatch, match="cannot read CBOR; send JSON"):
         Converter(int).decode(CBOR, b"\x01")
-    assert "penstock[cbor]" in caplog.text
+    assert "weirpool[cbor]" in caplog.text

@@ -7,8 +7,8 @@ from typing import Any, TypedDict
 import msgspec
 from msgspec import inspect
 
-from penstock.values.conversion import Conversion
-from penstock.values.forms import BINARY_FORMS, TIME_FORMS
+from weirpool.values.conversion import Conversion
+from weirpool.values.forms import BINARY_FORMS, TIME_FORMS
 
 
 class Leaf(msgspec.Struct):

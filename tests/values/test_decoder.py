@@ -13,10 +13,10 @@ import cbor2
 import msgspec
 import pytest
 
-from penstock.errors import Mismatch
-from penstock.schema.converter import Converter
-from penstock.schema.formats import CBOR, JSON, MSGPACK, Format, format_of
 from tests.values import written
+from weirpool.errors import Mismatch
+from weirpool.schema.converter import Converter
+from weirpool.schema.formats import CBOR, JSON, MSGPACK, Format, format_of
 
 RIVER_JSON = format_of("application/vnd.river+json")
 RIVER = format_of("application/vnd.river+msgpack")

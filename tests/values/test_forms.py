@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.values.forms import text_time
+from weirpool.values.forms import text_time
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypedDict
 import msgspec
 import pytest
 
-from penstock.values.decoder import Decoder
-from penstock.values.forms import TIME_FORMS
-from penstock.values.json import JsonReader, without_lone_surrogates
+from weirpool.values.decoder import Decoder
+from weirpool.values.forms import TIME_FORMS
+from weirpool.values.json import JsonReader, without_lone_surrogates
 
 NAMED = JsonReader(named_numbers=True)
 LAST = "2024-12-31T23:59:59.9999999Z"

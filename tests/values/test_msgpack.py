@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.values.decoder import Decoder
-from penstock.values.msgpack import MsgpackReader
+from weirpool.values.decoder import Decoder
+from weirpool.values.msgpack import MsgpackReader
 
 UNDEFINED = b"\xd4\x00\x00"
 VALUES = st.recursive(

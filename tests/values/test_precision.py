@@ -17,7 +17,7 @@ JUNK = st.binary(max_size=40) | st.lists(st.sampled_from(PIECES), max_size=12).m
 
 @pytest.fixture(scope="module")
 def precision(build: Build) -> Any:
-    return build.module("penstock.values.precision")
+    return build.module("weirpool.values.precision")
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_words_are_found_everywhere(precision: Any) -> None:
 
 @given(JUNK, st.lists(st.sampled_from(PIECES)).map(tuple))
 def test_both_builds_find_the_same(builds: dict[str, Build], data: bytes, words: tuple[bytes, ...]) -> None:
-    found = {build.module("penstock.values.precision").has_finer_time(data) for build in builds.values()}
+    found = {build.module("weirpool.values.precision").has_finer_time(data) for build in builds.values()}
     assert len(found) == 1
-    found = {build.module("penstock.values.precision").contains(words, data) for build in builds.values()}
+    found = {build.module("weirpool.values.precision").contains(words, data) for build in builds.values()}
     assert len(found) == 1
 
 

@@ -27,7 +27,7 @@ JUNK = st.binary(max_size=40) | st.lists(st.sampled_from(PIECES), max_size=10).m
 
 @pytest.fixture(scope="module")
 def rewriting(build: Build) -> Any:
-    return build.module("penstock.values.rewriting")
+    return build.module("weirpool.values.rewriting")
 
 
 def short(nanoseconds: int, seconds: int = 1735689599) -> bytes:
@@ -92,7 +92,7 @@ def test_undefined_of_cbor_is_null_where_it_is_a_value(rewriting: Any) -> None:
 @given(JUNK, st.booleans())
 def test_both_builds_rewrite_alike(builds: dict[str, Build], data: bytes, undefined: bool) -> None:
     def rewritten(build: Build) -> tuple[bytes, bytes]:
-        module = build.module("penstock.values.rewriting")
+        module = build.module("weirpool.values.rewriting")
         return module.usual_msgpack(data, undefined), module.usual_cbor(data)
 
     assert len({rewritten(build) for build in builds.values()}) == 1

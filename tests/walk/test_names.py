@@ -13,7 +13,7 @@ from walk.sources import Source
         'MALFORMED = {"river": 1}',
         "from ..rsocket.composite import Metadata",
         "from . import river",
-        "import penstock.reactivestreams",
+        "import weirpool.reactivestreams",
         "class RiverSession: ...",
         "is_river = True",
         "RIVER = 1",

@@ -51,8 +51,8 @@ def copied(tmp_path: Path) -> Path:
 
 def test_detour_by_another_file_is_refused(copied: Path) -> None:
     """A class in front of the link, in a file of its own: each trip to the socket enters one more."""
-    (copied / "penstock" / "transports" / "detour.py").write_text("def passed(data):\n    return data\n")
-    memory = copied / "penstock" / "transports" / "memory.py"
+    (copied / "weirpool" / "transports" / "detour.py").write_text("def passed(data):\n    return data\n")
+    memory = copied / "weirpool" / "transports" / "memory.py"
     text = memory.read_text()
     assert "other.receiver.received(data)" in text
     memory.write_text(

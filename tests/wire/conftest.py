@@ -10,25 +10,25 @@ from tests.builds import Build
 
 
 class Wire:
-    """The modules of `penstock.wire` of one build, and the top files that they use."""
+    """The modules of `weirpool.wire` of one build, and the top files that they use."""
 
     def __init__(self, build: Build) -> None:
         self.build = build
-        self.errors: Any = build.module("penstock.errors")
-        self.payload: Any = build.module("penstock.payload")
-        self.buffers: Any = build.module("penstock.wire.buffers")
-        self.codec: Any = build.module("penstock.wire.rsocket.codec")
-        self.columns: Any = build.module("penstock.wire.columns")
-        self.dump: Any = build.module("penstock.wire.rsocket.dump")
-        self.fields: Any = build.module("penstock.wire.fields")
-        self.frames: Any = build.module("penstock.wire.rsocket.frames")
-        self.framing: Any = build.module("penstock.wire.framing")
-        self.layouts: Any = build.module("penstock.wire.rsocket.layouts")
-        self.packing: Any = build.module("penstock.wire.rsocket.packing")
-        self.rows: Any = build.module("penstock.wire.rows")
+        self.errors: Any = build.module("weirpool.errors")
+        self.payload: Any = build.module("weirpool.payload")
+        self.buffers: Any = build.module("weirpool.wire.buffers")
+        self.codec: Any = build.module("weirpool.wire.rsocket.codec")
+        self.columns: Any = build.module("weirpool.wire.columns")
+        self.dump: Any = build.module("weirpool.wire.rsocket.dump")
+        self.fields: Any = build.module("weirpool.wire.fields")
+        self.frames: Any = build.module("weirpool.wire.rsocket.frames")
+        self.framing: Any = build.module("weirpool.wire.framing")
+        self.layouts: Any = build.module("weirpool.wire.rsocket.layouts")
+        self.packing: Any = build.module("weirpool.wire.rsocket.packing")
+        self.rows: Any = build.module("weirpool.wire.rows")
         self.v1: Any = self.codec.Codec()
         self.v02: Any = self.codec.Codec(self.layouts.REACTIVESOCKET_V02)
-        self.v00: Any = build.module("penstock.wire.rsocket.v00").ReactiveSocketV00()
+        self.v00: Any = build.module("weirpool.wire.rsocket.v00").ReactiveSocketV00()
 
     def run(self, items: list[tuple[bytes, bytes | None]]) -> Any:
         """Return a run of items, which are pairs of data and metadata."""

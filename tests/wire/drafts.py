@@ -1,4 +1,4 @@
-"""The vectors of the two drafts, and what each of them means, as `penstock.wire.rsocket.dump` would say it.
+"""The vectors of the two drafts, and what each of them means, as `weirpool.wire.rsocket.dump` would say it.
 
 Their meanings follow patterns of their own; the few that do not are written out by hand.
 """

@@ -10,12 +10,12 @@ from tests.builds import Build
 
 @pytest.fixture(scope="session")
 def widths(build: Build) -> Any:
-    return build.module("penstock.wire.widths")
+    return build.module("weirpool.wire.widths")
 
 
 @pytest.fixture(scope="session")
 def errors(build: Build) -> Any:
-    return build.module("penstock.errors")
+    return build.module("weirpool.errors")
 
 
 @pytest.mark.parametrize("width", [0, 1, 8, 1000])

@@ -1,4 +1,4 @@
-"""The RSocket 1.0 vectors, and what each of them means, as `penstock.wire.rsocket.dump` would say it.
+"""The RSocket 1.0 vectors, and what each of them means, as `weirpool.wire.rsocket.dump` would say it.
 
 Most meanings follow a pattern that is parsed here. Those that do not are in a table, written out by hand.
 """

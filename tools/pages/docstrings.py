@@ -1,6 +1,6 @@
 """Docstrings as Markdown, for the reference that is generated from them.
 
-Penstock's docstrings use the roles of reStructuredText for references, double backquotes for code, and ``::`` before an
+Weirpool's docstrings use the roles of reStructuredText for references, double backquotes for code, and ``::`` before an
 indented block of code. `help()` shows them well; Markdown does not know them.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from griffe import Extension, Object
 
-PACKAGE = Path(__file__).parents[2] / "src" / "penstock" / "__init__.py"
+PACKAGE = Path(__file__).parents[2] / "src" / "weirpool" / "__init__.py"
 ROLE = re.compile(r":(?:class|meth|attr|func|exc|mod|data|obj):`(~?)([\w.]+)`")
 NAME = re.compile(r"(?<![`\[:])`([A-Z]\w+(?:\.\w+)?)`(?!`)")
 BLOCK = re.compile(r"::\n\n((?:(?:[ \t]+.*)?\n)*[ \t]+.*(?:\n|$))")
@@ -33,7 +33,7 @@ class Docstrings(Extension):
 
 @cache
 def public() -> frozenset[str]:
-    """Return the names in `penstock.__all__`."""
+    """Return the names in `weirpool.__all__`."""
     tree = ast.parse(PACKAGE.read_text())
     found = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")
     return frozenset(ast.literal_eval(found))
@@ -57,21 +57,21 @@ def _fenced(found: re.Match[str]) -> str:
 
 def _mention(name: str) -> str:
     """Return a link to a public name or to a part of it, if it is one."""
-    return f"[`{name}`][penstock.{name}]" if name.partition(".")[0] in public() else f"`{name}`"
+    return f"[`{name}`][weirpool.{name}]" if name.partition(".")[0] in public() else f"`{name}`"
 
 
 def _reference(name: str, short: bool, obj: Object) -> str:
     """Return a link for a role. What the reference does not have is only code."""
     shown = name.rpartition(".")[2] if short else name
     owner = obj if obj.is_class else obj.parent
-    if name.startswith("penstock."):
+    if name.startswith("weirpool."):
         target = name
     elif name.partition(".")[0] in public():
-        target = f"penstock.{name}"
+        target = f"weirpool.{name}"
     elif owner is not None and name.partition(".")[0] in owner.all_members:
         target = f"{owner.canonical_path}.{name}"
     else:
         target = f"{obj.module.canonical_path}.{name}"
-    if re.sub(r"^penstock\.", "", target).partition(".")[0] in public():
+    if re.sub(r"^weirpool\.", "", target).partition(".")[0] in public():
         return f"[`{shown}`][{target}]"
     return f'<autoref identifier="{target}" optional><code>{shown}</code></autoref>'

@@ -31,12 +31,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Draw the charts. Give each setting an anchor on the page of settings, and link to it where a page mentions it."""
     if page.file.src_uri == SETTINGS_PAGE:
         for name in SETTING.findall(markdown):
-            config.plugins["autorefs"].register_anchor(page, f"penstock.Settings.{name}", title=name)
-        markdown = SETTING.sub(r'| <a id="penstock.Settings.\1"></a>`\1` |', markdown)
+            config.plugins["autorefs"].register_anchor(page, f"weirpool.Settings.{name}", title=name)
+        markdown = SETTING.sub(r'| <a id="weirpool.Settings.\1"></a>`\1` |', markdown)
     if page.file.src_uri == INTEROP_PAGE:
         markdown = interop.summarized(markdown)
     markdown = machines.tabled(charts.drawn(markdown))
-    return outside_code(markdown, lambda text: MENTION.sub(r"[`\1`][penstock.\1]", text))
+    return outside_code(markdown, lambda text: MENTION.sub(r"[`\1`][weirpool.\1]", text))
 
 
 def outside_code(markdown: str, change: Any) -> str:

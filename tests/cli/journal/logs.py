@@ -1,4 +1,4 @@
-"""Journals for the verbs of `penstock journal`: rows that contain their positions."""
+"""Journals for the verbs of `weirpool journal`: rows that contain their positions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.journal.format import ITEMS
-from penstock.journal.writer import JournalWriter
+from weirpool.journal.format import ITEMS
+from weirpool.journal.writer import JournalWriter
 
 
 def fill(journal: Path, source: str, rows: int) -> None:

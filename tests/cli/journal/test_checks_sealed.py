@@ -1,4 +1,4 @@
-"""`penstock journal verify` on logs with sealed segments."""
+"""`weirpool journal verify` on logs with sealed segments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.archive import SealOptions
-from penstock.objects import open_store
 from tests.archive.logs import fill, seal_all
-from tests.cli.conftest import Penstock
+from tests.cli.conftest import Weirpool
 from tests.journal.logs import SOURCE, flip
 from tests.objects.stores import CREDENTIALS, new_uri, s3_server
+from weirpool.archive import SealOptions
+from weirpool.objects import open_store
 
 
 @pytest.fixture
@@ -35,32 +35,32 @@ def journal(tmp_path: Path) -> Path:
     return path
 
 
-def test_sealed_rows_are_verified_and_counted(penstock: Penstock, journal: Path) -> None:
-    result = penstock("journal", "verify", str(journal))
+def test_sealed_rows_are_verified_and_counted(weirpool: Weirpool, journal: Path) -> None:
+    result = weirpool("journal", "verify", str(journal))
     assert result.code == 0
     assert result.out.startswith(b"s: 15 rows from 0 to 15 are sound, 6 of them sealed; 2 gaps; head ")
-    (report,) = penstock("journal", "verify", str(journal), "--json").objects
+    (report,) = weirpool("journal", "verify", str(journal), "--json").objects
     assert (report["rows"], report["sealed"], report["segments"]) == (15, 6, 5)
 
 
-def test_a_store_is_verified(penstock: Penstock, tmp_path: Path, uri: str) -> None:
+def test_a_store_is_verified(weirpool: Weirpool, tmp_path: Path, uri: str) -> None:
     fill(tmp_path, 1, 2, 3)
     seal_all(tmp_path, SealOptions(target_bytes=1, store=uri))
-    result = penstock("journal", "verify", uri)
+    result = weirpool("journal", "verify", uri)
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith(b"s: 3 rows from 0 to 3 are sound, 3 of them sealed; 0 gaps; head ")
-    assert penstock("journal", "verify", uri, "--against", str(tmp_path)).code == 0
-    assert penstock("journal", "verify", str(tmp_path), "--against", uri).code == 0
+    assert weirpool("journal", "verify", uri, "--against", str(tmp_path)).code == 0
+    assert weirpool("journal", "verify", str(tmp_path), "--against", uri).code == 0
     store = open_store(uri)
     store.delete(["source=s/00000000000000000001.parquet"])
     for path in (uri, str(tmp_path)):
-        result = penstock("journal", "verify", path)
+        result = weirpool("journal", "verify", path)
         assert result.code == 1
         assert "00000000000000000001.parquet: the file is missing; positions 1 to 2 cannot be read" in result.err
 
 
 @pytest.mark.parametrize("what", ["file", "missing", "manifest", "hole"])
-def test_damage_is_found(penstock: Penstock, journal: Path, what: str) -> None:
+def test_damage_is_found(weirpool: Weirpool, journal: Path, what: str) -> None:
     folder = journal / f"source={SOURCE}"
     expected = {
         "file": "the file differs from what was sealed: positions 1 to 2",
@@ -77,12 +77,12 @@ def test_damage_is_found(penstock: Penstock, journal: Path, what: str) -> None:
         flip(max((folder / "_manifest").iterdir()), 99)
     else:
         (folder / "00000000000000000006.arrows").unlink()
-    result = penstock("journal", "verify", str(journal))
+    result = weirpool("journal", "verify", str(journal))
     assert result.code == 1
     assert expected in result.err
 
 
-def test_sealed_and_other_rows_of_two_copies_are_not_one_log(penstock: Penstock, tmp_path: Path) -> None:
+def test_sealed_and_other_rows_of_two_copies_are_not_one_log(weirpool: Weirpool, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     fill(one, 1, 2)
     shutil.copytree(one, two)
@@ -91,39 +91,39 @@ def test_sealed_and_other_rows_of_two_copies_are_not_one_log(penstock: Penstock,
     seal_all(one)
     for name in ("00000000000000000006.arrows", "_durable"):
         shutil.copy(two / f"source={SOURCE}" / name, one / f"source={SOURCE}" / name)
-    result = penstock("journal", "verify", str(one))
+    result = weirpool("journal", "verify", str(one))
     assert result.code == 1
     assert "the rows from position 6 on follow other rows than the sealed ones" in result.err
 
 
-def test_copies_are_compared_where_both_have_a_digest(penstock: Penstock, journal: Path, tmp_path: Path) -> None:
+def test_copies_are_compared_where_both_have_a_digest(weirpool: Weirpool, journal: Path, tmp_path: Path) -> None:
     two = tmp_path / "two"
     shutil.copytree(journal, two)
     seal_all(two)
     for one, other in ((journal, two), (two, journal)):
-        result = penstock("journal", "verify", str(one), "--against", str(other))
+        result = weirpool("journal", "verify", str(one), "--against", str(other))
         assert (result.code, result.err) == (0, "")
         assert b"has the same rows up to position 15" in result.out
     fill(journal, 1)
     fill(two, 1)
-    result = penstock("journal", "verify", str(journal), "--against", str(two))
+    result = weirpool("journal", "verify", str(journal), "--against", str(two))
     assert result.code == 1 and "differs from this copy between positions 15 and 15" in result.err
 
 
-def test_cp_copies_sealed_segments(penstock: Penstock, journal: Path, tmp_path: Path) -> None:
+def test_cp_copies_sealed_segments(weirpool: Weirpool, journal: Path, tmp_path: Path) -> None:
     two = tmp_path / "two"
-    result = penstock("journal", "cp", str(journal), str(two))
+    result = weirpool("journal", "cp", str(journal), str(two))
     assert (result.code, result.err) == (0, "")
     assert result.out.endswith(b"bytes; the copy holds 0 to 15\n")
-    assert penstock("journal", "verify", str(two), "--against", str(journal)).out.startswith(b"s: 15 rows from 0 to 15")
+    assert weirpool("journal", "verify", str(two), "--against", str(journal)).out.startswith(b"s: 15 rows from 0 to 15")
 
 
-def test_cp_copies_from_a_store(penstock: Penstock, journal: Path, tmp_path: Path, uri: str) -> None:
+def test_cp_copies_from_a_store(weirpool: Weirpool, journal: Path, tmp_path: Path, uri: str) -> None:
     source = tmp_path / "source"
     fill(source, 1, 2, 3)
     seal_all(source, SealOptions(target_bytes=1, store=uri))
     for place, rows in ((uri, 3), (str(source), 6)):
-        result = penstock("journal", "cp", place, str(tmp_path / "two"))
+        result = weirpool("journal", "cp", place, str(tmp_path / "two"))
         assert (result.code, result.err) == (0, "")
-        found = penstock("journal", "verify", str(tmp_path / "two"), "--against", place)
+        found = weirpool("journal", "verify", str(tmp_path / "two"), "--against", place)
         assert found.code == 0 and found.out.startswith(b"s: %d rows from 0 to %d" % (rows, rows))

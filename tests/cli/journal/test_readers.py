@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.journal import Journal
-from penstock.journal.layout import COMMITTED, log_folder
-from penstock.journal.retention import commit
-from tests.cli.conftest import Penstock, assert_one_line
+from tests.cli.conftest import Weirpool, assert_one_line
 from tests.cli.journal.logs import fill
+from weirpool.journal import Journal
+from weirpool.journal.layout import COMMITTED, log_folder
+from weirpool.journal.retention import commit
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def read_journal(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_forget_removes_a_reader_from_every_log(penstock: Penstock, read_journal: Path) -> None:
-    result = penstock("journal", "forget", str(read_journal), "spark")
+def test_forget_removes_a_reader_from_every_log(weirpool: Weirpool, read_journal: Path) -> None:
+    result = weirpool("journal", "forget", str(read_journal), "spark")
     assert result.code == 0
     first, second = result.out.decode().splitlines()
     kept = Journal(read_journal).reader("a").bytes_between(1_200, 2_000)
@@ -37,8 +37,8 @@ def test_forget_removes_a_reader_from_every_log(penstock: Penstock, read_journal
     assert [journal.readers(source) for source in "abc"] == [["report"], [], []]
 
 
-def test_forget_removes_a_reader_from_one_log(penstock: Penstock, read_journal: Path) -> None:
-    result = penstock("journal", "forget", str(read_journal), "spark", "--source", "a", "--json")
+def test_forget_removes_a_reader_from_one_log(weirpool: Weirpool, read_journal: Path) -> None:
+    result = weirpool("journal", "forget", str(read_journal), "spark", "--source", "a", "--json")
     (found,) = result.objects
     kept = Journal(read_journal).reader("a").bytes_between(1_200, 2_000)
     assert found == {
@@ -49,26 +49,26 @@ def test_forget_removes_a_reader_from_one_log(penstock: Penstock, read_journal: 
     assert [journal.readers(source) for source in "abc"] == [["report"], ["spark"], []]
 
 
-def test_forget_lists_readers_when_the_name_is_unknown(penstock: Penstock, read_journal: Path) -> None:
-    result = penstock("journal", "forget", str(read_journal), "nobody")
+def test_forget_lists_readers_when_the_name_is_unknown(weirpool: Weirpool, read_journal: Path) -> None:
+    result = weirpool("journal", "forget", str(read_journal), "nobody")
     assert result.code == 2
     assert "has no reader 'nobody'; its readers are a: report, spark; b: spark; c: none" in result.err
     assert_one_line(result)
-    result = penstock("journal", "forget", str(read_journal), "report", "--source", "b")
+    result = weirpool("journal", "forget", str(read_journal), "report", "--source", "b")
     assert result.code == 2
     assert "its readers are b: spark" in result.err
     assert Journal(read_journal).readers("a") == ["report", "spark"]
 
 
-def test_forget_removes_a_reader_with_a_damaged_position(penstock: Penstock, read_journal: Path) -> None:
+def test_forget_removes_a_reader_with_a_damaged_position(weirpool: Weirpool, read_journal: Path) -> None:
     (log_folder(read_journal, "b") / COMMITTED / "spark").write_bytes(b"junk")
-    result = penstock("journal", "forget", str(read_journal), "spark", "--source", "b")
+    result = weirpool("journal", "forget", str(read_journal), "spark", "--source", "b")
     assert result.out == b"b: removed reader spark, whose position was damaged\n"
     assert Journal(read_journal).readers("b") == []
 
 
-def test_lag_shows_how_far_readers_are_behind(penstock: Penstock, read_journal: Path) -> None:
-    result = penstock("journal", "lag", str(read_journal))
+def test_lag_shows_how_far_readers_are_behind(weirpool: Weirpool, read_journal: Path) -> None:
+    result = weirpool("journal", "lag", str(read_journal))
     assert result.code == 0
     first, second, third, fourth = result.out.decode().splitlines()
     assert first.startswith("a: report is at 3, 1,997 rows behind (")
@@ -77,17 +77,17 @@ def test_lag_shows_how_far_readers_are_behind(penstock: Penstock, read_journal: 
     assert third.startswith("b: spark is at 7, ")
     assert fourth == "c: no readers"
     for verb in ("lag", "readers"):
-        *_, last = penstock("journal", verb, str(read_journal), "--json").objects
+        *_, last = weirpool("journal", verb, str(read_journal), "--json").objects
         assert last == {"source": "c", "reader": None}
-    (found,) = penstock("journal", "lag", str(read_journal), "--source", "b", "--json").objects
+    (found,) = weirpool("journal", "lag", str(read_journal), "--source", "b", "--json").objects
     assert (found["source"], found["reader"], found["position"], found["rows"]) == ("b", "spark", 7, 1_993)
     assert 0 < found["seconds"] < 3_600
 
 
 @pytest.mark.parametrize("verb", ["lag", "readers"])
-def test_lists_continue_after_a_log_that_fails(penstock: Penstock, read_journal: Path, verb: str) -> None:
+def test_lists_continue_after_a_log_that_fails(weirpool: Weirpool, read_journal: Path, verb: str) -> None:
     (log_folder(read_journal, "a") / COMMITTED / "spark@0").write_bytes(b"junk")
-    result = penstock("journal", verb, str(read_journal))
+    result = weirpool("journal", verb, str(read_journal))
     assert result.code == 1
     first, last = result.out.decode().splitlines()
     assert first.startswith("b: spark ")
@@ -96,61 +96,61 @@ def test_lists_continue_after_a_log_that_fails(penstock: Penstock, read_journal:
 
 
 @pytest.mark.parametrize("verb", ["lag", "readers"])
-def test_names_that_control_a_terminal_are_escaped(penstock: Penstock, read_journal: Path, verb: str) -> None:
+def test_names_that_control_a_terminal_are_escaped(weirpool: Weirpool, read_journal: Path, verb: str) -> None:
     folder = log_folder(read_journal, "b") / COMMITTED
     (folder / "evil\x1b[2J").write_bytes((folder / "spark").read_bytes())
-    first, _ = penstock("journal", verb, str(read_journal), "--source", "b").lines
+    first, _ = weirpool("journal", verb, str(read_journal), "--source", "b").lines
     assert first.startswith(b"b: evil\\x1b[2J ")
 
 
-def test_readers_lists_owners(penstock: Penstock, read_journal: Path) -> None:
+def test_readers_lists_owners(weirpool: Weirpool, read_journal: Path) -> None:
     commit(log_folder(read_journal, "c"), "table", 5, query="abc1")
-    first, *_, last = penstock("journal", "readers", str(read_journal)).out.decode().splitlines()
+    first, *_, last = weirpool("journal", "readers", str(read_journal)).out.decode().splitlines()
     assert first.startswith("a: report at 3, no query, committed 2")
     assert last.startswith("c: table at 5, query abc1, committed 2")
-    (found,) = penstock("journal", "readers", str(read_journal), "--source", "c", "--json").objects
+    (found,) = weirpool("journal", "readers", str(read_journal), "--source", "c", "--json").objects
     assert (found["reader"], found["query"], found["position"]) == ("table", "abc1", 5)
 
 
-def test_seek_moves_a_reader_both_ways(penstock: Penstock, read_journal: Path) -> None:
+def test_seek_moves_a_reader_both_ways(weirpool: Weirpool, read_journal: Path) -> None:
     seek = ("journal", "seek", str(read_journal), "report", "--source", "a", "--to")
-    assert penstock(*seek, "latest").out == b"a: reader report is at 2,000; it was at 3\n"
+    assert weirpool(*seek, "latest").out == b"a: reader report is at 2,000; it was at 3\n"
     moved = {"source": "a", "reader": "report", "position": 0, "before": 2_000, "dry_run": False}
-    assert penstock(*seek, "earliest", "--json").objects == [moved]
-    new = penstock("journal", "seek", str(read_journal), "export", "--source", "a", "--to", "5").out
+    assert weirpool(*seek, "earliest", "--json").objects == [moved]
+    new = weirpool("journal", "seek", str(read_journal), "export", "--source", "a", "--to", "5").out
     assert new == b"a: reader export is at 5; it is new\n"
     assert Journal(read_journal).lags("a")[1].rows == 2_000
 
 
 @pytest.mark.parametrize("place", ["2001", "1000000", str(2**62), str(2**63)])
-def test_seek_stops_at_the_end_and_says_so(penstock: Penstock, read_journal: Path, place: str) -> None:
-    result = penstock("journal", "seek", str(read_journal), "report", "--source", "a", "--to", place, "--json")
+def test_seek_stops_at_the_end_and_says_so(weirpool: Weirpool, read_journal: Path, place: str) -> None:
+    result = weirpool("journal", "seek", str(read_journal), "report", "--source", "a", "--to", place, "--json")
     assert result.code == 0
     assert [(each["source"], each["position"]) for each in result.objects] == [("a", 2_000)]
     assert f"a: the log ends at 2,000, before {int(place):,}: its end is used" in result.err
     Journal(read_journal).writer("a").close()
 
 
-def test_a_reader_beyond_the_end_is_shown_and_can_be_set_back(penstock: Penstock, read_journal: Path) -> None:
+def test_a_reader_beyond_the_end_is_shown_and_can_be_set_back(weirpool: Weirpool, read_journal: Path) -> None:
     path = log_folder(read_journal, "b") / COMMITTED / "spark"
     cursor = json.loads(path.read_bytes())
     # Nobody has compared it with the end of the log.
     path.write_text(json.dumps({"position": 10**6, "query": None, "log": cursor["log"]}))
     folder = str(read_journal)
-    assert penstock("journal", "lag", folder, "--source", "b").out == (
+    assert weirpool("journal", "lag", folder, "--source", "b").out == (
         b"b: spark is at 1,000,000, beyond the end of the log, 2,000\n"
     )
-    assert penstock("journal", "verify", folder, "--source", "b").code == 1
+    assert weirpool("journal", "verify", folder, "--source", "b").code == 1
     assert (
-        "set the reader spark back from position 1000000 to 2000" in penstock("journal", "repair", folder).out.decode()
+        "set the reader spark back from position 1000000 to 2000" in weirpool("journal", "repair", folder).out.decode()
     )
-    assert penstock("journal", "seek", folder, "spark", "--to", "latest", "--source", "b").code == 0
-    assert penstock("journal", "verify", folder, "--source", "b").code == 0
+    assert weirpool("journal", "seek", folder, "spark", "--to", "latest", "--source", "b").code == 0
+    assert weirpool("journal", "verify", folder, "--source", "b").code == 0
 
 
-def test_seek_leaves_the_readers_of_queries_alone(penstock: Penstock, read_journal: Path) -> None:
+def test_seek_leaves_the_readers_of_queries_alone(weirpool: Weirpool, read_journal: Path) -> None:
     commit(log_folder(read_journal, "c"), "table", 5, query="abc1")
-    result = penstock("journal", "seek", str(read_journal), "table", "--to", "latest", "--source", "c")
+    result = weirpool("journal", "seek", str(read_journal), "table", "--to", "latest", "--source", "c")
     assert result.code == 2
     assert "belongs to Spark query abc1" in result.err
     assert_one_line(result)

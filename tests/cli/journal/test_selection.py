@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import LocalError
-from penstock.cli.journal.selection import one_log, position_of, selected_logs
-from penstock.journal import Journal
 from tests.cli.journal.logs import fill
+from weirpool import LocalError
+from weirpool.cli.journal.selection import one_log, position_of, selected_logs
+from weirpool.journal import Journal
 
 
 def test_logs_are_selected_by_name(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every verb of `penstock journal` on a folder, on a store, and on a journal that a collector serves."""
+"""Every verb of `weirpool journal` on a folder, on a store, and on a journal that a collector serves."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Service
-from penstock.archive import SealOptions, seal
-from penstock.journal import Journal
-from penstock.serving.door import OPERATOR_TOKEN, TOKEN, environment_token, journal_server
-from penstock.serving.journals import ServedJournals
-from tests.cli.conftest import Penstock, assert_one_line
+from tests.cli.conftest import Weirpool, assert_one_line
 from tests.journal.logs import SOURCE, flip, segment, write
 from tests.objects.stores import numbers
 from tests.serving.served import Served, serving
+from weirpool import Service
+from weirpool.archive import SealOptions, seal
+from weirpool.journal import Journal
+from weirpool.serving.door import OPERATOR_TOKEN, TOKEN, environment_token, journal_server
+from weirpool.serving.journals import ServedJournals
 
-READERS = "PENSTOCK_JOURNAL_TOKEN"
+READERS = "WEIRPOOL_JOURNAL_TOKEN"
 SERVED = ["served", "operator", "reader"]
 
 
@@ -89,23 +89,23 @@ def held(place: Place) -> int:
     return 20 if place.name == "store" else 30
 
 
-def test_rows_are_listed_printed_and_exported(penstock: Penstock, place: Place, tmp_path: Path) -> None:
+def test_rows_are_listed_printed_and_exported(weirpool: Weirpool, place: Place, tmp_path: Path) -> None:
     end = held(place)
-    (found,) = penstock("journal", "ls", place.path, "--json").objects
+    (found,) = weirpool("journal", "ls", place.path, "--json").objects
     assert (found["source"], found["first"], found["end"], found["damaged"]) == (SOURCE, 0, end, [])
     last = [b"%d" % number for number in range(end - 3, end)]
-    assert penstock("journal", "tail", place.path, "-n", "3").lines == last
-    assert penstock("journal", "dump", place.path, "--from", "-3").lines == last
+    assert weirpool("journal", "tail", place.path, "-n", "3").lines == last
+    assert weirpool("journal", "dump", place.path, "--from", "-3").lines == last
     out = tmp_path / "rows.parquet"
-    assert penstock("journal", "dump", place.path, "--format", "parquet", "-o", str(out)).code == 0
+    assert weirpool("journal", "dump", place.path, "--format", "parquet", "-o", str(out)).code == 0
     import pyarrow.parquet as pq
 
     assert pq.read_table(out)["position"].to_pylist() == [*range(end)]
 
 
 @pytest.mark.parametrize("verb", ["lag", "readers"])
-def test_readers_are_listed(penstock: Penstock, place: Place, verb: str) -> None:
-    result = penstock("journal", verb, place.path, "--json")
+def test_readers_are_listed(weirpool: Weirpool, place: Place, verb: str) -> None:
+    result = weirpool("journal", verb, place.path, "--json")
     if place.name == "store":
         assert result.code == 2 and "its readers, and what is trimmed for them, are where the journal is" in result.err
         assert_one_line(result)
@@ -113,52 +113,52 @@ def test_readers_are_listed(penstock: Penstock, place: Place, verb: str) -> None
     (found,) = result.objects
     assert (found["source"], found["reader"], found["position"]) == (SOURCE, "export", 25)
     assert found["rows"] == 5 if verb == "lag" else found["committed"] is not None
-    assert found == penstock("journal", verb, str(place.folder), "--json").objects[0] | {
+    assert found == weirpool("journal", verb, str(place.folder), "--json").objects[0] | {
         name: found[name] for name in ("seconds",) if name in found
     }
 
 
-def test_rows_are_verified(penstock: Penstock, place: Place) -> None:
-    (report,) = penstock("journal", "verify", place.path, "--json").objects
+def test_rows_are_verified(weirpool: Weirpool, place: Place) -> None:
+    (report,) = weirpool("journal", "verify", place.path, "--json").objects
     assert report["sound"] and (report["first"], report["end"], report["rows"]) == (0, held(place), held(place))
     if place.name == "store":
         return
-    (there,) = penstock("journal", "verify", str(place.folder), "--json").objects
+    (there,) = weirpool("journal", "verify", str(place.folder), "--json").objects
     assert report == there and report["head"]
     path = segment(place.folder / f"source={SOURCE}", 10)
     flip(path, path.stat().st_size - 1)
-    result = penstock("journal", "verify", place.path)
+    result = weirpool("journal", "verify", place.path)
     assert result.code == 1 and "positions 10 to 19 are damaged (the checksum of its body does not match)" in result.err
     assert_one_line(result)
 
 
-def test_a_journal_is_copied_and_brought_up_to_date(penstock: Penstock, place: Place, tmp_path: Path) -> None:
+def test_a_journal_is_copied_and_brought_up_to_date(weirpool: Weirpool, place: Place, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    (first,) = penstock("journal", "cp", place.path, str(copy), "--json").objects
+    (first,) = weirpool("journal", "cp", place.path, str(copy), "--json").objects
     assert (first["first"], first["end"]) == (0, held(place)) and first["copied"] > 0
-    assert penstock("journal", "dump", str(copy)).lines == [b"%d" % number for number in range(held(place))]
-    (again,) = penstock("journal", "cp", place.path, str(copy), "--json").objects
+    assert weirpool("journal", "dump", str(copy)).lines == [b"%d" % number for number in range(held(place))]
+    (again,) = weirpool("journal", "cp", place.path, str(copy), "--json").objects
     assert again["copied"] == 0
-    result = penstock("journal", "verify", str(copy), "--against", place.path)
+    result = weirpool("journal", "verify", str(copy), "--against", place.path)
     assert (result.code, result.err) == (0, "")
     if place.name == "store":
         return
     write(place.folder, 5)
-    (more,) = penstock("journal", "cp", place.path, str(copy), "--json").objects
+    (more,) = weirpool("journal", "cp", place.path, str(copy), "--json").objects
     assert more["end"] == 35 and 0 < more["copied"] < first["copied"]
-    assert penstock("journal", "verify", place.path, "--against", str(copy)).code == 0
+    assert weirpool("journal", "verify", place.path, "--against", str(copy)).code == 0
     # Neither secrets nor readers go along.
     names = {path.name for path in (copy / f"source={SOURCE}").iterdir() if path.suffix != ".arrows"}
     assert names <= {"_log.json", "_durable", "_lock", "_trimmed"}
 
 
 @pytest.mark.parametrize("place", ["folder", *SERVED], indirect=True)
-def test_a_copy_that_has_parted_is_told(penstock: Penstock, place: Place, tmp_path: Path) -> None:
+def test_a_copy_that_has_parted_is_told(weirpool: Weirpool, place: Place, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    assert penstock("journal", "cp", place.path, str(copy)).code == 0
+    assert weirpool("journal", "cp", place.path, str(copy)).code == 0
     write(copy, 3)
     write(place.folder, 7)
-    result = penstock("journal", "cp", place.path, str(copy))
+    result = weirpool("journal", "cp", place.path, str(copy))
     assert result.code == 1 and "remove the copy, and copy the log again" in result.err
     assert_one_line(result)
 
@@ -171,12 +171,12 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("action", CHANGES)
-def test_operators_change_what_readers_may_not(penstock: Penstock, place: Place, action: str) -> None:
+def test_operators_change_what_readers_may_not(weirpool: Weirpool, place: Place, action: str) -> None:
     verb, *options = CHANGES[action]
     before = _state(place)
-    planned = penstock("journal", verb, place.path, *options, "--dry-run")
+    planned = weirpool("journal", verb, place.path, *options, "--dry-run")
     assert _state(place) == before
-    result = penstock("journal", verb, place.path, *options)
+    result = weirpool("journal", verb, place.path, *options)
     if place.name == "store":
         assert result.code == planned.code == 2 and "can only be read: its readers" in result.err
         assert_one_line(result)
@@ -197,19 +197,19 @@ def _state(place: Place) -> tuple[dict[str, int], int]:
 
 
 @pytest.mark.parametrize("place", ["folder", *SERVED], indirect=True)
-def test_a_trim_keeps_what_a_reader_needs_everywhere(penstock: Penstock, place: Place) -> None:
+def test_a_trim_keeps_what_a_reader_needs_everywhere(weirpool: Weirpool, place: Place) -> None:
     Journal(place.folder).seek(SOURCE, "export", 5)
     for options in ((), ("--dry-run",)):
-        result = penstock("journal", "trim", place.path, "--to", "20", *options)
+        result = weirpool("journal", "trim", place.path, "--to", "20", *options)
         assert result.code == 2 and "have not committed the rows below 20: export at 5" in result.err
     if place.name in ("folder", "operator"):
-        assert penstock("journal", "trim", place.path, "--to", "20", "--force").code == 0
+        assert weirpool("journal", "trim", place.path, "--to", "20", "--force").code == 0
         assert Journal(place.folder).reader(SOURCE).first == 20
 
 
 @pytest.mark.parametrize("verb", ["seal", "repair"])
-def test_work_on_files_says_where_to_do_it(penstock: Penstock, place: Place, verb: str) -> None:
-    result = penstock("journal", verb, place.path)
+def test_work_on_files_says_where_to_do_it(weirpool: Weirpool, place: Place, verb: str) -> None:
+    result = weirpool("journal", verb, place.path)
     if place.name == "folder":
         assert result.code == 0
         return
@@ -222,20 +222,20 @@ def test_work_on_files_says_where_to_do_it(penstock: Penstock, place: Place, ver
 
 @pytest.mark.parametrize("place", SERVED, indirect=True)
 def test_sealed_rows_of_a_served_journal_are_verified_and_not_copied(
-    penstock: Penstock, place: Place, tmp_path: Path
+    weirpool: Weirpool, place: Place, tmp_path: Path
 ) -> None:
     seal(place.folder, SOURCE, SealOptions(target_bytes=1), force=True)
-    (report,) = penstock("journal", "verify", place.path, "--json").objects
-    (there,) = penstock("journal", "verify", str(place.folder), "--json").objects
+    (report,) = weirpool("journal", "verify", place.path, "--json").objects
+    (there,) = weirpool("journal", "verify", str(place.folder), "--json").objects
     for name in ("uuid", "first", "end", "rows", "sealed", "segments", "gaps", "sound", "head"):
         assert report[name] == there[name], name
-    result = penstock("journal", "cp", place.path, str(tmp_path / "copy"))
+    result = weirpool("journal", "cp", place.path, str(tmp_path / "copy"))
     assert (
         result.code == 2 and "has sealed rows, which are not copied over the network; copy it where it is" in result.err
     )
-    result = penstock("journal", "verify", place.path, "--against", str(place.folder))
+    result = weirpool("journal", "verify", place.path, "--against", str(place.folder))
     assert result.code == 1 and "has sealed rows, which are not compared over the network" in result.err
     (file,) = (place.folder / f"source={SOURCE}").glob("*.parquet")
     flip(file, 100)
-    result = penstock("journal", "verify", place.path)
+    result = weirpool("journal", "verify", place.path)
     assert result.code == 1 and "is damaged (the checksum of column" in result.err

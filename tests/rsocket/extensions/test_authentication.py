@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import FrameError, LocalError
-from penstock.rsocket.extensions.authentication import Authentication, Bearer, Custom, Simple, decode, encode
+from weirpool import FrameError, LocalError
+from weirpool.rsocket.extensions.authentication import Authentication, Bearer, Custom, Simple, decode, encode
 
 TYPES = st.integers(2, 127) | st.text(st.characters(max_codepoint=127), min_size=1, max_size=128)
 VALUES = (

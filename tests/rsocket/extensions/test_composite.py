@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import penstock
-from penstock import (
+import weirpool
+from weirpool import (
     ApplicationError,
     Bearer,
     Custom,
@@ -24,10 +24,10 @@ from penstock import (
     Simple,
     TraceContext,
 )
-from penstock.rsocket.extensions import composite, tracing
-from penstock.rsocket.extensions.composite import Entry, mime_of
-from penstock.rsocket.extensions.metadata import Router, route_tags, routing
-from penstock.rsocket.extensions.mimes import ACCEPT, AUTHENTICATION, MIME_TYPE, NAMES, ROUTING, TRACING, LiteralMime
+from weirpool.rsocket.extensions import composite, tracing
+from weirpool.rsocket.extensions.composite import Entry, mime_of
+from weirpool.rsocket.extensions.metadata import Router, route_tags, routing
+from weirpool.rsocket.extensions.mimes import ACCEPT, AUTHENTICATION, MIME_TYPE, NAMES, ROUTING, TRACING, LiteralMime
 
 FILE = Path(__file__).parents[2] / "vectors" / "rsocket-1.0-extensions.json"
 VECTORS = {vector["hex"]: vector["meaning"] for vector in json.loads(FILE.read_text())}
@@ -305,8 +305,8 @@ async def test_handler_reads_the_metadata_of_a_peer() -> None:
 
     metadata = Metadata(tags=["whoami", "again"], auth=Simple("zoë", ""), trace=TraceContext(1, 2)).encode()
     async with (
-        penstock.serve(service, "rsocket+memory://composite") as server,
-        penstock.connect(server.urls[0]) as peer,
+        weirpool.serve(service, "rsocket+memory://composite") as server,
+        weirpool.connect(server.urls[0]) as peer,
     ):
         # The route is in the metadata, so no other one is added.
         assert await peer.call("", b"", metadata=metadata) == Payload("Simple(username='zoë')")

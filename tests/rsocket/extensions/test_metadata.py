@@ -22,7 +22,7 @@ ROUTES = {
 
 @pytest.mark.parametrize("vector", COMPOSITE, ids=lambda vector: vector["meaning"][:40])
 def test_vectors_round_trip(build, vector) -> None:
-    metadata = build.module("penstock.rsocket.extensions.metadata")
+    metadata = build.module("weirpool.rsocket.extensions.metadata")
     data = bytes.fromhex(vector["hex"])
     entries = metadata.entries(data)
     assert entries
@@ -35,7 +35,7 @@ def test_vectors_round_trip(build, vector) -> None:
 
 @pytest.mark.parametrize("vector", COMPOSITE, ids=lambda vector: vector["meaning"][:40])
 def test_routes_of_vectors(build, vector) -> None:
-    router = build.module("penstock.rsocket.extensions.metadata").Router()
+    router = build.module("weirpool.rsocket.extensions.metadata").Router()
     wanted = next((route for head, route in ROUTES.items() if vector["hex"].startswith(head)), "")
     for _ in range(2):
         assert router.route(bytes.fromhex(vector["hex"])) == wanted
@@ -44,23 +44,23 @@ def test_routes_of_vectors(build, vector) -> None:
 @given(st.lists(st.tuples(st.sampled_from(["application/json", "x/y", "a"]), st.binary(max_size=40)), max_size=6))
 def test_composite_metadata_round_trips(builds, parts) -> None:
     for build in builds.values():
-        metadata = build.module("penstock.rsocket.extensions.metadata")
+        metadata = build.module("weirpool.rsocket.extensions.metadata")
         assert metadata.entries(metadata.composite(parts)) == parts
 
 
 @given(st.binary(max_size=60))
 def test_junk_is_only_an_error(builds, junk) -> None:
     for build in builds.values():
-        metadata = build.module("penstock.rsocket.extensions.metadata")
+        metadata = build.module("weirpool.rsocket.extensions.metadata")
         for read in (metadata.entries, metadata.route_tags):
             try:
                 read(junk)
-            except build.module("penstock.errors").FrameError as error:
+            except build.module("weirpool.errors").FrameError as error:
                 assert 0 <= error.offset <= len(junk)
 
 
 def test_route_is_added_to_other_metadata(build) -> None:
-    module = build.module("penstock.rsocket.extensions.metadata")
+    module = build.module("weirpool.rsocket.extensions.metadata")
     router = module.Router()
     data = router.metadata("some.route", b"extra")
     assert module.entries(data)[1] == ("application/octet-stream", b"extra")
@@ -71,19 +71,19 @@ def test_route_is_added_to_other_metadata(build) -> None:
 
 @pytest.mark.parametrize("mime", ["message/x.rsocket.routing.v0", "text/plain"])
 def test_other_metadata_types_contain_only_the_route(build, mime) -> None:
-    router = build.module("penstock.rsocket.extensions.metadata").Router(mime)
+    router = build.module("weirpool.rsocket.extensions.metadata").Router(mime)
     assert router.route(router.metadata("a.b", None)) == "a.b"
-    with pytest.raises(build.module("penstock.errors").LocalError):
+    with pytest.raises(build.module("weirpool.errors").LocalError):
         router.metadata("a.b", b"more")
 
 
 def test_values_out_of_range_are_refused(build) -> None:
-    metadata, error = build.module("penstock.rsocket.extensions.metadata"), build.module("penstock.errors").LocalError
+    metadata, error = build.module("weirpool.rsocket.extensions.metadata"), build.module("weirpool.errors").LocalError
     with pytest.raises(error, match="255"):
         metadata.routing("x" * 256)
     with pytest.raises(error, match="ASCII"):
         metadata.composite([("tëxt/plain", b"")])
-    with pytest.raises(build.module("penstock.errors").FrameError, match="more than 3"):
+    with pytest.raises(build.module("weirpool.errors").FrameError, match="more than 3"):
         metadata.entries(b"\x86\0\0\0" * 4, limit=3)
 
 
@@ -105,11 +105,11 @@ def kept(router, metadata: bytes) -> bool:
 )
 def test_only_metadata_without_secrets_is_cached(build, name: str, secret: bytes) -> None:
     # THREATS 103
-    router = build.module("penstock.rsocket.extensions.metadata").Router(f"message/x.rsocket.{name}.v0")
+    router = build.module("weirpool.rsocket.extensions.metadata").Router(f"message/x.rsocket.{name}.v0")
     assert kept(router, router.metadata("a.b", None))
     assert not kept(router, secret)
 
 
 def test_routes_in_text_are_not_cached(build) -> None:
     # THREATS 103
-    assert not kept(build.module("penstock.rsocket.extensions.metadata").Router("text/plain"), b"secret")
+    assert not kept(build.module("weirpool.rsocket.extensions.metadata").Router("text/plain"), b"secret")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.rsocket.extensions.mimes import COMPOSITE, NAMES, NUMBERS, OCTET_STREAM, ROUTING, read_mime, write_mime
+from weirpool.rsocket.extensions.mimes import COMPOSITE, NAMES, NUMBERS, OCTET_STREAM, ROUTING, read_mime, write_mime
 
 
 # From the table of the extension "Well-known MIME Types".

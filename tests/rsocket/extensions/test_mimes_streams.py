@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import FrameError, LocalError
-from penstock.rsocket.extensions.mimes import NAMES, LiteralMime, decode_accept, decode_mime, encode_accept
-from penstock.rsocket.extensions.mimes import write_mime as encode_mime
+from weirpool import FrameError, LocalError
+from weirpool.rsocket.extensions.mimes import NAMES, LiteralMime, decode_accept, decode_mime, encode_accept
+from weirpool.rsocket.extensions.mimes import write_mime as encode_mime
 
 UNKNOWN = sorted(set(range(128)) - set(NAMES))
 MIMES = (

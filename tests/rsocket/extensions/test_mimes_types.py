@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import FrameError, LocalError
-from penstock.rsocket.extensions.mimes import read_type, write_type
+from weirpool import FrameError, LocalError
+from weirpool.rsocket.extensions.mimes import read_type, write_type
 
 NAMES = st.text(st.characters(max_codepoint=127), min_size=1, max_size=128)
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.trace import SpanContext, TraceFlags
 
-from penstock import FrameError, LocalError, TraceContext
-from penstock.rsocket.extensions.tracing import decode, encode
+from weirpool import FrameError, LocalError, TraceContext
+from weirpool.rsocket.extensions.tracing import decode, encode
 
 SPANS = st.integers(0, 2**64 - 1)
 SAMPLED = st.sampled_from([None, True, False])

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Connection, Kind, Payload, Request
-from penstock.rsocket.extensions.metadata import Router, composite, entries
-from penstock.rsocket.extensions.mimes import COMPOSITE, OCTET_STREAM, ROUTING, TRACING
-from penstock.rsocket.extensions.tracing import MAX_FIELD_BYTES, MAX_FIELDS, CompositeCarrier
+from weirpool import Connection, Kind, Payload, Request
+from weirpool.rsocket.extensions.metadata import Router, composite, entries
+from weirpool.rsocket.extensions.mimes import COMPOSITE, OCTET_STREAM, ROUTING, TRACING
+from weirpool.rsocket.extensions.tracing import MAX_FIELD_BYTES, MAX_FIELDS, CompositeCarrier
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"}
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import LocalError, Payload, PayloadRun
-from penstock.wire.reactivestreams.codec import (
+from weirpool import LocalError, Payload, PayloadRun
+from weirpool.wire.reactivestreams.codec import (
     EXTENDED,
     LAYOUTS,
     MAX_VARINT,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import LocalError
-from penstock.wire.reactivestreams.codec import MAX_VARINT, MAX_VARINT_BYTES, varint
+from weirpool import LocalError
+from weirpool.wire.reactivestreams.codec import MAX_VARINT, MAX_VARINT_BYTES, varint
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import FrameError, LimitExceeded, ProtocolError
-from penstock.wire.columns import ColumnBuilder
-from penstock.wire.reactivestreams.codec import EXTENDED, LAYOUTS, MAX_VARINT, Items, Message, Type, encode, varint
-from penstock.wire.reactivestreams.decoder import Decoder
 from tests.builds import Build
 from tests.sim.pair import CUTS
 from tests.wire.reactivestreams.test_codec import MEANT, VECTORS
+from weirpool import FrameError, LimitExceeded, ProtocolError
+from weirpool.wire.columns import ColumnBuilder
+from weirpool.wire.reactivestreams.codec import EXTENDED, LAYOUTS, MAX_VARINT, Items, Message, Type, encode, varint
+from weirpool.wire.reactivestreams.decoder import Decoder
 
 IDS = st.one_of(st.integers(0, 3), st.integers(0, MAX_VARINT))
 NUMBERS = st.one_of(st.integers(0, 300), st.integers(0, MAX_VARINT))
@@ -123,9 +123,9 @@ def test_junk_is_decoded_alike_from_split_input(raw: bytes, seed: int) -> None:
 
 def told(build: Build, pieces: list[bytes], **options: Any) -> list[Any]:
     """Return the results of a build's decoder for some pieces, as plain values."""
-    decoder = build.module("penstock.wire.reactivestreams.decoder").Decoder(**options)
-    decoder.extensions.update(build.module("penstock.wire.reactivestreams.codec").EXTENDED)
-    errors = build.module("penstock.errors")
+    decoder = build.module("weirpool.wire.reactivestreams.decoder").Decoder(**options)
+    decoder.extensions.update(build.module("weirpool.wire.reactivestreams.codec").EXTENDED)
+    errors = build.module("weirpool.errors")
     found: list[Any] = []
     try:
         for piece in pieces:
@@ -317,10 +317,10 @@ def test_pieces_may_be_fed_before_messages_are_read() -> None:
 @pytest.mark.parametrize(("invalid", "error"), [(b"\7\1\xff\xff\3", "LimitExceeded"), (b"\7\1\x80\0", "FrameError")])
 @pytest.mark.parametrize("count", [1, 2])
 def test_elements_before_an_invalid_one_are_returned(build: Build, invalid: bytes, error: str, count: int) -> None:
-    decoder = build.module("penstock.wire.reactivestreams.decoder").Decoder(max_element_bytes=10)
+    decoder = build.module("weirpool.wire.reactivestreams.decoder").Decoder(max_element_bytes=10)
     decoder.feed(b"\7\1\1x" * count + invalid)
     found = decoder.next()
     items = [found.data] if count == 1 else [item.data for item in found.run.payloads()]
     assert items == [b"x"] * count
-    with pytest.raises(getattr(build.module("penstock.errors"), error)):
+    with pytest.raises(getattr(build.module("weirpool.errors"), error)):
         decoder.next()

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from penstock import FrameError, Kind, LimitExceeded, LocalError, Payload, Settings
-from penstock.protocols import client_session
-from penstock.wire.reactivestreams.codec import Message, Type, encode
-from penstock.wire.reactivestreams.dump import Encoder, ReactiveStreamsDump, line, read_messages, to_object
 from tests.wire.reactivestreams.test_codec import MEANT, VECTORS
 from tests.wire.reactivestreams.test_decoder import conversations
+from weirpool import FrameError, Kind, LimitExceeded, LocalError, Payload, Settings
+from weirpool.protocols import client_session
+from weirpool.wire.reactivestreams.codec import Message, Type, encode
+from weirpool.wire.reactivestreams.dump import Encoder, ReactiveStreamsDump, line, read_messages, to_object
 
 
 @given(conversations())

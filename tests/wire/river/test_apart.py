@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.wire.river.apart import span_of_payload, start_of_payload
-from penstock.wire.river.codec import CODECS
-from penstock.wire.river.writing import Writer
+from weirpool.wire.river.apart import span_of_payload, start_of_payload
+from weirpool.wire.river.codec import CODECS
+from weirpool.wire.river.writing import Writer
 
 FIELDS: dict[str, Any] = {
     "id": "i",

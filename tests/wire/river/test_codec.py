@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import FrameError, LocalError
-from penstock.wire.river.codec import CODECS, MAX_NUMBER, codec_of
-from penstock.wire.river.message import Message
-from penstock.wire.river.values import encode_value
 from tests.river.peers import recorded, transcript, transcripts
+from weirpool.errors import FrameError, LocalError
+from weirpool.wire.river.codec import CODECS, MAX_NUMBER, codec_of
+from weirpool.wire.river.message import Message
+from weirpool.wire.river.values import encode_value
 
 WHOLE: dict[str, Any] = {
     "id": "m",

@@ -3,14 +3,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from penstock import LocalError, Payload, Settings
-from penstock.errors import FrameError
-from penstock.protocols import client_session
-from penstock.texts import shown_line
-from penstock.wire.framing import framed
-from penstock.wire.river.dump import CONTROLS, RiverDump, line, read_messages
-from penstock.wire.river.values import encode_value
 from tests.river.peers import recorded, transcript, transcripts
+from weirpool import LocalError, Payload, Settings
+from weirpool.errors import FrameError
+from weirpool.protocols import client_session
+from weirpool.texts import shown_line
+from weirpool.wire.framing import framed
+from weirpool.wire.river.dump import CONTROLS, RiverDump, line, read_messages
+from weirpool.wire.river.values import encode_value
 
 MESSAGE = {"id": "m", "from": "c", "to": "SERVER", "seq": 1, "ack": 2, "streamId": "s", "controlFlags": 0}
 

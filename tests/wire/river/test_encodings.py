@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.values.decoder import Decoder
-from penstock.wire.river.encodings import encodings
-from penstock.wire.river.values import decode_value, encode_value, from_json, to_json
+from weirpool.values.decoder import Decoder
+from weirpool.wire.river.encodings import encodings
+from weirpool.wire.river.values import decode_value, encode_value, from_json, to_json
 
 CODECS = {mime.rpartition("+")[2]: encoding for mime, encoding in encodings().items()}
 BIG = 2**70

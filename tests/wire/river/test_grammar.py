@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.wire.river.grammar import BODY_DEPTH, FIELDS, MAX_ID, MAX_NUMBER, REQUIRED, RESULT_DEPTH, Field, Type
 from tests.builds import Build
+from weirpool.wire.river.grammar import BODY_DEPTH, FIELDS, MAX_ID, MAX_NUMBER, REQUIRED, RESULT_DEPTH, Field, Type
 
 ABSENT = object()
 
@@ -161,9 +161,9 @@ class Decoders:
     """The decoder and the scanner of one build, for one codec."""
 
     def __init__(self, build: Build, codec: str) -> None:
-        self._scan = build.module("penstock.wire.river.scanning").scan
-        self.codec = build.module("penstock.wire.river.codec").CODECS[codec]
-        self._error = build.module("penstock.errors").FrameError
+        self._scan = build.module("weirpool.wire.river.scanning").scan
+        self.codec = build.module("weirpool.wire.river.codec").CODECS[codec]
+        self._error = build.module("weirpool.errors").FrameError
 
     def general(self, data: bytes, results: bool) -> Any:
         """Return the general decoder's result for `data`; None if it rejects it."""
@@ -230,7 +230,7 @@ def test_changed_byte_is_decoded_alike_by_both(build: Build, codec: str) -> None
 
 
 def test_rows_are_in_the_order_of_the_arguments(build: Build) -> None:
-    message_type = build.module("penstock.wire.river.message").Message
+    message_type = build.module("weirpool.wire.river.message").Message
     arguments = ["id", "from", "to", 3, 4, "stream", 6, b"payload", "service", "procedure", {"tracing": ""}]
     message = message_type(*arguments)
     assert [getattr(message, field.attribute) for field in FIELDS] == arguments

@@ -43,8 +43,8 @@ ENVELOPES = st.fixed_dictionaries(
 
 def check(build: Build, data: bytes, codec: str, results: bool = False) -> bool:
     """Return whether the scanner accepts `data`, and check that it agrees with the codec."""
-    scan = build.module("penstock.wire.river.scanning").scan
-    known = build.module("penstock.wire.river.codec").CODECS[codec]
+    scan = build.module("weirpool.wire.river.scanning").scan
+    known = build.module("weirpool.wire.river.codec").CODECS[codec]
     found = scan(b"??" + data + b"?", 2, 2 + len(data), codec == "json", results)
     if found is None:
         return False
@@ -102,7 +102,7 @@ def test_messages_of_the_reference_are_scanned(build: Build, name: str) -> None:
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 def test_results_are_recognized(build: Build, codec: str) -> None:
     fields = {"id": "i", "from": "f", "to": "t", "seq": 0, "ack": 0, "streamId": "s", "controlFlags": 8}
-    scan = build.module("penstock.wire.river.scanning").scan
+    scan = build.module("weirpool.wire.river.scanning").scan
     if build.name == "plain":
         return
     for payload, is_ok in (
@@ -120,14 +120,14 @@ def test_results_are_recognized(build: Build, codec: str) -> None:
 
 
 def test_usual_bodies_pass(build: Build) -> None:
-    is_body = build.module("penstock.wire.river.scanning").is_body
+    is_body = build.module("weirpool.wire.river.scanning").is_body
     expected = build.name == "compiled"
     assert is_body(b'{"n":[1,-2.5,"x",true,null]}', True) is expected
     assert is_body(msgspec.msgpack.encode({"n": [1, -2.5, "x", True, None, b"\xff"]}), False) is expected
 
 
 def test_scan_never_reads_outside_the_buffer(build: Build) -> None:
-    scan = build.module("penstock.wire.river.scanning").scan
+    scan = build.module("weirpool.wire.river.scanning").scan
     for start, end in ((-1, 2), (0, 3)):
         with pytest.raises(IndexError):
             scan(b"{}", start, end, True, False)

@@ -20,8 +20,8 @@ JSON_BODIES = [
 @given(st.sampled_from(JSON_BODIES) | st.binary(max_size=30) | VALUES.map(lambda value: packed(value, "json")))
 @example(b'"' + b"x" * 40 + b'\\n"')
 def test_accepted_json_bodies_are_valid(build: Build, data: bytes) -> None:
-    if build.module("penstock.wire.river.scanning").is_body(data, True):
-        assert build.module("penstock.wire.river.values").json_to_send(data) == data
+    if build.module("weirpool.wire.river.scanning").is_body(data, True):
+        assert build.module("weirpool.wire.river.values").json_to_send(data) == data
 
 
 @pytest.mark.parametrize("results", [False, True])

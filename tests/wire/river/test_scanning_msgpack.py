@@ -25,8 +25,8 @@ MSGPACK_BODIES = [
 
 @given(st.sampled_from(MSGPACK_BODIES) | st.binary(max_size=30) | VALUES.map(lambda value: packed(value, "msgpack")))
 def test_accepted_msgpack_bodies_are_valid(build: Build, data: bytes) -> None:
-    if build.module("penstock.wire.river.scanning").is_body(data, False):
-        assert build.module("penstock.wire.river.values").msgpack_body(data) == data
+    if build.module("weirpool.wire.river.scanning").is_body(data, False):
+        assert build.module("weirpool.wire.river.values").msgpack_body(data) == data
 
 
 @pytest.mark.parametrize("results", [False, True])

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import FrameError, LocalError
-from penstock.wire.river.codec import CODECS
-from penstock.wire.river.grammar import BODY_DEPTH
-from penstock.wire.river.values import (
+from weirpool.errors import FrameError, LocalError
+from weirpool.wire.river.codec import CODECS
+from weirpool.wire.river.grammar import BODY_DEPTH
+from weirpool.wire.river.values import (
     check_wrappers,
     decode_value,
     encode_value,

@@ -15,8 +15,8 @@ CODECS = ("json", "msgpack")
 
 
 def writer(build: Build, codec: str, us: str = 'cli"ent', peer: str = "SERVER") -> Any:
-    known = build.module("penstock.wire.river.codec").CODECS[codec]
-    return build.module("penstock.wire.river.writing").Writer(known, us, peer, "0123456789ab-s")
+    known = build.module("weirpool.wire.river.codec").CODECS[codec]
+    return build.module("weirpool.wire.river.writing").Writer(known, us, peer, "0123456789ab-s")
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -43,7 +43,7 @@ def test_written_messages_are_read(
     value = {"n": [1, None, "x"]}
     written = []
     for build in builds.values():
-        known = build.module("penstock.wire.river.codec").CODECS[codec]
+        known = build.module("weirpool.wire.river.codec").CODECS[codec]
         ours = writer(build, codec)
         data = ours.message(seq, ack, known.encoded(name), flags, known.encoded(value), wrap_ok, route, tracing)
         written.append(data)
@@ -62,7 +62,7 @@ def test_written_messages_are_read(
 @pytest.mark.parametrize("codec", CODECS)
 def test_ids_are_unique(build: Build, codec: str) -> None:
     ours = writer(build, codec)
-    known = build.module("penstock.wire.river.codec").CODECS[codec]
+    known = build.module("weirpool.wire.river.codec").CODECS[codec]
     ids = [ours.new_id() for _ in range(20)]
     messages = [known.decode(ours.message(0, 0, known.encoded("s"), 0, known.null)[4:]) for _ in range(300)]
     assert len({*ids, *(message.id for message in messages)}) == 320
@@ -71,7 +71,7 @@ def test_ids_are_unique(build: Build, codec: str) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 def test_number_of_cached_routes_is_limited(build: Build, codec: str) -> None:
     ours = writer(build, codec)
-    known = build.module("penstock.wire.river.codec").CODECS[codec]
+    known = build.module("weirpool.wire.river.codec").CODECS[codec]
     for number in range(3_000):
         data = ours.message(0, 0, known.encoded("s"), 0, known.null, False, f"service.p{number}")
         assert known.decode(data[4:]).procedure_name == f"p{number}"
@@ -79,8 +79,8 @@ def test_number_of_cached_routes_is_limited(build: Build, codec: str) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_unencodable_values_are_refused(build: Build, codec: str) -> None:
-    error = build.module("penstock.errors").LocalError
-    known = build.module("penstock.wire.river.codec").CODECS[codec]
+    error = build.module("weirpool.errors").LocalError
+    known = build.module("weirpool.wire.river.codec").CODECS[codec]
     with pytest.raises(error, match="cannot be encoded"):
         writer(build, codec, us="\ud800")
     with pytest.raises(error, match="cannot be encoded"):
@@ -89,7 +89,7 @@ def test_unencodable_values_are_refused(build: Build, codec: str) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_missing_bytes_are_refused(build: Build, codec: str) -> None:
-    known = build.module("penstock.wire.river.codec").CODECS[codec]
+    known = build.module("weirpool.wire.river.codec").CODECS[codec]
     for name, body in ((None, b"1"), (known.encoded("s"), None)):
         with pytest.raises(TypeError):
             writer(build, codec).message(0, 0, name, 0, body)

@@ -20,12 +20,12 @@ FRAMES: dict[str, Callable[[Any, Any], bytes]] = {
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_length_that_counts_itself_leaves_frames_unchanged(build: Build, make: Callable[[Any, Any], bytes]) -> None:
     # THREATS 6
-    frames = build.module("penstock.wire.rsocket.frames")
-    counted = make(build.module("penstock.wire.rsocket.codec").Codec(counts_itself=True), frames)
-    strict = make(build.module("penstock.wire.rsocket.codec").Codec(), frames)
+    frames = build.module("weirpool.wire.rsocket.frames")
+    counted = make(build.module("weirpool.wire.rsocket.codec").Codec(counts_itself=True), frames)
+    strict = make(build.module("weirpool.wire.rsocket.codec").Codec(), frames)
     assert counted[3:] == strict[3:]
     assert int.from_bytes(counted[:3], "big") == len(counted) == int.from_bytes(strict[:3], "big") + 3
-    deframer = build.module("penstock.wire.framing").Deframer(counts_itself=True)
+    deframer = build.module("weirpool.wire.framing").Deframer(counts_itself=True)
     deframer.feed(counted * 2)
     for _ in range(2):
         assert deframer.next()
@@ -34,10 +34,10 @@ def test_length_that_counts_itself_leaves_frames_unchanged(build: Build, make: C
 
 
 def test_runs_with_such_lengths_are_read_one_by_one(build: Build) -> None:
-    payload = build.module("penstock.payload")
+    payload = build.module("weirpool.payload")
     run = payload.PayloadRun.of([payload.Payload(b"%d" % number) for number in range(100)])
-    codec = build.module("penstock.wire.rsocket.codec").Codec(counts_itself=True)
-    deframer = build.module("penstock.wire.framing").Deframer(counts_itself=True)
+    codec = build.module("weirpool.wire.rsocket.codec").Codec(counts_itself=True)
+    deframer = build.module("weirpool.wire.framing").Deframer(counts_itself=True)
     items = []
     for piece in codec.run_frames(1, run, 10, 100):
         deframer.feed(piece)
@@ -50,7 +50,7 @@ def test_runs_with_such_lengths_are_read_one_by_one(build: Build) -> None:
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 8])
 def test_length_shorter_than_a_header_is_refused(build: Build, length: int) -> None:
     # THREATS 2, 6
-    deframer = build.module("penstock.wire.framing").Deframer(counts_itself=True)
+    deframer = build.module("weirpool.wire.framing").Deframer(counts_itself=True)
     deframer.feed(length.to_bytes(3, "big") + bytes(20))
-    with pytest.raises(build.module("penstock.errors").FrameError):
+    with pytest.raises(build.module("weirpool.errors").FrameError):
         deframer.next()

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.texts import shown_line
 from tests.wire import vectors
 from tests.wire.conftest import Wire
 from tests.wire.strategies import frames, made
 from tests.wire.vectors import Vector
+from weirpool.texts import shown_line
 
 VECTORS = [vector for vector in vectors.load() if vector.raw.hex() != vectors.LYING_METADATA]
 

@@ -1,7 +1,0 @@
-"""`python -m penstock` is the command line."""
-
-from __future__ import annotations
-
-from .cli.main import run
-
-run()

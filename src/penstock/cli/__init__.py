@@ -1,4 +1,0 @@
-"""The command `penstock`. May import everything, lazily.
-
-Functions raise LocalError for a usage error: an invalid option, a file that cannot be read, a missing package.
-"""
