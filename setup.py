@@ -17,8 +17,9 @@ import gzip
 import os
 import sys
 import tarfile
-from itertools import product
+from itertools import count, product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from setuptools import Extension, setup
@@ -94,7 +95,12 @@ def keep_freelists() -> None:
     CClassDefNode.analyse_declarations = analyse_and_keep
 
 
-def translate(wanted: list[Extension], quiet: bool) -> None:
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def translate(wanted: list[Extension], processes: int, quiet: bool) -> None:
     """Let Cython make C of what has changed.
 
     Raises:
@@ -110,7 +116,7 @@ def translate(wanted: list[Extension], quiet: bool) -> None:
         made = cythonize(
             wanted,
             compiler_directives=DIRECTIVES,
-            nthreads=2,
+            nthreads=processes,
             quiet=quiet,
             shared_utility_qualified_name=SHARED if len(wanted) > 1 else None,
         )
@@ -127,13 +133,19 @@ class OptionalBuildExt(build_ext):
     def run(self) -> None:
         """Note where the extensions go, then build them."""
         self.places = [self.build_lib, SOURCE] if self.inplace else [self.build_lib]
-        self.parallel = self.parallel or 2
+        self.parallel = self.parallel or cores()
         super().run()
 
     def build_extensions(self) -> None:
         """Build; where that fails, remove what there is, also of older builds, and say why."""
         try:
-            translate(self.extensions, quiet=not self.verbose)
+            self.try_compiler()
+            translate(self.extensions, self.parallel, quiet=not self.verbose)
+            # The largest first, so that all cores have work until the end.
+            self.extensions.sort(
+                key=lambda extension: -sum(Path(source).stat().st_size for source in extension.sources)
+            )
+            self.built = count(1)
             super().build_extensions()
         except BUILD_ERRORS as error:
             if REQUIRED:
@@ -142,6 +154,26 @@ class OptionalBuildExt(build_ext):
                 Path(place, self.get_ext_filename(extension.name)).unlink(missing_ok=True)
             self.extensions = []
             print(f"weirpool: nothing is compiled, the plain Python modules serve instead ({error})", file=sys.stderr)
+
+    def try_compiler(self) -> None:
+        """Compile an empty module: without a compiler or Python's headers, Cython would work for minutes in vain.
+
+        Raises:
+            CompileError: That fails.
+
+        """
+        with TemporaryDirectory() as folder:
+            source = Path(folder, "empty.c")
+            source.write_text("#include <Python.h>\n")
+            try:
+                self.compiler.compile([str(source)], output_dir=folder)
+            except BUILD_ERRORS as error:
+                raise CompileError(f"no C compiler, or Python's headers are missing: {error}") from error
+
+    def build_extension(self, extension: Extension) -> None:
+        """Build one, and print how far the build is, as Cython does."""
+        super().build_extension(extension)
+        print(f"[{next(self.built)}/{len(self.extensions)}] Compiled {extension.name}", flush=True)
 
 
 class ReproducibleSdist(sdist):

@@ -153,6 +153,17 @@ def built(project: Path) -> bool:
     return (project / "src" / "weirpool" / f"one{SUFFIX}").exists()
 
 
+def cython(project: Path, build: str) -> None:
+    """Put a package of Cython's name before the real one, with this code as its module `Build`."""
+    compiler = project / "Cython" / "Compiler"
+    compiler.mkdir(parents=True)
+    (project / "Cython" / "__init__.py").touch()
+    (compiler / "__init__.py").touch()
+    (compiler / "Nodes.py").write_text("class CClassDefNode:\n    def analyse_declarations(self, env): ...\n")
+    (compiler / "Errors.py").write_text("class CompileError(Exception): ...\n")
+    (project / "Cython" / "Build.py").write_text(build)
+
+
 def test_setup_falls_back_to_plain_build_without_compiler(project: Path) -> None:
     # Extensions of an older build must be removed, because compiled modules use each other's layouts.
     (project / "src" / "weirpool" / f"one{SUFFIX}").touch()
@@ -160,6 +171,27 @@ def test_setup_falls_back_to_plain_build_without_compiler(project: Path) -> None
     assert result.returncode == 0
     assert "the plain Python modules serve instead" in result.stderr
     assert not built(project)
+
+
+@pytest.mark.parametrize("missing", ["compiler", "headers"])
+def test_setup_finds_out_first_that_nothing_can_be_compiled(project: Path, missing: str) -> None:
+    # Cython would take minutes.
+    cython(project, "raise AssertionError('Cython was asked')")
+    (project / "cc").write_text("#!/bin/sh\ncase $* in *empty.c*) exit 1; esac\n")
+    (project / "cc").chmod(0o755)
+    compiler = "/bin/false" if missing == "compiler" else str(project / "cc")
+    result = run_python("setup.py", "build_ext", "--inplace", cwd=project, PYTHONPATH=str(project), CC=compiler)
+    assert result.returncode == 0, result.stderr
+    assert "serve instead (no C compiler, or Python's headers are missing" in result.stderr
+    assert not list(project.rglob("*.c"))
+
+
+@pytest.mark.skipif(os.environ.get("WEIRPOOL_REQUIRE_EXTENSIONS") != "1", reason="there may be no compiler")
+def test_setup_uses_all_cores(project: Path) -> None:
+    cython(project, "def cythonize(wanted, nthreads, **options):\n    raise ImportError(f'{nthreads} processes')\n")
+    (project / "sitecustomize.py").write_text("import os\nos.sched_getaffinity = lambda pid: set(range(7))\n")
+    result = run_python("setup.py", "build_ext", "--inplace", cwd=project, PYTHONPATH=str(project))
+    assert "serve instead (7 processes)" in result.stderr
 
 
 def test_setup_falls_back_to_plain_build_without_cython(project: Path) -> None:
@@ -189,7 +221,8 @@ def test_setup_skips_declined_extensions(project: Path) -> None:
 
 
 @pytest.mark.skipif(os.environ.get("WEIRPOOL_REQUIRE_EXTENSIONS") != "1", reason="there may be no compiler")
-def test_setup_builds_extension(project: Path) -> None:
+def test_setup_builds_extension_and_tells_how_far_it_is(project: Path) -> None:
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project)
     assert result.returncode == 0, result.stderr
     assert built(project)
+    assert "[1/1] Compiled weirpool.one\n" in result.stdout
