@@ -57,13 +57,67 @@ def test_running_process_is_stopped(python: Path, tmp_path: Path, monkeypatch: p
     assert process.returncode is not None and process.returncode < 0
 
 
-def test_what_processes_of_spark_print_goes_to_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_processes_of_spark_print_goes_to_a_file(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], number: int
+) -> None:
     log = tmp_path / "spark.log"
-    with processes._errors_to(log):
-        subprocess.run(["sh", "-c", "echo a warning >&2"], check=True)
-    subprocess.run(["sh", "-c", "echo shown >&2"], check=True)
-    assert log.read_text() == "a warning\n"
-    assert capfd.readouterr().err == "shown\n"
+    log.write_text("first\n")
+    with processes._output_to(log, number):
+        subprocess.run(["sh", "-c", f"echo a warning >&{number}"], check=True)
+    subprocess.run(["sh", "-c", f"echo shown >&{number}"], check=True)
+    assert log.read_text() == "first\na warning\n"
+    assert capfd.readouterr()[number - 1] == "shown\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it has ended"),
+        (
+            "\n[JAVA_GATEWAY_EXITED] Java gateway process exited.\n",
+            "[JAVA_GATEWAY_EXITED] Java gateway process exited.",
+        ),
+        ("One.\n\tat a.B.c(D.scala:1)\nCaused by: e.F: two\n\tat g\nCaused by: e.G: three\n\t... 9 more", "e.G: three"),
+        ("x" * 300, "x" * processes.REASON_CHARACTERS + "…"),
+    ],
+)
+def test_reason_is_the_innermost_cause_in_one_line(text: str, reason: str) -> None:
+    assert processes._reason(text) == reason
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("failure", ["query", "process"])
+def test_failure_of_spark_is_one_line_that_names_its_log(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], failure: str
+) -> None:
+    script = f"""
+import sys
+from pathlib import Path
+from weirpool.cli import demo, main, parser
+from weirpool.demo.processes import spark_session
+
+def invoke(arguments):
+    with spark_session(Path({str(tmp_path / "spark.log")!r})) as spark:
+        if {failure!r} == "process":
+            spark._jvm.System.exit(3)
+        rows = spark.readStream.format("rate").load().selectExpr("raise_error('no way')")
+        query = rows.writeStream.format("noop").start()
+        query.processAllAvailable()
+        query.awaitTermination()
+
+parser.invoke = invoke
+main.run(["demo"])
+"""
+    done = subprocess.run([sys.executable, "-c", script], timeout=240)
+    told = capfd.readouterr()
+    assert (done.returncode, told.out) == (1, ""), told
+    [line] = told.err.splitlines()
+    assert line.startswith("weirpool: Spark failed: ")
+    assert line.endswith(f"; its log is {tmp_path / 'spark.log'}")
+    assert failure == "process" or "no way" in line
+    assert "Traceback" in (tmp_path / "spark.log").read_text()
 
 
 def test_rows_are_counted_while_they_are_collected(tmp_path: Path) -> None:

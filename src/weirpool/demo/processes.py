@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["DemoFailed", "collector", "publisher", "spark_session"]
 
 STOP_SECONDS: Final = 10.0
+STDOUT: Final = 1
 STDERR: Final = 2
-LOG_CHARACTERS: Final = 2_000
-"""Characters of Spark's log to show when the demo has failed."""
+REASON_CHARACTERS: Final = 200
+"""Characters of Spark's reason to show when the demo has failed."""
 
 
 class DemoFailed(WeirpoolError):
@@ -51,33 +53,62 @@ def collector(url: str, route: str, journal: Path) -> Iterator[subprocess.Popen[
 
 @contextmanager
 def spark_session(log: Path) -> Iterator[SparkSession]:
-    """Run Spark, and yield its session. What its processes print goes to `log`, of which a failure shows the end."""
+    """Run Spark, and yield its session. All that it and its processes print goes to `log`.
+
+    Raises:
+        DemoFailed: Spark failed; `log` has the whole of it.
+
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    log.write_bytes(b"")
+    with _output_to(log, STDERR):
+        try:
+            yield from _sessions(log)
+        except (PySparkException, Py4JError, ConnectionError) as error:
+            traceback.print_exc()
+            raise DemoFailed(f"Spark failed: {_reason(str(error))}; its log is {log}") from None
+
+
+def _sessions(log: Path) -> Iterator[SparkSession]:
+    """Yield one session, and stop it, also if Spark's process has died."""
     from ..spark.local import session
 
-    with _errors_to(log):
+    with _output_to(log, STDOUT):
         spark = session("weirpool demo", master="local[2]")
         spark.sparkContext.setLogLevel("ERROR")
     try:
         yield spark
-    except Exception:
-        print(f"the end of {log}:\n{log.read_text(errors='replace')[-LOG_CHARACTERS:]}", file=sys.stderr)
+    except BaseException:
+        with suppress(Exception):
+            spark.stop()
         raise
-    finally:
-        spark.stop()
+    spark.stop()
+
+
+def _reason(text: str) -> str:
+    """Return the innermost cause that a text of Spark's has, in one line, without stack traces."""
+    lines = [line.strip() for line in text.splitlines()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    told = [line for line in lines if line and not line.startswith(("at ", "...", "JVM stacktrace"))]
+    reason = (causes or told[:1] or ["it has ended"])[-1]
+    return reason if len(reason) <= REASON_CHARACTERS else f"{reason[:REASON_CHARACTERS]}…"
 
 
 @contextmanager
-def _errors_to(log: Path) -> Iterator[None]:
-    """Let processes that are started meanwhile inherit a file as their standard error."""
-    sys.stderr.flush()
-    kept = os.dup(STDERR)
+def _output_to(log: Path, number: int) -> Iterator[None]:
+    """Let this process, and those that it starts meanwhile, write a standard stream to a file."""
+    stream = sys.stderr if number == STDERR else sys.stdout
+    stream.flush()
+    kept = os.dup(number)
     try:
-        with log.open("wb") as file:
-            os.dup2(file.fileno(), STDERR)
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), number)
         yield
     finally:
-        sys.stderr.flush()
-        os.dup2(kept, STDERR)
+        stream.flush()
+        os.dup2(kept, number)
         os.close(kept)
 
 
