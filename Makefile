@@ -8,6 +8,10 @@ BIN := .venv/bin
 EXTENSIONS := $(shell find src -name '*.pxd' -o -name '*.pyx')
 EXTENSION_SOURCES := $(EXTENSIONS) $(wildcard $(EXTENSIONS:.pxd=.py))
 
+PACKAGES := $(shell grep == requirements.lock)
+# Those that the demo needs: how far its bar goes.
+DEMO_PACKAGES := 33
+
 # Succeeds if extensions can be compiled, which needs a C compiler and Python's headers.
 CAN_COMPILE = printf '\043include <Python.h>\n' | $${CC:-cc} -fsyntax-only -x c \
 	-I "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" - 2>/dev/null
@@ -20,8 +24,9 @@ help: ## List these commands
 
 install: .venv/built ## Create .venv with all dependencies and .venv/bin/weirpool
 
-demo: install ## Run a live stream into Spark and back
-	$(BIN)/weirpool demo
+# Until `make install` has compiled something, the demo runs on the plain build, and only its packages are installed.
+demo: $(if $(wildcard .venv/built),install,.venv/demo) ## Run a live stream into Spark and back
+	@$(if $(wildcard .venv/built),,WEIRPOOL_PURE=1) $(BIN)/weirpool demo
 
 # Spark's tests share a process: Spark starts slowly, and two instances slow each other down.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
@@ -89,14 +94,27 @@ clean: ## Remove build output; .venv stays
 	echo "Install one (Debian, Ubuntu: apt install python3-venv), or select one: make PYTHON=/path/to/python" >&2; \
 	exit 1
 
-.venv/installed: requirements.lock pyproject.toml setup.py | .venv/bin/python
-	@echo "installing the packages of requirements.lock, which takes about a minute"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	WEIRPOOL_NO_EXTENSIONS=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--no-build-isolation --no-deps --editable .
+# Spark exists only as sources: its wheel, of half a gigabyte, is not compressed in between. Most modules are never
+# imported, so bytecode is written when they are. Both save half a minute.
+STEP := $(BIN)/python -m tools.step
+PIP := env DIST_EXTRA_CONFIG=$(CURDIR)/tools/uncompressed.cfg WEIRPOOL_NO_EXTENSIONS=1 $(BIN)/python -m pip
+INSTALL := install --disable-pip-version-check --no-compile --no-build-isolation
+
+.venv/setuptools: requirements.lock | .venv/bin/python
+	@$(PIP) $(INSTALL) --quiet $(filter setuptools==%,$(PACKAGES))
 	@touch $@
 
+.venv/demo: requirements.lock pyproject.toml setup.py | .venv/setuptools
+	@$(STEP) build/install.log $(DEMO_PACKAGES) "installing the $(DEMO_PACKAGES) packages of the demo, 600 MB" \
+		$(PIP) $(INSTALL) --constraint requirements.lock --editable '.[demo]'
+	@touch $@
+
+.venv/installed: requirements.lock pyproject.toml setup.py | .venv/setuptools
+	@$(STEP) build/install.log $(words $(PACKAGES)) "installing the $(words $(PACKAGES)) packages of requirements.lock" \
+		$(PIP) $(INSTALL) --requirement requirements.lock --editable .
+	@touch .venv/demo $@
+
 .venv/built: .venv/installed $(EXTENSION_SOURCES)
-	@if $(CAN_COMPILE); then echo "compiling $(words $(EXTENSIONS)) modules, which takes about two minutes"; fi
-	$(BIN)/python setup.py --quiet build_ext --inplace
+	@$(STEP) build/compile.log $(words $(EXTENSIONS)) "compiling $(words $(EXTENSIONS)) modules" \
+		$(BIN)/python setup.py build_ext --inplace
 	@touch $@
