@@ -38,7 +38,9 @@ WITHOUT_SOURCE = {
     "river/test_oversized.py": "all parts of a session: messages that one side does not take for their size",
     "test_reach.py": "tools/reach.py",
     "test_scale.py": "tools/scale.py and the page that it writes",
+    "test_step.py": "tools/step.py, and the number of packages in the Makefile",
     "test_states.py": "tools/states.py and the page that it writes",
+    "test_workflows.py": "what runs on the forge, and before a commit",
     "sync/test_notebook.py": "the notebook in examples/, and its page",
     "transports/test_every.py": "all transports: what each must carry",
 }
