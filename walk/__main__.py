@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterable
 
 from .limits import LIMITS, Limits, excesses, load, lowered, slack, text_of
-from .rows import SRC, Row, measure, totals
-from .sources import PACKAGE, read
+from .rows import SRC, Row, measure
+from .sizes import rooms, sizes, splinters
+from .sources import PACKAGE, Source, read
 
 
 def table(rows: Iterable[Row], limits: Limits, verbose: bool) -> str:
@@ -19,6 +20,18 @@ def table(rows: Iterable[Row], limits: Limits, verbose: bool) -> str:
         lines.append(f"{row.name:46}{row.number:8}{limit:>8}{goal:>8}")
         if verbose:
             lines += [f"    {item}" for item in row.items]
+    return "\n".join(lines)
+
+
+def report(sources: list[Source], verbose: bool) -> str:
+    """Return the sizes of the whole, which have no limit: one would refuse the next change, whatever its quality.
+
+    If `verbose`, also those of each folder, and small modules that may be a part of another.
+    """
+    lines = [f"{name:46}{number:8,}" for name, number in sizes(sources).items()]
+    if verbose:
+        lines += [f"    {path}" for path in splinters(sources)]
+        lines += [f"{room:46}{modules:8,} modules{size:8,} lines" for room, (modules, size) in rooms(sources).items()]
     return "\n".join(lines)
 
 
@@ -35,7 +48,7 @@ def main() -> int:
         limits = lowered(rows, limits)
         LIMITS.write_text(text_of(limits))
     print(table(rows, limits, options.verbose))
-    print("\n".join(f"{name:46}{number:8}" for name, number in totals(sources).items()))
+    print(report(sources, options.verbose))
     lower = slack(rows, limits)
     if lower:
         print(f"\nbelow the limit; run python -m walk --update: {', '.join(lower)}")

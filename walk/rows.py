@@ -13,9 +13,10 @@ from typing import Any, Final
 from .circles import circles, graph
 from .names import protocols_named
 from .shape import chains, driver_casts, long_files, long_functions, named, raised_hooks, sniffed_sessions
+from .sizes import repeated_classes, repeated_modules
 from .sources import Source
 
-__all__ = ["Row", "code_rows", "measure", "totals", "trace", "trip_rows"]
+__all__ = ["Row", "code_rows", "measure", "trace", "trip_rows"]
 
 ROOT: Final = Path(__file__).parent.parent
 SRC: Final = ROOT / "src"
@@ -82,15 +83,9 @@ def code_rows(sources: list[Source]) -> list[Row]:
         _listed("sessions asked what they are", [place for source in python for place in sniffed_sessions(source)]),
         _listed("functions over 40 lines", [place for source in python for place in long_functions(source)]),
         _listed("files over 1,000 lines", long_files(sources)),
+        _listed("names of several modules", repeated_modules(sources)),
+        _listed("names of several classes", repeated_classes(sources)),
     ]
-
-
-def totals(sources: list[Source]) -> dict[str, int]:
-    """Return the size of the whole, which has no limit: one would refuse the next change, whatever its quality."""
-    return {
-        "modules in src": len({source.module for source in sources}),
-        "lines in src": sum(len(source.lines) for source in sources),
-    }
 
 
 def _listed(name: str, items: list[str]) -> Row:
