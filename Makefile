@@ -115,6 +115,6 @@ INSTALL := install --disable-pip-version-check --no-compile --no-build-isolation
 	@touch .venv/demo $@
 
 .venv/built: .venv/installed $(EXTENSION_SOURCES)
-	@$(STEP) build/compile.log $(words $(EXTENSIONS)) "compiling $(words $(EXTENSIONS)) modules" \
+	@$(STEP) build/compile.log $(words $(EXTENSIONS)) "compiling the hot modules, on all cores" \
 		$(BIN)/python setup.py build_ext --inplace
 	@touch $@

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import distribution
@@ -108,3 +110,17 @@ def test_number_of_the_demos_packages_is_right() -> None:
     makefile = (ROOT / "Makefile").read_text()
     packages = set(closure([Requirement("weirpool[demo]")]))
     assert f"DEMO_PACKAGES := {len(packages)}\n" in makefile
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_demo_compiles_nothing_unless_something_is_compiled(tmp_path: Path, compiled: bool) -> None:
+    for name in ("Makefile", "pyproject.toml", "requirements.lock", "setup.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "src").mkdir()
+    if compiled:
+        (tmp_path / ".venv").mkdir()
+        (tmp_path / ".venv" / "built").touch()
+    made = subprocess.run(["make", "--dry-run", "demo"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ("setup.py build_ext" in made.stdout) is compiled
+    assert ("--editable '.[demo]'" in made.stdout) is not compiled
+    assert ("WEIRPOOL_PURE=1 .venv/bin/weirpool demo" in made.stdout) is not compiled
