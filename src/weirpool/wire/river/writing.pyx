@@ -74,6 +74,8 @@ cdef class Writer:
         cdef bytes first = <bytes>fixed[0]
         cdef Number number, numbered, acked, flagged
         cdef int fields = FIELDS + (2 if route is not None else 0) + (1 if tracing is not None else 0)
+        # Both branches set it, which gcc does not see.
+        flagged.size = 0
         self._made += 1
         _hexadecimal(&number, self._made)
         if self._is_json:
