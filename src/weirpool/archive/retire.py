@@ -57,11 +57,11 @@ def retire(
     segments, now = catalog.segments(manifest), clock()
     cut = manifest.first
     if _cut(segments, options, manifest.end, now) > cut:
-        needed = commits(folder).values()
+        needed = list(commits(folder).values())
         # Only the owner of the log's group knows the readers. A successor knows them as they are from here on.
         asks.confirm(folder)
         with locked(folder):
-            needed = [manifest.end, *needed, *commits(folder).values()]
+            needed += [manifest.end, *commits(folder).values()]
             cut = max(cut, _cut(segments, options, min(needed), now))
             if not raise_floor(folder, manifest.uuid, cut):
                 # The sealer writes the file again.
