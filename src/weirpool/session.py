@@ -6,7 +6,7 @@ A session is sans-IO: it reads neither a clock nor a socket. A driver passes byt
     session.receive(data, now)                  # bytes were read; call this for each read, in order
     session.receive(b"", now, 32)               # True if there are more than 32 frames: a slice of them was decoded
     session.handle_timer(now)                   # the time returned by next_timer() has come
-    session.progressed(now)                     # the link has sent some of its waiting output
+    session.progressed(now)                     # the link has sent waiting output, or was not read
     session.link_down(now, error)               # the link broke, or was closed
 
 After each of these calls, and after the verbs, it takes the results::
@@ -125,9 +125,10 @@ class Session(Protocol):
         """
 
     def progressed(self, now: float) -> None:
-        """Record that the link has sent some of its waiting output.
+        """Record that the link has sent some of its waiting output, or that it was not read until now.
 
-        This proves that the peer is alive, just as input does: its answers depend on output that was still waiting.
+        Silence proves nothing then: the peer's answers depend on output that was still waiting, or wait to be read. An
+        unfinished frame could not grow.
         """
 
     def link_down(self, now: float, error: Exception | None) -> None:

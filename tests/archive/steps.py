@@ -59,20 +59,20 @@ class Steps:
         finally:
             self._busy = False
 
+    def store(self, real: Callable[..., Store]) -> Callable[..., Any]:
+        """Return what opens a store whose calls are steps, given what opens the store."""
+        return lambda *arguments: StoppingStore(real(*arguments), self)
+
     @contextmanager
     def installed(self, *, disk: bool = True) -> Iterator[None]:
         """Let each call of a store, and with `disk` each change of a name on disk, be a step."""
-        real = sealing.journal_store
-
-        def store(*arguments: Any) -> Any:
-            return StoppingStore(real(*arguments), self)
 
         def wrapped(name: str) -> Callable[..., Any]:
             call = getattr(os, name)
             return lambda *arguments, **options: self.run(call, *arguments, **options)
 
         with (
-            mock.patch.object(sealing, "journal_store", store),
+            mock.patch.object(sealing, "journal_store", self.store(sealing.journal_store)),
             mock.patch.multiple(os, **{name: wrapped(name) for name in CHANGES}) if disk else nullcontext(),
         ):
             yield

@@ -59,6 +59,16 @@ def test_port_in_use_is_one_line(weirpool: Weirpool, server: str) -> None:
     assert_one_line(result)
 
 
+def test_imports_are_exempt_from_garbage_collections(weirpool: Weirpool, tmp_path: Path) -> None:
+    source = "import gc\nfrom weirpool import Service\nservice = Service()\n"
+    handler = "@service.call('tracked')\ndef tracked(request):\n    return b'%d' % len(gc.get_objects())\n"
+    path = tmp_path / "tracking.py"
+    path.write_text(source + handler)
+    with serving(f"{path}:service", "rsocket+tcp://127.0.0.1:0") as (_, urls):
+        # Without that it is more than 30,000 objects, and a full collection takes more than 10 ms.
+        assert int(weirpool("call", urls[0], "tracked").out) < 5_000
+
+
 def test_module_is_found_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "served_by_a_test.py").write_text("from weirpool import Service\nmine = Service()\n")
     monkeypatch.chdir(tmp_path)

@@ -55,6 +55,14 @@ def test_frame_that_grows_slowly_is_not_overdue(world: World) -> None:
         assert world.timers.next() == 290.0 + LIMIT
 
 
+def test_time_in_which_the_link_was_not_read_does_not_count(world: World) -> None:
+    world.unfinished.update(1_000, 0.0)
+    world.unfinished.excuse(LIMIT)
+    assert not world.expire()
+    assert world.timers.next() == 2 * LIMIT
+    assert world.expire()
+
+
 def test_completed_frame_needs_no_timer(world: World) -> None:
     world.unfinished.update(100, 0.0)
     world.unfinished.update(0, 1.0)

@@ -3,12 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from weirpool.errors import JournalCorrupt, JournalMismatch
 from weirpool.journal.layout import SEALED, STORE, Extent
 from weirpool.journal.sealed import (
     SealedState,
     load_sealed,
+    raise_floor,
     record_sealed,
     record_store,
     safe_position,
@@ -17,8 +19,8 @@ from weirpool.journal.sealed import (
     write_sealed,
 )  # fmt: skip
 
-STATE = SealedState("log", 10, 50, 4_000, stored=False)
-STORED = SealedState("log", 10, 50, 4_000, stored=True)
+STATE = SealedState("log", 10, 50, 4_000, stored=False, floor=10)
+STORED = SealedState("log", 10, 50, 4_000, stored=True, floor=10)
 
 
 def test_a_log_that_is_not_sealed_has_no_state(tmp_path: Path) -> None:
@@ -86,10 +88,20 @@ def test_the_record_only_goes_forward(tmp_path: Path) -> None:
     record_sealed(tmp_path, STATE)
     record_sealed(tmp_path, SealedState("log", 10, 40, 3_000, stored=False))
     assert load_sealed(tmp_path) == STATE
-    later = SealedState("log", 20, 60, 4_000, stored=False)
+    later = SealedState("log", 20, 60, 4_000, stored=False, floor=20)
     record_sealed(tmp_path, later)
     record_sealed(tmp_path, STATE)
     assert load_sealed(tmp_path) == later
     other = SealedState("other", 0, 5, 100, stored=True)
     record_sealed(tmp_path, other)
     assert load_sealed(tmp_path) == other
+
+
+def test_the_floor_only_rises(tmp_path: Path) -> None:
+    assert not raise_floor(tmp_path, "log", 30)
+    record_sealed(tmp_path, STATE)
+    for floor, expected in ((30, 30), (20, 30), (40, 40)):
+        assert raise_floor(tmp_path, "log", floor)
+        assert load_sealed(tmp_path) == replace(STATE, floor=expected)
+    record_sealed(tmp_path, SealedState("log", 10, 60, 5_000, stored=False))
+    assert load_sealed(tmp_path) == SealedState("log", 10, 60, 5_000, stored=False, floor=40)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,28 @@ def test_old_stages_expire_unless_they_are_being_written(tmp_path: Path) -> None
     assert data_of(folder, new) == [b"abc", b"abc"]
     writer.append(rows([b"x"]))
     assert data_of(folder, writer.finish()) == [b"x"]
+
+
+@pytest.mark.parametrize("ahead", [-10 * 365 * 86_400, -3_600, 3_600, 10 * 365 * 86_400])
+def test_no_clock_of_a_disk_makes_a_stage_older(tmp_path: Path, ahead: int) -> None:
+    clock = Clock()
+    left = stage(StageFolder(tmp_path, seconds=60, clock=clock))
+    file = next((tmp_path / "_stages").iterdir())
+    there = file.stat().st_mtime + ahead
+    os.utime(file, (there, there))
+    folder = StageFolder(tmp_path, seconds=60, clock=clock)
+    staged = stage(folder)
+    clock.now += 59
+    folder.expire()
+    assert data_of(folder, staged) == data_of(folder, left) == [b"abc", b"abc"]
+    folder.release([staged, left])
+    clock.now += 2
+    folder.expire()
+    assert files(tmp_path) == []
+
+
+def test_the_clock_of_stages_does_not_jump() -> None:
+    assert StageFolder.__init__.__kwdefaults__["clock"] is time.monotonic
 
 
 def test_commit_drops_what_nobody_has_named(tmp_path: Path) -> None:

@@ -26,8 +26,6 @@ BESIDES = 20 * MIB
 """Memory in addition to the limit: reads and writes of both sides, and what the allocator keeps."""
 PATIENCE = 8.0
 """Seconds for a flood, which takes less than one."""
-SETTLED = 1.0
-"""Seconds until input was decoded: the process counts it in steps, so it may not see all."""
 LIMITS = {
     "max_stream_bytes": MIB,
     "max_connection_bytes": 4 * MIB,
@@ -38,6 +36,8 @@ LIMITS = {
     "close_grace": 0.0,
 }
 ITEM = bytes(MIB)
+PART = MIB - 4096
+"""A fragment of each stranger, so that all of them hold almost as much as the process may hold."""
 MMAP_THRESHOLD = -3
 """The parameter of `mallopt`."""
 COUNT = 64
@@ -134,16 +134,20 @@ def floods(folder: Path) -> Iterator[str]:
 
 async def _greedy() -> str:
     limits: dict[str, Any] = {**LIMITS, "max_identity_bytes": 32 * MIB, "max_connection_bytes": 32 * MIB}
-    limits.update(max_process_bytes=64 * MIB, max_process_reassembly_bytes=LIMIT, unread_timeout=30.0)
+    limits.update(max_process_bytes=64 * MIB, max_process_reassembly_bytes=LIMIT)
+    limits.update(unread_timeout=30.0, frame_timeout=30.0)
+    held = 8 * PART
     async with weirpool.serve(make_service(), "rsocket+tcp://127.0.0.1:0", settings=Settings(**limits)) as server:
         loop = asyncio.get_running_loop()
         async with links(SimpleNamespace(url=server.urls[0]), *[SETUP] * 8) as opened:
             for sock in opened:
-                await loop.sock_sendall(sock, request(MIB - 4096, follows=True))
+                await loop.sock_sendall(sock, request(PART, follows=True))
             # Input waits for its turn.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(SETTLED):
-                    await until(lambda: LEDGER.snapshot().incomplete_bytes > 7 * MIB)
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await until(lambda: LEDGER.snapshot().incomplete_bytes >= held)
+            except TimeoutError:
+                return f"of the strangers' {held} bytes, {LEDGER.snapshot().incomplete_bytes} are held"
             honest = Settings(close_grace=0.0, fragment_bytes=16 << 10)
             async with weirpool.connect(server.urls[0], settings=honest) as innocent:
                 try:

@@ -44,6 +44,14 @@ def unknown_taken_for_none() -> Sabotage:
     return replaced((asks, "confirm", lambda folder: None))
 
 
+def former_owner_not_fenced() -> Sabotage:
+    return edited(recall, "_settle", (".fence(part.uuid)", ".newest()"))
+
+
+def floor_not_heeded() -> Sabotage:
+    return replaced((retention, "_check_floor", lambda *arguments: None))
+
+
 def conditions_believed() -> Sabotage:
     return replaced((probing, "_compare", lambda store, name: None))
 
@@ -118,6 +126,20 @@ SABOTEURS: Sequence[Saboteur] = (
         "",
         "successors",
         unknown_taken_for_none,
+    ),
+    Saboteur(
+        "former owner not fenced",
+        "a former owner that was paused removes rows that its successor has promised to a reader",
+        "",
+        "successors",
+        former_owner_not_fenced,
+    ),
+    Saboteur(
+        "floor not heeded",
+        "a reader is promised rows while they are removed",
+        "",
+        "successors",
+        floor_not_heeded,
     ),
     Saboteur(
         "conditions believed",

@@ -50,7 +50,7 @@ def _played(path: Path, rng: random.Random) -> Iterator[str]:
             try:
                 act(position)
             except LocalError:
-                if position <= end:
+                if first <= position <= end:
                     yield f"turn {turn}: {name} refuses {position} of {end}"
                     return
         if rival and commits(folder)["rival"] < end:

@@ -11,16 +11,19 @@ import random
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
 from unittest import mock
 
+from tests.archive.steps import Steps
 from tests.journal.logs import SOURCE, append
 from tests.objects.bucket import Bucket
 from tests.objects.stores import CREDENTIALS
 from weirpool.archive import SealOptions, seal
+from weirpool.archive import retire as retiring
 from weirpool.archive.retire import retire
-from weirpool.errors import JournalError, JournalMismatch, StoreError
+from weirpool.errors import JournalError, JournalMismatch, LocalError, StoreError
 from weirpool.journal import Journal, JournalWriter, asks
 from weirpool.journal.coordinator import FolderCoordinator
 from weirpool.journal.layout import log_folder
@@ -153,6 +156,8 @@ def successors(folder: Path) -> Iterator[str]:
             finally:
                 world.close()
         yield from _former_owner(folder / "former")
+        for elsewhere in (True, False):
+            yield from _paused_owner(folder / f"paused-{elsewhere}", elsewhere=elsewhere)
 
 
 def _follow(world: World) -> Iterator[str]:
@@ -196,6 +201,40 @@ def _former_owner(folder: Path) -> Iterator[str]:
             yield "a reader that was dropped at another owner is known again"
     finally:
         world.close()
+
+
+def _paused_owner(folder: Path, *, elsewhere: bool) -> Iterator[str]:
+    """Pause an owner while it retires rows, at each request in turn; a reader goes back, also at a successor."""
+    number, reached = 0, True
+    while reached:
+        number += 1
+        world = World(folder / str(number), 0)
+        promised: list[int] = []
+        try:
+            world.take_over("one")
+            world.collect()
+            world.desk.seek(SOURCE, "export", 2 * ROWS)
+            steps = Steps(number, partial(_go_back, world, promised, elsewhere))
+            with mock.patch.object(retiring, "journal_store", steps.store(retiring.journal_store)):
+                try:
+                    retire(world.folder / "one", SOURCE, world.keep)
+                except JournalError:
+                    pass
+            reached = steps.count >= number
+            for position in promised:
+                if Journal(world.journal).reader(SOURCE).first > position:
+                    yield f"rows were removed that a reader was promised before request {number}, {elsewhere=}"
+        finally:
+            world.close()
+
+
+def _go_back(world: World, promised: list[int], elsewhere: bool) -> None:
+    if elsewhere:
+        world.take_over("two")
+    try:
+        promised.append(world.desk.seek(SOURCE, "export", 0))
+    except LocalError:
+        return
 
 
 class Overwriting(FolderStore):

@@ -29,6 +29,25 @@ def test_a_first_frame_that_comes_too_slowly_is_not_waited_for(build: Build, dia
     assert (target.session.link_wanted, target.session.next_timer()) == (False, None)
 
 
+@COUNTED
+@pytest.mark.parametrize("read", [True, False])
+def test_half_a_frame_waits_while_the_link_is_not_read(build: Build, dialect: str, read: bool) -> None:
+    # THREATS 86: the peer cannot send the rest while this side, for want of slots, does not read.
+    target = Target(build, dialect, frame_timeout=30.0)
+    session, begun = target.session, target.now
+    session.receive(bytes.fromhex("0100"), begun)
+    for second in range(10, 40, 10):
+        if not read:
+            session.progressed(begun + second)
+        session.handle_timer(begun + second)
+    assert session.link_wanted is not read
+    session.progressed(begun + 40)
+    session.handle_timer(begun + 60)
+    assert session.link_wanted is not read
+    session.handle_timer(begun + 70)
+    assert not session.link_wanted
+
+
 @ALL
 @pytest.mark.parametrize("set_up", [False, True])
 @pytest.mark.parametrize("short", [1, 0])

@@ -33,7 +33,8 @@ def test_a_server_that_cannot_be_certified_is_wrong_use(tmp_path: Path, options:
     ("options", "message"),
     [
         ("?ca=/nowhere.pem", "the certificates cannot be read: No such file"),
-        ("?cert=x", "unknown option 'cert'; known are ca"),
+        ("?cert=x", "a QUIC client cannot present a certificate; use tls, wss or h2, with ssl=..."),
+        ("?ca=x&key=y", "a QUIC client cannot present a certificate"),
     ],
 )
 def test_unreadable_ca_raises(options: str, message: str) -> None:

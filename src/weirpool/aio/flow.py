@@ -342,6 +342,8 @@ class Flow:
             if self.may_go_on():
                 self.turns.wait(self.reader)
             elif not self.holds and self.link is not None:
+                # What the peer has sent meanwhile is not read before the next iteration, and a timer may be due now.
+                self.session.progressed(self.loop.time())
                 self._try(self.link.resume_reading)
 
     def wait_turn(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..errors import JournalCorrupt
+from ..errors import JournalCorrupt, StoreError
 from ..journal import gaps
 from ..journal.gaps import Gap
 from ..journal.layout import source_folder
@@ -86,6 +86,20 @@ class Catalog:
         if manifest.version % _TIDY_EVERY == 0:
             self._tidy(manifest)
         return True
+
+    def fence(self, uuid: str) -> Manifest | None:
+        """Publish the newest version of a log's manifest again, so that nobody can publish who has decided before.
+
+        It returns that version; None if the log with this UUID has no manifest here. Errors are those of `newest`.
+        """
+        for _ in range(_TRIES):
+            manifest = self.newest()
+            if manifest is None or manifest.uuid != uuid:
+                return None
+            following = manifest.successor()
+            if self.publish(following):
+                return following
+        raise StoreError(f"{self.store.uri}/{self.folder}: others keep publishing versions of its manifest; call again")
 
     def segments(self, manifest: Manifest, start: int = 0, end: int = 1 << 62) -> list[Segment]:
         """Return the entries with rows between two positions, in order; pages are read if they have some."""

@@ -11,9 +11,10 @@ from math import inf
 import msgspec
 
 from ..journal import asks
+from ..journal.identity import locked
 from ..journal.layout import log_folder
 from ..journal.retention import commits
-from ..journal.sealed import load_sealed, record_sealed
+from ..journal.sealed import load_sealed, raise_floor, record_sealed
 from ..objects.probe import probe_once
 from .catalog import Catalog
 from .manifest import Manifest, Segment, segment_file
@@ -30,7 +31,8 @@ def retire(
 ) -> int:
     """Remove the sealed segments of a log that are too old or too many, and what earlier calls left behind.
 
-    Rows that one of the log's readers has not committed are kept. A manifest without them is published first.
+    Rows that one of the log's readers has not committed are kept. A manifest without the others is published first:
+    that fails if a successor has taken the log's group over, however long this process was paused.
 
     Args:
         journal: The journal's folder.
@@ -53,10 +55,17 @@ def retire(
     if manifest is None:
         return 0
     segments, now = catalog.segments(manifest), clock()
-    if _cut(segments, options, manifest.end, now) > manifest.first:
-        # Only the owner of the log's group knows the readers.
+    cut = manifest.first
+    if _cut(segments, options, manifest.end, now) > cut:
+        needed = list(commits(folder).values())
+        # Only the owner of the log's group knows the readers. A successor knows them as they are from here on.
         asks.confirm(folder)
-    cut = _cut(segments, options, min(commits(folder).values(), default=manifest.end), now)
+        with locked(folder):
+            needed += [manifest.end, *commits(folder).values()]
+            cut = max(cut, _cut(segments, options, min(needed), now))
+            if not raise_floor(folder, manifest.uuid, cut):
+                # The sealer writes the file again.
+                return manifest.first
     if cut > manifest.first:
         following = manifest.successor(
             first=cut,
@@ -66,7 +75,7 @@ def retire(
         if is_elsewhere(catalog.store, folder.parent):
             probe_once(catalog.store)
         if not catalog.publish(following):
-            # Somebody else has published: this is repeated by the next call.
+            # Somebody else has published, such as a successor, which may know other readers by now.
             return manifest.first
         manifest = following
     # Also if a process was killed after it had published.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import re
@@ -206,6 +207,9 @@ async def until_stopped(
     if options.debug:
         taps.append(FrameDump(note, secrets=options.show_secrets, settings=settings))
     async with stop_signal() as stopped, listen(taps) as server:
+        # What is imported stays. A full collection would look at all of it, for longer than clients should wait.
+        gc.collect()
+        gc.freeze()
         with _exposed(counters, options.metrics) as metrics_url:
             shown = [without_files(url) if options.cert else url for url in server.urls]
             for url in shown:

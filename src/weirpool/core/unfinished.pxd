@@ -16,5 +16,6 @@ cdef class Unfinished:
     cpdef update(self, Py_ssize_t held, double now, bint ready=*)
     @cython.locals(due=double)
     cpdef bint overdue(self, double now) except -1
+    cpdef excuse(self, double now)
     cpdef drop(self)
     cdef _count(self, Py_ssize_t held, bint ready)

@@ -59,6 +59,10 @@ class Unfinished:
         self._timers.set(Timer.FRAME, due)
         return False
 
+    def excuse(self, now: float) -> None:
+        """Begin to wait for growth again: this side has not read until now, or the peer has shown that it is alive."""
+        self._grown_at = now
+
     def drop(self) -> None:
         """Forget the frame, because its link is gone."""
         self._count(0, False)

@@ -158,7 +158,8 @@ def commit(
         wait: Waits until the store of the log's group has what it must have. Another one may let its caller wait.
 
     Raises:
-        LocalError: The log ends before the position, the name is not valid, or the log has too many readers.
+        LocalError: The log ends before the position, the rows there are being removed, the name is not valid, or the
+            log has too many readers.
         JournalMismatch: The name belongs to another query, or the cursor to another log.
         JournalMissing: There is no such log.
         JournalCorrupt: The end of the log is unknown.
@@ -171,6 +172,7 @@ def commit(
         if recorded is not None and not rewind:
             position = max(position, recorded.position)
         _check_end(folder, log, cursor, position, recorded)
+        _check_floor(folder, cursor, position, query, recorded)
         ask = _record(folder, log, cursor, position, query, recorded)
     if ask is not None:
         wait(ask)
@@ -212,6 +214,21 @@ def _check_end(folder: Path, log: Identity, cursor: str, position: int, recorded
         raise LocalError(
             f"{folder}: reader {cursor!r} cannot be at position {shown_number(position)}, because the log ends at "
             f"{end}; commit a position up to its end"
+        )
+
+
+def _check_floor(folder: Path, cursor: str, position: int, query: str | None, recorded: Committed | None) -> None:
+    """Check that the sealed rows from a position on are not being removed: who removes them has not seen this reader.
+
+    A query whose checkpoint is behind what has been removed is told by its reads, which may skip that.
+    """
+    if recorded is not None and position >= recorded.position:
+        return
+    state = load_sealed(folder)
+    if state is not None and position < state.floor and (query is None or position >= state.first):
+        raise LocalError(
+            f"{folder}: reader {cursor!r} cannot go back to position {position}, because the rows before {state.floor} "
+            f"are removed by the retention of sealed segments; choose a position from {state.floor} on"
         )
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "SealedState",
     "check_store",
     "load_sealed",
+    "raise_floor",
     "record_sealed",
     "record_store",
     "safe_position",
@@ -50,6 +51,9 @@ class SealedState(msgspec.Struct, frozen=True):
     """The bytes of the Arrow segments that were sealed."""
     stored: bool
     """Whether sealed rows are in a store, and survive this machine."""
+    floor: _Count = 0
+    """No reader may go back below it: a manifest without those rows is about to be published, if it is above `first`.
+    It never becomes lower."""
 
 
 class _Checked(msgspec.Struct):
@@ -98,8 +102,22 @@ def record_sealed(folder: Path, state: SealedState) -> None:
             known = load_sealed(folder, state.log)
         except JournalCorrupt:
             known = None
+        floor = max(state.floor, state.first, 0 if known is None else known.floor)
+        state = msgspec.structs.replace(state, floor=floor)
         if known is None or (known != state and known.end <= state.end and known.first <= state.first):
             write_sealed(folder, state)
+
+
+def raise_floor(folder: Path, log: str, floor: int) -> bool:
+    """Let no reader on this machine go back below a position; return False if the log is not sealed.
+
+    The caller holds the log's own lock, under which readers record what they need.
+    """
+    with disk_errors(folder / SEALED, "be written"), locked(folder):
+        known = load_sealed(folder, log)
+        if known is not None and known.floor < floor:
+            write_sealed(folder, msgspec.structs.replace(known, floor=floor))
+    return known is not None
 
 
 def safe_position(folder: Path) -> int:

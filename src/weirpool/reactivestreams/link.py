@@ -215,6 +215,7 @@ class Link:
     def progressed(self, now: float) -> None:
         """Record that pending output left the link, which shows that the peer reads."""
         self._last_received_at = now
+        self.unfinished.excuse(now)
 
     # Hello and goodbye.
 

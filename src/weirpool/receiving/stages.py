@@ -49,7 +49,7 @@ class Staged:
     client: Client
     """Who has sent it. Of a stage of an earlier process that is not known any more."""
     since: float
-    """When it was begun; when it is complete, since when that is so."""
+    """When it was begun; when it is complete, since when this process knows that."""
     size: int = 0
     complete: bool = False
     pinned: bool = False
@@ -62,9 +62,10 @@ class StageFolder:
     Args:
         log: The log's folder.
         limit: Maximum bytes of all stages; a query may use half of them, and a client no more than it leaves to others.
-        seconds: How long a stage is kept.
+        seconds: How long a stage is kept. One that an earlier process has left is kept so long from now on.
         fsync: Whether a stage is on disk when it is complete.
-        clock: Returns the current time in seconds since 1970.
+        clock: Returns the time in seconds. It must be monotonic: nothing else tells how old a stage is, because the
+            clock of this machine may jump, and a network file system has another one.
 
     """
 
@@ -75,7 +76,7 @@ class StageFolder:
         limit: int = DEFAULT_STAGE_BYTES,
         seconds: float = DEFAULT_STAGE_SECONDS,
         fsync: bool = True,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = log / FOLDER
         self._seconds = seconds
@@ -250,12 +251,12 @@ class StageFolder:
         query, _, rest = path.stem.partition("~")
         batch, _, name = rest.partition("~")
         if path.suffix == SUFFIX and batch.isdecimal() and name:
-            status = path.stat()
-            self._stages[name] = Staged(path, query, int(batch), "", status.st_mtime, status.st_size, complete=True)
+            size = path.stat().st_size
+            self._stages[name] = Staged(path, query, int(batch), "", self._clock(), size, complete=True)
             self._counts[query] += 1
-            self._sizes[query] += status.st_size
+            self._sizes[query] += size
             self._places.add("")
-            self._bytes.add("", status.st_size)
+            self._bytes.add("", size)
         elif path.suffix == PART:
             path.unlink()
 

@@ -81,13 +81,17 @@ def recall(sequence: Sequence, numbers: range, parts: list[Part], journal: Path,
 
 
 def _settle(store: Store, parts: list[Part], journal: Path) -> None:
-    """Record how far each log is sealed: readers here find these rows in the store."""
+    """Record how far each log is sealed: readers here find these rows in the store.
+
+    From here on the former owner, which does not know what readers are promised here, can remove none of them.
+    """
     record_store(journal, store.uri)
     with ThreadPoolExecutor(REQUESTS) as pool:
-        manifests = pool.map(lambda part: Catalog(store, part.source).newest(), parts)
+        manifests = pool.map(lambda part: Catalog(store, part.source).fence(part.uuid), parts)
         for part, manifest in zip(parts, manifests, strict=True):
-            if manifest is not None and manifest.uuid == part.uuid:
-                state = SealedState(part.uuid, manifest.first, manifest.end, manifest.raw_bytes, stored=True)
+            if manifest is not None:
+                first = manifest.first
+                state = SealedState(part.uuid, first, manifest.end, manifest.raw_bytes, stored=True, floor=first)
                 write_sealed(log_folder(journal, part.source), state)
 
 

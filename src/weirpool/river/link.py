@@ -210,6 +210,7 @@ class Link:
     def progressed(self, now: float) -> None:
         """Record that output left the link, which counts as life: the peer may be waiting for it."""
         self._last_received_at = self._checked_at = now
+        self.unfinished.excuse(now)
         self._losses.progressed(now)
 
     def _decoded(self, deframer: Deframer) -> Message:

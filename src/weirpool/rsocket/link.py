@@ -157,6 +157,7 @@ class Link:
     def progressed(self, now: float) -> None:
         """Record that waiting output has left the link: the peer could not answer before."""
         self._keepalive.last_received_at = now
+        self.unfinished.excuse(now)
         self._losses.progressed(now)
 
     def handle_timer(self, now: float) -> None:

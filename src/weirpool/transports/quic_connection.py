@@ -286,6 +286,9 @@ def client_configuration(url: Url, host: str, settings: Settings, ssl: tls.SSLCo
 
     Raises UrlError if options are unknown, a file cannot be read, or `ssl` is given.
     """
+    if url.options.keys() & {"cert", "key"}:
+        # A QUIC server of this library asks for none: aioquic does not verify it.
+        raise UrlError(f"'{url}': a QUIC client cannot present a certificate; use tls, wss or h2, with ssl=...")
     check_options(url, frozenset({"ca"}))
     if ssl is not None:
         raise UrlError(f"'{url}': QUIC has its own TLS, which does not use ssl=...; pass the CA with ?ca=FILE")
