@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import logging
 import os
@@ -16,8 +17,10 @@ import hypothesis
 import pytest
 
 from tests import builds as both_builds
+from tests import sampling
 from tests.accounts import check_ledger
 from tests.builds import Build
+from tests.labs import mark_lab
 from tests.leaks import Handlers
 from tests.logs import restore_logging
 from tests.once import mark_once
@@ -67,10 +70,24 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests that need no second run on the plain build, and run those of Spark in one process."""
-    mark_once(item, item.path.relative_to(Path(__file__).parent).as_posix())
+    """Mark tests of laboratories and those that need no second run, and run those of Spark in one process."""
+    path = item.path.relative_to(Path(__file__).parent).as_posix()
+    mark_once(item, path)
+    mark_lab(item, path)
     if _uses_spark(item):
         item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tables before tests are selected by their marks."""
+    sampling.mark_tables(items)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector ignore what lasts as long as the run: a full collection takes half a second with it."""
+    gc.collect()
+    gc.freeze()
 
 
 def _uses_spark(item: pytest.Item) -> bool:
@@ -143,6 +160,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-def pytest_report_header() -> str:
-    """Return the names of the tested builds."""
-    return f"weirpool builds: {', '.join(both_builds.available())}"
+def pytest_report_header() -> list[str]:
+    """Return the names of the tested builds, and the seed of samples."""
+    return [f"weirpool builds: {', '.join(both_builds.available())}", f"weirpool labs: {sampling.report()}"]

@@ -29,6 +29,7 @@ WITHOUT_SOURCE = {
     "test_failures.py": "the page of failures: the tests that it names",
     "test_exports.py": "the package as a whole, as weirpool/__init__.py shows it",
     "test_layers.py": "all sources: who imports whom",
+    "test_labs.py": "tests/labs.py and tests/sampling.py, which leave some tests to laboratories",
     "test_leaks.py": "tests/leaks.py, which notices what a test leaves behind",
     "test_smoke.py": "tests/smoke.py, with which wheels are tested, here and without what Windows lacks",
     "test_mirror.py": "all sources and tests: this file",
