@@ -17,7 +17,7 @@ import hypothesis
 import pytest
 
 from tests import builds as both_builds
-from tests import sampling
+from tests import missing, sampling
 from tests.accounts import check_ledger
 from tests.builds import Build
 from tests.labs import mark_lab
@@ -163,3 +163,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def pytest_report_header() -> list[str]:
     """Return the names of the tested builds, and the seed of samples."""
     return [f"weirpool builds: {', '.join(both_builds.available())}", f"weirpool labs: {sampling.report()}"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once what was missing, and how to get it."""
+    if lines := missing.summary(terminalreporter.stats.get("skipped", [])):
+        terminalreporter.section("not on this machine")
+        for line in lines:
+            terminalreporter.write_line(line)

@@ -31,6 +31,7 @@ WITHOUT_SOURCE = {
     "test_layers.py": "all sources: who imports whom",
     "test_labs.py": "tests/labs.py and tests/sampling.py, which leave some tests to laboratories",
     "test_leaks.py": "tests/leaks.py, which notices what a test leaves behind",
+    "test_missing.py": "tests/missing.py, which says what this machine lacks",
     "test_smoke.py": "tests/smoke.py, with which wheels are tested, here and without what Windows lacks",
     "test_mirror.py": "all sources and tests: this file",
     "test_tests.py": "all tests: that they assert, and their length",
