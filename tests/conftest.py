@@ -21,7 +21,7 @@ from tests import missing, sampling
 from tests.accounts import check_ledger
 from tests.builds import Build
 from tests.labs import mark_lab
-from tests.leaks import Handlers
+from tests.leaks import Handlers, Threads
 from tests.logs import restore_logging
 from tests.once import mark_once
 from weirpool.transports import places
@@ -33,6 +33,7 @@ PASSED = pytest.StashKey[bool]()
 LOGGING = pytest.StashKey[tuple[tuple[logging.Handler, ...], int]]()
 MODULES = pytest.StashKey[dict[str, ModuleType]]()
 BEFORE = pytest.StashKey[Handlers]()
+RUNNING = pytest.StashKey[Threads]()
 
 # Test machines are shared, so no example has a deadline. CI uses the same examples each time.
 hypothesis.settings.register_profile("local", deadline=None)
@@ -113,8 +114,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
         module.close_links()
     if replaced := both_builds.restore_modules(item.stash[MODULES]):
         raise AssertionError(f"after the test, imports find other modules than before it: {', '.join(replaced)}")
-    if handled := item.stash[BEFORE].left():
-        raise AssertionError(f"after the test, {'; '.join(handled)}")
+    # A test that has been skipped, or whose fixtures failed, has started no threads.
+    threads = item.stash[RUNNING].left() if RUNNING in item.stash else []
+    if left := [*item.stash[BEFORE].left(), *threads]:
+        raise AssertionError(f"after the test, {'; '.join(left)}")
     if restore_logging(*item.stash[LOGGING]):
         raise AssertionError("the test set up the root logger, for all tests after it; use tests.logs.kept_logging")
     if item.stash.get(PASSED, False):
@@ -134,7 +137,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Make imports inside a test that uses `build` import that build."""
+    """Note which threads run, and make imports inside a test that uses `build` import that build."""
+    item.stash[RUNNING] = Threads()
     build = getattr(item, "funcargs", {}).get("build")
     if not isinstance(build, Build):
         return (yield)
@@ -166,8 +170,8 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say once what was missing, and how to get it."""
+    """Say once what was skipped and why, and how to get what is missing."""
     if lines := missing.summary(terminalreporter.stats.get("skipped", [])):
-        terminalreporter.section("not on this machine")
+        terminalreporter.section("skipped")
         for line in lines:
             terminalreporter.write_line(line)

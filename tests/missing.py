@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
+from collections import Counter
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -33,7 +33,6 @@ PACKAGES: Final = {
 """Commands that tests run, with the packages of Debian that have them."""
 # Debian does not put all of PostgreSQL on the PATH.
 ELSEWHERE: Final = {"initdb": "/usr/lib/postgresql/*/bin", "postgres": "/usr/lib/postgresql/*/bin"}
-WORDS: Final = re.compile(r"needs (\S+), which is not installed: (.+)$")
 
 
 def find(command: str) -> str | None:
@@ -46,9 +45,9 @@ def find(command: str) -> str | None:
 
 def need(*commands: str) -> None:
     """Skip the test, or all that need a fixture, unless these commands are installed."""
-    for command in commands:
-        if find(command) is None:
-            _lacking(command, f"apt-get install {PACKAGES[command]}")
+    if lacking := [command for command in commands if find(command) is None]:
+        packages = dict.fromkeys(PACKAGES[command] for command in lacking)
+        _lacking(" and ".join(lacking), f"apt-get install {' '.join(packages)}")
 
 
 def need_module(name: str) -> Any:
@@ -62,20 +61,14 @@ def need_module(name: str) -> Any:
 
 
 def _lacking(what: str, how: str) -> NoReturn:
-    reason = f"needs {what}, which is not installed: {how}"
+    reason = f"no {what} here: {how}"
     if REQUIRED:
         pytest.fail(f"{reason}; WEIRPOOL_REQUIRE_TOOLS=1 allows no test to be skipped", pytrace=False)
     pytest.skip(reason)
 
 
 def summary(reports: Iterable[pytest.TestReport]) -> list[str]:
-    """Return lines that say what was missing, for how many of the skipped tests, and how to get it."""
-    found: dict[tuple[str, str], int] = {}
-    for report in reports:
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-        if words := WORDS.search(reason):
-            found[words[1], words[2]] = found.get((words[1], words[2]), 0) + 1
-    return [
-        f"{what} is not installed: {count} test{'s' * (count > 1)} skipped; {how}"
-        for (what, how), count in sorted(found.items())
-    ]
+    """Return a line for each reason to skip tests, which says how many."""
+    reasons = (report.longrepr[2] for report in reports if isinstance(report.longrepr, tuple))
+    found = Counter(reason.removeprefix("Skipped: ") for reason in reasons)
+    return [f"{count} test{'s' * (count > 1)} skipped: {reason}" for reason, count in sorted(found.items())]
