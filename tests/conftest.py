@@ -85,8 +85,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     sampling.mark_tables(items)
 
 
+def pytest_collection() -> None:
+    """Collect no garbage while tests are collected: a quarter of that time."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector ignore what lasts as long as the run: a full collection takes half a second with it."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
