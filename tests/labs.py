@@ -41,6 +41,7 @@ LABS: Final = {
     "sim/test_river_sessions.py::test_100_000_calls_over_200_dropped_links": "100,000 calls",
     "sim/test_throttled.py": "links that take seconds for a message",
     "spark/test_datasource_connect.py": "a server of Spark Connect in a process of its own",
+    "spark/test_datasource_plans.py::test_one_frame_has_the_same_rows_in_every_plan": "dozens of queries",
     "spark/test_driver_outages.py": "drivers without a journal or a collector",
     "spark/test_reading_lost_executors.py": "executors that are killed",
     "spark/test_sink.py::test_killed_drivers_and_collectors_leave_every_row_once": "processes that are killed",
